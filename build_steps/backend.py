@@ -1,0 +1,46 @@
+"""The PEP 517 backend: setuptools' own.
+
+It also asks for a Node.js when the front end has to be built and the machine has none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from setuptools import build_meta
+from setuptools.build_meta import (
+    build_editable,
+    build_sdist,
+    build_wheel,
+    get_requires_for_build_sdist,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+
+from build_steps.frontend import frontend_is_fresh
+from build_steps.node import FROM_PYPI, find_node
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+
+def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
+    """What setuptools needs to make a wheel, and a Node.js if the machine has none."""
+    return [*build_meta.get_requires_for_build_wheel(config_settings), *_node()]
+
+
+def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
+    """The same for `pip install -e`."""
+    return [*build_meta.get_requires_for_build_editable(config_settings), *_node()]
+
+
+def _node() -> list[str]:
+    return [] if frontend_is_fresh() or find_node() else [FROM_PYPI]

@@ -1,0 +1,51 @@
+"""The build steps as setuptools commands.
+
+`build_generated` runs before setuptools' own steps and writes into the source tree, so that an ordinary, an
+editable and a wheel build find the same files at the same place.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import ClassVar
+
+from setuptools import Command
+from setuptools.command.build import build
+
+from build_steps.frontend import build_frontend
+from build_steps.protos import build_descriptor
+
+
+class BuildGenerated(Command):
+    """Makes the descriptor and the front end in the source tree."""
+
+    description = "generate the protobuf descriptor and the front end"
+    user_options: ClassVar[list[tuple[str, str | None, str]]] = []
+    # Set by setuptools for `pip install -e`.
+    editable_mode = False
+
+    def initialize_options(self) -> None:
+        """Nothing to set."""
+        self.build_lib: str | None = None
+
+    def finalize_options(self) -> None:
+        """Take over the folder that the package is collected in."""
+        self.set_undefined_options("build_py", ("build_lib", "build_lib"))
+
+    def run(self) -> None:
+        """Generate what is out of date."""
+        build_descriptor()
+        build_frontend()
+        self._forget_earlier_front_end()
+
+    def _forget_earlier_front_end(self) -> None:
+        # Names of chunks carry a hash: an earlier build's chunks would stay in the wheel beside the new ones.
+        if self.build_lib and not self.editable_mode:
+            shutil.rmtree(Path(self.build_lib) / "tb_debugger_plugin" / "static", ignore_errors=True)
+
+
+class Build(build):
+    """setuptools' build with our step in front."""
+
+    sub_commands: ClassVar = [("build_generated", None), *build.sub_commands]

@@ -1,0 +1,28 @@
+"""Is a generated file newer than everything it is made from?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "tb_debugger_plugin"
+
+
+def is_fresh(result: Path, sources: Iterable[Path]) -> bool:
+    """Whether `result` exists and no source was changed after it."""
+    if not result.exists():
+        return False
+    made = result.stat().st_mtime
+    return all(source.stat().st_mtime <= made for source in sources)
+
+
+def files_below(folder: Path, *, skip: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """Every file below `folder`, leaving out folders and files named in `skip`."""
+    for entry in sorted(folder.iterdir()):
+        if entry.name in skip:
+            continue
+        if entry.is_dir():
+            yield from files_below(entry, skip=skip)
+        else:
+            yield entry

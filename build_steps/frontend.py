@@ -1,0 +1,46 @@
+"""`frontend/` into `tb_debugger_plugin/static/`, by npm and Vite."""
+
+from __future__ import annotations
+
+from build_steps.freshness import PACKAGE, files_below, is_fresh
+from build_steps.node import FROM_PYPI, FRONTEND, find_node, run_npm
+
+RESULT = PACKAGE / "static" / "index.js"
+_NOT_SOURCES = frozenset({"node_modules", "dist", "coverage", "test-results"})
+
+
+def frontend_is_fresh() -> bool:
+    """Whether the built front end is newer than all of its sources."""
+    return is_fresh(RESULT, files_below(FRONTEND, skip=_NOT_SOURCES))
+
+
+def build_frontend() -> None:
+    """Build the front end when a source is newer than the result."""
+    if not (FRONTEND / "src" / "main.ts").exists():
+        print("No front end to build yet: the page will be missing.")
+        return
+    if frontend_is_fresh():
+        return
+    install_dependencies()
+    _npm("run", "build")
+
+
+def install_dependencies() -> None:
+    """`npm ci`, unless `node_modules` already is what the lock file says."""
+    installed = FRONTEND / "node_modules" / ".package-lock.json"
+    if not is_fresh(installed, [FRONTEND / "package-lock.json"]):
+        _npm("ci")
+
+
+def _npm(*args: str) -> None:
+    node = find_node()
+    if node is None:
+        raise RuntimeError(
+            f"Building the front end needs Node.js: install it, or `pip install '{FROM_PYPI}'`."
+        )
+    if run_npm(node, *args) != 0:
+        raise RuntimeError(f"`npm {' '.join(args)}` failed in {FRONTEND}; its output is above.")
+
+
+if __name__ == "__main__":
+    build_frontend()

@@ -1,0 +1,11 @@
+"""What setuptools cannot be told in pyproject.toml: the build steps and the optional native library."""
+
+from setuptools import setup
+
+from build_steps.commands import Build, BuildGenerated
+from build_steps.native import extensions
+
+setup(
+    ext_modules=extensions(),
+    cmdclass={"build": Build, "build_generated": BuildGenerated},
+)

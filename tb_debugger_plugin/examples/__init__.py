@@ -1,0 +1,1 @@
+"""Programs with a known numerical bug, to find with the debugger."""
