@@ -1,0 +1,80 @@
+"""TensorFlow's ``DataType`` numbers, their names, and the NumPy types that hold the same bytes.
+
+Facts only: the viewer has to name and decode dtypes without TensorFlow. NumPy has no bfloat16 and no float8;
+their bytes are read as unsigned integers of the same width and widened by the caller.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: TensorFlow's name by enum number. Reference dtypes are these plus 100.
+NAMES: Final[dict[int, str]] = {
+    1: "float32",
+    2: "float64",
+    3: "int32",
+    4: "uint8",
+    5: "int16",
+    6: "int8",
+    7: "string",
+    8: "complex64",
+    9: "int64",
+    10: "bool",
+    11: "qint8",
+    12: "quint8",
+    13: "qint32",
+    14: "bfloat16",
+    15: "qint16",
+    16: "quint16",
+    17: "uint16",
+    18: "complex128",
+    19: "float16",
+    20: "resource",
+    21: "variant",
+    22: "uint32",
+    23: "uint64",
+    24: "float8_e5m2",
+    25: "float8_e4m3fn",
+    29: "int4",
+    30: "uint4",
+}
+
+#: Enum number by name.
+NUMBERS: Final[dict[str, int]] = {name: number for number, name in NAMES.items()}
+
+BFLOAT16: Final = 14
+STRING: Final = 7
+
+#: NumPy dtype string whose bytes equal those of ``tensor_content``, little-endian.
+NUMPY: Final[dict[int, str]] = {
+    1: "<f4",
+    2: "<f8",
+    3: "<i4",
+    4: "|u1",
+    5: "<i2",
+    6: "|i1",
+    8: "<c8",
+    9: "<i8",
+    10: "|b1",
+    14: "<u2",
+    17: "<u2",
+    18: "<c16",
+    19: "<f2",
+    22: "<u4",
+    23: "<u8",
+}
+
+#: Dtypes whose values can be NaN or infinite.
+FLOATING: Final[frozenset[int]] = frozenset({1, 2, 8, 14, 18, 19, 24, 25})
+
+
+def dtype_name(number: int) -> str | None:
+    """Name of a dtype.
+
+    Args:
+      number: TensorFlow's enum; a reference dtype (plus 100) has the name of what it refers to.
+
+    Returns:
+      Such as ``"float32"``; None for 0 and for a number without a name.
+    """
+    return NAMES.get(number - 100 if number > 100 else number)

@@ -1,0 +1,316 @@
+"""File sets: which files belong together, how they are named, found, written and read whole.
+
+One run of a program on one host is one set of files ``tfdbg_events.<unix seconds>.<host>.<suffix>`` in one
+folder. The metadata file is what makes a set: a folder without one holds no run.
+
+Rule: reading a set never fails because of what stands in it; damage is reported beside what is whole.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final
+
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events import framing, tail
+from tb_debugger_plugin.events.messages import DebugEvent, parse_event
+
+METADATA: Final = "metadata"
+SOURCE_FILES: Final = "source_files"
+STACK_FRAMES: Final = "stack_frames"
+GRAPHS: Final = "graphs"
+EXECUTION: Final = "execution"
+GRAPH_EXECUTION_TRACES: Final = "graph_execution_traces"
+
+#: All suffixes, in the order in which they must be read: what is referred to comes first.
+SUFFIXES: Final = (METADATA, SOURCE_FILES, STACK_FRAMES, GRAPHS, GRAPH_EXECUTION_TRACES, EXECUTION)
+#: The files that may have a tail file beside them.
+TAILED: Final = (EXECUTION, GRAPH_EXECUTION_TRACES)
+
+_PREFIX: Final = "tfdbg_events"
+_METADATA_NAME: Final = re.compile(
+    rf"^{_PREFIX}\.(?P<seconds>\d{{1,18}})\.(?P<host>.+)\.{METADATA}$", re.DOTALL
+)
+
+
+@dataclass(frozen=True, order=True)
+class FileSet:
+    """The names of one file set.
+
+    Attributes:
+      folder: Where the files are.
+      start_seconds: Unix time in the names.
+      host: Host name in the names.
+    """
+
+    folder: Path
+    start_seconds: int
+    host: str
+
+    @property
+    def prefix(self) -> str:
+        """The common beginning of the file names, with the last dot."""
+        return f"{_PREFIX}.{self.start_seconds}.{self.host}."
+
+    def path(self, suffix: str) -> Path:
+        """Path of one of the files; it need not exist."""
+        return self.folder / (self.prefix + suffix)
+
+    def tail_path(self, suffix: str) -> Path:
+        """Path of the tail file of ``execution`` or ``graph_execution_traces``."""
+        return self.path(suffix + tail.SUFFIX)
+
+
+def parse_metadata_name(folder: Path, name: str) -> FileSet | None:
+    """The file set that a file name announces.
+
+    Args:
+      folder: Where the file is.
+      name: Its name without the folder.
+
+    Returns:
+      The set; None when it is not the name of a metadata file.
+    """
+    match = _METADATA_NAME.match(name)
+    return match and FileSet(folder, int(match["seconds"]), match["host"])
+
+
+def find_file_sets(folder: Path) -> list[FileSet]:
+    """The file sets of one folder (not of folders below it), oldest first.
+
+    Args:
+      folder: A dump root. One that does not exist holds none.
+    """
+    try:
+        names = [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return []
+    return sorted(found for name in names if (found := parse_metadata_name(folder, name)))
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    """One event with its place.
+
+    Attributes:
+      offset: Of its first byte in the file; None when it stands in the tail file only.
+      event: The ``DebugEvent``.
+    """
+
+    offset: int | None
+    event: Any
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A place that could not be read.
+
+    Attributes:
+      path: The file.
+      offset: Of the first byte that makes no sense; None when the file as a whole cannot be used.
+      reason: A sentence.
+    """
+
+    path: Path
+    offset: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class FileContents:
+    """What one file of a set, with its tail, holds.
+
+    Attributes:
+      records: All whole records, in order.
+      damages: What had to be left out.
+      truncated_at: Offset of an unfinished last record; None when there is none.
+    """
+
+    records: tuple[EventRecord, ...]
+    damages: tuple[Damage, ...]
+    truncated_at: int | None
+
+
+def read_file(path: Path) -> FileContents:
+    """Read one event file whole, without its tail file.
+
+    Args:
+      path: An event file; a missing one counts as empty.
+    """
+    try:
+        with path.open("rb") as stream:
+            return _decode(path, *framing.read_records(stream))
+    except FileNotFoundError:
+        return FileContents((), (), None)
+
+
+def _decode(path: Path, records: list[tuple[int, bytes]], ends: list[framing.End]) -> FileContents:
+    damages = [Damage(path, end.offset, end.reason) for end in ends if end.kind is framing.EndKind.CORRUPT]
+    decoded = []
+    for offset, payload in records:
+        try:
+            decoded.append(EventRecord(offset, parse_event(payload)))
+        except FormatError as error:
+            damages.append(Damage(path, offset, str(error)))
+    last = ends[-1]
+    truncated = last.offset if last.kind is framing.EndKind.TRUNCATED else None
+    return FileContents(tuple(decoded), tuple(damages), truncated)
+
+
+def read_with_tail(files: FileSet, suffix: str) -> FileContents:
+    """Read one event file and the records of its tail file that are not in it yet.
+
+    Args:
+      files: The set.
+      suffix: One of :data:`SUFFIXES`.
+    """
+    path = files.path(suffix)
+    if suffix not in TAILED:
+        return read_file(path)
+    try:
+        state = tail.read_tail(files.tail_path(suffix))
+    except FormatError as error:
+        contents = read_file(path)
+        damage = Damage(files.tail_path(suffix), None, str(error))
+        return FileContents(contents.records, (*contents.damages, damage), contents.truncated_at)
+    contents = read_file(path)
+    return contents if state is None else _with_tail(files, suffix, contents, state)
+
+
+def _with_tail(files: FileSet, suffix: str, contents: FileContents, state: tail.Tail) -> FileContents:
+    path = files.path(suffix)
+    whole = contents.truncated_at if contents.truncated_at is not None else _size(path)
+    extra = _decode(files.tail_path(suffix), *framing.read_records(state.after(whole)))
+    moved = tuple(EventRecord(None, record.event) for record in extra.records)
+    return FileContents(contents.records + moved, contents.damages + extra.damages, None)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def read_file_set(files: FileSet) -> Iterator[tuple[str, FileContents]]:
+    """Read all files of a set, those that are referred to first.
+
+    Args:
+      files: The set.
+
+    Yields:
+      ``(suffix, contents)`` for each of :data:`SUFFIXES`.
+    """
+    for suffix in SUFFIXES:
+        yield suffix, read_with_tail(files, suffix)
+
+
+def _open_for_append(path: str) -> BinaryIO:
+    return open(path, "ab")
+
+
+class FileSetWriter:
+    """Appends events to the files of one set. Its life begins with creating the files and ends with ``close()``.
+
+    Use::
+
+        with FileSetWriter(dump_root, host="worker0", start_time=time.time()) as writer:
+            event = DebugEvent()
+            event.source_file.file_path = "train.py"
+            writer.write("source_files", event)
+
+    All methods may be called from any thread. Each call of :meth:`write` is flushed to the operating system
+    before it returns, so what it wrote survives the process.
+
+    Args:
+      dump_root: An existing folder.
+      host: Host name for the file names.
+      start_time: Seconds since the epoch; the names hold whole seconds.
+      suffixes: The files to create now. A file with another suffix is created by the first write to it.
+      opener: Opens a path for appending bytes; replaces the local file system.
+      clock: Seconds since the epoch, for events that have no ``wall_time``.
+
+    Raises:
+      OSError: A file cannot be created.
+    """
+
+    def __init__(
+        self,
+        dump_root: str | Path,
+        host: str,
+        start_time: float,
+        *,
+        suffixes: Iterable[str] = (METADATA, SOURCE_FILES, STACK_FRAMES, GRAPHS),
+        opener: Callable[[str], BinaryIO] = _open_for_append,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.files = FileSet(Path(dump_root), int(start_time), host)
+        self._root = str(dump_root)
+        self._opener = opener
+        self._clock = clock
+        self._lock = threading.Lock()  # guards _streams and what is written to them
+        self._streams: dict[str, BinaryIO] = {}
+        for suffix in suffixes:
+            self._streams[suffix] = opener(self.path(suffix))
+
+    def path(self, suffix: str) -> str:
+        """Path of one of the files, below ``dump_root`` as it was given."""
+        return f"{self._root.rstrip('/') or '/'}/{self.files.prefix}{suffix}"
+
+    def write(self, suffix: str, *events: Any) -> None:
+        """Append events to one file and flush it.
+
+        Args:
+          suffix: One of :data:`SUFFIXES`.
+          *events: ``DebugEvent`` messages. One without a ``wall_time`` gets the present time.
+
+        Raises:
+          OSError: The file cannot be written.
+          ValueError: The writer is closed.
+        """
+        for event in events:
+            if not event.wall_time:
+                event.wall_time = self._clock()
+        framed = b"".join(framing.frame(event.SerializeToString()) for event in events)
+        with self._lock:
+            stream = self._streams.get(suffix)
+            if stream is None:
+                stream = self._streams[suffix] = self._opener(self.path(suffix))
+            stream.write(framed)
+            stream.flush()
+
+    def write_metadata(self, **fields: Any) -> None:
+        """Write the one record of the metadata file, with the version of the format filled in.
+
+        Args:
+          **fields: Fields of ``DebugMetadata``.
+        """
+        event = DebugEvent(wall_time=float(self._clock()))
+        event.debug_metadata.file_version = "debug.Event:1"
+        for name, value in fields.items():
+            if isinstance(value, (list, tuple)):
+                getattr(event.debug_metadata, name).extend(value)
+            else:
+                setattr(event.debug_metadata, name, value)
+        self.write(METADATA, event)
+
+    def close(self) -> None:
+        """Close the files. Further calls do nothing."""
+        with self._lock:
+            for stream in self._streams.values():
+                if not stream.closed:
+                    stream.close()
+
+    def __enter__(self) -> FileSetWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

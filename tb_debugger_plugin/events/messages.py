@@ -1,0 +1,82 @@
+"""The message classes of ``protos/debug_event.proto``.
+
+They are made when this module is imported, from a serialised ``FileDescriptorSet`` that the package build
+writes beside it. Generated ``_pb2`` modules are not used because newer generators write version checks that
+fail on older protobuf runtimes; a descriptor set runs on all of them. The classes live in a descriptor pool of
+their own, so they can stand in one process with TensorFlow's messages of the same shape.
+
+Use::
+
+    event = DebugEvent(wall_time=1.5)
+    event.execution.op_type = "Log"
+    DebugEvent.FromString(event.SerializeToString()).WhichOneof("what")  # "execution"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+
+from tb_debugger_plugin.errors import FormatError
+
+_DESCRIPTORS = Path(__file__).with_name("debug_event.binpb")
+_PACKAGE = "tb_debugger_plugin"
+
+
+def _load_pool() -> descriptor_pool.DescriptorPool:
+    try:
+        serialized = _DESCRIPTORS.read_bytes()
+    except FileNotFoundError:
+        raise ImportError(
+            f"{_DESCRIPTORS.name} is missing; building the package writes it: "
+            "run `pip install -e .` in the checkout."
+        ) from None
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(serialized).file:
+        pool.AddSerializedFile(file.SerializeToString())
+    return pool
+
+
+_POOL = _load_pool()
+
+
+def _message(name: str) -> Any:
+    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+
+DebugEvent = _message("DebugEvent")
+DebugMetadata = _message("DebugMetadata")
+SourceFile = _message("SourceFile")
+FileLineCol = _message("FileLineCol")
+StackFrameWithId = _message("StackFrameWithId")
+CodeLocation = _message("CodeLocation")
+GraphOpCreation = _message("GraphOpCreation")
+StaticTensor = _message("StaticTensor")
+DebuggedGraph = _message("DebuggedGraph")
+DebuggedDevice = _message("DebuggedDevice")
+Execution = _message("Execution")
+GraphExecutionTrace = _message("GraphExecutionTrace")
+RecordingCounts = _message("RecordingCounts")
+TensorProto = _message("TensorProto")
+TensorShapeProto = _message("TensorShapeProto")
+
+
+def parse_event(payload: bytes) -> Any:
+    """Decode the payload of one record.
+
+    Args:
+      payload: The bytes between the two checksums of a record.
+
+    Returns:
+      A ``DebugEvent``.
+
+    Raises:
+      FormatError: The bytes are not a serialised ``DebugEvent``.
+    """
+    try:
+        return DebugEvent.FromString(payload)
+    except DecodeError as error:
+        raise FormatError(f"a record is not a DebugEvent: {error}") from error

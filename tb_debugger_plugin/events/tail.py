@@ -1,0 +1,167 @@
+"""Tail files: the last records of an event file, which the recorder keeps in memory-mapped memory.
+
+A process that is killed leaves its mapped pages to the kernel, so records that were not yet written to
+``….execution`` or ``….graph_execution_traces`` are found in ``….execution.tail`` and
+``….graph_execution_traces.tail``. In comes the path of a tail file, out comes a consistent :class:`Tail`.
+The layout is in ``docs/event-format.md``.
+
+Rule: a tail is read while the recorder writes it, so its counters are read again after the data, and what was
+overwritten meanwhile is left out.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.framing import frame
+
+MAGIC: Final = b"TBDBGT1\n"
+HEADER_SIZE: Final = 4096
+SUFFIX: Final = ".tail"
+_COUNTERS: Final = struct.Struct("<8sQQQQQ")
+_ATTEMPTS: Final = 8
+
+
+class TailMode(enum.IntEnum):
+    """What the recorder uses the tail file for."""
+
+    #: Records on their way to the event file; none is dropped.
+    JOURNAL = 0
+    #: The last N records of a circular buffer; older ones are overwritten.
+    RING = 1
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The state of a tail file at one moment.
+
+    Attributes:
+      mode: Journal or ring.
+      tail: Bytes ever dropped or drained from the front; with ``head``, tells whether anything changed.
+      head: Bytes ever written.
+      file_size: Size of the event file when ``tail`` was last moved.
+      data: The framed records, ``head - tail`` bytes in order.
+    """
+
+    mode: TailMode
+    tail: int
+    head: int
+    file_size: int
+    data: bytes
+
+    def after(self, actual_size: int) -> bytes:
+        """The framed records that are not in the event file.
+
+        Args:
+          actual_size: Bytes that the event file has now.
+
+        Returns:
+          Whole records of the tail, without those which the event file already holds.
+        """
+        if self.mode is TailMode.RING:
+            return self.data
+        return self.data[max(0, actual_size - self.file_size) :]
+
+
+@dataclass(frozen=True)
+class _Header:
+    capacity: int
+    mode: TailMode
+    head: int
+    tail: int
+    file_size: int
+
+
+def _parse_header(raw: bytes, data_size: int) -> _Header:
+    if len(raw) < _COUNTERS.size:
+        raise FormatError("the tail file is shorter than its header")
+    magic, capacity, mode, head, tail, file_size = _COUNTERS.unpack(raw[: _COUNTERS.size])
+    if magic != MAGIC:
+        raise FormatError("the tail file does not begin with its magic bytes")
+    if mode not in (TailMode.JOURNAL, TailMode.RING):
+        raise FormatError(f"the tail file has an unknown mode {mode}")
+    if capacity > data_size or not tail <= head <= tail + capacity:
+        counters = f"tail {tail}, head {head}, capacity {capacity}"
+        raise FormatError(f"the tail file's counters do not fit together: {counters}")
+    return _Header(capacity, TailMode(mode), head, tail, file_size)
+
+
+def _unwrapped(area: bytes, header: _Header) -> bytes:
+    if header.head == header.tail:
+        return b""
+    start = header.tail % header.capacity
+    count = header.head - header.tail
+    first = area[start : min(start + count, header.capacity)]
+    return first + area[: count - len(first)]
+
+
+def read_tail(path: Path) -> Tail | None:
+    """Read a tail file, which may be changing meanwhile.
+
+    Args:
+      path: The ``….tail`` file.
+
+    Returns:
+      Its state; None when there is no such file (a clean end deletes it) or it is still being set up.
+
+    Raises:
+      FormatError: The file is there but is not a tail file, or its counters are impossible.
+    """
+    try:
+        with path.open("rb") as stream:
+            return _read_consistent(stream.fileno())
+    except FileNotFoundError:
+        return None
+
+
+def _read_consistent(descriptor: int) -> Tail | None:
+    size = os.fstat(descriptor).st_size
+    raw = os.pread(descriptor, _COUNTERS.size, 0)
+    if not raw.strip(b"\0"):
+        return None
+    before = _parse_header(raw, size - HEADER_SIZE)
+    for _ in range(_ATTEMPTS):
+        area = os.pread(descriptor, before.capacity, HEADER_SIZE)
+        after = _parse_header(os.pread(descriptor, _COUNTERS.size, 0), size - HEADER_SIZE)
+        if (after.tail, after.file_size) == (before.tail, before.file_size):
+            return Tail(before.mode, before.tail, before.head, before.file_size, _unwrapped(area, before))
+        if after.tail <= before.head and after.mode is TailMode.RING:
+            # The front was overwritten while we read; what both headers call valid is whole.
+            kept = _unwrapped(area, before)[after.tail - before.tail :]
+            return Tail(before.mode, after.tail, before.head, after.file_size, kept)
+        before = after
+    return None
+
+
+def build_tail(
+    payloads: list[bytes], *, mode: TailMode, file_size: int, capacity: int = 4096, tail: int = 0
+) -> bytes:
+    """The bytes of a tail file, for tests and for tools that take one apart.
+
+    Args:
+      payloads: The serialised events that it holds, in order.
+      mode: Journal or ring.
+      file_size: Size of the sibling event file when ``tail`` was last moved.
+      capacity: Bytes of the data area.
+      tail: The counter of the first byte; any value, so that wrap-around can be built.
+
+    Returns:
+      Header and data area.
+
+    Raises:
+      FormatError: The records do not fit into the capacity.
+    """
+    data = b"".join(frame(payload) for payload in payloads)
+    if len(data) > capacity:
+        raise FormatError(f"{len(data)} bytes of records do not fit into a tail of {capacity}")
+    area = bytearray(capacity)
+    for position, byte in enumerate(data, start=tail):
+        area[position % capacity] = byte
+    header = _COUNTERS.pack(MAGIC, capacity, mode, tail + len(data), tail, file_size)
+    return header.ljust(HEADER_SIZE, b"\0") + bytes(area)
