@@ -17,7 +17,7 @@ class UsageError(DebuggerError, ValueError):
 
 
 class RecordingError(DebuggerError, RuntimeError):
-    """Recording cannot start or go on, for a reason outside the program: disk, permissions, a missing library."""
+    """Recording cannot start or go on, for a reason outside the program: disk, permissions, a library."""
 
 
 class FormatError(DebuggerError, ValueError):

@@ -216,7 +216,7 @@ def _open_for_append(path: str) -> BinaryIO:
 
 
 class FileSetWriter:
-    """Appends events to the files of one set. Its life begins with creating the files and ends with ``close()``.
+    """Appends events to the files of one set; lives from creating the files to ``close()``.
 
     Use::
 

@@ -31,7 +31,7 @@ _CHUNK: Final = 1 << 22
 
 def masked_crc(data: bytes) -> int:
     """CRC-32C of some bytes, masked as TFRecord wants it (rotated right by 15, plus 0xa282ead8)."""
-    crc = google_crc32c.value(data)
+    crc: int = google_crc32c.value(data)
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 

@@ -2,8 +2,8 @@
 
 They are made when this module is imported, from a serialised ``FileDescriptorSet`` that the package build
 writes beside it. Generated ``_pb2`` modules are not used because newer generators write version checks that
-fail on older protobuf runtimes; a descriptor set runs on all of them. The classes live in a descriptor pool of
-their own, so they can stand in one process with TensorFlow's messages of the same shape.
+fail on older protobuf runtimes; a descriptor set runs on all of them. The classes live in a descriptor pool
+of their own, so they can stand in one process with TensorFlow's messages of the same shape.
 
 Use::
 

@@ -1,0 +1,156 @@
+"""A stable text dump of event files: what golden tests compare and ``tbdbg dump`` prints.
+
+In come events, out come lines: one record a paragraph, fields in the order of their numbers, vectors of numbers
+on one line. With :class:`Normalizer` the dump of two recordings of one program is equal: ids, times, hosts and
+folders become small numbers and fixed words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from google.protobuf.descriptor import FieldDescriptor
+
+from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_file, read_with_tail
+from tb_debugger_plugin.events.modes import mode_name
+
+_MAX_TEXT: Final = 200
+_ID_FIELDS: Final = frozenset(
+    {"graph_id", "outer_context_id", "tfdbg_context_id", "id", "stack_frame_ids", "tfdbg_run_id"}
+)
+_TENSOR_ID_FIELDS: Final = frozenset({"input_tensor_ids", "output_tensor_ids"})
+_FUNCTION_NUMBER: Final = re.compile(r"^(__(?:inference|forward|backward)_.*?)_\d+(?:_\d+)?$")
+
+
+class Normalizer:
+    """Replaces what differs between two recordings of one program by what does not.
+
+    One object serves one dump, since it numbers ids in the order in which it meets them.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+
+    def text(self, field: str, value: str) -> str:
+        """A string field as it stands in the dump."""
+        if field in _ID_FIELDS:
+            return self._ids.setdefault(value, f"id{len(self._ids)}") if value else ""
+        if field == "host_name":
+            return "host"
+        if field == "file_path":
+            return Path(value).name
+        return _FUNCTION_NUMBER.sub(r"\1_N", value)
+
+    def number(self, field: str, value: float) -> float | str:
+        """A number field as it stands in the dump."""
+        if field == "wall_time":
+            return "TIME"
+        if field in _TENSOR_ID_FIELDS:
+            return self._ids.setdefault(f"tensor {value}", f"t{len(self._ids)}")
+        return value
+
+
+class _Verbatim(Normalizer):
+    def text(self, field: str, value: str) -> str:
+        return value
+
+    def number(self, field: str, value: float) -> float | str:
+        return value
+
+
+def _tensor_text(tensor: Any) -> str:
+    shape = [dim.size for dim in tensor.tensor_shape.dim]
+    if tensor.dtype == 2 and len(tensor.tensor_content) % 8 == 0 and tensor.tensor_content:
+        return f"float64{shape} {np.frombuffer(tensor.tensor_content, '<f8').tolist()}"
+    values = [f"{f.name}={list(v)}" for f, v in tensor.ListFields() if f.name.endswith("_val")]
+    content = f"content={tensor.tensor_content.hex()}" if tensor.tensor_content else ""
+    return " ".join(filter(None, (f"dtype={tensor.dtype}{shape}", content, *values)))[:_MAX_TEXT]
+
+
+def _scalar_text(field: FieldDescriptor, value: Any, normalize: Normalizer) -> str:
+    if field.name == "tensor_debug_mode":
+        return mode_name(value)
+    if isinstance(value, bytes):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, str):
+        return repr(normalize.text(field.name, value)[:_MAX_TEXT])
+    return str(normalize.number(field.name, value))
+
+
+def _is_repeated(field: FieldDescriptor) -> bool:
+    # `label` is deprecated in new runtimes and `is_repeated` absent from old ones.
+    known = getattr(field, "is_repeated", None)
+    return bool(field.label == FieldDescriptor.LABEL_REPEATED if known is None else known)
+
+
+def _field_lines(field: FieldDescriptor, value: Any, normalize: Normalizer, indent: str) -> Iterator[str]:
+    items = list(value) if _is_repeated(field) else [value]
+    if field.message_type is None:
+        texts = [_scalar_text(field, item, normalize) for item in items]
+        yield f"{indent}{field.name}: {', '.join(texts)}"
+    elif field.message_type.name == "TensorProto":
+        for item in items:
+            yield f"{indent}{field.name}: {_tensor_text(item)}"
+    else:
+        for item in items:
+            yield f"{indent}{field.name}:"
+            yield from _message_lines(item, normalize, indent + "  ")
+
+
+def _message_lines(message: Any, normalize: Normalizer, indent: str) -> Iterator[str]:
+    for field, value in message.ListFields():
+        yield from _field_lines(field, value, normalize, indent)
+
+
+def event_lines(event: Any, normalize: Normalizer | None = None) -> list[str]:
+    """The lines of one event.
+
+    Args:
+      event: A ``DebugEvent``.
+      normalize: Replaces ids and times; None = as they are.
+
+    Returns:
+      First the kind of the record, then its fields, indented.
+    """
+    kind = event.WhichOneof("what") or "nothing"
+    return [kind, *_message_lines(event, normalize or _Verbatim(), "  ")]
+
+
+def _contents_lines(contents: FileContents, normalize: Normalizer | None) -> Iterator[str]:
+    for number, record in enumerate(contents.records):
+        kind, *lines = event_lines(record.event, normalize)
+        place = "in the tail" if record.offset is None else f"at {record.offset}"
+        yield f"#{number} {kind}" + ("" if normalize else f" {place}")
+        yield from lines
+    for damage in contents.damages:
+        where = "" if damage.offset is None else f" at {damage.offset}"
+        yield f"! damaged{where}: {damage.reason}"
+    if contents.truncated_at is not None:
+        yield f"! unfinished record at {contents.truncated_at}"
+
+
+def dump_file(path: Path, normalize: Normalizer | None = None) -> Iterator[str]:
+    """Lines of one event file, without its tail file.
+
+    Args:
+      path: The file.
+      normalize: Replaces ids and times; None = as they are.
+    """
+    yield f"== {path.suffix[1:] if normalize else path.name}"
+    yield from _contents_lines(read_file(path), normalize)
+
+
+def dump_file_set(files: FileSet, normalize: Normalizer | None = None) -> Iterator[str]:
+    """Lines of a whole file set, its tail files included.
+
+    Args:
+      files: The set.
+      normalize: Replaces ids and times; None = as they are.
+    """
+    for suffix in SUFFIXES:
+        yield f"== {suffix if normalize else files.path(suffix).name}"
+        yield from _contents_lines(read_with_tail(files, suffix), normalize)
