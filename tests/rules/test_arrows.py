@@ -1,0 +1,100 @@
+"""Rooms import only what the table of docs/architecture.md lets them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.checkout import PACKAGE, ROOT, imports_of, modules_of
+
+_OURS = "tb_debugger_plugin."
+_TENSORFLOW = ("tensorflow", "keras", "tf_keras")
+_VIEWER = ("errors", "events", "index", "analysis", "server", "cli")
+_ROW = re.compile(
+    r"^\| `(?:tb_debugger_plugin/)?(?P<room>\w+)(?:/|\.py)` \|[^|]*\|(?P<may>[^|]*)\|$", re.MULTILINE
+)
+
+
+def _may_import() -> dict[str, tuple[set[str], bool]]:
+    """Of each room: the rooms it may import, and whether TensorFlow."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    return {
+        row["room"]: (set(re.findall(r"`(\w+)`", row["may"].partition(";")[0])), "TensorFlow" in row["may"])
+        for row in _ROW.finditer(text)
+        if row["room"] != "protos"
+    }
+
+
+ROOMS = _may_import()
+
+
+def _is_room(name: str) -> bool:
+    return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
+
+
+def test_the_table_names_every_room_of_the_package():
+    on_disk = {file.parent.name for file in PACKAGE.glob("*/__init__.py")}
+    on_disk |= {file.stem for file in PACKAGE.glob("*.py")} - {"__init__"}
+    assert on_disk == set(ROOMS)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_the_rooms_the_table_allows(room):
+    allowed = ROOMS[room][0] | {room}
+    wrong = []
+    for module in modules_of(room):
+        for name in imports_of(module):
+            other = name.removeprefix(_OURS).partition(".")[0]
+            if name.startswith(_OURS) and _is_room(other) and other not in allowed:
+                wrong.append(f"{module.relative_to(ROOT)} imports {other}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_tensorflow_is_imported_only_where_the_table_allows_it(room):
+    if ROOMS[room][1]:
+        return
+    wrong = [
+        f"{module.relative_to(ROOT)} imports {name}"
+        for module in modules_of(room)
+        for name in imports_of(module)
+        if name.partition(".")[0] in _TENSORFLOW
+    ]
+    assert not wrong
+
+
+def test_the_viewer_imports_where_there_is_no_tensorflow():
+    names = [
+        ".".join(module.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for room in _VIEWER
+        for module in modules_of(room)
+    ]
+    # A module that is None in sys.modules is one that cannot be imported.
+    program = f"""
+import importlib, sys
+sys.modules.update(dict.fromkeys({_TENSORFLOW!r}))
+for name in {names!r}:
+    importlib.import_module(name)
+"""
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+_LAYERS = ("base", "api", "model", "store", "views")
+_RELATIVE_IMPORT = re.compile(r"""(?:from|import|URL\()\s*\(?\s*["'](\.{1,2}/[^"']+)["']""")
+
+
+@pytest.mark.parametrize("layer", _LAYERS)
+def test_a_layer_of_the_front_end_imports_only_lower_layers(layer):
+    source = ROOT / "frontend" / "src"
+    allowed = _LAYERS[: _LAYERS.index(layer) + 1]
+    wrong = []
+    for file in sorted((source / layer).rglob("*.ts*")):
+        for name in _RELATIVE_IMPORT.findall(file.read_text("utf-8")):
+            target = (file.parent / name).resolve()
+            if target.is_relative_to(source) and target.relative_to(source).parts[0] not in allowed:
+                wrong.append(f"{file.relative_to(ROOT)} imports {name}")
+    assert not wrong

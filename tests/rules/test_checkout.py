@@ -1,0 +1,38 @@
+"""What may not stand in the checkout."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.checkout import PACKAGE, ROOT, tracked_files
+
+# Put together here, so that this file does not hold what it forbids.
+_FORBIDDEN = re.compile(
+    "|".join(["/wor" + "k/", "/tm" + "p/", "/roo" + "t/", "registry" + r"\.npmjs", "pypi" + r"\.org"])
+)
+_GENERATED = re.compile(r"(^|/)(node_modules|static|__pycache__|dist)/|_pb2\.pyi?$|\.(binpb|so|o|whl|pyc)$")
+_BINARY = {".png", ".gz"}
+
+
+def test_no_file_names_a_folder_of_one_machine_or_a_registry():
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for file in tracked_files()
+        if file.suffix not in _BINARY and _is_text(file.read_bytes())
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if _FORBIDDEN.search(line)
+    ]
+    assert not found
+
+
+def _is_text(content: bytes) -> bool:
+    return b"\0" not in content
+
+
+def test_no_generated_file_is_in_git():
+    names = [file.relative_to(ROOT).as_posix() for file in tracked_files()]
+    assert not [name for name in names if _GENERATED.search(name)]
+
+
+def test_the_package_is_marked_as_typed():
+    assert (PACKAGE / "py.typed").is_file()

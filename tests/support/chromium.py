@@ -1,0 +1,59 @@
+"""Where this machine's Chromium or Chrome is, and getting Debian's when it has none.
+
+`python -m tests.support.chromium` prints where it is, installs it when it is missing and may be installed, or
+says what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_PLACES = (
+    Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"),
+    Path("/Applications/Chromium.app/Contents/MacOS/Chromium"),
+)
+ADVICE = (
+    "No Chrome or Chromium found: install one, or name it in the variable CHROME. Browser tests are skipped."
+)
+
+
+def find_chromium() -> str | None:
+    """The browser's path: `$CHROME`, else one on PATH, else one of the usual places; None without one."""
+    named = os.environ.get("CHROME")
+    if named:
+        return named
+    on_path = next(filter(None, map(shutil.which, _NAMES)), None)
+    return on_path or next((str(place) for place in _PLACES if place.exists()), None)
+
+
+def install_chromium() -> bool:
+    """Install Debian's Chromium by apt-get as root or by passwordless sudo; whether that worked."""
+    if shutil.which("apt-get") is None:
+        return False
+    become_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    if become_root and (shutil.which("sudo") is None or subprocess.run(["sudo", "-n", "true"]).returncode):
+        return False
+    apt = [*become_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    updated = subprocess.run([*apt, "update"]).returncode == 0
+    return (
+        updated
+        and subprocess.run([*apt, "install", "-y", "--no-install-recommends", "chromium"]).returncode == 0
+    )
+
+
+def main() -> int:
+    """Find or install; always 0, since the tests that need no browser can run without."""
+    if find_chromium() is None:
+        print("Installing Chromium for the browser tests.", flush=True)
+        install_chromium()
+    print(f"Browser: {find_chromium() or ADVICE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
