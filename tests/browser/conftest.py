@@ -1,0 +1,54 @@
+"""Recordings, TensorBoards and a browser for the tests of the page."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.support.checkout import ROOT
+from tests.support.chromium import ADVICE, find_chromium
+from tests.support.debugger_page import BROWSER_ARGS
+from tests.support.programs import record_example
+from tests.support.serving import tensorboard
+
+STEPS = 5
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A real Chromium."""
+    path = find_chromium()
+    if path is None:
+        pytest.skip(ADVICE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(BROWSER_ARGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def example_logdir(tmp_path_factory):
+    """The example, recorded for some steps."""
+    logdir = tmp_path_factory.mktemp("example")
+    record_example(logdir, "--steps", str(STEPS))
+    return logdir
+
+
+@pytest.fixture(scope="session")
+def example_address(example_logdir, tmp_path_factory):
+    """A TensorBoard on the recorded example."""
+    with tensorboard(example_logdir, tmp_path_factory.mktemp("log") / "tensorboard.txt") as address:
+        yield address
+
+
+@pytest.fixture
+def keep_screenshot(request):
+    """Keep a screenshot under a name: in test-results, or with --update-screenshots where README shows it."""
+    update = request.config.getoption("--update-screenshots")
+    folder = ROOT / "docs" / "images" if update else ROOT / "test-results"
+
+    def keep(page, name):
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / f"{name}.png")
+
+    return keep

@@ -1,0 +1,76 @@
+"""From a recorded run to the line that made the first NaN, in a real TensorBoard in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.debugger_page import open_page
+from tests.support.programs import record_example_with_tensorflow
+from tests.support.serving import tensorboard
+
+pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
+
+SCHEMES = ("light", "dark")
+
+
+@pytest.fixture(params=SCHEMES)
+def page_at_first_nan(request, browser, example_address):
+    """The example's page after a click on its NaN/∞ alert."""
+    with open_page(browser, example_address, scheme=request.param) as page:
+        page.scheme = request.param
+        page.click("alert-type-InfNanAlert")
+        yield page
+
+
+def test_the_debugger_tab_is_active_by_itself(browser, example_address):
+    with open_page(browser, example_address) as page:
+        assert page.frame
+        assert page.active_tab().lower() == "debugger"
+
+
+def test_the_alert_leads_to_the_log_of_the_underflowed_probabilities(page_at_first_nan):
+    expect(page_at_first_nan.part("graph-structure-op")).to_contain_text("Log")
+    inputs = page_at_first_nan.part("graph-structure-input")
+    expect(inputs).to_have_count(1)
+    expect(inputs).to_contain_text(re.compile(r"\b0\D*[1-9]"))
+
+
+def test_the_alert_opens_the_source_at_the_line_of_the_log(page_at_first_nan):
+    expect(page_at_first_nan.part("source-line-focused")).to_contain_text("tf.math.log(probs)")
+
+
+def test_a_reload_comes_back_to_the_same_place(page_at_first_nan):
+    page_at_first_nan.page.reload()
+    expect(page_at_first_nan.part("graph-structure-op")).to_contain_text("Log")
+    expect(page_at_first_nan.part("source-line-focused")).to_contain_text("tf.math.log(probs)")
+
+
+def test_the_page_is_accessible_and_quiet(page_at_first_nan, keep_screenshot):
+    expect(page_at_first_nan.part("source-line-focused")).to_be_visible()
+    keep_screenshot(page_at_first_nan.page, f"debugger-{page_at_first_nan.scheme}")
+    assert page_at_first_nan.serious_violations() == []
+    assert page_at_first_nan.complaints == []
+
+
+def test_a_logdir_without_debug_events_says_which_line_to_add(browser, tmp_path):
+    logdir = tmp_path / "empty"
+    logdir.mkdir()
+    with (
+        tensorboard(logdir, tmp_path / "tensorboard.txt") as address,
+        open_page(browser, f"{address}/#debugger") as page,
+    ):
+        expect(page.frame.locator("body")).to_contain_text("enable_dump_debug_info(")
+        assert page.complaints == []
+
+
+def test_the_page_shows_what_tensorflows_own_recorder_wrote(browser, tmp_path):
+    logdir = tmp_path / "logdir"
+    record_example_with_tensorflow(logdir, steps=3)
+    with tensorboard(logdir, tmp_path / "tensorboard.txt") as address, open_page(browser, address) as page:
+        page.click("alert-type-InfNanAlert")
+        expect(page.part("graph-structure-op")).to_contain_text("Log")
+        expect(page.part("source-line-focused")).to_contain_text("tf.math.log(probs)")
+        assert page.complaints == []

@@ -1,0 +1,83 @@
+"""The page as a person uses it: TensorBoard in a browser window, the debugger in its frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Frame, Locator, Page, expect
+
+_FRAME = "iframe[src*='plugin_entry.html?name=debugger']"
+_IDLE = "document.documentElement.dataset.idle === 'true'"
+# No font, icon or update from outside: only this machine answers.
+BROWSER_ARGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+
+
+class DebuggerPage:
+    """One browser window on one TensorBoard, from `open_page`; ends with it.
+
+    `complaints` are the errors of the console, uncaught exceptions and failed answers so far.
+    """
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        page.on("console", lambda message: self._complain(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self._complain(str(error)))
+        page.on("response", lambda answer: self._complain(answer.url) if answer.status >= 400 else None)
+        page.goto(address)
+
+    @property
+    def frame(self) -> Frame:
+        """The debugger's own document, once it is there and idle."""
+        handle = self.page.locator(_FRAME).element_handle()
+        frame = handle.content_frame()
+        assert frame is not None
+        frame.wait_for_function(_IDLE)
+        return frame
+
+    def part(self, name: str) -> Locator:
+        """What carries the test id `name`."""
+        return self.frame.get_by_test_id(name)
+
+    def click(self, name: str) -> None:
+        """Click the first element with the test id `name` and wait until the page has settled."""
+        self.part(name).first.click()
+        self.frame.wait_for_function(_IDLE)
+
+    def active_tab(self) -> str:
+        """The name of TensorBoard's selected tab."""
+        tab = self.page.locator("[role=tab][aria-selected=true]")
+        expect(tab).to_have_count(1)
+        return tab.inner_text().strip()
+
+    def serious_violations(self) -> list[str]:
+        """What axe-core finds serious or critical in the debugger's document."""
+        found = Axe().run(self.frame).response["violations"]
+        return [
+            f"{violation['id']}: {violation['help']}: {[node['target'] for node in violation['nodes'][:3]]}"
+            for violation in found
+            if violation["impact"] in ("serious", "critical")
+        ]
+
+    def _complain(self, text: str) -> None:
+        self.complaints.append(text)
+
+
+@contextmanager
+def open_page(
+    browser: Browser, address: str, *, scheme: str = "light", width: int = 1280, height: int = 800
+) -> Iterator[DebuggerPage]:
+    """Open TensorBoard in a new window of `width` x `height` pixels, light or dark."""
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    try:
+        yield DebuggerPage(context.new_page(), address)
+    finally:
+        context.close()

@@ -1,0 +1,41 @@
+"""Real programs, recorded into a folder by a process of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLE = "tb_debugger_plugin.examples.buggy_digits"
+
+_WITH_TENSORFLOWS_RECORDER = f"""
+import sys
+import tensorflow as tf
+from {EXAMPLE} import train
+tf.debugging.experimental.enable_dump_debug_info(sys.argv[1], "FULL_HEALTH", circular_buffer_size=-1)
+train(int(sys.argv[2]), fixed=False, report=lambda *_: None)
+tf.debugging.experimental.disable_dump_debug_info()
+"""
+
+
+def record_example(folder: Path, *options: str) -> str:
+    """Run the example under our recorder; what it printed."""
+    return run_python("-m", EXAMPLE, "--logdir", str(folder), *options)
+
+
+def record_example_with_tensorflow(folder: Path, *, steps: int) -> None:
+    """Run the example under TensorFlow's own recorder, in mode FULL_HEALTH, keeping everything."""
+    run_python("-c", _WITH_TENSORFLOWS_RECORDER, str(folder), str(steps))
+
+
+def run_python(*arguments: str) -> str:
+    """Run Python with `arguments`; its standard output. A failure shows what it said."""
+    run = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
