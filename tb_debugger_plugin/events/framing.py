@@ -95,7 +95,7 @@ class RecordReader:
     def __init__(self, source: BinaryIO | bytes, offset: int = 0, limit: int | None = None) -> None:
         self._stream: BinaryIO = io.BytesIO(source) if isinstance(source, bytes) else source
         self._size = self._stream.seek(0, io.SEEK_END)
-        self._stop = self._size if limit is None else offset + limit
+        self._stop = self._size if limit is None else min(self._size, offset + limit)
         self._buffer = b""
         self._base = offset
         self.end = End(EndKind.CLEAN, offset)

@@ -1,0 +1,135 @@
+"""Where a run's database lives, and opening it.
+
+The databases are a cache: they live outside the logdir (which may be read-only), and deleting them loses
+nothing. DuckDB lets only one process hold a file; whoever comes second builds a private database in a temporary
+folder, so that two viewers of one logdir both work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from tb_debugger_plugin.index import schema
+from tb_debugger_plugin.index.runs import Run
+
+_ENVIRONMENT: Final = "TB_DEBUGGER_CACHE"
+_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+    "memory_limit": "384MB",
+    "threads": 2,
+    "preserve_insertion_order": True,
+    # Extensions would be fetched from the network.
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+_open_paths: set[Path] = set()
+_open_paths_lock = threading.Lock()  # guards _open_paths
+
+
+def cache_folder() -> Path:
+    """``$TB_DEBUGGER_CACHE``, else ``tb_debugger_plugin`` in the user's cache folder."""
+    chosen = os.environ.get(_ENVIRONMENT)
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "tb_debugger_plugin"
+
+
+def database_path(run: Run) -> Path:
+    """Where the run's database is kept: a name made from its absolute folder and its id."""
+    key = f"{run.folder.resolve()}\0{run.run_id}"
+    return cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.duckdb"
+
+
+@dataclass
+class Database:
+    """An open database; lives from :func:`open_database` to :meth:`close`.
+
+    Attributes:
+      connection: The writer's connection. Readers take a ``cursor()`` of it, one per thread.
+      path: Its file.
+      private: Whether the file is in a temporary folder that closing deletes.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    path: Path
+    private: bool
+
+    def close(self) -> None:
+        """Close the database; a private one is deleted."""
+        self.connection.close()
+        with _open_paths_lock:
+            _open_paths.discard(self.path)
+        if self.private:
+            shutil.rmtree(self.path.parent, ignore_errors=True)
+
+
+def open_database(run: Run) -> Database:
+    """Open the run's database, or an empty one where there is none that can be used.
+
+    Args:
+      run: The run.
+
+    Returns:
+      A database with all tables of the present schema. A file that another process holds, that is damaged, or
+      that cannot be written is replaced by a private one.
+    """
+    path = database_path(run)
+    with _open_paths_lock:
+        taken = path in _open_paths
+        _open_paths.add(path)
+    connection = None if taken else _connect_cached(path)
+    if connection is not None:
+        return Database(connection, path, private=False)
+    if not taken:
+        with _open_paths_lock:
+            _open_paths.discard(path)
+    private = Path(tempfile.mkdtemp(prefix="tb_debugger_")) / "run.duckdb"
+    return Database(_connect(private), private, private=True)
+
+
+def _connect_cached(path: Path) -> duckdb.DuckDBPyConnection | None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return _connect(path)
+    except duckdb.IOException as error:
+        if "lock" in str(error).lower():
+            return None
+    except (duckdb.Error, OSError):
+        pass
+    return _connect_anew(path)
+
+
+def _connect_anew(path: Path) -> duckdb.DuckDBPyConnection | None:
+    try:
+        remove_database(path)
+        return _connect(path)
+    except (duckdb.Error, OSError):
+        return None
+
+
+def remove_database(path: Path) -> None:
+    """Delete a database file with its log."""
+    for victim in (path, path.with_name(path.name + ".wal")):
+        victim.unlink(missing_ok=True)
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(str(path), config=_CONFIG)
+    found = schema.read_meta(connection).get("schema_version")
+    if found == str(schema.SCHEMA_VERSION):
+        return connection
+    connection.close()
+    remove_database(path)
+    connection = duckdb.connect(str(path), config=_CONFIG)
+    schema.create_tables(connection)
+    return connection

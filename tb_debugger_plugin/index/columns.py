@@ -1,0 +1,75 @@
+"""Columns on their way into a table: Python rows become NumPy arrays, and those one INSERT.
+
+Rule: nothing is inserted row by row; DuckDB reads the arrays in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def integers(values: Sequence[int | None], kind: str = "i8") -> Array:
+    """A column of integers; None becomes NULL."""
+    if any(value is None for value in values):
+        mask = [value is None for value in values]
+        return np.ma.array([value or 0 for value in values], mask=mask, dtype=kind)
+    return np.array(values, dtype=kind)
+
+
+def texts(values: Sequence[str | None]) -> Array:
+    """A column of strings; None becomes NULL."""
+    return np.array(values, dtype=object)
+
+
+def measured(values: npt.NDArray[np.float64]) -> Array:
+    """A column of numbers whose NaN and infinities, which mean "not measured", become NULL."""
+    return np.ma.masked_invalid(values, copy=False)
+
+
+def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str, Array]) -> None:
+    """Append rows to a table.
+
+    Args:
+      connection: With an open transaction.
+      table: Its name.
+      columns: Equally long arrays by column name.
+    """
+    if not len(next(iter(columns.values()))):
+        return
+    names = ", ".join(f'"{name}"' for name in columns)
+    connection.register("_batch", columns)
+    try:
+        connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM _batch")
+    finally:
+        connection.unregister("_batch")
+
+
+def insert_rows(
+    connection: duckdb.DuckDBPyConnection, table: str, kinds: dict[str, str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Append Python rows to a table.
+
+    Args:
+      connection: With an open transaction.
+      table: Its name.
+      kinds: NumPy dtype by column name, in the order of the rows' fields; ``"O"`` for strings.
+      rows: The rows.
+    """
+    if not rows:
+        return
+    fields = list(zip(*rows, strict=True))
+    insert(
+        connection,
+        table,
+        {
+            name: texts(values) if kind == "O" else integers(values, kind)
+            for (name, kind), values in zip(kinds.items(), fields, strict=True)
+        },
+    )

@@ -1,0 +1,175 @@
+"""Decoded records of the two long lists into columns of their tables.
+
+In come events with host and place, out come NumPy columns that can be inserted as they are. All numbering of
+what repeats is left to the registry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tb_debugger_plugin.index import tensors
+from tb_debugger_plugin.index.columns import Array, measured
+from tb_debugger_plugin.index.registry import Registry
+
+_INT32_MAX: Final = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record of a long list.
+
+    Attributes:
+      host: Number of the host.
+      event: The ``DebugEvent``.
+      position: Offset in the event file; -1 when it is in a ring only.
+    """
+
+    host: int
+    event: Any
+    position: int
+
+
+def _times(rows: Sequence[Row]) -> Array:
+    times = np.array([row.event.wall_time for row in rows], np.float64)
+    return np.where(np.isfinite(times), times, 0.0)
+
+
+def _summary_columns(summaries: tensors.Summaries) -> dict[str, Array]:
+    columns = dict(summaries.columns)
+    for name in tensors.NUMBERS:
+        columns[name] = measured(columns[name])
+    ids = columns["tensor_id"]
+    fits = np.abs(np.nan_to_num(ids)) < 2**53
+    columns["tensor_id"] = np.ma.array(
+        np.where(fits, np.nan_to_num(ids), 0).astype(np.int64), mask=np.isnan(ids) | ~fits
+    )
+    return columns
+
+
+def trace_columns(rows: Sequence[Row], registry: Registry, first: int) -> dict[str, Array]:
+    """Columns of ``traces``.
+
+    Args:
+      rows: Events that hold a ``graph_execution_trace``.
+      registry: Numbers graphs, ops, sites and shapes.
+      first: Position of the first row in the list.
+    """
+    records = [row.event.graph_execution_trace for row in rows]
+    sites = [
+        registry.site(
+            row.host, record.tfdbg_context_id, record.op_name, record.output_slot, record.device_name
+        )
+        for row, record in zip(rows, records, strict=True)
+    ]
+    modes = [record.tensor_debug_mode for record in records]
+    summaries = tensors.summarize(modes, [record.tensor_proto for record in records], registry.shape)
+    return {
+        "idx": np.arange(first, first + len(rows)),
+        "wall_time": _times(rows),
+        "site": np.array(sites, np.int32),
+        "position": np.array([row.position for row in rows], np.int64),
+        **_summary_columns(summaries),
+    }
+
+
+def bad_columns(traces: dict[str, Array], first: int) -> dict[str, Array]:
+    """Columns of ``bad_traces``: the positions of the bad rows among some rows of ``traces``.
+
+    Args:
+      traces: What :func:`trace_columns` gave.
+      first: How many bad rows come before.
+    """
+    positions = traces["idx"][traces["health"] == tensors.BAD]
+    return {"bad": np.arange(first, first + len(positions)), "idx": positions}
+
+
+@dataclass(frozen=True)
+class ExecutionColumns:
+    """Columns of the three tables of executions."""
+
+    executions: dict[str, Array]
+    inputs: dict[str, Array]
+    outputs: dict[str, Array]
+
+
+def execution_columns(rows: Sequence[Row], registry: Registry, first: int) -> ExecutionColumns:
+    """Columns of ``executions``, ``execution_inputs`` and ``execution_outputs``.
+
+    Args:
+      rows: Events that hold an ``execution``.
+      registry: Numbers op types, graphs, stacks and shapes.
+      first: Position of the first row in the list.
+    """
+    records = [row.event.execution for row in rows]
+    outputs = _output_columns(rows, records, registry, first)
+    health = np.zeros(len(rows), np.uint8)
+    np.maximum.at(health, outputs["idx"] - first, outputs["health"])
+    graphs = [
+        registry.graph(row.host, record.graph_id) if record.graph_id else -1
+        for row, record in zip(rows, records, strict=True)
+    ]
+    executions = {
+        "idx": np.arange(first, first + len(rows)),
+        "host": np.array([row.host for row in rows], np.int32),
+        "wall_time": _times(rows),
+        "op_type": np.array([registry.op_type(record.op_type) for record in records], np.int32),
+        "graph": np.array(graphs, np.int32),
+        "stack": np.array(
+            [
+                registry.stack(row.host, record.code_location)
+                for row, record in zip(rows, records, strict=True)
+            ],
+            np.int32,
+        ),
+        "mode": np.clip([record.tensor_debug_mode for record in records], 0, 255).astype(np.uint8),
+        "health": health,
+        "num_inputs": np.array([len(record.input_tensor_ids) for record in records], np.int32),
+        "num_outputs": np.array([record.num_outputs for record in records], np.int32),
+        "num_values": np.array([len(record.tensor_protos) for record in records], np.int32),
+    }
+    return ExecutionColumns(executions, _input_columns(records, first), outputs)
+
+
+def _input_columns(records: Sequence[Any], first: int) -> dict[str, Array]:
+    rows = [
+        (first + row, slot, tensor_id)
+        for row, record in enumerate(records)
+        for slot, tensor_id in enumerate(record.input_tensor_ids)
+    ]
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    return {"idx": table[:, 0], "slot": table[:, 1].astype(np.int32), "tensor_id": table[:, 2]}
+
+
+def _output_columns(
+    rows: Sequence[Row], records: Sequence[Any], registry: Registry, first: int
+) -> dict[str, Array]:
+    places: list[tuple[int, int, int]] = []
+    ids: list[float] = []
+    devices: list[int] = []
+    modes: list[int] = []
+    protos: list[Any] = []
+    for position, (row, record) in enumerate(zip(rows, records, strict=True), start=first):
+        known_ids, known_devices = record.output_tensor_ids, record.output_tensor_device_ids
+        values = record.tensor_protos
+        for slot in range(max(len(known_ids), len(known_devices), len(values))):
+            places.append((position, slot, row.host))
+            ids.append(known_ids[slot] if slot < len(known_ids) else math.nan)
+            devices.append(known_devices[slot] if slot < len(known_devices) else -1)
+            modes.append(record.tensor_debug_mode)
+            protos.append(values[slot] if slot < len(values) else None)
+    columns = _summary_columns(tensors.summarize(modes, protos, registry.shape))
+    place = np.array(places, np.int64).reshape(-1, 3)
+    numbers = np.array(ids, np.float64)
+    columns["tensor_id"] = np.ma.array(np.nan_to_num(numbers).astype(np.int64), mask=np.isnan(numbers))
+    columns["device_id"] = np.array(devices, np.int64).clip(-1, _INT32_MAX).astype(np.int32)
+    columns["idx"], columns["host"] = place[:, 0], place[:, 2].astype(np.int32)
+    columns["slot"] = place[:, 1].astype(np.int32)
+    # An empty TensorProto keeps the place of an output that is not watched.
+    columns["has_value"] = np.array([proto is not None and bool(proto.dtype) for proto in protos], bool)
+    return columns

@@ -1,0 +1,336 @@
+"""One run's files into its database, step by step.
+
+In come a run and its open database; each :meth:`Indexer.step` reads what is new, up to a limit, and commits it
+as a whole: rows, places to resume at, and a generation number one higher. Killed between two steps, the next
+indexer goes on where the last commit ended.
+
+Rules: positions of committed rows never change, except those of a circular buffer's ring, which are taken back
+when the ring turns; rows of several hosts are merged by time.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import duckdb
+
+from tb_debugger_plugin.events import tail
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED
+from tb_debugger_plugin.index import decode, schema
+from tb_debugger_plugin.index.columns import insert, insert_rows
+from tb_debugger_plugin.index.describe import Describer, Host
+from tb_debugger_plugin.index.registry import Registry, load_registry
+from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.source import Batch, FileState, Notice, SetFile, ring_events
+
+_SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
+_KIND: Final = {EXECUTION: "execution", GRAPH_EXECUTION_TRACES: "graph_execution_trace"}
+#: About how many bytes of each file one step reads.
+STEP_BYTES: Final = 16 << 20
+#: Of one file; a file that is damaged everywhere must not fill the page.
+_MAX_NOTICES: Final = 20
+_FILE_KINDS: Final = {
+    **{
+        "host": "i4",
+        "suffix": "O",
+        "name": "O",
+        "fingerprint": "O",
+        "resume": "i8",
+        "size": "i8",
+        "state": "O",
+    }
+}
+_HOST_KINDS: Final = {
+    **{"host": "i4", "name": "O", "file_prefix": "O", "start_time": "f8", "tensorflow_version": "O"},
+    **{"file_version": "O", "recorder_version": "O", "mode": "u1", "circular_buffer_size": "i8"},
+    **{"process_id": "i8", "program": "O", "seen_executions": "i8", "seen_traces": "i8", "finished": "?"},
+    **{"failure": "O"},
+}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far reading has come.
+
+    Attributes:
+      generation: Of the last commit.
+      bytes_done: Read so far.
+      bytes_total: There are now.
+      more: Whether there is more to read at once.
+    """
+
+    generation: int
+    bytes_done: int
+    bytes_total: int
+    more: bool
+
+
+class Indexer:
+    """Keeps one run's database up to date; lives as long as the database is open, in one thread.
+
+    Args:
+      run: The run.
+      connection: To its database; may hold what an earlier indexer committed.
+      step_bytes: About how many bytes of each file one step reads.
+    """
+
+    def __init__(
+        self, run: Run, connection: duckdb.DuckDBPyConnection, *, step_bytes: int = STEP_BYTES
+    ) -> None:
+        self._run = run
+        self._connection = connection
+        self._step_bytes = step_bytes
+        self._files = {
+            (host, suffix): SetFile(files, suffix)
+            for host, files in enumerate(run.file_sets)
+            for suffix in SUFFIXES
+        }
+        self._load()
+
+    def _load(self) -> None:
+        self._meta = schema.read_meta(self._connection)
+        self.generation = int(self._meta.get("generation", "0"))
+        known = tuple(self._meta.get("file_sets", "").split("\n"))
+        if known != tuple(files.prefix for files in self._run.file_sets):
+            self._reset()
+        self._restore()
+        if not all(file.is_same(self._states[key]) for key, file in self._files.items()):
+            self._reset()
+            self._restore()
+
+    def _reset(self) -> None:
+        self._connection.execute("BEGIN")
+        for table in schema.TABLES:
+            self._connection.execute(f"DELETE FROM {table} WHERE true")
+        schema.write_meta(
+            self._connection,
+            schema_version=schema.SCHEMA_VERSION,
+            generation=self.generation + 1,
+            dump_root=self._run.folder.resolve(),
+            file_sets="\n".join(files.prefix for files in self._run.file_sets),
+        )
+        self._connection.execute("COMMIT")
+        self.generation += 1
+
+    def _restore(self) -> None:
+        registry: Registry = load_registry(self._connection)
+        self._describer = Describer(registry, num_sources=self._count("sources"))
+        for host, count in self._rows("SELECT host, count(*) FROM sources GROUP BY host"):
+            self._describer.file_counts[host] = count
+        self._describer.devices.update(self._rows("SELECT host, device_id FROM devices"))
+        self._states = {key: FileState() for key in self._files}
+        for host, suffix, fingerprint, resume, size, state in self._rows(
+            "SELECT host, suffix, fingerprint, resume, size, state FROM files"
+        ):
+            self._states[host, suffix] = FileState(resume, size, state, fingerprint)
+        self._notice_counts: dict[str, int] = dict(
+            self._rows("SELECT file, count(*) FROM notices GROUP BY file")
+        )
+        # The rings are read anew, since their rows may have been taken from others since.
+        self._rings: dict[tuple[int, str], tuple[int, int] | None] = {}
+        meta = schema.read_meta(self._connection)
+        self._written = "catalog_generation" in meta
+        self._catalog_generation = int(meta.get("catalog_generation", "0"))
+        self._stable = {suffix: int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED}
+        self._stable_bad = int(meta.get("stable_bad", "0"))
+        self._hosts = [
+            Host(number, files, files.host, float(files.start_seconds))
+            for number, files in enumerate(self._run.file_sets)
+        ]
+        self._restore_hosts()
+
+    def _restore_hosts(self) -> None:
+        columns = ", ".join(_HOST_KINDS)
+        for number, name, _, *fields in self._rows(f"SELECT {columns} FROM hosts"):
+            files = self._run.file_sets[number]
+            self._hosts[number] = Host(number, files, name, *fields)
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query).fetchall()
+
+    def _count(self, table: str) -> int:
+        return int(self._rows(f"SELECT count(*) FROM {table}")[0][0])
+
+    @property
+    def finished(self) -> bool:
+        """Whether every host has said that nothing will follow."""
+        return all(host.finished for host in self._hosts)
+
+    def signature(self) -> tuple[tuple[int, ...], ...]:
+        """Changes whenever a step might find something new; costs a few stats a file."""
+        return tuple(file.signature() for file in self._files.values())
+
+    def was_replaced(self) -> bool:
+        """Whether a file has become another one, so that all must be read again."""
+        return not all(file.is_same(self._states[key]) for key, file in self._files.items())
+
+    def reset(self) -> None:
+        """Forget all rows and read everything again."""
+        self._reset()
+        self._restore()
+
+    def step(self) -> Progress:
+        """Read and commit what is new, up to the limit.
+
+        Returns:
+          How far it has come; call again at once while ``more``.
+
+        Raises:
+          duckdb.Error: The database cannot be written; this indexer is of no more use.
+        """
+        batches = {key: self._files[key].read(self._states[key], self._step_bytes) for key in self._files}
+        for suffix in TAILED:
+            self._align({host: batches[host, suffix] for host in range(len(self._hosts))}, suffix, batches)
+        rings = {key: self._ring_counters(key) for key in self._files}
+        if self._written and not self._is_news(batches) and rings == self._rings:
+            return self._progress(False)
+        self._rings = rings
+        self._connection.execute("BEGIN")
+        try:
+            self._write(batches)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        return self._progress(any(batch.more for batch in batches.values()))
+
+    def _is_news(self, batches: dict[tuple[int, str], Batch]) -> bool:
+        return any(batch.events or batch.state != self._states[key] for key, batch in batches.items())
+
+    def _ring_counters(self, key: tuple[int, str]) -> tuple[int, int] | None:
+        state = self._files[key].tail()
+        return None if state is None or state.mode is not tail.TailMode.RING else (state.tail, state.head)
+
+    def _progress(self, more: bool) -> Progress:
+        done = sum(state.resume for state in self._states.values())
+        total = sum(max(state.size, state.resume) for state in self._states.values())
+        return Progress(self.generation, done, total, more)
+
+    def _align(self, by_host: dict[int, Batch], suffix: str, batches: dict[tuple[int, str], Batch]) -> None:
+        # Rows of a host must not overtake those of another that has not been read as far in time.
+        unfinished = [batch for batch in by_host.values() if batch.more and batch.events]
+        if len(by_host) < 2 or not unfinished:
+            return
+        horizon = min(max(event.wall_time for event in batch.events) for batch in unfinished)
+        for host, batch in by_host.items():
+            count = next((n for n, event in enumerate(batch.events) if event.wall_time > horizon), None)
+            if count is not None:
+                batches[host, suffix] = batch.cut(count)
+
+    def _write(self, batches: dict[tuple[int, str], Batch]) -> None:
+        for (host, suffix), batch in batches.items():
+            if suffix in _SHORT:
+                for event in batch.events:
+                    self._describer.add(self._hosts[host], event)
+        self._take_back()
+        self._append(batches)
+        self._append_rings()
+        self._describer.save(self._connection)
+        described = self._describer.registry.save(self._connection)
+        self._save_states(batches, described)
+
+    def _take_back(self) -> None:
+        stable = self._stable[EXECUTION]
+        for table in schema.PROVISIONAL:
+            self._connection.execute(f"DELETE FROM {table} WHERE idx >= {stable}")
+        self._connection.execute(f"DELETE FROM traces WHERE idx >= {self._stable[GRAPH_EXECUTION_TRACES]}")
+        self._connection.execute(f"DELETE FROM bad_traces WHERE bad >= {self._stable_bad}")
+
+    def _append(self, batches: dict[tuple[int, str], Batch]) -> None:
+        for suffix in TAILED:
+            rows = _merged(
+                [self._batch_rows(host, batches[host, suffix], suffix) for host in self._numbers()]
+            )
+            bad = self._insert(suffix, rows, self._stable[suffix], self._stable_bad)
+            self._stable[suffix] += len(rows)
+            self._stable_bad += bad
+
+    def _append_rings(self) -> None:
+        for suffix in TAILED:
+            rows = _merged([self._ring_rows(host, suffix) for host in self._numbers()])
+            self._insert(suffix, rows, self._stable[suffix], self._stable_bad)
+
+    def _numbers(self) -> range:
+        return range(len(self._hosts))
+
+    def _batch_rows(self, host: int, batch: Batch, suffix: str) -> list[decode.Row]:
+        kind = _KIND[suffix]
+        return [
+            decode.Row(host, event, offset)
+            for event, offset in zip(batch.events, batch.offsets, strict=True)
+            if event.HasField(kind)
+        ]
+
+    def _ring_rows(self, host: int, suffix: str) -> list[decode.Row]:
+        state = self._files[host, suffix].tail()
+        if state is None or state.mode is not tail.TailMode.RING:
+            return []
+        return [decode.Row(host, event, -1) for event in ring_events(state) if event.HasField(_KIND[suffix])]
+
+    def _insert(self, suffix: str, rows: list[decode.Row], first: int, first_bad: int) -> int:
+        registry = self._describer.registry
+        if not rows:
+            return 0
+        if suffix == EXECUTION:
+            columns = decode.execution_columns(rows, registry, first)
+            insert(self._connection, "executions", columns.executions)
+            insert(self._connection, "execution_inputs", columns.inputs)
+            insert(self._connection, "execution_outputs", columns.outputs)
+            return 0
+        traces = decode.trace_columns(rows, registry, first)
+        bad = decode.bad_columns(traces, first_bad)
+        insert(self._connection, "traces", traces)
+        insert(self._connection, "bad_traces", bad)
+        return len(bad["idx"])
+
+    def _save_states(self, batches: dict[tuple[int, str], Batch], described: bool) -> None:
+        self._states = {key: batch.state for key, batch in batches.items()}
+        self._save_notices(itertools.chain.from_iterable(batch.notices for batch in batches.values()))
+        self._connection.execute("DELETE FROM files")
+        insert_rows(self._connection, "files", _FILE_KINDS, [self._file_row(key) for key in self._files])
+        self._connection.execute("DELETE FROM hosts")
+        insert_rows(self._connection, "hosts", _HOST_KINDS, [host.fields() for host in self._hosts])
+        self.generation += 1
+        self._written = True
+        if described:
+            self._catalog_generation = self.generation
+        stable = {f"stable_{suffix}": count for suffix, count in self._stable.items()}
+        schema.write_meta(
+            self._connection,
+            generation=self.generation,
+            catalog_generation=self._catalog_generation,
+            stable_bad=self._stable_bad,
+            **stable,
+        )
+
+    def _file_row(self, key: tuple[int, str]) -> tuple[Any, ...]:
+        host, suffix = key
+        state = self._states[key]
+        name = self._files[key].path.name
+        return (host, suffix, name, state.fingerprint, state.resume, state.size, state.state)
+
+    def _save_notices(self, notices: Iterator[Notice]) -> None:
+        rows = []
+        for notice in notices:
+            count = self._notice_counts[notice.file] = self._notice_counts.get(notice.file, 0) + 1
+            if count <= _MAX_NOTICES:
+                rows.append(("warning", notice.file, notice.position, notice.message))
+        kinds = {"severity": "O", "file": "O", "position": "i8", "message": "O"}
+        insert_rows(self._connection, "notices", kinds, rows)
+
+
+def _merged(hosts: list[list[decode.Row]]) -> list[decode.Row]:
+    if len(hosts) == 1:
+        return hosts[0]
+    timed = [_with_times(rows) for rows in hosts]
+    return [row for _, _, _, row in heapq.merge(*timed, key=lambda item: item[:3])]
+
+
+def _with_times(rows: list[decode.Row]) -> list[tuple[float, int, int, decode.Row]]:
+    # Within a host the order of the file counts, so the times that are compared never fall.
+    times = itertools.accumulate((row.event.wall_time for row in rows), max)
+    return [(time, row.host, number, row) for number, (time, row) in enumerate(zip(times, rows, strict=True))]

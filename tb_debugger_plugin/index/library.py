@@ -1,0 +1,136 @@
+"""All runs of a logdir, with a loader for each one that was asked for.
+
+In comes a logdir, out come runs and loaders. Looking through the folders is done at most once a second, and for
+:meth:`Library.is_active` in the background, since TensorBoard asks that of every plugin each time it lists them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.index.runs import Run, find_runs, has_debug_events
+
+_RESCAN_SECONDS: Final = 1.0
+#: The first listing of plugins may wait for one look at the logdir; later ones hardly.
+_FIRST_WAIT_SECONDS: Final = 0.25
+_LATER_WAIT_SECONDS: Final = 0.004
+
+
+class Library:
+    """The runs of a logdir; lives as long as the viewer.
+
+    Args:
+      logdir: A folder; it need not exist yet. None = there is nothing to show.
+      clock: Monotonic seconds.
+      make_loader: Makes the loader of a run.
+    """
+
+    def __init__(
+        self,
+        logdir: Path | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        make_loader: Callable[[Run], RunLoader] = RunLoader,
+    ) -> None:
+        self._logdir = logdir
+        self._clock = clock
+        self._make_loader = make_loader
+        self._lock = threading.Lock()  # guards _runs, _scanned, _loaders
+        self._runs: dict[str, Run] = {}
+        self._scanned = float("-inf")
+        self._loaders: dict[str, RunLoader] = {}
+        self._look = threading.Lock()  # guards _looking
+        self._looking: threading.Event | None = None
+        self._looked = float("-inf")
+        self._active = False
+        _close_at_exit(self)
+
+    def is_active(self) -> bool:
+        """Whether the logdir holds debug events, as far as can be said within milliseconds."""
+        if self._logdir is None or self._active:
+            return self._active
+        with self._look:
+            first = self._looked == float("-inf")
+            if self._looking is None and self._clock() - self._looked >= (
+                0 if first else _RESCAN_SECONDS / 4
+            ):
+                self._looking = threading.Event()
+                threading.Thread(target=self._find_first, name="tb-debugger-discovery", daemon=True).start()
+            looking = self._looking
+        if looking is not None:
+            looking.wait(_FIRST_WAIT_SECONDS if first else _LATER_WAIT_SECONDS)
+        return self._active
+
+    def _find_first(self) -> None:
+        found = self._logdir is not None and has_debug_events(self._logdir)
+        with self._look:
+            self._active = found
+            self._looked = self._clock()
+            looking, self._looking = self._looking, None
+        if looking is not None:
+            looking.set()
+
+    def runs(self) -> dict[str, Run]:
+        """The runs by name, at most a second old."""
+        gone: list[RunLoader] = []
+        with self._lock:
+            if self._logdir is not None and self._clock() - self._scanned >= _RESCAN_SECONDS:
+                self._runs = {run.name: run for run in find_runs(self._logdir)}
+                self._scanned = self._clock()
+                gone = self._forget_changed()
+            runs = dict(self._runs)
+        self._active = bool(runs)
+        for loader in gone:
+            loader.close()
+        return runs
+
+    def _forget_changed(self) -> list[RunLoader]:
+        changed = [name for name, loader in self._loaders.items() if self._runs.get(name) != loader.run]
+        return [self._loaders.pop(name) for name in changed]
+
+    def loader(self, name: str) -> RunLoader:
+        """The loader of a run, which this call starts.
+
+        Args:
+          name: Of the run.
+
+        Raises:
+          NotFoundError: There is no such run.
+        """
+        run = self.runs().get(name)
+        if run is None:
+            raise NotFoundError(f"There is no run named {name!r}.")
+        with self._lock:
+            loader = self._loaders.get(name)
+            if loader is None:
+                loader = self._loaders[name] = self._make_loader(run)
+        loader.start()
+        return loader
+
+    def close(self) -> None:
+        """Stop all loaders."""
+        with self._lock:
+            loaders = list(self._loaders.values())
+            self._loaders.clear()
+        for loader in loaders:
+            loader.close()
+
+
+def _close_at_exit(library: Library) -> None:
+    # Private databases are deleted when they are closed, and a killed thread would not do it.
+    reference = weakref.ref(library)
+
+    def close() -> None:
+        found = reference()
+        if found is not None:
+            found.close()
+
+    atexit.register(close)

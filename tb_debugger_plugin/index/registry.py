@@ -1,0 +1,192 @@
+"""What repeats, and so is stored once: graphs, ops, sites, op types, shapes and stacks.
+
+In come keys, out come small integers. A graph or op that is referred to before (or without ever) being described
+gets its number at once and is marked as not known; its description completes it later.
+
+Rule: numbers are dense from 0 and never change; ``save`` writes what changed since the last time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import duckdb
+
+from tb_debugger_plugin.index.columns import insert_rows
+
+_FUNCTION: Final = re.compile(r"^__(inference|forward|backward)_")
+
+_GRAPH_KINDS: Final = {
+    "graph": "i4",
+    "host": "i4",
+    "graph_id": "O",
+    "name": "O",
+    "outer_id": "O",
+    "known": "?",
+}
+_OP_KINDS: Final = {
+    **{"op": "i4", "graph": "i4", "name": "O", "type": "O", "device": "O", "num_outputs": "i4"},
+    **{"wall_time": "f8", "stack": "i4", "known": "?"},
+}
+_SITE_KINDS: Final = {"site": "i4", "op": "i4", "graph": "i4", "host": "i4", "slot": "i4", "device": "O"}
+
+
+@dataclass
+class Table:
+    """Numbered rows of one table.
+
+    Attributes:
+      numbers: Row number by key.
+      rows: The rows, by number, without it.
+      dirty: Numbers of rows that are not saved yet.
+    """
+
+    numbers: dict[Any, int] = field(default_factory=dict)
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    dirty: set[int] = field(default_factory=set)
+    saved: int = 0
+
+    def number(self, key: Any, row: tuple[Any, ...]) -> int:
+        """Number of a key; a new one gets the row."""
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.rows)
+            self.rows.append(row)
+            self.dirty.add(found)
+        return found
+
+    def replace(self, number: int, row: tuple[Any, ...]) -> None:
+        """Change a row."""
+        if self.rows[number] != row:
+            self.rows[number] = row
+            self.dirty.add(number)
+
+    def save(self, connection: duckdb.DuckDBPyConnection, table: str, kinds: dict[str, str]) -> None:
+        """Write the changed rows; the first of the kinds is the number's column."""
+        changed = sorted(number for number in self.dirty if number < self.saved)
+        if changed:
+            connection.execute(
+                f"DELETE FROM {table} WHERE {next(iter(kinds))} IN (SELECT unnest(?))", [changed]
+            )
+        insert_rows(connection, table, kinds, [(number, *self.rows[number]) for number in sorted(self.dirty)])
+        self.saved = len(self.rows)
+        self.dirty.clear()
+
+
+class Registry:
+    """All numbered things of a run; lives as long as its indexer, and is filled from the tables at its start."""
+
+    def __init__(self) -> None:
+        self.graphs = Table()
+        self.ops = Table()
+        self.sites = Table()
+        self.op_types = Table()
+        self.shapes = Table()
+        self.stacks = Table()
+        self._site_cache: dict[tuple[int, str, str, int, str], int] = {}
+
+    def graph(self, host: int, graph_id: str) -> int:
+        """Number of a graph, which need not be described yet."""
+        return self.graphs.number((host, graph_id), (host, graph_id, None, None, False))
+
+    def describe_graph(self, host: int, graph_id: str, name: str, outer_id: str) -> None:
+        """Complete a graph."""
+        self.graphs.replace(
+            self.graph(host, graph_id), (host, graph_id, name or None, outer_id or None, True)
+        )
+
+    def op(self, graph: int, name: str) -> int:
+        """Number of an op, which need not be described yet."""
+        return self.ops.number((graph, name), (graph, name, None, None, None, None, -1, False))
+
+    def describe_op(self, graph: int, name: str, *description: Any) -> int:
+        """Complete an op with type, device, number of outputs, wall time and stack."""
+        number = self.op(graph, name)
+        self.ops.replace(number, (graph, name, *description, True))
+        return number
+
+    def site(self, host: int, graph_id: str, op_name: str, slot: int, device: str) -> int:
+        """Number of a place where tensors are computed: a slot of an op on a device."""
+        key = (host, graph_id, op_name, slot, device)
+        found = self._site_cache.get(key)
+        if found is None:
+            graph = self.graph(host, graph_id)
+            op = self.op(graph, op_name)
+            row = (op, graph, host, slot, device or None)
+            found = self._site_cache[key] = self.sites.number(row, row)
+        return found
+
+    def op_type(self, name: str) -> int:
+        """Number of an op type or function name that was run eagerly."""
+        return self.op_types.number(name, (name, bool(_FUNCTION.match(name))))
+
+    def shape(self, text: str, rank: int) -> int:
+        """Number of a shape."""
+        return self.shapes.number(text, (text, rank))
+
+    def stack(self, host: int, location: Any) -> int:
+        """Number of a stack; -1 for a ``CodeLocation`` without frames."""
+        frames = tuple(location.stack_frame_ids)
+        key = (host, location.host_name, frames)
+        return self.stacks.number(key, key) if frames else -1
+
+    def save(self, connection: duckdb.DuckDBPyConnection) -> bool:
+        """Write what changed, inside the caller's transaction; returns whether anything did."""
+        tables = (self.graphs, self.ops, self.sites, self.op_types, self.shapes, self.stacks)
+        changed = any(table.dirty for table in tables)
+        self.graphs.save(connection, "graphs", _GRAPH_KINDS)
+        self.ops.save(connection, "ops", _OP_KINDS)
+        self.sites.save(connection, "sites", _SITE_KINDS)
+        self.op_types.save(connection, "op_types", {"op_type": "i4", "name": "O", "is_function": "?"})
+        self.shapes.save(connection, "shapes", {"shape": "i4", "text": "O", "rank": "i2"})
+        self._save_stacks(connection)
+        return changed
+
+    def _save_stacks(self, connection: duckdb.DuckDBPyConnection) -> None:
+        rows = [
+            (number, host, host_name, depth, frame)
+            for number in sorted(self.stacks.dirty)
+            for host, host_name, frames in [self.stacks.rows[number]]
+            for depth, frame in enumerate(frames)
+        ]
+        kinds = {"stack": "i4", "host": "i4", "host_name": "O", "depth": "i4", "frame_id": "O"}
+        insert_rows(connection, "stacks", kinds, rows)
+        self.stacks.saved = len(self.stacks.rows)
+        self.stacks.dirty.clear()
+
+
+def load_registry(connection: duckdb.DuckDBPyConnection) -> Registry:
+    """The registry as it was saved.
+
+    Args:
+      connection: To the run's database.
+    """
+    registry = Registry()
+    _load(connection, registry.graphs, "graphs", "graph", lambda row: (row[0], row[1]))
+    _load(connection, registry.ops, "ops", "op", lambda row: (row[0], row[1]))
+    _load(connection, registry.sites, "sites", "site", lambda row: row)
+    _load(connection, registry.op_types, "op_types", "op_type", lambda row: row[0])
+    _load(connection, registry.shapes, "shapes", "shape", lambda row: row[0])
+    _load_stacks(connection, registry.stacks)
+    return registry
+
+
+def _load(connection: duckdb.DuckDBPyConnection, table: Table, name: str, number: str, key: Any) -> None:
+    for _, *fields in connection.execute(f"SELECT * FROM {name} ORDER BY {number}").fetchall():
+        row = tuple(fields)
+        table.numbers[key(row)] = len(table.rows)
+        table.rows.append(row)
+    table.saved = len(table.rows)
+
+
+def _load_stacks(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    query = (
+        "SELECT stack, host, host_name, list(frame_id ORDER BY depth) FROM stacks GROUP BY ALL ORDER BY stack"
+    )
+    for number, host, host_name, frames in connection.execute(query).fetchall():
+        key = (host, host_name, tuple(frames))
+        table.numbers[key] = number
+        table.rows.append(key)
+    table.saved = len(table.rows)

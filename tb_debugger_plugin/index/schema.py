@@ -1,0 +1,79 @@
+"""The tables of a run's database. ``docs/schema.md`` says what each column means.
+
+Rows of the two long lists, ``executions`` and ``traces``, carry a dense position ``idx`` from 0, so that a page
+is a range of it and never needs an OFFSET. What repeats stands once in a table with small integer keys.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import duckdb
+
+#: Raised whenever a table changes; a database of another version is thrown away and built again.
+SCHEMA_VERSION: Final = 1
+
+#: The columns that any measured tensor has, in ``traces`` and in ``execution_outputs``.
+SUMMARY: Final = """
+  tensor_id BIGINT, device_id INTEGER, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
+  dtype UTINYINT NOT NULL, rank SMALLINT NOT NULL, shape INTEGER NOT NULL,
+  size DOUBLE, neg_inf DOUBLE, pos_inf DOUBLE, nan DOUBLE, negative DOUBLE, zero DOUBLE, positive DOUBLE,
+  min DOUBLE, max DOUBLE, mean DOUBLE, variance DOUBLE
+"""
+
+TABLES: Final[dict[str, str]] = {
+    "meta": "key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL",
+    "hosts": """host INTEGER, name VARCHAR, file_prefix VARCHAR, start_time DOUBLE, tensorflow_version VARCHAR,
+        file_version VARCHAR, recorder_version VARCHAR, mode UTINYINT, circular_buffer_size BIGINT,
+        process_id BIGINT, program VARCHAR, seen_executions BIGINT, seen_traces BIGINT, finished BOOLEAN,
+        failure VARCHAR""",
+    "files": """host INTEGER, suffix VARCHAR, name VARCHAR, fingerprint VARCHAR, resume BIGINT, size BIGINT,
+        state VARCHAR""",
+    "notices": "severity VARCHAR, file VARCHAR, position BIGINT, message VARCHAR",
+    "sources": "source INTEGER, host INTEGER, file_index INTEGER, host_name VARCHAR, path VARCHAR, num_lines INTEGER",
+    "source_lines": "source INTEGER, line INTEGER, text VARCHAR",
+    "frames": "host INTEGER, frame_id VARCHAR, file_index INTEGER, line INTEGER, function VARCHAR, code VARCHAR",
+    "stacks": "stack INTEGER, host INTEGER, host_name VARCHAR, depth INTEGER, frame_id VARCHAR",
+    "devices": "host INTEGER, device_id INTEGER, name VARCHAR",
+    "graphs": "graph INTEGER, host INTEGER, graph_id VARCHAR, name VARCHAR, outer_id VARCHAR, known BOOLEAN",
+    "ops": """op INTEGER, graph INTEGER, name VARCHAR, type VARCHAR, device VARCHAR, num_outputs INTEGER,
+        wall_time DOUBLE, stack INTEGER, known BOOLEAN""",
+    "op_outputs": "op INTEGER, slot INTEGER, tensor_id BIGINT, dtype UTINYINT, shape INTEGER",
+    "edges": "op INTEGER, input_slot INTEGER, source_op INTEGER, source_slot INTEGER",
+    "sites": "site INTEGER, op INTEGER, graph INTEGER, host INTEGER, slot INTEGER, device VARCHAR",
+    "op_types": "op_type INTEGER, name VARCHAR, is_function BOOLEAN",
+    "shapes": "shape INTEGER, text VARCHAR, rank SMALLINT",
+    "executions": """idx BIGINT NOT NULL, host INTEGER NOT NULL, wall_time DOUBLE NOT NULL, op_type INTEGER NOT NULL,
+        graph INTEGER NOT NULL, stack INTEGER NOT NULL, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
+        num_inputs INTEGER NOT NULL, num_outputs INTEGER NOT NULL, num_values INTEGER NOT NULL""",
+    "execution_inputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, tensor_id BIGINT NOT NULL",
+    "execution_outputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, host INTEGER NOT NULL,"
+    " has_value BOOLEAN NOT NULL," + SUMMARY,
+    "traces": "idx BIGINT NOT NULL, wall_time DOUBLE NOT NULL, site INTEGER NOT NULL, position BIGINT,"
+    + SUMMARY.replace("device_id INTEGER", "device_id SMALLINT"),
+    "bad_traces": "bad BIGINT NOT NULL, idx BIGINT NOT NULL",
+}
+
+#: Tables whose rows beyond a position are taken back when a circular buffer turns.
+PROVISIONAL: Final = ("executions", "execution_inputs", "execution_outputs")
+
+
+def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create all tables in an empty database and note the schema's version in it."""
+    for name, columns in TABLES.items():
+        connection.execute(f"CREATE TABLE {name} ({columns})")
+    connection.execute("INSERT INTO meta VALUES ('schema_version', ?)", [str(SCHEMA_VERSION)])
+
+
+def read_meta(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The key-value facts about the database; empty when it is not one of ours."""
+    try:
+        return dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    except duckdb.CatalogException:
+        return {}
+
+
+def write_meta(connection: duckdb.DuckDBPyConnection, **values: object) -> None:
+    """Set key-value facts, inside the caller's transaction."""
+    for key, value in values.items():
+        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [key, str(value)])

@@ -1,0 +1,215 @@
+"""Reading a run's files from where the last reading stopped.
+
+In comes one file of a set with its state, out come batches of decoded records, and notices of what could not be
+read. The state says where to resume and is stored beside the rows, in the same transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events import framing, tail
+from tb_debugger_plugin.events.fileset import TAILED, FileSet
+from tb_debugger_plugin.events.messages import parse_event
+
+_FINGERPRINT_BYTES: Final = 64
+
+
+@dataclass(frozen=True)
+class FileState:
+    """How far a file has been read.
+
+    Attributes:
+      resume: First byte not read yet, counted in the file followed by its journal tail.
+      size: Bytes there were when it was last looked at.
+      state: ``open``, ``truncated`` (ends inside a record) or ``corrupt`` (cannot be read beyond ``resume``).
+      fingerprint: Of the file's first bytes; another one means that the file was replaced.
+      ring: Counters of the ring tail that was read last, to see whether it moved.
+    """
+
+    resume: int = 0
+    size: int = 0
+    state: str = "open"
+    fingerprint: str = ""
+    ring: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should know about the files.
+
+    Attributes:
+      file: Name without the folder.
+      position: Byte offset, or None.
+      message: A sentence.
+    """
+
+    file: str
+    position: int | None
+    message: str
+
+
+@dataclass
+class Batch:
+    """Some records of one file, in order.
+
+    Attributes:
+      events: The decoded ``DebugEvent`` messages.
+      offsets: Where each begins.
+      ends: Where the next one begins.
+      state: The file's state after the last of them.
+      more: Whether there is more to read now.
+      notices: What had to be left out.
+    """
+
+    events: list[Any] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    state: FileState = FileState()
+    more: bool = False
+    notices: list[Notice] = field(default_factory=list)
+
+    def cut(self, count: int) -> Batch:
+        """Only the first records; the rest will be read again."""
+        if count >= len(self.events):
+            return self
+        resume = self.ends[count - 1] if count else self.offsets[0]
+        notices = [notice for notice in self.notices if (notice.position or 0) < resume]
+        state = replace(self.state, resume=resume, state="open")
+        return Batch(self.events[:count], self.offsets[:count], self.ends[:count], state, True, notices)
+
+
+class SetFile:
+    """One file of a set with its tail; what it is asked is answered from the disk each time."""
+
+    def __init__(self, files: FileSet, suffix: str) -> None:
+        self.path = files.path(suffix)
+        self._tail_path: Path | None = files.tail_path(suffix) if suffix in TAILED else None
+
+    def signature(self) -> tuple[int, ...]:
+        """Changes whenever the file or its tail may have changed; costs two stats."""
+        return (*_stat(self.path), *(_tail_signature(self._tail_path) if self._tail_path else ()))
+
+    def fingerprint(self, size: int) -> str:
+        """Of the first bytes; of at most ``size`` of them."""
+        try:
+            with self.path.open("rb") as stream:
+                head = stream.read(min(size, _FINGERPRINT_BYTES))
+        except FileNotFoundError:
+            head = b""
+        return f"{len(head)}:{hashlib.sha256(head).hexdigest()[:16]}"
+
+    def is_same(self, state: FileState) -> bool:
+        """Whether the file still is the one that the state speaks of, only longer."""
+        length = int(state.fingerprint.split(":")[0] or 0) if state.fingerprint else 0
+        return self.size_with_journal() >= state.resume and (
+            not length or self.fingerprint(length) == state.fingerprint
+        )
+
+    def size_with_journal(self) -> int:
+        """Bytes of the file followed by what its journal tail holds beyond it."""
+        size = _stat(self.path)[0]
+        journal = self.tail()
+        return size + (len(journal.after(size)) if journal and journal.mode is tail.TailMode.JOURNAL else 0)
+
+    def tail(self) -> tail.Tail | None:
+        """The tail file; None when there is none or it cannot be used."""
+        try:
+            return tail.read_tail(self._tail_path) if self._tail_path else None
+        except (FormatError, OSError):
+            return None
+
+    def read(self, state: FileState, limit: int) -> Batch:
+        """The next records.
+
+        Args:
+          state: Where the last reading stopped.
+          limit: About how many bytes at most.
+        """
+        batch = Batch(state=state)
+        if state.state == "corrupt":
+            return batch
+        # The tail is read before the file: what is drained in between is then found in the file.
+        journal = self.tail()
+        try:
+            with self.path.open("rb") as stream:
+                self._read_stream(stream, batch, limit)
+                size = stream.seek(0, 2)
+        except FileNotFoundError:
+            size = 0
+        if journal is not None and journal.mode is tail.TailMode.JOURNAL and not batch.more:
+            _read_journal(self, journal, batch)
+        fingerprint = self.fingerprint(_FINGERPRINT_BYTES)
+        batch.state = replace(batch.state, size=max(size, batch.state.resume), fingerprint=fingerprint)
+        return batch
+
+    def _read_stream(self, stream: Any, batch: Batch, limit: int) -> None:
+        stop = batch.state.resume + limit
+        at: int | None = batch.state.resume
+        while at is not None and at < stop:
+            at = _extend(batch, self.path.name, framing.RecordReader(stream, at, limit=stop - at), 0)
+        batch.more = batch.state.resume >= stop and batch.state.resume < stream.seek(0, 2)
+
+
+def _extend(batch: Batch, name: str, reader: framing.RecordReader, base: int) -> int | None:
+    for offset, payload in reader:
+        try:
+            event = parse_event(payload)
+        except FormatError as error:
+            batch.notices.append(Notice(name, base + offset, f"A record was left out: {error}."))
+            continue
+        batch.events.append(event)
+        batch.offsets.append(base + offset)
+        batch.ends.append(base + offset + len(payload) + framing.OVERHEAD)
+    return _finish(batch, name, reader.end, base)
+
+
+def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:
+    kind = {framing.EndKind.TRUNCATED: "truncated", framing.EndKind.CORRUPT: "corrupt"}.get(end.kind, "open")
+    if end.kind is framing.EndKind.CORRUPT:
+        rest = "The rest of the file cannot be read." if end.skip_to is None else "It was left out."
+        batch.notices.append(Notice(name, base + end.offset, f"Damaged file: {end.reason}. {rest}"))
+    if end.skip_to is not None:
+        batch.state = replace(batch.state, resume=base + end.skip_to, state="open")
+        return end.skip_to
+    batch.state = replace(batch.state, resume=base + end.offset, state=kind)
+    return None
+
+
+def _read_journal(file: SetFile, journal: tail.Tail, batch: Batch) -> None:
+    start = batch.state.resume
+    data = journal.after(start)
+    if start < journal.file_size or not data or batch.state.state == "corrupt":
+        return
+    _extend(batch, file.path.name, framing.RecordReader(data), start)
+
+
+def ring_events(state: tail.Tail) -> Iterator[Any]:
+    """The decoded records of a ring, oldest first; what cannot be decoded is left out."""
+    for _, payload in framing.read_records(state.data)[0]:
+        try:
+            yield parse_event(payload)
+        except FormatError:
+            continue
+
+
+def _stat(path: Path) -> tuple[int, int, int]:
+    try:
+        result = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (result.st_size, result.st_mtime_ns, result.st_ino)
+
+
+def _tail_signature(path: Path) -> tuple[int, ...]:
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(48)
+    except OSError:
+        return (0, 0)
+    return (int.from_bytes(head[24:32], "little"), int.from_bytes(head[32:40], "little"))
