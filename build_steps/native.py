@@ -13,7 +13,7 @@ from setuptools import Extension
 from build_steps.freshness import PACKAGE, ROOT
 
 _SOURCES = PACKAGE / "native" / "src"
-_FLAGS = ["-std=c++17", "-O3", "-fvisibility=hidden", "-pthread"]
+_FLAGS = ["-std=c++17", "-O3", "-fvisibility=hidden", "-pthread", "-g0"]
 
 
 def extensions() -> list[Extension]:
