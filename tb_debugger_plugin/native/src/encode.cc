@@ -1,0 +1,154 @@
+#include "encode.h"
+
+#include <cstring>
+#include <utility>
+
+namespace tbdbg {
+namespace {
+
+// Field numbers of protos/debug_event.proto.
+namespace debug_event {
+constexpr int kWallTime = 1, kExecution = 9, kGraphExecutionTrace = 10;
+}
+namespace trace {
+constexpr int kTensorDebugMode = 4, kTensorProto = 5;
+}
+namespace tensor_proto {
+constexpr int kDtype = 1, kTensorShape = 2, kTensorContent = 4, kStringVal = 8;
+}
+namespace shape {
+constexpr int kDim = 2, kSize = 1;
+}
+
+constexpr int kWireVarint = 0, kWireFixed64 = 1, kWireBytes = 2;
+
+int VarintSize(uint64_t value) {
+  int size = 1;
+  for (; value >= 0x80; value >>= 7) ++size;
+  return size;
+}
+
+size_t LengthFieldSize(int field, size_t size) {
+  return VarintSize(static_cast<uint64_t>(field) << 3) + VarintSize(size) + size;
+}
+
+void EncodeHead(int dtype, const int64_t* dims, int rank, WireWriter* writer) {
+  writer->VarintField(tensor_proto::kDtype, dtype);
+  std::string encoded;
+  WireWriter shape_writer(&encoded);
+  for (int i = 0; i < rank; ++i) {
+    shape_writer.LengthField(shape::kDim, 1 + VarintSize(static_cast<uint64_t>(dims[i])));
+    shape_writer.VarintField(shape::kSize, static_cast<uint64_t>(dims[i]));
+  }
+  writer->BytesField(tensor_proto::kTensorShape, encoded);
+}
+
+// TensorFlow's string element: 24 bytes whose two lowest bits tell the layout
+// (0: bytes in place, 1: owned on the heap, 2: at an offset, 3: a view).
+// tensorflow/core/platform/ctstring_internal.h has the layout, which is part of
+// its ABI.
+std::pair<const char*, size_t> StringElement(const char* element) {
+  uint8_t first;
+  std::memcpy(&first, element, 1);
+  uint64_t size;
+  std::memcpy(&size, element, 8);
+  const char* data;
+  switch (first & 3) {
+    case 0: return {element + 1, static_cast<size_t>(first >> 2)};
+    case 1: std::memcpy(&data, element + 16, 8); return {data, size >> 2};
+    case 3: std::memcpy(&data, element + 8, 8); return {data, size >> 2};
+    default: {
+      uint32_t short_size, offset;
+      std::memcpy(&short_size, element, 4);
+      std::memcpy(&offset, element + 4, 4);
+      return {element + offset, short_size >> 2};
+    }
+  }
+}
+
+constexpr size_t kStringElementSize = 24;
+
+}  // namespace
+
+void WireWriter::Varint(uint64_t value) {
+  char bytes[10];
+  int size = 0;
+  for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>(value | 0x80);
+  bytes[size++] = static_cast<char>(value);
+  out_->append(bytes, size);
+}
+
+void WireWriter::VarintField(int field, uint64_t value) {
+  Varint(static_cast<uint64_t>(field) << 3 | kWireVarint);
+  Varint(value);
+}
+
+void WireWriter::DoubleField(int field, double value) {
+  Varint(static_cast<uint64_t>(field) << 3 | kWireFixed64);
+  out_->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+void WireWriter::LengthField(int field, size_t size) {
+  Varint(static_cast<uint64_t>(field) << 3 | kWireBytes);
+  Varint(size);
+}
+
+void WireWriter::BytesField(int field, const void* data, size_t size) {
+  LengthField(field, size);
+  out_->append(static_cast<const char*>(data), size);
+}
+
+void EncodeVector(const double* values, int count, std::string* out) {
+  WireWriter writer(out);
+  const int64_t dims[] = {count};
+  EncodeHead(kDouble, dims, 1, &writer);
+  writer.BytesField(tensor_proto::kTensorContent, values, count * sizeof(double));
+}
+
+void EncodeTensor(const TensorView& tensor, std::string* out) {
+  WireWriter writer(out);
+  EncodeHead(tensor.dtype, tensor.dims, tensor.rank, &writer);
+  if (tensor.dtype != kString) {
+    writer.BytesField(tensor_proto::kTensorContent, tensor.data, tensor.byte_size);
+    return;
+  }
+  for (int64_t i = 0; i < tensor.num_elements; ++i) {
+    const auto element =
+        StringElement(static_cast<const char*>(tensor.data) + i * kStringElementSize);
+    writer.BytesField(tensor_proto::kStringVal, element.first, element.second);
+  }
+}
+
+void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, std::string* out) {
+  if (mode == Mode::kFullTensor) return EncodeTensor(tensor, out);
+  if (mode == Mode::kNoTensor) {
+    // TensorFlow writes a float32 vector of no elements.
+    const int64_t dims[] = {0};
+    WireWriter writer(out);
+    return EncodeHead(kFloat, dims, 1, &writer);
+  }
+  double values[kMaxSummary];
+  const int count = Summarize(tensor, mode, tensor_id, values);
+  EncodeVector(values, count, out);
+}
+
+void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
+                 const std::string& tensor_proto, std::string* out) {
+  WireWriter writer(out);
+  writer.DoubleField(debug_event::kWallTime, wall_time);
+  const size_t mode_size = 2;  // a tag and a number, a byte each
+  writer.LengthField(debug_event::kGraphExecutionTrace,
+                     prefix.size() + mode_size +
+                         LengthFieldSize(trace::kTensorProto, tensor_proto.size()));
+  out->append(prefix);
+  writer.VarintField(trace::kTensorDebugMode, static_cast<uint64_t>(mode));
+  writer.BytesField(trace::kTensorProto, tensor_proto);
+}
+
+void EncodeExecution(double wall_time, const std::string& execution, std::string* out) {
+  WireWriter writer(out);
+  writer.DoubleField(debug_event::kWallTime, wall_time);
+  writer.BytesField(debug_event::kExecution, execution);
+}
+
+}  // namespace tbdbg

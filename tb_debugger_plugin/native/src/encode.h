@@ -1,0 +1,48 @@
+// Records of protos/debug_event.proto as bytes on the wire.
+//
+// What is the same every time a tensor is recorded is encoded once, when its
+// graph is built (`prefix`); the hot path only adds the time and the numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "summary.h"
+
+namespace tbdbg {
+
+// Appends fields to a string. Each call is one field or one scalar.
+class WireWriter {
+ public:
+  explicit WireWriter(std::string* out) : out_(out) {}
+
+  void Varint(uint64_t value);
+  void VarintField(int field, uint64_t value);
+  void DoubleField(int field, double value);
+  void BytesField(int field, const void* data, size_t size);
+  void BytesField(int field, const std::string& bytes) { BytesField(field, bytes.data(), bytes.size()); }
+  // The head of a field whose `size` bytes follow.
+  void LengthField(int field, size_t size);
+
+ private:
+  std::string* out_;
+};
+
+// A TensorProto: a float64 vector of `count` numbers.
+void EncodeVector(const double* values, int count, std::string* out);
+
+// A TensorProto: the whole tensor.
+void EncodeTensor(const TensorView& tensor, std::string* out);
+
+// A TensorProto for `tensor` in `mode`.
+void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, std::string* out);
+
+// A DebugEvent with a GraphExecutionTrace. `prefix` holds the trace's encoded
+// fields other than the mode and the tensor.
+void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
+                 const std::string& tensor_proto, std::string* out);
+
+// A DebugEvent with an Execution, whose fields are encoded in `execution`.
+void EncodeExecution(double wall_time, const std::string& execution, std::string* out);
+
+}  // namespace tbdbg

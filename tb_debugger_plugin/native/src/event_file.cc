@@ -1,0 +1,165 @@
+#include "event_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "crc32c.h"
+
+namespace tbdbg {
+namespace {
+
+constexpr uint64_t kJournalBytes = 256 << 10;
+// A health record has about 250 bytes; a ring grows when its records are longer.
+constexpr uint64_t kRingBytesPerRecord = 320;
+constexpr double kFlushSeconds = 0.5;
+
+// TFRecord framing: length, its checksum, payload, its checksum.
+constexpr size_t kHeadSize = 12, kFootSize = 4;
+
+// Writes all of `pieces`; returns an errno, 0 = good.
+int WriteAll(int fd, iovec* pieces, int count) {
+  while (count > 0) {
+    const ssize_t written = writev(fd, pieces, count);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    size_t left = static_cast<size_t>(written);
+    while (count > 0 && left >= pieces->iov_len) {
+      left -= pieces->iov_len;
+      ++pieces;
+      --count;
+    }
+    if (count > 0) {
+      pieces->iov_base = static_cast<char*>(pieces->iov_base) + left;
+      pieces->iov_len -= left;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string EventFile::Open(const std::string& path, int64_t circular_buffer_size) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  path_ = path;
+  limit_ = std::max<int64_t>(circular_buffer_size, 0);
+  fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd_ < 0) return Failure("open", errno);
+  file_size_ = static_cast<uint64_t>(lseek(fd_, 0, SEEK_END));
+  const bool ring = limit_ > 0;
+  const uint64_t capacity =
+      ring ? std::max<uint64_t>(static_cast<uint64_t>(limit_) * kRingBytesPerRecord, 64 << 10)
+           : kJournalBytes;
+  const int error = tail_.Create(path + ".tail",
+                                 ring ? TailFile::Use::kRing : TailFile::Use::kJournal, capacity);
+  if (error != 0) return Failure("map", error);
+  tail_.Drained(file_size_);
+  return "";
+}
+
+std::string EventFile::Append(double wall_time, const std::string& payload) {
+  char head[kHeadSize], foot[kFootSize];
+  const uint64_t size = payload.size();
+  std::memcpy(head, &size, 8);
+  const uint32_t head_crc = MaskedCrc32c(head, 8);
+  std::memcpy(head + 8, &head_crc, 4);
+  const uint32_t crc = MaskedCrc32c(payload.data(), payload.size());
+  std::memcpy(foot, &crc, 4);
+
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (fd_ < 0) return "";
+  const std::string failure = AppendFramed(head, payload, foot);
+  if (!failure.empty()) return failure;
+  if (limit_ > 0 || wall_time - last_flush_ < kFlushSeconds) return "";
+  last_flush_ = wall_time;
+  return FlushLocked();
+}
+
+std::string EventFile::AppendFramed(const char* head, const std::string& payload,
+                                    const char* foot) {
+  const std::string failure = MakeRoom(kHeadSize + payload.size() + kFootSize);
+  if (!failure.empty()) return failure;
+  tail_.Append(head, kHeadSize);
+  tail_.Append(payload.data(), payload.size());
+  tail_.Append(foot, kFootSize);
+  ++in_tail_;
+  ++appended_;
+  return "";
+}
+
+std::string EventFile::MakeRoom(uint64_t size) {
+  while (limit_ > 0 && in_tail_ >= limit_) DropOldest();
+  if (limit_ == 0 && tail_.free() < size) {
+    const std::string failure = FlushLocked();
+    if (!failure.empty()) return failure;
+  }
+  if (tail_.free() < size) {
+    const int error = tail_.Grow(tail_.size() + size);
+    if (error != 0) return Failure("map", error);
+  }
+  return "";
+}
+
+void EventFile::DropOldest() {
+  uint64_t payload_size;
+  tail_.Copy(0, sizeof(payload_size), &payload_size);
+  tail_.Drop(kHeadSize + payload_size + kFootSize);
+  --in_tail_;
+}
+
+std::string EventFile::Flush() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return fd_ < 0 ? "" : FlushLocked();
+}
+
+std::string EventFile::FlushLocked() {
+  const TailFile::Pieces bytes = tail_.pieces();
+  iovec pieces[] = {{const_cast<char*>(bytes.first), bytes.first_size},
+                    {const_cast<char*>(bytes.second), bytes.second_size}};
+  const uint64_t size = tail_.size();
+  const int error = WriteAll(fd_, pieces, 2);
+  if (error != 0) return Failure("write", error);
+  file_size_ += size;
+  in_tail_ = 0;
+  tail_.Drained(file_size_);
+  return "";
+}
+
+std::string EventFile::Close() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (fd_ < 0) return "";
+  const std::string failure = FlushLocked();
+  close(fd_);
+  fd_ = -1;
+  // What could not be written stays readable in the tail file.
+  if (failure.empty()) {
+    tail_.Remove();
+  } else {
+    tail_.Abandon();
+  }
+  return failure;
+}
+
+void EventFile::Abandon() {
+  // No lock: in a forked child another thread may have held it for ever.
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+  tail_.Abandon();
+}
+
+int64_t EventFile::appended() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return appended_;
+}
+
+std::string EventFile::Failure(const char* what, int error) const {
+  return std::string("cannot ") + what + " " + path_ + ": " + std::strerror(error);
+}
+
+}  // namespace tbdbg

@@ -1,0 +1,58 @@
+// One event file that grows while the program runs: .execution or
+// .graph_execution_traces.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "tail_file.h"
+
+namespace tbdbg {
+
+// Thread-safe. Records are framed as TFRecords. With `circular_buffer_size` > 0
+// the last so many records stay in the tail file until Flush(); otherwise the
+// tail file is a journal that is written out whenever it fills or half a second
+// has passed, so that a live viewer sees them and a kill loses none.
+class EventFile {
+ public:
+  EventFile() = default;
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
+
+  // Returns an empty string, or why the file can't be written.
+  std::string Open(const std::string& path, int64_t circular_buffer_size);
+
+  // Both return an empty string, or why recording has to stop.
+  std::string Append(double wall_time, const std::string& payload);
+  std::string Flush();
+
+  // Flushes, closes and deletes the tail file. Later calls do nothing.
+  std::string Close();
+
+  // Gives everything up without touching the files: for a forked child.
+  void Abandon();
+
+  // Records appended so far, kept or not.
+  int64_t appended() const;
+
+ private:
+  std::string AppendFramed(const char* head, const std::string& payload, const char* foot);
+  std::string MakeRoom(uint64_t size);
+  void DropOldest();
+  std::string FlushLocked();
+  std::string Failure(const char* what, int error) const;
+
+  mutable std::mutex mutex_;
+  // All guarded by mutex_.
+  std::string path_;
+  int fd_ = -1;
+  int64_t limit_ = 0;
+  TailFile tail_;
+  int64_t in_tail_ = 0;
+  int64_t appended_ = 0;
+  uint64_t file_size_ = 0;
+  double last_flush_ = 0;
+};
+
+}  // namespace tbdbg

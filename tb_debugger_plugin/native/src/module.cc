@@ -1,0 +1,306 @@
+// The Python module tb_debugger_plugin.native._native. See native/__init__.py
+// for what its parts are for.
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <string>
+
+#include "crc32c.h"
+#include "encode.h"
+#include "recorder.h"
+#include "tf_api.h"
+#include "watch_op.h"
+
+namespace tbdbg {
+namespace {
+
+// Fields of an Execution, see protos/debug_event.proto.
+constexpr int kInputTensorIds = 4, kOutputTensorIds = 5, kTensorProtos = 7,
+              kOutputTensorDeviceIds = 9;
+
+PyObject* ToBytes(const std::string& bytes) {
+  return PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size()));
+}
+
+std::string FromBytes(PyObject* bytes) {
+  return std::string(PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes)));
+}
+
+// A tensor handed in as (buffer, dtype, shape). Holds the buffer.
+class Argument {
+ public:
+  Argument() = default;
+  ~Argument() {
+    if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
+  }
+  Argument(const Argument&) = delete;
+  Argument& operator=(const Argument&) = delete;
+
+  // False with a Python exception set.
+  bool Parse(PyObject* data, int dtype, PyObject* shape) {
+    if (PyObject_GetBuffer(data, &buffer_, PyBUF_C_CONTIGUOUS) != 0) return false;
+    const Py_ssize_t rank = PyTuple_Size(shape);
+    if (rank < 0) return false;
+    if (rank > kMaxRank) {
+      PyErr_SetString(PyExc_ValueError, "a tensor has at most 254 dimensions");
+      return false;
+    }
+    view_.num_elements = 1;
+    for (Py_ssize_t i = 0; i < rank; ++i) {
+      dims_[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+      if (dims_[i] == -1 && PyErr_Occurred()) return false;
+      view_.num_elements *= dims_[i];
+    }
+    view_.data = buffer_.buf;
+    view_.byte_size = static_cast<size_t>(buffer_.len);
+    view_.dtype = dtype;
+    view_.rank = static_cast<int>(rank);
+    view_.dims = dims_;
+    return FitsBuffer();
+  }
+
+  const TensorView& view() const { return view_; }
+
+ private:
+  static constexpr Py_ssize_t kMaxRank = 254;
+
+  bool FitsBuffer() {
+    const int element = view_.dtype == kDouble ? 8 : view_.dtype == kFloat ? 4 : view_.dtype == kHalf || view_.dtype == kBfloat16 ? 2 : 0;
+    if (element == 0 || view_.num_elements * element == buffer_.len) return true;
+    PyErr_SetString(PyExc_ValueError, "the buffer has not the size that dtype and shape tell");
+    return false;
+  }
+
+  Py_buffer buffer_{};
+  TensorView view_;
+  int64_t dims_[kMaxRank];
+};
+
+PyObject* LoadTensorflow(PyObject*, PyObject* path) {
+  const char* text = PyUnicode_AsUTF8(path);
+  if (text == nullptr) return nullptr;
+  std::string failure = LoadTfApi(text);
+  if (failure.empty()) failure = RegisterWatchOps();
+  if (!failure.empty()) {
+    PyErr_SetString(PyExc_RuntimeError, failure.c_str());
+    return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* Crc(PyObject*, PyObject* data) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE) != 0) return nullptr;
+  const uint32_t crc = Crc32c(buffer.buf, static_cast<size_t>(buffer.len));
+  PyBuffer_Release(&buffer);
+  return PyLong_FromUnsignedLong(crc);
+}
+
+PyObject* EncodeTensorSummary(PyObject*, PyObject* args) {
+  PyObject *data, *shape;
+  int dtype, mode;
+  double tensor_id;
+  if (!PyArg_ParseTuple(args, "OiO!id", &data, &dtype, &PyTuple_Type, &shape, &mode, &tensor_id)) {
+    return nullptr;
+  }
+  Argument tensor;
+  if (!tensor.Parse(data, dtype, shape)) return nullptr;
+  std::string encoded;
+  Py_BEGIN_ALLOW_THREADS
+  EncodeSummary(tensor.view(), static_cast<Mode>(mode), tensor_id, &encoded);
+  Py_END_ALLOW_THREADS
+  return ToBytes(encoded);
+}
+
+PyObject* PyAddWatch(PyObject*, PyObject* args) {
+  PyObject* prefix;
+  double tensor_id;
+  if (!PyArg_ParseTuple(args, "Sd", &prefix, &tensor_id)) return nullptr;
+  return PyLong_FromLongLong(AddWatch(FromBytes(prefix), tensor_id));
+}
+
+PyObject* PySwitchWatch(PyObject*, PyObject* args) {
+  long long number;
+  int on;
+  if (!PyArg_ParseTuple(args, "Lp", &number, &on)) return nullptr;
+  SwitchWatch(number, on != 0);
+  Py_RETURN_NONE;
+}
+
+// ---- Recorder ----
+
+struct RecorderObject {
+  PyObject_HEAD
+  Recorder* recorder;
+};
+
+Recorder* Self(PyObject* self) { return reinterpret_cast<RecorderObject*>(self)->recorder; }
+
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  const char* base;
+  int mode;
+  long long circular_buffer_size;
+  if (!PyArg_ParseTuple(args, "siL", &base, &mode, &circular_buffer_size)) return nullptr;
+  auto* recorder = new Recorder(static_cast<Mode>(mode));
+  const std::string failure = recorder->Open(base, circular_buffer_size);
+  if (!failure.empty()) {
+    recorder->Abandon();
+    delete recorder;
+    PyErr_SetString(PyExc_OSError, failure.c_str());
+    return nullptr;
+  }
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self == nullptr) return nullptr;
+  reinterpret_cast<RecorderObject*>(self)->recorder = recorder;
+  SetCurrentRecorder(recorder);
+  return self;
+}
+
+// Appends the ids in `ids` as a packed field. False with an exception set.
+bool AppendPacked(int field, PyObject* ids, std::string* out) {
+  std::string packed;
+  WireWriter writer(&packed);
+  const Py_ssize_t size = PyTuple_Size(ids);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    const long long id = PyLong_AsLongLong(PyTuple_GET_ITEM(ids, i));
+    if (id == -1 && PyErr_Occurred()) return false;
+    writer.Varint(static_cast<uint64_t>(id));
+  }
+  if (size > 0) WireWriter(out).BytesField(field, packed);
+  return size >= 0;
+}
+
+bool AppendProtos(PyObject* protos, std::string* out) {
+  const Py_ssize_t size = PyTuple_Size(protos);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* proto = PyTuple_GET_ITEM(protos, i);
+    if (!PyBytes_Check(proto)) {
+      PyErr_SetString(PyExc_TypeError, "tensor protos are bytes");
+      return false;
+    }
+    WireWriter(out).BytesField(kTensorProtos, PyBytes_AS_STRING(proto),
+                               static_cast<size_t>(PyBytes_GET_SIZE(proto)));
+  }
+  return size >= 0;
+}
+
+PyObject* WriteExecution(PyObject* self, PyObject* args) {
+  PyObject *prefix, *inputs, *outputs, *devices, *protos;
+  if (!PyArg_ParseTuple(args, "SO!O!O!O!", &prefix, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
+                        &PyTuple_Type, &devices, &PyTuple_Type, &protos)) {
+    return nullptr;
+  }
+  std::string execution = FromBytes(prefix);
+  if (!AppendPacked(kInputTensorIds, inputs, &execution) ||
+      !AppendPacked(kOutputTensorIds, outputs, &execution) ||
+      !AppendPacked(kOutputTensorDeviceIds, devices, &execution) ||
+      !AppendProtos(protos, &execution)) {
+    return nullptr;
+  }
+  Py_BEGIN_ALLOW_THREADS
+  Self(self)->Execution(execution);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+PyObject* WriteTrace(PyObject* self, PyObject* args) {
+  PyObject *prefix, *data, *shape;
+  double tensor_id;
+  int dtype;
+  if (!PyArg_ParseTuple(args, "SdOiO!", &prefix, &tensor_id, &data, &dtype, &PyTuple_Type, &shape)) {
+    return nullptr;
+  }
+  Argument tensor;
+  if (!tensor.Parse(data, dtype, shape)) return nullptr;
+  const std::string bytes = FromBytes(prefix);
+  Py_BEGIN_ALLOW_THREADS
+  if (Self(self)->on()) Self(self)->Trace(bytes, tensor_id, tensor.view());
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+PyObject* Flush(PyObject* self, PyObject*) {
+  Py_BEGIN_ALLOW_THREADS
+  Self(self)->Flush();
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+PyObject* Close(PyObject* self, PyObject*) {
+  if (CurrentRecorder() == Self(self)) SetCurrentRecorder(nullptr);
+  Py_BEGIN_ALLOW_THREADS
+  Self(self)->Close();
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+PyObject* Abandon(PyObject* self, PyObject*) {
+  if (CurrentRecorder() == Self(self)) SetCurrentRecorder(nullptr);
+  Self(self)->Abandon();
+  Py_RETURN_NONE;
+}
+
+PyObject* GetOn(PyObject* self, void*) { return PyBool_FromLong(Self(self)->on()); }
+PyObject* GetExecutions(PyObject* self, void*) {
+  return PyLong_FromLongLong(Self(self)->executions());
+}
+PyObject* GetTraces(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->traces()); }
+PyObject* GetFailure(PyObject* self, void*) {
+  return PyUnicode_FromString(Self(self)->failure().c_str());
+}
+
+PyMethodDef recorder_methods[] = {
+    {"execution", WriteExecution, METH_VARARGS,
+     "execution(prefix, input_ids, output_ids, device_ids, tensor_protos): record an execution."},
+    {"trace", WriteTrace, METH_VARARGS,
+     "trace(prefix, tensor_id, buffer, dtype, shape): record a tensor of a graph."},
+    {"flush", Flush, METH_NOARGS, "Write what is buffered to the event files."},
+    {"close", Close, METH_NOARGS, "Flush and end the recording."},
+    {"abandon", Abandon, METH_NOARGS, "End it without touching the files, for a forked child."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyGetSetDef recorder_attributes[] = {
+    {"on", GetOn, nullptr, "Whether it still records.", nullptr},
+    {"executions", GetExecutions, nullptr, "Executions seen.", nullptr},
+    {"traces", GetTraces, nullptr, "Graph execution traces seen.", nullptr},
+    {"failure", GetFailure, nullptr, "Why it stopped early, or ''.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyType_Slot recorder_slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
+                                {Py_tp_methods, recorder_methods},
+                                {Py_tp_getset, recorder_attributes},
+                                {0, nullptr}};
+
+PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeof(RecorderObject),
+                             0, Py_TPFLAGS_DEFAULT, recorder_slots};
+
+PyMethodDef module_methods[] = {
+    {"load_tensorflow", LoadTensorflow, METH_O,
+     "load_tensorflow(path): register the watch ops with the loaded libtensorflow_framework."},
+    {"crc32c", Crc, METH_O, "crc32c(buffer): the unmasked checksum."},
+    {"encode_summary", EncodeTensorSummary, METH_VARARGS,
+     "encode_summary(buffer, dtype, shape, mode, tensor_id): an encoded TensorProto."},
+    {"add_watch", PyAddWatch, METH_VARARGS,
+     "add_watch(prefix, tensor_id): the number of a new watched tensor."},
+    {"switch_watch", PySwitchWatch, METH_VARARGS, "switch_watch(number, on)."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, "_native",
+                                 "Watch ops, record encoder and event files.", -1, module_methods,
+                                 nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+}  // namespace tbdbg
+
+PyMODINIT_FUNC PyInit__native() {
+  PyObject* module = PyModule_Create(&tbdbg::module_definition);
+  if (module == nullptr) return nullptr;
+  PyObject* type = PyType_FromSpec(&tbdbg::recorder_spec);
+  if (type == nullptr || PyModule_AddObject(module, "Recorder", type) != 0) {
+    Py_XDECREF(type);
+    Py_DECREF(module);
+    return nullptr;
+  }
+  return module;
+}

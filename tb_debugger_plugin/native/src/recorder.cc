@@ -1,0 +1,116 @@
+#include "recorder.h"
+
+#include <time.h>
+
+#include <deque>
+
+#include "encode.h"
+
+namespace tbdbg {
+namespace {
+
+std::atomic<Recorder*> current{nullptr};
+
+std::mutex watches_mutex;
+// A deque never moves its elements. Guarded by watches_mutex.
+std::deque<Watch>& Watches() {
+  static auto* watches = new std::deque<Watch>;
+  return *watches;
+}
+
+}  // namespace
+
+double Now() {
+  timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size) {
+  std::string failure = executions_.Open(base + ".execution", circular_buffer_size);
+  if (failure.empty()) {
+    failure = traces_.Open(base + ".graph_execution_traces", circular_buffer_size);
+  }
+  on_ = failure.empty();
+  return failure;
+}
+
+void Recorder::Trace(const std::string& prefix, double tensor_id, const TensorView& tensor) {
+  // Kept by each thread, so that recording allocates nothing once it is warm.
+  thread_local std::string tensor_proto, event;
+  tensor_proto.clear();
+  event.clear();
+  EncodeSummary(tensor, mode_, tensor_id, &tensor_proto);
+  const double now = Now();
+  EncodeTrace(now, prefix, mode_, tensor_proto, &event);
+  StopIf(traces_.Append(now, event));
+}
+
+void Recorder::Execution(const std::string& execution) {
+  if (!on()) return;
+  thread_local std::string event;
+  event.clear();
+  const double now = Now();
+  EncodeExecution(now, execution, &event);
+  StopIf(executions_.Append(now, event));
+}
+
+void Recorder::Flush() {
+  if (!on()) return;
+  StopIf(executions_.Flush());
+  StopIf(traces_.Flush());
+}
+
+void Recorder::Close() {
+  on_ = false;
+  StopIf(executions_.Close());
+  StopIf(traces_.Close());
+}
+
+void Recorder::Abandon() {
+  on_ = false;
+  executions_.Abandon();
+  traces_.Abandon();
+}
+
+std::string Recorder::failure() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return failure_;
+}
+
+void Recorder::StopIf(const std::string& failure) {
+  if (failure.empty()) return;
+  on_ = false;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (failure_.empty()) failure_ = failure;
+}
+
+Recorder* CurrentRecorder() { return current.load(std::memory_order_acquire); }
+
+void SetCurrentRecorder(Recorder* recorder) {
+  current.store(recorder, std::memory_order_release);
+}
+
+int64_t AddWatch(std::string prefix, double tensor_id) {
+  std::lock_guard<std::mutex> lock(watches_mutex);
+  auto& watches = Watches();
+  watches.emplace_back();
+  Watch& watch = watches.back();
+  watch.prefix = std::move(prefix);
+  watch.tensor_id = tensor_id;
+  watch.on = true;
+  return static_cast<int64_t>(watches.size()) - 1;
+}
+
+void SwitchWatch(int64_t number, bool on) {
+  Watch* watch = FindWatch(number);
+  if (watch != nullptr) watch->on = on;
+}
+
+Watch* FindWatch(int64_t number) {
+  std::lock_guard<std::mutex> lock(watches_mutex);
+  auto& watches = Watches();
+  return number >= 0 && number < static_cast<int64_t>(watches.size()) ? &watches[number] : nullptr;
+}
+
+}  // namespace tbdbg

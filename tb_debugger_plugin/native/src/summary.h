@@ -1,0 +1,64 @@
+// What is measured of a tensor: the numbers of each debug mode.
+//
+// The meaning is defined by the NumPy twin (native/twin.py); the tests hold the
+// two against each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tbdbg {
+
+// Numbers of TensorDebugMode in protos/debug_event.proto.
+enum class Mode : int {
+  kNoTensor = 1,
+  kCurtHealth = 2,
+  kConciseHealth = 3,
+  kFullHealth = 4,
+  kShape = 5,
+  kFullTensor = 7,
+};
+
+// Numbers of TensorFlow's DataType enum; those whose health is measured, and
+// the one whose elements are not plain bytes.
+enum DType : int {
+  kFloat = 1,
+  kDouble = 2,
+  kString = 7,
+  kBfloat16 = 14,
+  kHalf = 19,
+};
+
+// A tensor in host memory. Not owned.
+struct TensorView {
+  const void* data = nullptr;
+  size_t byte_size = 0;
+  int dtype = 0;
+  int rank = 0;
+  int64_t num_elements = 0;
+  const int64_t* dims = nullptr;
+};
+
+struct Counts {
+  int64_t neg_inf = 0;
+  int64_t pos_inf = 0;
+  int64_t nan = 0;
+  int64_t negative = 0;  // finite and below zero
+  int64_t zero = 0;      // of either sign
+  int64_t positive = 0;  // finite and above zero
+};
+
+// Counts every element into exactly one field. Elements of a dtype that is not
+// floating are not looked at.
+Counts CountKinds(const void* data, int64_t num_elements, int dtype);
+
+// Whether any element is infinite or NaN.
+bool HasInfOrNan(const void* data, int64_t num_elements, int dtype);
+
+constexpr int kMaxSummary = 11;
+
+// Writes the columns of `mode` (docs/event-format.md) to `out` and returns how
+// many there are; 0 for the modes that are no vector.
+int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[kMaxSummary]);
+
+}  // namespace tbdbg

@@ -1,0 +1,116 @@
+#include "tail_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace tbdbg {
+namespace {
+
+constexpr uint64_t kHeaderSize = 4096;
+constexpr char kMagic[8] = {'T', 'B', 'D', 'B', 'G', 'T', '1', '\n'};
+
+}  // namespace
+
+TailFile::~TailFile() { Abandon(); }
+
+int TailFile::Create(const std::string& path, Use use, uint64_t capacity) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return errno;
+  // Blocks are taken now: on a full disk this call fails, where a later store
+  // into a hole of the mapping would kill the program.
+  int error = posix_fallocate(fd, 0, static_cast<off_t>(kHeaderSize + capacity));
+  void* map = MAP_FAILED;
+  if (error == 0) {
+    map = mmap(nullptr, kHeaderSize + capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) error = errno;
+  }
+  close(fd);
+  if (error != 0) {
+    unlink(path.c_str());
+    return error;
+  }
+  path_ = path;
+  header_ = static_cast<Header*>(map);
+  data_ = static_cast<char*>(map) + kHeaderSize;
+  header_->capacity = capacity;
+  header_->use = static_cast<uint64_t>(use);
+  header_->head = header_->tail = header_->file_size = 0;
+  std::memcpy(header_->magic, kMagic, sizeof(kMagic));
+  return 0;
+}
+
+int TailFile::Grow(uint64_t capacity) {
+  TailFile larger;
+  const int error = larger.Create(path_ + ".new", static_cast<Use>(header_->use),
+                                  std::max(capacity, header_->capacity * 2));
+  if (error != 0) return error;
+  const Pieces bytes = pieces();
+  larger.header_->file_size = header_->file_size;
+  larger.Append(bytes.first, bytes.first_size);
+  larger.Append(bytes.second, bytes.second_size);
+  if (rename(larger.path_.c_str(), path_.c_str()) != 0) {
+    const int rename_error = errno;
+    larger.Remove();
+    return rename_error;
+  }
+  munmap(header_, kHeaderSize + header_->capacity);
+  header_ = larger.header_;
+  data_ = larger.data_;
+  larger.header_ = nullptr;
+  return 0;
+}
+
+void TailFile::Append(const void* data, uint64_t size) {
+  if (size == 0) return;
+  const uint64_t at = header_->head % header_->capacity;
+  const uint64_t first = std::min(size, header_->capacity - at);
+  std::memcpy(data_ + at, data, first);
+  std::memcpy(data_, static_cast<const char*>(data) + first, size - first);
+  std::atomic_thread_fence(std::memory_order_release);
+  header_->head = header_->head + size;
+}
+
+void TailFile::Drop(uint64_t size) { header_->tail = header_->tail + size; }
+
+void TailFile::Drained(uint64_t file_size) {
+  // A reader skips what the event file has beyond file_size, so a kill between
+  // these two stores loses nothing and doubles nothing that it cannot see: with
+  // tail == head there is nothing left to skip.
+  header_->tail = header_->head;
+  std::atomic_thread_fence(std::memory_order_release);
+  header_->file_size = file_size;
+}
+
+void TailFile::Copy(uint64_t offset, uint64_t size, void* out) const {
+  const uint64_t at = (header_->tail + offset) % header_->capacity;
+  const uint64_t first = std::min(size, header_->capacity - at);
+  std::memcpy(out, data_ + at, first);
+  std::memcpy(static_cast<char*>(out) + first, data_, size - first);
+}
+
+TailFile::Pieces TailFile::pieces() const {
+  const uint64_t at = header_->tail % header_->capacity;
+  const uint64_t first = std::min(size(), header_->capacity - at);
+  return {data_ + at, first, data_, size() - first};
+}
+
+void TailFile::Remove() {
+  if (!is_open()) return;
+  unlink(path_.c_str());
+  Abandon();
+}
+
+void TailFile::Abandon() {
+  if (!is_open()) return;
+  munmap(header_, kHeaderSize + header_->capacity);
+  header_ = nullptr;
+}
+
+}  // namespace tbdbg

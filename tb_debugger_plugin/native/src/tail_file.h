@@ -1,0 +1,77 @@
+// The newest records of an event file, in memory that survives the process.
+//
+// A file mapped shared: when the program is killed, even by SIGKILL, the kernel
+// still has the pages. docs/event-format.md has the layout; events/tail.py is
+// the reader.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tbdbg {
+
+// Bytes [tail, head) of an endless tape, kept modulo the capacity. Not
+// thread-safe; the EventFile that owns it holds a mutex.
+//
+// Order of stores: data before `head`, so that whoever reads the file after a
+// kill finds whole bytes in [tail, head).
+class TailFile {
+ public:
+  enum class Use : uint64_t { kJournal = 0, kRing = 1 };
+
+  TailFile() = default;
+  ~TailFile();
+  TailFile(const TailFile&) = delete;
+  TailFile& operator=(const TailFile&) = delete;
+
+  // Creates the file with room for `capacity` bytes. Returns an errno, 0 = good.
+  int Create(const std::string& path, Use use, uint64_t capacity);
+
+  // Makes room for at least `capacity` bytes and keeps what is there. The new
+  // file replaces the old one by a rename, so there is a whole one at any time.
+  int Grow(uint64_t capacity);
+
+  // Appends `size` bytes, which must fit into free().
+  void Append(const void* data, uint64_t size);
+  // Drops `size` bytes from the front.
+  void Drop(uint64_t size);
+  // Drops everything, because the event file, now `file_size` long, has it.
+  void Drained(uint64_t file_size);
+  // Copies `size` bytes, `offset` after the front.
+  void Copy(uint64_t offset, uint64_t size, void* out) const;
+
+  uint64_t size() const { return header_->head - header_->tail; }
+  uint64_t free() const { return header_->capacity - size(); }
+  bool is_open() const { return header_ != nullptr; }
+
+  // The bytes in at most two pieces.
+  struct Pieces {
+    const char* first;
+    uint64_t first_size;
+    const char* second;
+    uint64_t second_size;
+  };
+  Pieces pieces() const;
+
+  // Unmaps and deletes the file.
+  void Remove();
+  // Unmaps, and leaves the file to its owner (after a fork).
+  void Abandon();
+
+ private:
+  struct Header {
+    char magic[8];
+    uint64_t capacity;
+    uint64_t use;
+    volatile uint64_t head;
+    volatile uint64_t tail;
+    volatile uint64_t file_size;
+  };
+
+  std::string path_;
+  Header* header_ = nullptr;
+  char* data_ = nullptr;
+};
+
+}  // namespace tbdbg
