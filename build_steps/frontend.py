@@ -26,10 +26,13 @@ def build_frontend() -> None:
 
 
 def install_dependencies() -> None:
-    """`npm ci`, unless `node_modules` already is what the lock file says."""
+    """Install what the lock file says, unless `node_modules` already is that.
+
+    Not by `npm ci`: it refuses a lock file without the native packages of platforms that a mirror does not carry.
+    """
     installed = FRONTEND / "node_modules" / ".package-lock.json"
-    if not is_fresh(installed, [FRONTEND / "package-lock.json"]):
-        _npm("ci")
+    if not is_fresh(installed, [FRONTEND / "package.json", FRONTEND / "package-lock.json"]):
+        _npm("install", "--no-save")
 
 
 def _npm(*args: str) -> None:
