@@ -8,7 +8,7 @@ LOGDIR ?= demo_logdir
 ARGS   ?=
 
 PY  := $(VENV)/bin/python
-PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NPM := $(PY) -m build_steps.node
 
 # What has to be compiled or installed again when it changes; Python sources need nothing.

@@ -28,7 +28,8 @@ def build_frontend() -> None:
 def install_dependencies() -> None:
     """Install what the lock file says, unless `node_modules` already is that.
 
-    Not by `npm ci`: it refuses a lock file without the native packages of platforms that a mirror does not carry.
+    Not by `npm ci`: it refuses a lock file that lacks native packages of other platforms, as one made behind a
+    mirror can.
     """
     installed = FRONTEND / "node_modules" / ".package-lock.json"
     if not is_fresh(installed, [FRONTEND / "package.json", FRONTEND / "package-lock.json"]):
