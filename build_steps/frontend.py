@@ -28,8 +28,8 @@ def build_frontend() -> None:
 def install_dependencies() -> None:
     """Install what the lock file says, unless `node_modules` already is that.
 
-    Not by `npm ci`: it refuses a lock file that lacks native packages of other platforms, as one made behind a
-    mirror can.
+    Not by `npm ci`: it refuses a lock file that lacks native packages of other platforms, as a lock file from
+    behind a mirror can.
     """
     installed = FRONTEND / "node_modules" / ".package-lock.json"
     if not is_fresh(installed, [FRONTEND / "package.json", FRONTEND / "package-lock.json"]):
