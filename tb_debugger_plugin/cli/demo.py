@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 def record(logdir: Path, steps: int) -> int:
     """Train the example under the recorder into `logdir/buggy_digits`; its exit code."""
     folder = logdir / EXAMPLE
-    _forget_earlier_recording(folder)
+    forget_earlier_recording(folder)
     command = [sys.executable, "-m", f"tb_debugger_plugin.examples.{EXAMPLE}"]
     # TensorFlow's greetings would bury the accuracy of the steps.
     environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
@@ -138,7 +138,7 @@ def _port_problem(port: int) -> str | None:
     return None
 
 
-def _forget_earlier_recording(folder: Path) -> None:
+def forget_earlier_recording(folder: Path) -> None:
     """Remove an earlier demo's files; a folder that holds anything else is left as it is."""
     if folder.is_dir() and all(file.name.startswith("tfdbg_events.") for file in folder.iterdir()):
         shutil.rmtree(folder)

@@ -18,7 +18,7 @@ _PAUSE_S = 0.1
 @contextmanager
 def tensorboard(logdir: Path, log: Path) -> Iterator[str]:
     """Serve `logdir` while the block runs; the address. What TensorBoard says goes to `log`."""
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--port", str(port)]
     with log.open("wb") as said:
         server = subprocess.Popen([*command, "--host", "127.0.0.1"], stdout=said, stderr=said)
@@ -31,7 +31,8 @@ def tensorboard(logdir: Path, log: Path) -> Iterator[str]:
             server.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
