@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from build_steps.freshness import PACKAGE, files_below, is_fresh
 from build_steps.node import FROM_PYPI, FRONTEND, find_node, run_npm
 
@@ -47,6 +49,9 @@ def _npm(*args: str) -> None:
 
 
 if __name__ == "__main__":
-    # Lint and tests need the dependencies even when the page is fresh.
-    install_dependencies()
-    build_frontend()
+    try:
+        # Lint and tests need the dependencies even when the page is fresh.
+        install_dependencies()
+        build_frontend()
+    except RuntimeError as error:
+        sys.exit(str(error))
