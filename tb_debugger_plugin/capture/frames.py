@@ -1,0 +1,156 @@
+"""Stack frames and source files of the program, each written once.
+
+In come frames as (file, line, function); out come the ids by which records refer to them. A frame, and the source
+file it lies in, is on disk before an id of it is handed out. The user's own files are kept whole; of library
+files only the path and the text of the lines that stand in a recorded frame.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import linecache
+import os
+import sysconfig
+import threading
+from collections.abc import Iterable
+from types import CodeType, FrameType
+from typing import Any, NamedTuple, Protocol
+
+from tb_debugger_plugin.events.messages import DebugEvent
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep
+_LIBRARIES = tuple(
+    {os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+#: Our own modules, whose frames are left out of every stack.
+_OWN = (os.path.join(_PACKAGE, "capture") + os.sep, os.path.join(_PACKAGE, "native") + os.sep)
+
+
+class Frame(NamedTuple):
+    """One line of a stack: where a call was made."""
+
+    path: str
+    line: int
+    function: str
+
+
+class EventWriter(Protocol):
+    """Where records go: see `sinks.Sink`."""
+
+    def write(self, suffix: str, *events: Any) -> None:
+        """Append events to the file with that suffix."""
+
+
+def is_library(path: str) -> bool:
+    """Whether a source file belongs to a library or to Python, not to the user's program."""
+    if path.startswith(_EXAMPLES):
+        return False
+    return path.startswith(_PACKAGE) or path.startswith(_LIBRARIES) or not os.path.isabs(path)
+
+
+class Frames:
+    """The frames and files of one recording. Thread-safe.
+
+    Args:
+      writer: Takes `source_files` and `stack_frames` records.
+      host: Name of this host.
+      prefix: Makes ids differ from those of other processes of the same run.
+    """
+
+    def __init__(self, writer: EventWriter, host: str, prefix: str) -> None:
+        self._writer = writer
+        self._host = host
+        self._prefix = prefix
+        self._lock = threading.Lock()  # guards what follows
+        self._counter = itertools.count()
+        self._frames: dict[Frame, str] = {}
+        self._files: dict[str, int] = {}
+        self._stacks: dict[tuple[int, ...], tuple[str, ...]] = {}
+        # Code objects are known by address in _stacks, so they must stay alive.
+        self._codes: dict[int, CodeType] = {}
+
+    def ids(self, frames: Iterable[Frame]) -> tuple[str, ...]:
+        """The ids of frames, in the order given, writing those that are new."""
+        frames = list(frames)
+        known = self._frames
+        try:
+            return tuple([known[frame] for frame in frames])
+        except KeyError:
+            with self._lock:
+                self._write_new(frames)
+            return tuple([known[frame] for frame in frames])
+
+    def current(self, frame: FrameType | None) -> tuple[str, ...]:
+        """The ids of a running stack, outermost first, without this package's own frames.
+
+        Args:
+          frame: The innermost frame.
+        """
+        key = _stack_key(frame)
+        ids = self._stacks.get(key)
+        if ids is None:
+            ids = self._stacks[key] = self.ids(reversed(list(_walk(frame, self._codes))))
+        return ids
+
+    def _write_new(self, frames: list[Frame]) -> None:
+        new = [frame for frame in dict.fromkeys(frames) if frame not in self._frames]
+        files = [path for path in dict.fromkeys(frame.path for frame in new) if path not in self._files]
+        self._writer.write("source_files", *[self._source_file(path) for path in files])
+        for path in files:
+            self._files[path] = len(self._files)
+        ids = [f"{self._prefix}{next(self._counter):x}" for _ in new]
+        self._writer.write("stack_frames", *map(self._stack_frame, ids, new))
+        self._frames.update(zip(new, ids, strict=True))
+
+    def _source_file(self, path: str) -> Any:
+        event = DebugEvent()
+        event.source_file.file_path = path
+        event.source_file.host_name = self._host
+        if not is_library(path):
+            event.source_file.lines.extend(line.rstrip("\r\n") for line in linecache.getlines(path))
+        return event
+
+    def _stack_frame(self, frame_id: str, frame: Frame) -> Any:
+        event = DebugEvent()
+        event.stack_frame_with_id.id = frame_id
+        place = event.stack_frame_with_id.file_line_col
+        place.file_index = self._files[frame.path]
+        place.line = frame.line
+        place.func = frame.function
+        place.code = linecache.getline(frame.path, frame.line).strip()
+        return event
+
+
+def _stack_key(frame: FrameType | None) -> tuple[int, ...]:
+    """What tells one stack from another, at the price of two fields a frame."""
+    key = []
+    while frame is not None:
+        key.append(id(frame.f_code))
+        key.append(frame.f_lasti)
+        frame = frame.f_back
+    return tuple(key)
+
+
+def _walk(frame: FrameType | None, codes: dict[int, CodeType]) -> Iterable[Frame]:
+    while frame is not None:
+        code = frame.f_code
+        codes[id(code)] = code
+        if not code.co_filename.startswith(_OWN):
+            yield Frame(_absolute(code.co_filename), frame.f_lineno, code.co_name)
+        frame = frame.f_back
+
+
+def of_traceback(traceback: Iterable[Any] | None) -> list[Frame]:
+    """The frames of `op.traceback`, outermost first, without this package's own; none for an op made in C++."""
+    return [
+        Frame(_absolute(frame.filename), frame.lineno, frame.name)
+        for frame in traceback or ()
+        if not frame.filename.startswith(_OWN)
+    ]
+
+
+@functools.cache
+def _absolute(path: str) -> str:
+    return path if path.startswith("<") else os.path.abspath(path)

@@ -1,0 +1,125 @@
+"""The sink that writes through our native library: the usual one.
+
+In come encoded records; out go files of one file set in a local folder.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import node_def_pb2
+
+from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.sinks import WatchedTensor
+from tb_debugger_plugin.events.fileset import METADATA, FileSet, FileSetWriter
+from tb_debugger_plugin.events.messages import GraphExecutionTrace
+
+
+def _claim_file_set(dump_root: str, host: str) -> int:
+    """Create a metadata file that no other recording has, and return the second in its name."""
+    os.makedirs(dump_root, exist_ok=True)
+    second = int(time.time())
+    while True:
+        path = FileSet(Path(dump_root), second, host).path(METADATA)
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            return second
+        except FileExistsError:
+            second += 1
+
+
+class NativeSink:
+    """Writes through the native library. Lives from creating the files to `close()`.
+
+    Args:
+      options: What to record.
+      host: Name of this host, for the file names.
+      run_id: The same for all processes of one job.
+      module: `native.load()`.
+
+    Raises:
+      OSError: The dump root cannot be written.
+    """
+
+    passes_through = True
+
+    def __init__(self, options: Options, host: str, run_id: str, module: Any) -> None:
+        second = _claim_file_set(options.dump_root, host)
+        self._mode = int(options.mode)
+        self._module = module
+        self._files = FileSetWriter(options.dump_root, host, second)
+        self._files.write_metadata(
+            tensorflow_version=tf.__version__,
+            tfdbg_run_id=run_id,
+            recorder_version=importlib.metadata.version("tb-debugger-plugin"),
+            tensor_debug_mode=self._mode,
+            circular_buffer_size=options.circular_buffer_size,
+            process_id=os.getpid(),
+            program=sys.argv,
+            host_name=host,
+        )
+        base = self._files.path("")[:-1]
+        self._recorder = module.Recorder(base, self._mode, options.circular_buffer_size)
+        self.execution = self._recorder.execution
+        self._watches: dict[WatchedTensor, int] = {}
+
+    def write(self, suffix: str, *events: Any) -> None:
+        """Append events to one of the files that only Python writes."""
+        self._files.write(suffix, *events)
+
+    def summary(self, array: np.ndarray[Any, Any], dtype: int) -> bytes:
+        """The encoded TensorProto that stands for an eager tensor."""
+        return self._module.encode_summary(array, dtype, array.shape, self._mode, -1)  # type: ignore[no-any-return]
+
+    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
+        """Record a tensor of a graph whose value is known when the graph is built."""
+        self._recorder.trace(_prefix(tensor), tensor.tensor_id, value, tensor.dtype, value.shape)
+
+    def watch_nodes(
+        self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
+    ) -> list[node_def_pb2.NodeDef]:
+        """One node of our own op."""
+        number = self._watches.get(tensor)
+        if number is None:
+            number = self._module.add_watch(_prefix(tensor), tensor.tensor_id)
+            self._watches[tensor] = number
+        op = "TbDebuggerWatchInline" if inline else "TbDebuggerWatch"
+        node = node_def_pb2.NodeDef(name=name, op=op, input=[source], device=device)
+        node.attr["T"].type = tensor.dtype
+        node.attr["watch"].i = number
+        return [node]
+
+    def counts(self) -> tuple[int, int]:
+        """Executions and traces seen so far."""
+        return self._recorder.executions, self._recorder.traces
+
+    def failure(self) -> str:
+        """Why recording stopped by itself."""
+        return str(self._recorder.failure)
+
+    def flush(self) -> None:
+        """Write out what is buffered."""
+        self._recorder.flush()
+
+    def close(self) -> None:
+        """Flush and close all files."""
+        self._recorder.close()
+        self._files.close()
+
+    def abandon(self) -> None:
+        """Let go of all files without touching them."""
+        self._recorder.abandon()
+
+
+def _prefix(tensor: WatchedTensor) -> bytes:
+    trace = GraphExecutionTrace(
+        tfdbg_context_id=tensor.graph_id, op_name=tensor.op_name, output_slot=tensor.slot
+    )
+    return bytes(trace.SerializeToString())

@@ -1,0 +1,145 @@
+"""What to record: the user's arguments, checked once, as one value.
+
+In come the arguments of `enable_dump_debug_info`; out comes an `Options`, or a `UsageError` that says what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.modes import TensorDebugMode
+
+#: The forms in which a caller may choose dtypes.
+DTypeFilter: TypeAlias = "Iterable[tf.DType | str] | Callable[[tf.DType], bool] | None"
+
+SUPPORTED_MODES = (
+    TensorDebugMode.NO_TENSOR,
+    TensorDebugMode.CURT_HEALTH,
+    TensorDebugMode.CONCISE_HEALTH,
+    TensorDebugMode.FULL_HEALTH,
+    TensorDebugMode.SHAPE,
+    TensorDebugMode.FULL_TENSOR,
+)
+_HEALTH_MODES = SUPPORTED_MODES[1:4]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one recording keeps.
+
+    Attributes:
+      dump_root: Folder of the event files, absolute when it is local.
+      mode: What is recorded of each tensor.
+      circular_buffer_size: Above 0, how many executions and how many traces are kept; else all.
+      op_regex: Only tensors of ops whose type matches from its beginning; None for all.
+      tensor_dtypes: Only tensors of dtypes for which it is true; None for all.
+    """
+
+    dump_root: str
+    mode: TensorDebugMode
+    circular_buffer_size: int
+    op_regex: re.Pattern[str] | None = None
+    tensor_dtypes: Callable[[tf.DType], bool] | None = None
+
+    def wants(self, op_type: str, dtype: tf.DType) -> bool:
+        """Whether the value of a tensor is recorded.
+
+        Args:
+          op_type: Of the op that makes it.
+          dtype: Of the tensor.
+        """
+        if not covers(self.mode, dtype):
+            return False
+        if self.op_regex is not None and not self.op_regex.match(op_type):
+            return False
+        return self.tensor_dtypes is None or self.tensor_dtypes(dtype)
+
+
+def covers(mode: TensorDebugMode, dtype: tf.DType) -> bool:
+    """Whether a mode has something to say about tensors of a dtype."""
+    if dtype in (tf.resource, tf.variant) or dtype._is_ref_dtype:
+        return False
+    if mode in _HEALTH_MODES:
+        return dtype in (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+    if mode is TensorDebugMode.SHAPE:
+        return bool(dtype.is_floating or dtype.is_integer or dtype.is_bool)
+    return bool(dtype.is_numpy_compatible)
+
+
+def make_options(
+    dump_root: str | os.PathLike[str],
+    tensor_debug_mode: str,
+    circular_buffer_size: int,
+    op_regex: str | None,
+    tensor_dtypes: Any,
+) -> Options:
+    """Check the user's arguments.
+
+    Raises:
+      UsageError: One of them cannot be used; the text says which and what to do.
+    """
+    return Options(
+        _dump_root(dump_root),
+        _mode(tensor_debug_mode),
+        _buffer_size(circular_buffer_size),
+        _regex(op_regex),
+        _dtype_predicate(tensor_dtypes),
+    )
+
+
+def _dump_root(dump_root: str | os.PathLike[str]) -> str:
+    root = os.fspath(dump_root) if dump_root is not None else ""
+    if not isinstance(root, str) or not root:
+        raise UsageError("dump_root is empty: give the folder that `tensorboard --logdir` will be told.")
+    return root if is_remote(root) else os.path.abspath(root)
+
+
+def is_remote(dump_root: str) -> bool:
+    """Whether a dump root is an address such as `gs://bucket/logs` instead of a local folder."""
+    return "://" in dump_root
+
+
+def _mode(name: str) -> TensorDebugMode:
+    valid = ", ".join(mode.name for mode in SUPPORTED_MODES)
+    if name not in {mode.name for mode in SUPPORTED_MODES}:
+        raise UsageError(f"Invalid tensor_debug_mode {name!r}: choose one of {valid}.")
+    return TensorDebugMode[name]
+
+
+def _buffer_size(size: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, int):
+        raise UsageError(
+            f"circular_buffer_size is {size!r}: give a whole number of records to keep, or -1 to keep all."
+        )
+    return size
+
+
+def _regex(pattern: str | None) -> re.Pattern[str] | None:
+    if pattern is None:
+        return None
+    try:
+        return re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise UsageError(f"op_regex {pattern!r} is not a regular expression: {error}.") from None
+
+
+def _dtype_predicate(chosen: Any) -> Callable[[tf.DType], bool] | None:
+    if chosen is None or callable(chosen):
+        return chosen  # type: ignore[no-any-return]
+    if not isinstance(chosen, (list, tuple, set, frozenset)):
+        raise UsageError(
+            "tensor_dtypes is neither a list of dtypes nor a function: give such as "
+            f'["float32"] or `lambda dtype: dtype.is_integer`, not {chosen!r}.'
+        )
+    try:
+        dtypes = frozenset(tf.as_dtype(dtype) for dtype in chosen)
+    except TypeError as error:
+        raise UsageError(f"tensor_dtypes holds something that is no dtype: {error}.") from None
+    return dtypes.__contains__

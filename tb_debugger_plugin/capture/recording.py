@@ -1,0 +1,353 @@
+"""One recording of the running program, from `enable_dump_debug_info` to `disable_dump_debug_info`.
+
+A recording hooks into TensorFlow at two places: the op callbacks of the thread, for what runs eagerly, and the one
+place where functions are made, for what runs in graphs. Rule: no failure of ours reaches the program; the first one
+is said once, ends the recording, and the program goes on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tensorflow.python.eager.polymorphic_function import atomic_function
+from tensorflow.python.framework import func_graph, op_callbacks
+
+from tb_debugger_plugin import native
+from tb_debugger_plugin.capture.eager import EagerOps
+from tb_debugger_plugin.capture.frames import Frames
+from tb_debugger_plugin.capture.graphs import Graphs
+from tb_debugger_plugin.capture.instrument import replace_function
+from tb_debugger_plugin.capture.native_sink import NativeSink
+from tb_debugger_plugin.capture.options import DTypeFilter, Options, is_remote, make_options
+from tb_debugger_plugin.capture.sinks import Sink
+from tb_debugger_plugin.capture.stock_sink import StockSink
+from tb_debugger_plugin.capture.watch_plan import plan
+from tb_debugger_plugin.errors import DebuggerError, RecordingError, UsageError
+from tb_debugger_plugin.events.messages import DebugEvent
+
+#: The same for all recordings of a process, as TensorFlow has it.
+_RUN_ID = uuid.uuid4().hex[:8]
+_XLA_COMPILED = "_XlaMustCompile"
+_log = logging.getLogger("tb_debugger_plugin")
+
+
+class Recording:
+    """Records the program until it is closed. `enable_dump_debug_info` returns it.
+
+    Use::
+
+        recording = enable_dump_debug_info("/tmp/logdir", "FULL_HEALTH", circular_buffer_size=1000)
+        ...
+        recording.FlushExecutionFiles()  # what the circular buffer holds is now in the files
+
+    Attributes:
+      options: What is recorded.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        host = socket.gethostname()
+        self._sink = _open_sink(options, host)
+        self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
+        self._graphs = Graphs(self._sink, self._frames, host)
+        self._eager = EagerOps(options, self._sink, self._frames, self._graphs, host)
+        self._process = os.getpid()
+        self._lock = threading.RLock()  # guards _on and what ends a recording
+        self._on = True
+        self._make_function = atomic_function.from_func_graph
+        op_callbacks.add_op_callback(self._on_op)
+        atomic_function.from_func_graph = self._from_func_graph
+
+    @property
+    def dump_root(self) -> str:
+        """Folder of the event files."""
+        return self.options.dump_root
+
+    @property
+    def on(self) -> bool:
+        """Whether it still records."""
+        return self._on
+
+    def counts(self) -> tuple[int, int]:
+        """Executions and graph execution traces seen so far, whether a circular buffer kept them or not."""
+        return self._sink.counts()
+
+    def FlushNonExecutionFiles(self) -> None:  # noqa: N802 - the name of TensorFlow's method
+        """Write out what is buffered of metadata, sources, stack frames and graphs.
+
+        They are written at once, so there is never anything to do; the method exists because TensorFlow's writer
+        has it.
+        """
+
+    def FlushExecutionFiles(self) -> None:  # noqa: N802 - the name of TensorFlow's method
+        """Write out the executions and graph execution traces that are buffered.
+
+        With a circular buffer this appends what it holds and empties it.
+        """
+        with self._lock:
+            if self._on:
+                self._sink.flush()
+                self._write_counts(finished=False)
+                self._check_sink()
+
+    def close(self) -> None:
+        """End the recording. Further calls do nothing."""
+        with self._lock:
+            if not self._on:
+                return
+            self._on = False
+            self._unhook()
+            if os.getpid() != self._process:
+                self._sink.abandon()
+                return
+            self._close_sink()
+
+    def _close_sink(self) -> None:
+        try:
+            self._write_counts(finished=True)
+            self._sink.close()
+        except (OSError, ValueError) as error:
+            self._say(error)
+        if self._sink.failure():
+            self._say(RecordingError(self._sink.failure()))
+
+    def _write_counts(self, *, finished: bool) -> None:
+        event = DebugEvent()
+        counts = event.recording_counts
+        counts.executions, counts.graph_execution_traces = self._sink.counts()
+        counts.finished = finished
+        counts.failure = self._sink.failure()
+        self._sink.write("graphs", event)
+
+    def _unhook(self) -> None:
+        if atomic_function.from_func_graph == self._from_func_graph:
+            atomic_function.from_func_graph = self._make_function
+        self._remove_callback()
+
+    def _remove_callback(self) -> None:
+        # Callbacks belong to a thread. Another thread than the one that enabled leaves this one in place;
+        # it takes itself out when it is next called.
+        try:
+            op_callbacks.remove_op_callback(self._on_op)
+        except KeyError:
+            pass
+
+    def _on_op(
+        self,
+        op_type: Any,
+        inputs: Sequence[Any],
+        attrs: Any,
+        outputs: Any,
+        op_name: Any = None,
+        graph: Any = None,
+    ) -> None:
+        if graph is not None:
+            return
+        if not self._on:
+            self._remove_callback()
+            return
+        try:
+            self._eager.on_op(op_type, inputs, outputs)
+        except Exception as error:  # whatever it is, the program must not see it
+            self._fail(error)
+
+    def _from_func_graph(
+        self, name: Any, graph: Any, attrs: Any, function_type: Any = None, overwrite: bool = False
+    ) -> Any:
+        function = self._make_function(name, graph, attrs, function_type, overwrite)
+        if self._on:
+            try:
+                self._watch(name.decode() if isinstance(name, bytes) else name, graph, attrs)
+            except Exception as error:  # whatever it is, the program must not see it
+                self._fail(error)
+        return function
+
+    def _watch(self, name: str, graph: Any, attrs: Any) -> None:
+        if not isinstance(graph, func_graph.FuncGraph):
+            return
+        known = self._graphs.add(graph)
+        self._graphs.name_function(name, known)
+        if attrs and _XLA_COMPILED in attrs:
+            return
+        planned = plan(graph, self.options, passes_through=self._sink.passes_through)
+        replace_function(name, graph, attrs, known, planned, self._sink)
+
+    def _check_sink(self) -> None:
+        if self._sink.failure():
+            self._fail(RecordingError(self._sink.failure()))
+
+    def _fail(self, error: Exception) -> None:
+        """End the recording because of a failure of ours, and say so once."""
+        with self._lock:
+            if self._on:
+                self._say(error)
+                self.close()
+
+    def _say(self, error: Exception) -> None:
+        reason = str(error) if isinstance(error, (DebuggerError, OSError)) else f"{type(error).__name__}: {error}"
+        # A log line, not a warning: a program may turn warnings into exceptions.
+        _log.warning(
+            "The debugger stopped recording to %s: %s. The program goes on without it.", self.dump_root, reason
+        )
+
+
+def _open_sink(options: Options, host: str) -> Sink:
+    try:
+        if is_remote(options.dump_root):
+            return StockSink(options, _RUN_ID)
+        os.makedirs(options.dump_root, exist_ok=True)
+        module = native.load()
+        if module is not None:
+            return NativeSink(options, host, _RUN_ID, module)
+        _say_that_it_is_slow()
+        return StockSink(options, _RUN_ID)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(f"{options.dump_root} is a file: give a folder, new or not, as dump_root.") from None
+    except OSError as error:
+        raise RecordingError(
+            f"{options.dump_root} cannot be written ({error}): give another folder as dump_root, "
+            "or change its permissions."
+        ) from error
+
+
+_said_that_it_is_slow = False
+
+
+def _say_that_it_is_slow() -> None:
+    global _said_that_it_is_slow
+    if not _said_that_it_is_slow:
+        _said_that_it_is_slow = True
+        _log.warning(
+            "Recording with TensorFlow's stock debug ops, which are several times slower: %s. "
+            "Install a C++ compiler and reinstall tb-debugger-plugin.",
+            native.unavailable_reason(),
+        )
+
+
+_current: Recording | None = None
+_current_lock = threading.RLock()  # guards _current
+
+
+def enable_dump_debug_info(
+    dump_root: str | os.PathLike[str] | None = None,
+    tensor_debug_mode: str = "NO_TENSOR",
+    circular_buffer_size: int = 1000,
+    op_regex: str | None = None,
+    tensor_dtypes: DTypeFilter = None,
+    *,
+    logdir: str | os.PathLike[str] | None = None,
+) -> Recording:
+    """Record what the program computes from now on, for the debugger's page in TensorBoard.
+
+    A drop-in for `tf.debugging.experimental.enable_dump_debug_info`. Call it once, before functions are traced::
+
+        tb_debugger_plugin.enable_dump_debug_info("/tmp/logdir", "FULL_HEALTH", circular_buffer_size=-1)
+
+    Functions that were traced before run unwatched. Files are flushed when the program ends.
+
+    Args:
+      dump_root: Folder for the event files, made if it is not there; what `tensorboard --logdir` is told, or a
+        folder anywhere below that.
+      tensor_debug_mode: What is recorded of each tensor. `"NO_TENSOR"` (the default): only that it was computed;
+        `"CURT_HEALTH"`: whether it has any infinity or NaN; `"CONCISE_HEALTH"`: its size and how many elements are
+        -infinity, +infinity and NaN; `"FULL_HEALTH"`: also dtype, rank, and how many are negative, zero and
+        positive; `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the whole value. The health modes look at floating
+        tensors, `"SHAPE"` at integers and bool too.
+      circular_buffer_size: How many of the last executions, and of the last graph executions, are kept. 0 or below
+        keeps all: then a first NaN is never overwritten, and files grow with the program.
+      op_regex: Values are recorded only of ops whose type matches this regular expression from its beginning, such
+        as `"(Log|Exp)$"`. None (the default) for all. Executions, graphs and sources are recorded regardless.
+      tensor_dtypes: Values are recorded only of these dtypes: a list such as `["float32", tf.bfloat16]`, or a
+        function that takes a `tf.DType` and tells. None (the default) for all.
+      logdir: Another name for `dump_root`.
+
+    Returns:
+      The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write out what is buffered.
+
+    Raises:
+      UsageError: An argument cannot be used, or a recording is on with another mode or buffer size. It is a
+        `ValueError`.
+      RecordingError: The folder cannot be written. It is a `RuntimeError`.
+    """
+    global _current
+    root = _one_root(dump_root, logdir)
+    options = make_options(root, tensor_debug_mode, circular_buffer_size, op_regex, tensor_dtypes)
+    with _current_lock:
+        if _current is not None and _current.on:
+            if _current.options.dump_root == options.dump_root:
+                _check_same(_current.options, options)
+                return _current
+            _current.close()
+        _current = Recording(options)
+        return _current
+
+
+def _one_root(dump_root: Any, logdir: Any) -> Any:
+    if dump_root is not None and logdir is not None:
+        raise UsageError("dump_root and logdir are two names of one argument: give one of them.")
+    return dump_root if logdir is None else logdir
+
+
+def _check_same(current: Options, wanted: Options) -> None:
+    if current.mode is not wanted.mode:
+        raise UsageError(
+            f"{current.dump_root} is being recorded with tensor_debug_mode {current.mode.name!r}: call "
+            f"disable_dump_debug_info() before enabling it with {wanted.mode.name!r}."
+        )
+    if current.circular_buffer_size != wanted.circular_buffer_size:
+        raise UsageError(
+            f"{current.dump_root} is being recorded with circular_buffer_size {current.circular_buffer_size}: call "
+            f"disable_dump_debug_info() before enabling it with {wanted.circular_buffer_size}."
+        )
+
+
+@atexit.register
+def disable_dump_debug_info() -> None:
+    """End the recording and write out all files; does nothing when none is on.
+
+    Functions that were traced while it was on keep working and record nothing. Called by itself when the program
+    ends.
+    """
+    global _current
+    with _current_lock:
+        if _current is not None:
+            _current.close()
+            _current = None
+
+
+@contextmanager
+def record(
+    logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any
+) -> Iterator[Recording]:
+    """Record what the program computes inside a block, all of it, written out on leaving.
+
+    Use::
+
+        with tb_debugger_plugin.record("/tmp/logdir"):
+            model.fit(...)
+
+    Args:
+      logdir: Folder for the event files; see `enable_dump_debug_info`.
+      mode: What is recorded of each tensor; see `enable_dump_debug_info`.
+      **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given.
+
+    Yields:
+      The recording.
+
+    Raises:
+      UsageError: An argument cannot be used.
+      RecordingError: The folder cannot be written.
+    """
+    recording = enable_dump_debug_info(logdir, mode, **{"circular_buffer_size": -1, **options})
+    try:
+        yield recording
+    finally:
+        disable_dump_debug_info()

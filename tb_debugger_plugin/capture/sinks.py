@@ -1,0 +1,79 @@
+"""What a recording needs of the place where its records go.
+
+A sink has three jobs: append events to the files that are written while graphs are built, record executions and
+constants from Python, and make the nodes that record tensors when a graph runs. `native_sink` writes through our
+native library, `stock_sink` through TensorFlow's own ops where that is not to be had; the files are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from tensorflow.core.framework import node_def_pb2
+
+
+@dataclass(frozen=True)
+class WatchedTensor:
+    """One output of a graph op whose value is recorded when the graph runs.
+
+    Attributes:
+      graph_id: Of the graph.
+      op_name: Of the op in it.
+      slot: Which output.
+      tensor_id: Number of the tensor, unique in the process.
+      dtype: TensorFlow's DataType number.
+    """
+
+    graph_id: str
+    op_name: str
+    slot: int
+    tensor_id: int
+    dtype: int
+
+
+class Sink(Protocol):
+    """Takes the records of one recording."""
+
+    #: Whether `watch_nodes` can put a node into the way of the consumers.
+    passes_through: bool
+
+    def write(self, suffix: str, *events: Any) -> None:
+        """Append events to one of the files that only Python writes."""
+
+    def execution(
+        self,
+        prefix: bytes,
+        input_ids: tuple[int, ...],
+        output_ids: tuple[int, ...],
+        device_ids: tuple[int, ...],
+        protos: tuple[bytes, ...],
+    ) -> None:
+        """Record an execution. `prefix`: the encoded fields of an Execution that the others do not give."""
+
+    def summary(self, array: np.ndarray[Any, Any], dtype: int) -> bytes:
+        """The encoded TensorProto that stands for an eager tensor."""
+
+    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
+        """Record a tensor of a graph whose value is known when the graph is built."""
+
+    def watch_nodes(
+        self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
+    ) -> list[node_def_pb2.NodeDef]:
+        """The nodes that record a tensor; the last one is the one to run, or to take the tensor from."""
+
+    def counts(self) -> tuple[int, int]:
+        """Executions and traces seen so far."""
+
+    def failure(self) -> str:
+        """Why recording stopped by itself; an empty string while it has not."""
+
+    def flush(self) -> None:
+        """Write out what is buffered."""
+
+    def close(self) -> None:
+        """Flush and close all files."""
+
+    def abandon(self) -> None:
+        """Let go of all files without touching them: for a forked child."""

@@ -1,0 +1,154 @@
+"""The sink that goes through TensorFlow's own debug ops and writer.
+
+For machines without a compiled native library, and for dump roots on a file system that only TensorFlow can
+write. Slower; the same files.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import node_def_pb2, tensor_pb2
+from tensorflow.core.protobuf import debug_event_pb2
+from tensorflow.python.debug.lib import debug_events_writer
+
+from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.sinks import WatchedTensor
+from tb_debugger_plugin.errors import RecordingError
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.native import twin
+
+
+class StockSink:
+    """Writes through TensorFlow's own ops and writer: slower, and any file system that TensorFlow knows.
+
+    Args:
+      options: What to record.
+      run_id: The same for all processes of one job.
+
+    Raises:
+      RecordingError: The dump root cannot be written.
+    """
+
+    passes_through = False
+
+    def __init__(self, options: Options, run_id: str) -> None:
+        self._options = options
+        self._run_id = run_id
+        self._counts = [0, 0]
+        try:
+            self._writer = debug_events_writer.DebugEventsWriter(
+                options.dump_root, run_id, options.circular_buffer_size
+            )
+        except ValueError as error:
+            raise RecordingError(f"{options.dump_root} cannot be written: {error}") from None
+
+    def write(self, suffix: str, *events: Any) -> None:
+        """Append events to one of the files that only Python writes."""
+        for event in events:
+            stock = debug_event_pb2.DebugEvent.FromString(event.SerializeToString())
+            kind = stock.WhichOneof("what")
+            if kind == "source_file":
+                self._writer.WriteSourceFile(stock.source_file)
+            elif kind == "stack_frame_with_id":
+                self._writer.WriteStackFrameWithId(stock.stack_frame_with_id)
+            elif kind == "graph_op_creation":
+                self._writer.WriteGraphOpCreation(stock.graph_op_creation)
+            elif kind == "debugged_graph":
+                self._writer.WriteDebuggedGraph(stock.debugged_graph)
+            elif kind == "debugged_device":
+                self._register_device(stock.debugged_device.device_name)
+            # Our own record kinds have no call in TensorFlow's writer.
+
+    def _register_device(self, name: str) -> None:
+        # The number it returns counts from 1 in order of appearance, as ours do.
+        self._writer.RegisterDeviceAndGetId(name)
+
+    def execution(
+        self,
+        prefix: bytes,
+        input_ids: tuple[int, ...],
+        output_ids: tuple[int, ...],
+        device_ids: tuple[int, ...],
+        protos: tuple[bytes, ...],
+    ) -> None:
+        """Record an execution."""
+        from tensorflow.core.framework import tensor_pb2
+        execution = debug_event_pb2.Execution.FromString(prefix)
+        execution.input_tensor_ids.extend(input_ids)
+        execution.output_tensor_ids.extend(output_ids)
+        execution.output_tensor_device_ids.extend(device_ids)
+        execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
+        self._writer.WriteExecution(execution)
+        self._counts[0] += 1
+
+    def summary(self, array: np.ndarray[Any, Any], dtype: int) -> bytes:
+        """The encoded TensorProto that stands for an eager tensor."""
+        mode = self._options.mode
+        if mode in SUMMARY_COLUMNS:
+            vector = np.array(twin.summarize(array, dtype, mode, -1))
+            return bytes(tf.make_tensor_proto(vector).SerializeToString())
+        if mode is TensorDebugMode.FULL_TENSOR:
+            return bytes(tf.make_tensor_proto(array).SerializeToString())
+        return b""
+
+    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
+        """Record a tensor of a graph whose value is known when the graph is built."""
+        proto = tensor_pb2.TensorProto.FromString(self.summary(value, tensor.dtype))
+        trace = debug_event_pb2.GraphExecutionTrace(
+            tfdbg_context_id=tensor.graph_id,
+            op_name=tensor.op_name,
+            output_slot=tensor.slot,
+            tensor_debug_mode=int(self._options.mode),
+            tensor_proto=proto,
+        )
+        self._writer.WriteGraphExecutionTrace(trace)
+
+    def watch_nodes(
+        self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
+    ) -> list[node_def_pb2.NodeDef]:
+        """A node that summarises, where the mode does, and a node that writes."""
+        mode = self._options.mode
+        nodes = []
+        if mode in SUMMARY_COLUMNS:
+            summarise = node_def_pb2.NodeDef(name=name + "/summary", op="DebugNumericSummaryV2", device=device)
+            summarise.input.append(source)
+            summarise.attr["T"].type = tensor.dtype
+            summarise.attr["output_dtype"].type = tf.float64.as_datatype_enum
+            summarise.attr["tensor_debug_mode"].i = int(mode)
+            summarise.attr["tensor_id"].i = tensor.tensor_id
+            nodes.append(summarise)
+        write = node_def_pb2.NodeDef(name=name, op="DebugIdentityV2", device=device)
+        write.input.append(nodes[0].name if nodes else source)
+        write.attr["T"].type = tf.float64.as_datatype_enum if nodes else tensor.dtype
+        write.attr["tfdbg_context_id"].s = tensor.graph_id.encode()
+        write.attr["op_name"].s = tensor.op_name.encode()
+        write.attr["output_slot"].i = tensor.slot
+        write.attr["tensor_debug_mode"].i = int(mode)
+        write.attr["debug_urls"].list.s.append(f"file://{self._options.dump_root}".encode())
+        write.attr["circular_buffer_size"].i = self._options.circular_buffer_size
+        write.attr["tfdbg_run_id"].s = self._run_id.encode()
+        return [*nodes, write]
+
+    def counts(self) -> tuple[int, int]:
+        """Executions seen so far; TensorFlow does not count traces."""
+        return self._counts[0], self._counts[1]
+
+    def failure(self) -> str:
+        """TensorFlow's writer reports nothing."""
+        return ""
+
+    def flush(self) -> None:
+        """Write out what is buffered."""
+        self._writer.FlushNonExecutionFiles()
+        self._writer.FlushExecutionFiles()
+
+    def close(self) -> None:
+        """Flush and close all files."""
+        self.flush()
+        self._writer.Close()
+
+    def abandon(self) -> None:
+        """TensorFlow's writer cannot be let go; a forked child must not use it."""

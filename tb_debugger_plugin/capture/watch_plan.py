@@ -1,0 +1,111 @@
+"""Which tensors of a graph are watched, and how.
+
+In comes a complete graph, out comes a list of `Planned` tensors in the order of the graph's ops. Nothing that
+does not run is watched: watching it would make it run.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tb_debugger_plugin.capture.options import Options
+
+
+class Way(enum.Enum):
+    """How a tensor comes to be recorded."""
+
+    #: The consumers take it from the watch op. Leaves reference counts, and with them results, as they were.
+    INLINE = "inline"
+    #: One more consumer. The counting overlaps with what follows.
+    BESIDE = "beside"
+    #: Its value is known when the graph is built, and is recorded then.
+    CONSTANT = "constant"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A tensor to watch.
+
+    Attributes:
+      op: That makes it.
+      slot: Which output.
+      way: How.
+    """
+
+    op: Any
+    slot: int
+    way: Way
+
+
+#: Ops whose outputs are their inputs, or that only steer the flow of TF1-style loops.
+_NOT_COMPUTED = frozenset(
+    ("Identity", "Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "LoopCond", "NoOp")
+)
+#: Outputs that kernels leave as they find the memory: the slot from which on they must not be read.
+_UNINITIALISED_FROM = {
+    "Empty": 0,
+    "FusedBatchNorm": 3,
+    "FusedBatchNormV2": 3,
+    "FusedBatchNormV3": 3,
+    "FusedBatchNormGrad": 3,
+    "FusedBatchNormGradV2": 3,
+    "FusedBatchNormGradV3": 3,
+}
+#: Ops that add into whichever input's buffer they may reuse, so that one more reference changes the sum's order.
+_REUSES_BUFFERS = frozenset(("AddN",))
+#: From this many elements on, counting is worth a second core more than a short path.
+LARGE = 1 << 16
+
+
+def plan(graph: Any, options: Options, *, passes_through: bool) -> Iterator[Planned]:
+    """The tensors of a graph to watch.
+
+    Args:
+      graph: A complete `FuncGraph`.
+      options: What the user wants recorded.
+      passes_through: Whether a watch op can stand in line.
+    """
+    live = _live_ops(graph)
+    for op in graph.get_operations():
+        if op.type in _NOT_COMPUTED or op not in live:
+            continue
+        end = _UNINITIALISED_FROM.get(op.type, len(op.outputs))
+        for slot, tensor in enumerate(op.outputs[:end]):
+            if options.wants(op.type, tensor.dtype):
+                yield Planned(op, slot, _way(op, tensor, passes_through))
+
+
+def _live_ops(graph: Any) -> set[Any]:
+    """The ops that run when the graph runs: those that an output or a control output needs."""
+    live: set[Any] = set()
+    waiting = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
+    while waiting:
+        op = waiting.pop()
+        if op in live:
+            continue
+        live.add(op)
+        waiting.extend(tensor.op for tensor in op.inputs)
+        waiting.extend(op.control_inputs)
+    return live
+
+
+def _way(op: Any, tensor: tf.Tensor, passes_through: bool) -> Way:
+    if op.type == "Const":
+        return Way.CONSTANT
+    # Integers may be shapes and indices, which TensorFlow looks at while it builds and places graphs.
+    if not passes_through or not tensor.dtype.is_floating:
+        return Way.BESIDE
+    if _is_large(tensor) and not any(user.type in _REUSES_BUFFERS for user in tensor.consumers()):
+        return Way.BESIDE
+    return Way.INLINE
+
+
+def _is_large(tensor: tf.Tensor) -> bool:
+    shape = tensor.shape
+    return bool(shape.is_fully_defined() and math.prod(shape.as_list()) >= LARGE)
