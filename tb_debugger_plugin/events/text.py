@@ -19,6 +19,7 @@ from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, r
 from tb_debugger_plugin.events.modes import mode_name
 
 _MAX_TEXT: Final = 200
+_LABEL_REPEATED: Final = 3
 _ID_FIELDS: Final = frozenset(
     {"graph_id", "outer_context_id", "tfdbg_context_id", "id", "stack_frame_ids", "tfdbg_run_id"}
 )
@@ -84,7 +85,7 @@ def _scalar_text(field: FieldDescriptor, value: Any, normalize: Normalizer) -> s
 def _is_repeated(field: FieldDescriptor) -> bool:
     # `label` is deprecated in new runtimes and `is_repeated` absent from old ones.
     known = getattr(field, "is_repeated", None)
-    return bool(field.label == FieldDescriptor.LABEL_REPEATED if known is None else known)
+    return bool(getattr(field, "label", None) == _LABEL_REPEATED if known is None else known)
 
 
 def _field_lines(field: FieldDescriptor, value: Any, normalize: Normalizer, indent: str) -> Iterator[str]:

@@ -130,13 +130,15 @@ class Indexer:
         self._notice_counts: dict[str, int] = dict(
             self._rows("SELECT file, count(*) FROM notices GROUP BY file")
         )
-        # The rings are read anew, since their rows may have been taken from others since.
-        self._rings: dict[tuple[int, str], tuple[int, int] | None] = {}
+        self._rings: dict[tuple[int, str], tuple[int, int]] | None = {}
         meta = schema.read_meta(self._connection)
         self._written = "catalog_generation" in meta
         self._catalog_generation = int(meta.get("catalog_generation", "0"))
         self._stable = {suffix: int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED}
         self._stable_bad = int(meta.get("stable_bad", "0"))
+        counts = {EXECUTION: self._count("executions"), GRAPH_EXECUTION_TRACES: self._count("traces")}
+        if counts != self._stable:
+            self._rings = None  # rows of a ring are left from before; whatever is there now replaces them
         self._hosts = [
             Host(number, files, files.host, float(files.start_seconds))
             for number, files in enumerate(self._run.file_sets)
@@ -185,7 +187,7 @@ class Indexer:
         batches = {key: self._files[key].read(self._states[key], self._step_bytes) for key in self._files}
         for suffix in TAILED:
             self._align({host: batches[host, suffix] for host in range(len(self._hosts))}, suffix, batches)
-        rings = {key: self._ring_counters(key) for key in self._files}
+        rings = {key: found for key in self._files if (found := self._ring_counters(key))}
         if self._written and not self._is_news(batches) and rings == self._rings:
             return self._progress(False)
         self._rings = rings
@@ -203,7 +205,7 @@ class Indexer:
 
     def _ring_counters(self, key: tuple[int, str]) -> tuple[int, int] | None:
         state = self._files[key].tail()
-        return None if state is None or state.mode is not tail.TailMode.RING else (state.tail, state.head)
+        return (state.tail, state.head) if state and state.mode is tail.TailMode.RING else None
 
     def _progress(self, more: bool) -> Progress:
         done = sum(state.resume for state in self._states.values())

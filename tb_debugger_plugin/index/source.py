@@ -7,6 +7,7 @@ read. The state says where to resume and is stored beside the rows, in the same 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -163,6 +164,8 @@ def _extend(batch: Batch, name: str, reader: framing.RecordReader, base: int) ->
         except FormatError as error:
             batch.notices.append(Notice(name, base + offset, f"A record was left out: {error}."))
             continue
+        if not math.isfinite(event.wall_time):
+            event.wall_time = 0.0  # damage; nobody could sort it or send it as JSON
         batch.events.append(event)
         batch.offsets.append(base + offset)
         batch.ends.append(base + offset + len(payload) + framing.OVERHEAD)

@@ -1,0 +1,147 @@
+"""Which Python call a graph execution ran in, and what ran inside a call.
+
+The files do not say it. A call is recorded when it has returned, and what ran inside it before that, so the
+owner of a trace is the first call that returned after it, unless several threads call functions at the same
+time: then a call of the trace's own graph, or of one around it, is preferred among the next few.
+
+Rule: owners are computed from committed rows only, so the owner of a trace may become known later; it is NaN
+until then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.view import View
+
+#: How many calls may be under way at once; one that returned later than that had not begun.
+CONCURRENT_CALLS: Final = 8
+_CHUNK: Final = 1 << 20
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class HostCalls:
+    """Calls of functions on one host, in the order in which they returned.
+
+    Attributes:
+      times: When each returned, rising.
+      positions: Where each stands in the list of executions.
+      graphs: The graph that ran; -1 where the recorder did not say.
+    """
+
+    times: Floats
+    positions: Ints
+    graphs: Ints
+
+
+def host_calls(view: View) -> dict[int, HostCalls]:
+    """The calls of each host."""
+    return view.remember("calls", lambda: _load_calls(view))
+
+
+def _load_calls(view: View) -> dict[int, HostCalls]:
+    found = view.columns(
+        "SELECT e.idx, e.host, e.wall_time, e.graph FROM executions e JOIN op_types t USING (op_type)"
+        " WHERE t.is_function OR e.graph >= 0 ORDER BY e.wall_time, e.idx"
+    )
+    return {
+        int(host): HostCalls(*(found[name][found["host"] == host] for name in ("wall_time", "idx", "graph")))
+        for host in np.unique(found["host"])
+    }
+
+
+def owners(view: View, times: Floats, sites: npt.NDArray[np.int32]) -> Floats:
+    """The calls that some traces ran in.
+
+    Args:
+      view: The run.
+      times: ``wall_time`` of each trace.
+      sites: Site of each.
+
+    Returns:
+      Position of the call in the list of executions; NaN where it is not known.
+    """
+    result = np.full(len(times), np.nan)
+    calls = host_calls(view)
+    graphs = view.catalog.site_graphs[sites]
+    for graph in np.unique(graphs):
+        of_host = calls.get(view.catalog.graphs[graph].host)
+        if of_host is not None:
+            rows = np.flatnonzero(graphs == graph)
+            result[rows] = _owners_in_graph(view, of_host, int(graph), times[rows])
+    return result
+
+
+def _owners_in_graph(view: View, calls: HostCalls, graph: int, times: Floats) -> Floats:
+    # Calls of which the graph is not known may be of any graph.
+    related = np.flatnonzero(np.isin(calls.graphs, [-1, *view.catalog.ancestry(graph)]))
+    following = np.searchsorted(calls.times, times, side="left")
+    place = np.searchsorted(related, following, side="left")
+    preferred = np.append(related, len(calls.times))[place]
+    chosen = np.where(
+        (preferred < len(calls.times)) & (preferred - following < CONCURRENT_CALLS), preferred, following
+    )
+    return np.append(calls.positions.astype(np.float64), np.nan)[chosen]
+
+
+def traces_of_call(view: View, execution: int) -> tuple[int, int] | None:
+    """Where the graph executions of one call stand.
+
+    Args:
+      view: The run.
+      execution: Position of the call in the list of executions.
+
+    Returns:
+      First position and one behind the last; None when nothing ran inside it or it is not a call.
+    """
+    host, calls, place = _find_call(view, execution)
+    if calls is None or place is None:
+        return None
+    before = place - CONCURRENT_CALLS - 1
+    earliest = calls.times[before] if before >= 0 else -np.inf
+    found = view.columns(
+        "SELECT t.idx, t.wall_time, t.site FROM traces t JOIN sites s USING (site)"
+        " WHERE s.host = ? AND t.wall_time >= ? AND t.wall_time <= ?",
+        [host, float(max(earliest, -1e300)), float(calls.times[place])],
+    )
+    own = found["idx"][owners(view, found["wall_time"], found["site"]) == execution]
+    return (int(own.min()), int(own.max()) + 1) if len(own) else None
+
+
+def _find_call(view: View, execution: int) -> tuple[int, HostCalls | None, int | None]:
+    for host, calls in host_calls(view).items():
+        place = np.flatnonzero(calls.positions == execution)
+        if len(place):
+            return host, calls, int(place[0])
+    return -1, None, None
+
+
+def inner_health(view: View) -> npt.NDArray[np.uint8]:
+    """Health of what ran inside each execution.
+
+    Returns:
+      For each position of the list of executions: 0 nothing measured, 1 good, 2 bad.
+    """
+    return view.remember("inner_health", lambda: _inner_health(view))
+
+
+def _inner_health(view: View) -> npt.NDArray[np.uint8]:
+    health = np.zeros(view.num_executions, np.uint8)
+    if not host_calls(view):
+        return health
+    for begin in range(0, view.num_traces, _CHUNK):
+        found = view.columns(
+            "SELECT wall_time, site, health FROM traces WHERE idx >= ? AND idx < ? ORDER BY idx",
+            [begin, begin + _CHUNK],
+        )
+        owner = owners(view, found["wall_time"], found["site"])
+        known = ~np.isnan(owner)
+        np.maximum.at(health, owner[known].astype(np.int64), found["health"][known])
+    return health

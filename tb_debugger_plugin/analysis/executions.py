@@ -1,0 +1,154 @@
+"""Pages of the list of executions: what Python ran, op by op.
+
+In comes a range of positions, out come JSON-like values in the shapes of Debugger V2 with our own fields added.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_debugger_plugin.analysis import health
+from tb_debugger_plugin.analysis.sources import stacks_of
+from tb_debugger_plugin.analysis.view import Range, View
+
+
+def digests(view: View, page: Range) -> list[dict[str, Any]]:
+    """The short form of each execution of a page."""
+    devices = _output_devices(view, page)
+    return [
+        {"wall_time": wall_time, "op_type": op_type, "output_tensor_device_ids": devices.get(idx)}
+        for idx, wall_time, op_type in view.rows(
+            "SELECT e.idx, e.wall_time, o.name FROM executions e JOIN op_types o USING (op_type)"
+            " WHERE e.idx >= ? AND e.idx < ? ORDER BY e.idx",
+            [page.begin, page.end],
+        )
+    ]
+
+
+def _output_devices(view: View, page: Range) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for idx, device in view.rows(
+        "SELECT idx, device_id FROM execution_outputs WHERE idx >= ? AND idx < ? AND device_id >= 0"
+        " ORDER BY idx, slot",
+        [page.begin, page.end],
+    ):
+        found.setdefault(idx, []).append(device)
+    return found
+
+
+def data(view: View, page: Range) -> list[dict[str, Any]]:
+    """The long form of each execution of a page."""
+    rows = view.rows(
+        "SELECT e.idx, e.host, e.wall_time, o.name, e.graph, e.stack, e.mode, e.num_values"
+        " FROM executions e JOIN op_types o USING (op_type) WHERE e.idx >= ? AND e.idx < ? ORDER BY e.idx",
+        [page.begin, page.end],
+    )
+    stacks = stacks_of(view, [row[5] for row in rows])
+    outputs = _outputs(view, page)
+    inputs = _inputs(view, page)
+    devices = _device_names(view)
+    return [_execution(view, row, stacks, outputs, inputs, devices) for row in rows]
+
+
+def _execution(
+    view: View,
+    row: tuple[Any, ...],
+    stacks: dict[int, tuple[str | None, list[str]]],
+    outputs: dict[int, list[dict[str, Any]]],
+    inputs: dict[int, list[dict[str, Any]]],
+    devices: dict[tuple[int, int], str],
+) -> dict[str, Any]:
+    idx, host, wall_time, op_type, graph, stack, mode, num_values = row
+    host_name, frames = stacks.get(stack, (view.catalog.host_names[host], []))
+    own = outputs.get(idx, [])
+    device_ids = [output["device_id"] for output in own if output["device_id"] >= 0]
+    own_inputs = inputs.get(idx, [])
+    return {
+        "index": idx,
+        "wall_time": wall_time,
+        "op_type": op_type,
+        "output_tensor_device_ids": device_ids or None,
+        "host_name": host_name,
+        "stack_frame_ids": frames,
+        "tensor_debug_mode": mode,
+        "graph_id": view.catalog.graphs[graph].graph_id if graph >= 0 else "",
+        "input_tensor_ids": [tensor["tensor_id"] for tensor in own_inputs],
+        "output_tensor_ids": [out["tensor_id"] for out in own if out["tensor_id"] is not None],
+        "debug_tensor_values": [
+            health.summary_vector(view, output, eager=True) if output["has_value"] else None
+            for output in own[:num_values]
+        ]
+        or None,
+        "inputs": own_inputs,
+        "outputs": [health.health(view, output, index=None, eager=True) for output in own],
+        "device_names": [devices.get((host, device_id)) for device_id in device_ids],
+    }
+
+
+def _outputs(view: View, page: Range) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = {}
+    for idx, has_value, *fields in view.rows(
+        f"SELECT t.idx, t.has_value, {health.SELECT} FROM execution_outputs t"
+        " WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx, t.slot",
+        [page.begin, page.end],
+    ):
+        found.setdefault(idx, []).append({**health.as_row(fields), "has_value": has_value})
+    return found
+
+
+def _inputs(view: View, page: Range) -> dict[int, list[dict[str, Any]]]:
+    # A tensor's id may be used again, so the latest execution before this one made the input.
+    found: dict[int, list[dict[str, Any]]] = {}
+    makers = _makers(view, page)
+    for idx, slot, tensor_id in view.rows(
+        "SELECT idx, slot, tensor_id FROM execution_inputs WHERE idx >= ? AND idx < ? ORDER BY idx, slot",
+        [page.begin, page.end],
+    ):
+        maker = makers.get((idx, slot), _NOBODY)
+        found.setdefault(idx, []).append({"tensor_id": tensor_id, **maker})
+    return found
+
+
+_NOBODY: dict[str, Any] = {
+    "execution_index": None,
+    "output_slot": None,
+    "op_type": None,
+    "debug_tensor_value": None,
+    "health": None,
+}
+
+
+def _makers(view: View, page: Range) -> dict[tuple[int, int], dict[str, Any]]:
+    rows = view.rows(
+        "WITH wanted AS (SELECT i.idx AS consumer, i.slot AS input, i.tensor_id, e.host FROM execution_inputs i"
+        "  JOIN executions e USING (idx) WHERE i.idx >= ? AND i.idx < ?),"
+        " made AS (SELECT w.consumer, w.input, max(o.idx) AS idx FROM wanted w JOIN execution_outputs o"
+        "  ON o.tensor_id = w.tensor_id AND o.host = w.host AND o.idx < w.consumer GROUP BY ALL)"
+        f" SELECT m.consumer, m.input, t.idx, t.slot, n.name, t.has_value, {health.SELECT}"
+        " FROM made m JOIN wanted w ON w.consumer = m.consumer AND w.input = m.input"
+        " JOIN execution_outputs t ON t.idx = m.idx AND t.tensor_id = w.tensor_id"
+        " JOIN executions e ON e.idx = t.idx JOIN op_types n ON n.op_type = e.op_type ORDER BY t.slot DESC",
+        [page.begin, page.end],
+    )
+    return {
+        (consumer, slot): _maker(view, idx, output_slot, op_type, has_value, health.as_row(fields))
+        for consumer, slot, idx, output_slot, op_type, has_value, *fields in rows
+    }
+
+
+def _maker(
+    view: View, idx: int, slot: int, op_type: str, has_value: bool, row: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "execution_index": idx,
+        "output_slot": slot,
+        "op_type": op_type,
+        "debug_tensor_value": health.summary_vector(view, row, eager=True) if has_value else None,
+        "health": health.health(view, row, index=None, eager=True),
+    }
+
+
+def _device_names(view: View) -> dict[tuple[int, int], str]:
+    return {
+        (host, number): name for host, number, name in view.rows("SELECT host, device_id, name FROM devices")
+    }

@@ -1,0 +1,278 @@
+"""Graphs, ops and their neighbours, with health.
+
+In come a graph's id, an op's name and a position in the list of graph executions, out come the op, its inputs
+and its consumers, each with what was last measured of it there.
+
+Rule: an input ran before the op and a consumer after it, so the trace that counts for an input is the last one
+at or before the position, and for a consumer the first one at or after it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis import health
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.sources import stack_of
+from tb_debugger_plugin.analysis.view import View, check_index
+from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.events.dtypes import dtype_name
+
+_MAX_SLOTS: Final = 256
+
+
+class Side(enum.Enum):
+    """On which side of a position the trace is that counts."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    NEAREST = "nearest"
+
+
+def graph_number(view: View, graph_id: str) -> int:
+    """Number of a graph.
+
+    Raises:
+      NotFoundError: There is no such graph.
+    """
+    number = view.catalog.graph_numbers.get(graph_id)
+    if number is None:
+        raise NotFoundError(f"There is no graph with the id {graph_id!r}.")
+    return number
+
+
+def graph_info(view: View, graph_id: str) -> dict[str, Any]:
+    """A graph with the ids of the graphs around and inside it.
+
+    Raises:
+      NotFoundError: There is no such graph.
+    """
+    graph = view.catalog.graphs[graph_number(view, graph_id)]
+    graphs = view.catalog.graphs
+    return {
+        "name": graph.name,
+        "graph_id": graph.graph_id,
+        "outer_graph_id": graphs[graph.outer].graph_id if graph.outer >= 0 else None,
+        "inner_graph_ids": [inner.graph_id for inner in graphs if inner.outer == graph.number],
+    }
+
+
+def nearest_traces(
+    view: View, wanted: Iterable[tuple[int, int, Side]], at: int | None
+) -> dict[tuple[int, int, Side], int]:
+    """The trace that counts for each of some tensors.
+
+    Args:
+      view: The run.
+      wanted: Op, slot and side of each.
+      at: The position; None = the end of the list.
+
+    Returns:
+      Position of the trace by what was wanted; tensors that were never recorded are left out.
+    """
+    place = view.num_traces if at is None else at
+    wanted = list(wanted)
+    sites = {
+        site.number: (site.op, site.slot)
+        for op in {op for op, _, _ in wanted}
+        for site in view.catalog.op_sites.get(op, ())
+    }
+    if not sites:
+        return {}
+    bounds: dict[tuple[int, int], list[int | None]] = {}
+    for site, before, after in view.rows(
+        "SELECT site, max(idx) FILTER (idx <= $at), min(idx) FILTER (idx >= $at)"
+        " FROM traces WHERE site IN (SELECT unnest($sites)) GROUP BY site".replace("$at", str(place)).replace(
+            "$sites", "?"
+        ),
+        [list(sites)],
+    ):
+        known = bounds.setdefault(sites[site], [None, None])
+        known[0] = before if known[0] is None or (before or -1) > known[0] else known[0]
+        known[1] = after if known[1] is None else min(known[1], after or known[1])
+    return {
+        (op, slot, side): chosen
+        for op, slot, side in wanted
+        if (op, slot) in bounds
+        and (chosen := _choose((bounds[op, slot][0], bounds[op, slot][1]), side, place)) is not None
+    }
+
+
+def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int | None:
+    before, after = bounds
+    if before is None or after is None:
+        return after if before is None else before
+    if side is Side.NEAREST:
+        return before if at - before <= after - at else after
+    return before if side is Side.BEFORE else after
+
+
+def _health_of(view: View, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
+    found = view.rows(
+        f"SELECT t.idx, t.site, {health.SELECT} FROM traces t WHERE t.idx IN (SELECT unnest(?))",
+        [list(set(indices))],
+    )
+    return {
+        idx: health.health(view, trace_row(view, site, fields), index=idx) for idx, site, *fields in found
+    }
+
+
+def trace_row(view: View, site: int, fields: Iterable[Any]) -> dict[str, Any]:
+    """A row of ``traces`` with what the graph says where the trace is silent: dtype and shape.
+
+    Args:
+      view: The run.
+      site: Where it was computed.
+      fields: The values of ``health.SELECT``.
+    """
+    row = health.as_row(fields)
+    place = view.catalog.sites[site]
+    static = view.catalog.statics.get((place.op, place.slot))
+    if static is not None:
+        row["dtype"] = row["dtype"] or static.dtype
+        row["shape"] = static.shape if row["shape"] < 0 else row["shape"]
+        row["tensor_id"] = static.tensor_id if row["tensor_id"] is None else row["tensor_id"]
+    return row
+
+
+def op_info(view: View, graph_id: str, op_name: str, at: int | None = None) -> dict[str, Any]:
+    """An op with its inputs and consumers.
+
+    Args:
+      view: The run.
+      graph_id: The op's graph.
+      op_name: Its name.
+      at: Position in the list of graph executions that health is asked for; None = the end.
+
+    Raises:
+      BadQuestionError: There is no such position.
+      NotFoundError: There is no such graph, or no such op in it.
+    """
+    if at is not None:
+        check_index(at, view.num_traces, "graph execution")
+    number = view.catalog.op_numbers.get((graph_number(view, graph_id), op_name))
+    if number is None:
+        raise NotFoundError(f"There is no op named {op_name!r} in the graph with the id {graph_id!r}.")
+    return _Neighbourhood(view, view.catalog.ops[number], at).info()
+
+
+class _Neighbourhood:
+    """An op, its inputs and its consumers at one position; lives for one question."""
+
+    def __init__(self, view: View, op: Op, at: int | None) -> None:
+        self._view = view
+        self._op = op
+        self._inputs = input_edges(view, op.number)
+        self._consumers = view.rows(
+            "SELECT source_slot, op, input_slot FROM edges WHERE source_op = ? ORDER BY op, input_slot",
+            [op.number],
+        )
+        sides = {op.number: Side.NEAREST}
+        sides.update({source: Side.BEFORE for _, source, _ in self._inputs if source != op.number})
+        sides.update({consumer: Side.AFTER for _, consumer, _ in self._consumers if consumer not in sides})
+        wanted = [(n, slot, side) for n, side in sides.items() for slot in range(self._num_slots(n))]
+        traces = nearest_traces(view, wanted, at)
+        healths = _health_of(view, traces.values())
+        self._health = {(n, slot): healths.get(index) for (n, slot, _), index in traces.items()}
+
+    def _num_slots(self, number: int) -> int:
+        recorded = [site.slot + 1 for site in self._view.catalog.op_sites.get(number, ())]
+        declared = self._view.catalog.ops[number].num_outputs or 0
+        return min(_MAX_SLOTS, max([declared, *recorded]))
+
+    def info(self) -> dict[str, Any]:
+        """The answer to the question."""
+        data = self._data(self._op)
+        data["inputs"] = [
+            {"op_name": self._view.catalog.ops[source].name, "output_slot": slot, **self._neighbour(source)}
+            for _, source, slot in self._inputs
+        ]
+        data["consumers"] = [self._consumers_of(slot) for slot in range(self._num_slots(self._op.number))]
+        return data
+
+    def _consumers_of(self, slot: int) -> list[dict[str, Any]]:
+        return [
+            {"op_name": self._view.catalog.ops[op].name, "input_slot": input_slot, **self._neighbour(op)}
+            for source_slot, op, input_slot in self._consumers
+            if source_slot == slot
+        ]
+
+    def _neighbour(self, number: int) -> dict[str, Any]:
+        op = self._view.catalog.ops[number]
+        return {"data": self._data(op, neighbour=True)} if op.known else {}
+
+    def _data(self, op: Op, *, neighbour: bool = False) -> dict[str, Any]:
+        host_name, frames = stack_of(self._view, op.stack)
+        slots = range(self._num_slots(op.number))
+        statics = self._view.catalog.statics
+        ids = [statics[op.number, slot].tensor_id for slot in slots if (op.number, slot) in statics]
+        return {
+            "wall_time": op.wall_time,
+            "op_type": op.type,
+            "op_name": op.name,
+            "output_tensor_ids": ids or None,
+            "host_name": host_name,
+            "stack_frame_ids": frames,
+            "device_name": op.device,
+            "graph_id": self._view.catalog.graphs[op.graph].graph_id,
+            "graph_ids": self._view.catalog.graph_ids(op.graph),
+            "graph_name": self._view.catalog.graphs[op.graph].name,
+            "num_outputs": op.num_outputs,
+            "outputs": [self._output(op, slot) for slot in slots],
+            **({"input_names": self._input_names(op)} if not neighbour else {}),
+        }
+
+    def _input_names(self, op: Op) -> list[str]:
+        return [f"{self._view.catalog.ops[source].name}:{slot}" for _, source, slot in self._inputs]
+
+    def _output(self, op: Op, slot: int) -> dict[str, Any]:
+        static = self._view.catalog.statics.get((op.number, slot))
+        found = self._health.get((op.number, slot))
+        dtype = dtype_name(static.dtype) if static else None
+        shape = self._view.catalog.dims(static.shape) if static else None
+        return {
+            "dtype": dtype or (found["dtype"] if found else None),
+            "shape": shape if shape is not None or found is None else found["shape"],
+            "health": found,
+        }
+
+
+def input_edges(view: View, op: int) -> list[tuple[int, int, int]]:
+    """Inputs of an op as ``(input slot, source op, source slot)``, in order."""
+    found = view.rows(
+        "SELECT input_slot, source_op, source_slot FROM edges WHERE op = ? ORDER BY input_slot", [op]
+    )
+    return [(a, b, c) for a, b, c in found]
+
+
+def inputs_of(view: View, index: int) -> list[dict[str, Any]]:
+    """What went into the op of one trace.
+
+    Args:
+      view: The run.
+      index: Position of the trace.
+
+    Returns:
+      For each input: ``op_name``, ``output_slot``, ``graph_execution_index`` and ``health``, the last two None
+      when no earlier trace of that tensor was recorded.
+
+    Raises:
+      BadQuestionError: There is no such position.
+    """
+    check_index(index, view.num_traces, "graph execution")
+    ((site,),) = view.rows("SELECT site FROM traces WHERE idx = ?", [index])
+    edges = input_edges(view, view.catalog.sites[site].op)
+    wanted = [(source, slot, Side.BEFORE) for _, source, slot in edges]
+    traces = {key: found for key, found in nearest_traces(view, wanted, index).items() if found <= index}
+    healths = _health_of(view, traces.values())
+    return [
+        {
+            "op_name": view.catalog.ops[source].name,
+            "output_slot": slot,
+            "graph_execution_index": traces.get((source, slot, Side.BEFORE)),
+            "health": healths.get(traces.get((source, slot, Side.BEFORE), -1)),
+        }
+        for _, source, slot in edges
+    ]

@@ -1,0 +1,106 @@
+"""What was measured of a tensor, in the words of the HTTP contract.
+
+In come rows of ``traces`` or ``execution_outputs``, out come JSON-like values: the summary vector as Debugger V2
+gives it, and our own breakdown with names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.modes import SHAPE_DIMS, SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
+
+#: The columns that these functions need.
+COLUMNS: Final = (
+    *("tensor_id", "device_id", "mode", "health", "dtype", "rank", "shape", "size"),
+    *("neg_inf", "pos_inf", "nan", "negative", "zero", "positive", "min", "max", "mean", "variance"),
+)
+SELECT: Final = ", ".join(f"t.{name}" for name in COLUMNS)
+_COUNTS: Final = ("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive")
+
+Row = Mapping[str, Any]
+
+
+def as_row(values: Iterable[Any]) -> dict[str, Any]:
+    """A row from the values of :data:`SELECT`."""
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def finite(value: float | None) -> float | None:
+    """A number that JSON can carry; None for what it cannot."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def summary_vector(view: View, row: Row, *, eager: bool) -> list[float | None] | None:
+    """The vector that stood in the file, as Debugger V2's ``debug_tensor_value``.
+
+    Args:
+      view: The run.
+      row: The tensor.
+      eager: Of an eager op's output, where the vector holds -1 instead of the tensor's id.
+
+    Returns:
+      None when nothing was recorded of the tensor, or the tensor itself instead of a summary.
+    """
+    try:
+        mode = TensorDebugMode(row["mode"])
+    except ValueError:
+        return None
+    if mode not in SUMMARY_COLUMNS or mode is TensorDebugMode.REDUCE_INF_NAN_THREE_SLOTS:
+        return None
+    if row["health"] == NOT_MEASURED and row["size"] is None:
+        return None
+    special = _special_slots(view, row, eager=eager, full=mode is not TensorDebugMode.SHAPE)
+    return [_slot(name, row, special) for name in SUMMARY_COLUMNS[mode]]
+
+
+def _special_slots(view: View, row: Row, *, eager: bool, full: bool) -> dict[str, float | None]:
+    slots: dict[str, float | None] = {
+        "tensor_id": -1.0 if eager else row["tensor_id"],
+        "device_id": -1.0 if eager else row["device_id"],
+        "any_bad": float(row["health"] == BAD),
+    }
+    if not full:
+        slots.update(_padded_dims(view.catalog.dims(row["shape"]) or []))
+    return slots
+
+
+def _padded_dims(dims: list[int | None]) -> dict[str, float]:
+    last = [float(dim or 0) for dim in dims[-SHAPE_DIMS:]]
+    return {f"dim{i}": dim for i, dim in enumerate(last + [0.0] * (SHAPE_DIMS - len(last)))}
+
+
+def _slot(name: str, row: Row, special: Mapping[str, float | None]) -> float | None:
+    value = special[name] if name in special else row[name]
+    return finite(None if value is None else float(value))
+
+
+def health(view: View, row: Row, *, index: int | None, eager: bool = False) -> dict[str, Any]:
+    """Our own breakdown of a tensor.
+
+    Args:
+      view: The run.
+      row: The tensor.
+      index: Its position in the list of graph executions; None when it is an eager op's output.
+      eager: As for :func:`summary_vector`.
+
+    Returns:
+      The object called *Health* in the HTTP contract.
+    """
+    dims = view.catalog.dims(row["shape"])
+    rank = row["rank"] if row["rank"] >= 0 else None
+    return {
+        "graph_execution_index": index,
+        "debug_tensor_value": summary_vector(view, row, eager=eager),
+        "tensor_debug_mode": row["mode"],
+        "dtype": dtype_name(row["dtype"]),
+        "rank": rank if rank is not None or dims is None else len(dims),
+        "shape": dims,
+        **{name: finite(row[name]) for name in _COUNTS},
+        "bad": None if row["health"] == NOT_MEASURED else row["health"] == BAD,
+    }

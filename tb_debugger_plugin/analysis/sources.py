@@ -1,0 +1,121 @@
+"""Source files, stack frames, and whose code a frame is.
+
+In come numbers and ids, out come paths, lines and functions as they were recorded. Source text comes from the
+log only: no path that a log names is ever opened.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.errors import NotFoundError
+
+USER: Final = "user"
+LIBRARY: Final = "library"
+
+_LIBRARY: Final = re.compile(
+    r"(^|/)(site-packages|dist-packages|lib/python\d+(\.\d+)*|lib64/python\d+(\.\d+)*)/"
+    r"|(^|/)(tensorflow|keras|tf_keras)/python/"
+    r"|(^|/)keras/(src|api)/"
+    r"|^<frozen |^<__array_function__"
+)
+_OWN: Final = re.compile(r"(^|/)tb_debugger_plugin/(?!examples/)")
+_OWN_EXAMPLE: Final = re.compile(r"(^|/)tb_debugger_plugin/examples/")
+# TensorFlow writes what autograph made of a function to files of this name.
+_GENERATED: Final = re.compile(r"(^|/)__autograph_generated_file[^/]*\.py$")
+
+
+def origin(path: str) -> str:
+    """Whose code a file is.
+
+    Args:
+      path: As it was recorded, on whatever system.
+
+    Returns:
+      :data:`LIBRARY` for installed packages, the standard library, TensorFlow, Keras and this package but its
+      examples; else :data:`USER`.
+    """
+    plain = path.replace("\\", "/")
+    if _OWN_EXAMPLE.search(plain):
+        return USER
+    is_library = any(pattern.search(plain) for pattern in (_LIBRARY, _OWN, _GENERATED))
+    return LIBRARY if is_library else USER
+
+
+def source_list(view: View) -> list[list[str]]:
+    """Host and path of each source file, in the order of their indices."""
+    return [list(row) for row in view.rows("SELECT host_name, path FROM sources ORDER BY source")]
+
+
+def source_file(view: View, index: int) -> dict[str, Any]:
+    """One source file.
+
+    Raises:
+      NotFoundError: There is none with that index.
+    """
+    found = view.rows("SELECT host_name, path FROM sources WHERE source = ?", [index])
+    if not found:
+        raise NotFoundError(f"There is no source file {index}.")
+    lines = view.rows("SELECT text FROM source_lines WHERE source = ? ORDER BY line", [index])
+    return {"host_name": found[0][0], "file_path": found[0][1], "lines": [text for (text,) in lines]}
+
+
+def stack_of(view: View, stack: int) -> tuple[str | None, list[str]]:
+    """Host name and frame ids of a stack, outermost first; of stack -1, nothing."""
+    return stacks_of(view, [stack]).get(stack, (None, []))
+
+
+def stacks_of(view: View, stacks: list[int]) -> dict[int, tuple[str | None, list[str]]]:
+    """Host name and frame ids of some stacks by number."""
+    wanted = sorted({stack for stack in stacks if stack >= 0})
+    if not wanted:
+        return {}
+    found = view.rows(
+        "SELECT stack, any_value(host_name), list(frame_id ORDER BY depth) FROM stacks"
+        " WHERE stack IN (SELECT unnest(?)) GROUP BY stack",
+        [wanted],
+    )
+    return {stack: (host_name, list(frames)) for stack, host_name, frames in found}
+
+
+def stack_frames(view: View, ids: list[str]) -> dict[str, Any]:
+    """Frames by their ids.
+
+    Args:
+      view: The run.
+      ids: In the order that is wanted; one may come several times.
+
+    Returns:
+      ``stack_frames`` as Debugger V2 gives them, and ``details`` beside.
+
+    Raises:
+      NotFoundError: A frame does not exist.
+    """
+    found = {
+        row[0]: row[1:]
+        for row in view.rows(
+            "SELECT f.frame_id, coalesce(s.host_name, h.name), s.path, f.line, f.function, s.source, l.text, f.code"
+            " FROM frames f LEFT JOIN hosts h ON h.host = f.host"
+            " LEFT JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
+            " LEFT JOIN source_lines l ON l.source = s.source AND l.line = f.line"
+            " WHERE f.frame_id IN (SELECT unnest(?))",
+            [sorted(set(ids))],
+        )
+    }
+    missing = next((frame_id for frame_id in ids if frame_id not in found), None)
+    if missing is not None:
+        raise NotFoundError(f"There is no stack frame with the id {missing!r}.")
+    frames = [found[frame_id] for frame_id in ids]
+    return {
+        "stack_frames": [[host, path, line, function] for host, path, line, function, *_ in frames],
+        "details": [
+            {
+                "file_index": source,
+                "text": text if text is not None else code,
+                "origin": origin(path or ""),
+            }
+            for _, path, _, _, source, text, code in frames
+        ],
+    }

@@ -1,0 +1,113 @@
+"""How a run stands: counts, progress, hosts, and what could not be read.
+
+In comes a run, out comes one JSON-like value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_debugger_plugin.analysis.alerts import alert_list
+from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
+
+
+def status(view: View) -> dict[str, Any]:
+    """The answer to the route ``status``, also what ``tbdbg info`` shows."""
+    hosts = _hosts(view)
+    start_time, end_time = _times(view, hosts)
+    return {
+        "generation": view.generation,
+        "num_executions": view.num_executions,
+        "num_graph_executions": view.num_traces,
+        "num_bad_graph_executions": view.num_bad_traces,
+        "num_alerts": len(alert_list(view)),
+        "loading": _loading(view),
+        "finished": _finished(hosts),
+        "tensor_debug_mode": _mode(view, hosts),
+        "circular_buffer_size": max((host["circular_buffer_size"] for host in hosts), default=0) or None,
+        "dropped_executions": _dropped(hosts, "seen_executions", view.num_executions),
+        "dropped_graph_executions": _dropped(hosts, "seen_traces", view.num_traces),
+        "tensorflow_version": _first(hosts, "tensorflow_version"),
+        "recorder": _recorder(hosts),
+        "hosts": [host["name"] for host in hosts],
+        "start_time": start_time,
+        "end_time": end_time,
+        "notices": _notices(view, hosts),
+    }
+
+
+def _hosts(view: View) -> list[dict[str, Any]]:
+    names = (
+        *("name", "start_time", "tensorflow_version", "recorder_version", "mode", "circular_buffer_size"),
+        *("seen_executions", "seen_traces", "finished", "failure"),
+    )
+    rows = view.rows(f"SELECT {', '.join(names)} FROM hosts ORDER BY host")
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _first(hosts: list[dict[str, Any]], name: str) -> str | None:
+    return next((host[name] for host in hosts if host[name]), None)
+
+
+def _recorder(hosts: list[dict[str, Any]]) -> str | None:
+    version = _first(hosts, "recorder_version")
+    if version:
+        return f"tb-debugger-plugin {version}"
+    tensorflow = _first(hosts, "tensorflow_version")
+    return f"TensorFlow {tensorflow}" if tensorflow else None
+
+
+def _finished(hosts: list[dict[str, Any]]) -> bool | None:
+    states = [host["finished"] for host in hosts]
+    if any(state is False for state in states):
+        return False
+    return True if states and all(states) else None
+
+
+def _mode(view: View, hosts: list[dict[str, Any]]) -> str | None:
+    mode = next((host["mode"] for host in hosts if host["mode"]), None)
+    if mode is None:
+        # TensorFlow's own recorder says it in each record only.
+        rows = view.rows(
+            "(SELECT mode FROM traces WHERE idx = 0) UNION ALL (SELECT mode FROM executions WHERE idx = 0)"
+        )
+        mode = next((value for (value,) in rows if value != TensorDebugMode.UNSPECIFIED), None)
+    return None if mode is None else mode_name(mode)
+
+
+def _dropped(hosts: list[dict[str, Any]], name: str, held: int) -> int:
+    seen = [host[name] for host in hosts if host[name] is not None]
+    circular = any(host["circular_buffer_size"] > 0 for host in hosts)
+    return max(0, sum(seen) - held) if circular and len(seen) == len(hosts) else 0
+
+
+def _loading(view: View) -> dict[str, int] | None:
+    progress = view.loader.progress
+    if progress is None or not progress.more:
+        return None
+    return {"bytes_done": progress.bytes_done, "bytes_total": progress.bytes_total}
+
+
+def _times(view: View, hosts: list[dict[str, Any]]) -> tuple[float | None, float | None]:
+    start = min((host["start_time"] for host in hosts), default=None)
+    rows = view.rows(
+        "SELECT max(wall_time) FROM (SELECT wall_time FROM traces WHERE idx >= ?"
+        " UNION ALL SELECT wall_time FROM executions WHERE idx >= ?)",
+        [view.num_traces - 1000, view.num_executions - 1000],
+    )
+    return start, rows[0][0] if rows[0][0] is not None else start
+
+
+def _notices(view: View, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = [
+        {"severity": severity, "file": file, "offset": offset, "message": message}
+        for severity, file, offset, message in view.rows(
+            "SELECT severity, file, position, message FROM notices"
+        )
+    ]
+    for host in hosts:
+        if host["failure"]:
+            message = f"Recording on {host['name']} stopped early: {host['failure']}"
+            found.append({"severity": "warning", "file": None, "offset": None, "message": message})
+    return found

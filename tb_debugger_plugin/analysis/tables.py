@@ -1,0 +1,179 @@
+"""Pages of the long lists as columns, and their overview in buckets.
+
+In comes a range, out come NumPy columns with dictionaries for what repeats; nothing is turned into Python
+objects row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.calls import inner_health, owners
+from tb_debugger_plugin.analysis.view import Range, View
+from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
+
+_COUNTS: Final = ("size", "neg_inf", "zero", "pos_inf", "nan", "negative", "positive")
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows as columns.
+
+    Attributes:
+      generation: The commit they were read from.
+      range: The positions.
+      total: Length of the list.
+      columns: Arrays of float64, int32 or uint8 by name.
+      dictionaries: Values of the columns that hold positions in a dictionary (-1 = none).
+    """
+
+    generation: int
+    range: Range
+    total: int
+    columns: dict[str, npt.NDArray[Any]]
+    dictionaries: dict[str, list[str]]
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.columns: dict[str, npt.NDArray[Any]] = {}
+        self.dictionaries: dict[str, list[str]] = {}
+
+    def encode(self, name: str, numbers: npt.NDArray[Any], values: Sequence[str | None]) -> None:
+        """Add a dictionary column: the values that the numbers point to, -1 and None for none."""
+        used, inverse = np.unique(numbers, return_inverse=True)
+        texts = [values[number] if number >= 0 else None for number in used.tolist()]
+        entries = {text: place for place, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
+        codes = np.array([entries[text] if text is not None else -1 for text in texts], np.int32)
+        self.columns[name] = codes[inverse.reshape(-1)] if len(codes) else np.empty(0, np.int32)
+        self.dictionaries[name] = list(entries)
+
+    def encode_sites(self, name: str, sites: npt.NDArray[Any], values: dict[int, str | None]) -> None:
+        """The same for values that are given by site."""
+        used, inverse = np.unique(sites, return_inverse=True)
+        self.encode(name, inverse.reshape(-1), [values[site] for site in used.tolist()])
+
+
+def executions_page(view: View, wanted: Range) -> Page:
+    """A page of the list of executions.
+
+    Args:
+      view: The run.
+      wanted: Positions.
+    """
+    found = view.columns(
+        "SELECT e.wall_time, e.op_type, e.health, e.graph, e.num_inputs, e.num_outputs FROM executions e"
+        " WHERE e.idx >= ? AND e.idx < ? ORDER BY e.idx",
+        [wanted.begin, wanted.end],
+    )
+    builder = _Builder()
+    builder.columns["wall_time"] = found["wall_time"]
+    builder.encode("op_type", found["op_type"], [name for name, _ in view.catalog.op_types])
+    functions = np.array([is_function for _, is_function in view.catalog.op_types], bool)
+    is_function = functions[found["op_type"]] | (found["graph"] >= 0)
+    builder.columns["is_function"] = is_function.astype(np.uint8)
+    builder.columns["health"] = found["health"]
+    builder.columns["inner_health"] = inner_health(view)[wanted.begin : wanted.end]
+    builder.encode("graph_id", found["graph"], [graph.graph_id for graph in view.catalog.graphs])
+    builder.columns["num_inputs"] = found["num_inputs"]
+    builder.columns["num_outputs"] = found["num_outputs"]
+    return Page(view.generation, wanted, view.num_executions, builder.columns, builder.dictionaries)
+
+
+_TRACES: Final = (
+    "SELECT t.idx, t.wall_time, t.site, t.mode, t.health, t.dtype, t.rank, t.shape, t.size, t.neg_inf, t.zero,"
+    " t.pos_inf, t.nan, t.negative, t.positive FROM traces t"
+)
+
+
+def traces_page(view: View, wanted: Range, *, only_bad: bool = False) -> Page:
+    """A page of the list of graph executions.
+
+    Args:
+      view: The run.
+      wanted: Positions; among the bad ones if ``only_bad``.
+      only_bad: Leave out what is not bad.
+    """
+    which = (
+        " WHERE t.idx IN (SELECT idx FROM bad_traces WHERE bad >= ? AND bad < ?)"
+        if only_bad
+        else " WHERE t.idx >= ? AND t.idx < ?"
+    )
+    found = view.columns(f"{_TRACES}{which} ORDER BY t.idx", [wanted.begin, wanted.end])
+    builder = _Builder()
+    builder.columns["index"] = found["idx"].astype(np.float64)
+    builder.columns["wall_time"] = found["wall_time"]
+    _add_places(view, builder, found["site"])
+    builder.columns["mode"] = found["mode"]
+    builder.columns["health"] = found["health"]
+    _add_shapes(view, builder, found)
+    for name in _COUNTS:
+        builder.columns[name] = found[name].astype(np.float64)
+    builder.columns["owner"] = owners(view, found["wall_time"], found["site"])
+    total = view.num_bad_traces if only_bad else view.num_traces
+    return Page(view.generation, wanted, total, builder.columns, builder.dictionaries)
+
+
+def _add_places(view: View, builder: _Builder, sites: npt.NDArray[Any]) -> None:
+    catalog = view.catalog
+    places = {number: catalog.sites[number] for number in np.unique(sites).tolist()}
+    ops = {number: catalog.ops[place.op] for number, place in places.items()}
+    graphs = {number: catalog.graphs[place.graph] for number, place in places.items()}
+    builder.encode_sites("op_name", sites, {n: op.name for n, op in ops.items()})
+    builder.encode_sites("op_type", sites, {n: op.type for n, op in ops.items()})
+    builder.encode_sites("graph_id", sites, {n: graph.graph_id for n, graph in graphs.items()})
+    builder.encode_sites("function", sites, {n: graph.name for n, graph in graphs.items()})
+    builder.encode_sites("device", sites, {n: place.device for n, place in places.items()})
+    slots = np.array([place.slot for place in catalog.sites], np.int32)
+    builder.columns["slot"] = slots[sites] if len(sites) else np.empty(0, np.int32)
+
+
+def _add_shapes(view: View, builder: _Builder, found: dict[str, npt.NDArray[Any]]) -> None:
+    # The graph says what a trace is silent about.
+    static_dtype, static_shape = view.catalog.site_statics
+    sites = found["site"]
+    dtype, shape, rank = found["dtype"], found["shape"], found["rank"].astype(np.int32)
+    if len(sites):
+        dtype = np.where(dtype == 0, static_dtype[sites], dtype)
+        shape = np.where(shape < 0, static_shape[sites], shape)
+        ranks = np.array(
+            [*(len(view.catalog.dims(n) or []) for n in range(len(view.catalog.shapes))), -1], np.int32
+        )
+        rank = np.where(rank < 0, ranks[shape], rank)
+    builder.columns["dtype"] = dtype.astype(np.uint8)
+    builder.columns["rank"] = rank.astype(np.int32)
+    builder.encode("shape", shape, view.catalog.shapes)
+
+
+def overview(view: View, table: str, buckets: int) -> dict[str, Any]:
+    """How many bad and measured rows each part of a list holds.
+
+    Args:
+      view: The run.
+      table: ``executions`` or ``traces``. An execution is also bad when something bad ran inside it.
+      buckets: Into how many equal parts the list is cut.
+
+    Returns:
+      ``total``, ``bad`` and ``measured``; part ``b`` holds the rows whose ``position * buckets // total`` is b.
+    """
+    total = view.num_executions if table == "executions" else view.num_traces
+    bad = np.zeros(buckets, np.int64)
+    measured = np.zeros(buckets, np.int64)
+    if table == "executions" and total:
+        own = view.columns("SELECT health FROM executions ORDER BY idx")["health"]
+        worst = np.maximum(own, inner_health(view))
+        part = np.arange(total) * buckets // total
+        np.add.at(bad, part, worst == BAD)
+        np.add.at(measured, part, worst != NOT_MEASURED)
+    elif total:
+        for part, num_bad, num_measured in view.rows(
+            f"SELECT idx * {buckets} // {total} AS part, count(*) FILTER (health = {BAD}),"
+            f" count(*) FILTER (health <> {NOT_MEASURED}) FROM traces GROUP BY part"
+        ):
+            bad[part], measured[part] = num_bad, num_measured
+    return {"total": total, "bad": bad.tolist(), "measured": measured.tolist()}

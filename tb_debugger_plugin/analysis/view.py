@@ -1,0 +1,146 @@
+"""One consistent look at a run: what every question is asked of.
+
+In comes a loader, out comes a :class:`View` whose queries all see the same commit. What is derived from the
+tables and costs more than a moment is kept in the loader's memory, under the generation it was derived from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.catalog import Catalog, load_catalog
+from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.index.loader import RunLoader
+
+T = TypeVar("T")
+Columns = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class View:
+    """A run at one commit; lives inside :func:`look_at`.
+
+    Attributes:
+      loader: The run's loader.
+      connection: A cursor in a transaction.
+      generation: Number of the commit.
+      catalog: Graphs, ops and sites.
+      num_executions: Length of the list of executions.
+      num_traces: Length of the list of graph executions.
+      num_bad_traces: How many of them are bad.
+    """
+
+    loader: RunLoader
+    connection: duckdb.DuckDBPyConnection
+    generation: int
+    catalog: Catalog
+    num_executions: int
+    num_traces: int
+    num_bad_traces: int
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Rows of a query."""
+        return self.connection.execute(query, list(parameters)).fetchall()
+
+    def columns(self, query: str, parameters: Sequence[Any] = ()) -> Columns:
+        """Columns of a query as NumPy arrays; NULL in a column of numbers is NaN."""
+        found = self.connection.execute(query, list(parameters)).fetchnumpy()
+        return {name: _filled(values) for name, values in found.items()}
+
+    def remember(self, name: str, make: Callable[[], T]) -> T:
+        """What ``make`` gives, made once per generation."""
+        return _remember(self.loader, name, self.generation, make)
+
+
+def _filled(values: Any) -> npt.NDArray[Any]:
+    if not isinstance(values, np.ma.MaskedArray):
+        return np.asarray(values)
+    return values.filled(np.nan) if values.dtype.kind == "f" else np.asarray(values.filled())
+
+
+def _remember(loader: RunLoader, name: str, version: int, make: Callable[[], T]) -> T:
+    with loader.memory_lock:
+        found = loader.memory.get(name)
+    if found is not None and found[0] == version:
+        value: T = found[1]
+        return value
+    made = make()
+    with loader.memory_lock:
+        loader.memory[name] = (version, made)
+    return made
+
+
+@contextlib.contextmanager
+def look_at(loader: RunLoader) -> Iterator[View]:
+    """Look at a run's last commit.
+
+    Args:
+      loader: The run's loader.
+
+    Raises:
+      NotReadyError: Nothing has been read yet.
+    """
+    with loader.reading() as connection:
+        meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+        generation = int(meta.get("generation", "0"))
+        described = int(meta.get("catalog_generation", "0"))
+        catalog = _remember(loader, "catalog", described, lambda: load_catalog(connection))
+        counts = connection.execute(
+            "SELECT (SELECT count(*) FROM executions), (SELECT count(*) FROM traces),"
+            " (SELECT count(*) FROM bad_traces)"
+        ).fetchall()[0]
+        yield View(loader, connection, generation, catalog, *counts)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Positions ``begin`` to ``end``, the latter not included."""
+
+    begin: int
+    end: int
+
+
+def resolve_range(begin: int, end: int, total: int, limit: int) -> Range:
+    """Check a range against a list.
+
+    Args:
+      begin: First position, from 0.
+      end: One behind the last; -1 = the end of the list.
+      total: Length of the list.
+      limit: How long a page may be.
+
+    Raises:
+      BadQuestionError: The range is not in the list, or is too long.
+    """
+    if begin < 0:
+        raise BadQuestionError(f"begin must not be below 0, but is {begin}.")
+    if end < -1:
+        raise BadQuestionError(f"end must be a position, or -1 for the end of the list, but is {end}.")
+    if begin > total:
+        raise BadQuestionError(f"begin is {begin}, but there are only {total}.")
+    if end > total:
+        raise BadQuestionError(f"end is {end}, but there are only {total}.")
+    stop = total if end == -1 else end
+    if stop < begin:
+        raise BadQuestionError(f"end is {end}, which is before begin, {begin}.")
+    if stop - begin > limit:
+        raise BadQuestionError(f"{stop - begin} rows were asked for; a page holds at most {limit}.")
+    return Range(begin, stop)
+
+
+def check_index(index: int, total: int, what: str) -> int:
+    """Check one position in a list.
+
+    Raises:
+      BadQuestionError: It is not in the list.
+    """
+    if not 0 <= index < total:
+        raise BadQuestionError(f"There is no {what} {index}; there are {total}.")
+    return index

@@ -1,0 +1,140 @@
+"""The plugin that TensorBoard loads.
+
+In come WSGI requests below ``/data/plugin/debugger/``, out come responses. Here requests are taken apart, and
+here alone errors become status codes: 400 for a bad question, 404 for what is not there, 405 for another method
+than GET and HEAD, 503 while a run is being opened, and 500 with a sentence for what should not happen.
+
+Rule: answering changes nothing but caches.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+from tensorboard.backend import http_util
+from tensorboard.plugins import base_plugin
+from werkzeug import wrappers
+
+from tb_debugger_plugin.analysis.tables import Page
+from tb_debugger_plugin.errors import BadQuestionError, NotFoundError, NotReadyError, QuestionError
+from tb_debugger_plugin.index.library import Library
+from tb_debugger_plugin.server import columnar
+from tb_debugger_plugin.server.question import Question
+from tb_debugger_plugin.server.routes import ROUTES, Route
+from tb_debugger_plugin.server.static import ENTRY, static_file
+
+_logger = logging.getLogger(__name__)
+
+PLUGIN_NAME: Final = "debugger"
+TAB_NAME: Final = "Debugger"
+
+WsgiApp = Callable[[Mapping[str, Any], Callable[..., Any]], Iterable[bytes]]
+_STATUS: Final[tuple[tuple[type[QuestionError], int], ...]] = (
+    (BadQuestionError, 400),
+    (NotFoundError, 404),
+    (NotReadyError, 503),
+)
+
+
+class DebuggerPlugin(base_plugin.TBPlugin):
+    """The tab *Debugger*; lives as long as TensorBoard.
+
+    Args:
+      context: TensorBoard's; only its ``logdir`` is used.
+    """
+
+    plugin_name = PLUGIN_NAME
+
+    def __init__(self, context: base_plugin.TBContext) -> None:
+        super().__init__(context)
+        logdir = getattr(context, "logdir", None)
+        self._library = Library(Path(logdir).expanduser() if logdir else None)
+
+    def get_plugin_apps(self) -> dict[str, WsgiApp]:
+        """The routes; what is none of them is looked up among the files of the front end."""
+        apps: dict[str, WsgiApp] = {path: self._app(path, route) for path, route in ROUTES.items()}
+        apps[ENTRY] = self._static
+        apps["/*"] = self._static
+        return apps
+
+    def is_active(self) -> bool:
+        """Whether the logdir holds debug events; answers within milliseconds."""
+        return self._library.is_active()
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """The tab and its module."""
+        return base_plugin.FrontendMetadata(
+            es_module_path=ENTRY, tab_name=TAB_NAME, disable_reload=True, remove_dom=False
+        )
+
+    def close(self) -> None:
+        """Stop reading and close the databases."""
+        self._library.close()
+
+    def _app(self, path: str, route: Route) -> WsgiApp:
+        def answer(request: wrappers.Request) -> wrappers.Response:
+            value = route(self._library, Question(request.args))
+            if isinstance(value, Page):
+                return _respond(request, columnar.encode(value), columnar.CONTENT_TYPE)
+            return _respond(request, json.dumps(value, allow_nan=False), "application/json")
+
+        return _wsgi(answer)
+
+    @functools.cached_property
+    def _static(self) -> WsgiApp:
+        return _wsgi(_answer_static)
+
+
+def _answer_static(request: wrappers.Request) -> wrappers.Response:
+    # TensorBoard may be served under a prefix, and strips an experiment's; the plugin's own is always there.
+    _, _, below = request.path.partition(f"/plugin/{PLUGIN_NAME}")
+    file = static_file(below or request.path)
+    return _respond(request, file.content, file.content_type, expires=file.expires)
+
+
+def _wsgi(answer: Callable[[wrappers.Request], wrappers.Response]) -> WsgiApp:
+    def app(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        request = wrappers.Request(dict(environ))
+        return _answered(answer, request)(dict(environ), start_response)
+
+    return app
+
+
+def _answered(
+    answer: Callable[[wrappers.Request], wrappers.Response], request: wrappers.Request
+) -> wrappers.Response:
+    if request.method not in ("GET", "HEAD"):
+        response = _error(request, f"{request.method} is not allowed here; use GET.", 405)
+        response.headers["Allow"] = "GET, HEAD"
+        return response
+    try:
+        return answer(request)
+    except QuestionError as error:
+        code = next((code for kind, code in _STATUS if isinstance(error, kind)), 400)
+        return _error(request, str(error), code)
+    except duckdb.Error:
+        _logger.exception("A query failed.")
+        return _error(request, "The run is being read anew; try again.", 503)
+    except Exception:
+        _logger.exception("Answering %s failed.", request.path)
+        return _error(request, "The debugger failed to answer; TensorBoard's log says why.", 500)
+
+
+def _error(request: wrappers.Request, sentence: str, code: int) -> wrappers.Response:
+    return _respond(request, json.dumps({"error": sentence}), "application/json", code=code)
+
+
+def _respond(
+    request: wrappers.Request, content: str | bytes, content_type: str, *, code: int = 200, expires: int = 0
+) -> wrappers.Response:
+    response: wrappers.Response = http_util.Respond(
+        request, content, content_type, code=code, expires=expires
+    )
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

@@ -1,0 +1,159 @@
+"""The routes: which question of ``analysis`` each one asks.
+
+In come the library of runs and a checked question, out comes a JSON-like value or a page of columns. Nothing
+here knows HTTP; errors are raised, and answered in one place by the plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis import alerts, executions, graphs, sources, tables, traces
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.tables import Page
+from tb_debugger_plugin.analysis.view import Range, View, look_at
+from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.index.library import Library
+from tb_debugger_plugin.server.question import COLUMN_ROWS, Question
+
+Answer = Any
+Route = Callable[[Library, Question], Answer]
+
+_MAX_BUCKETS: Final = 4096
+_LISTS: Final = {"executions": "executions", "graph_executions": "traces"}
+
+
+def _of_run(ask: Callable[[View, Question], Answer]) -> Route:
+    def answer(library: Library, question: Question) -> Answer:
+        with look_at(library.loader(question.text("run"))) as view:
+            return ask(view, question)
+
+    return answer
+
+
+def _runs(library: Library, question: Question) -> Answer:
+    return {name: {"start_time": run.start_time} for name, run in library.runs().items()}
+
+
+def _alerts(view: View, question: Question) -> Answer:
+    alert_type = question.optional_text("alert_type")
+    if alert_type not in (None, alerts.INF_NAN):
+        raise BadQuestionError(f"There is no alert type {alert_type!r}; there is {alerts.INF_NAN}.")
+    found = alerts.alert_list(view)
+    page = question.range(len(found))
+    return {
+        **_ends(page),
+        "alert_type": alert_type,
+        "num_alerts": len(found),
+        "alerts_breakdown": {alerts.INF_NAN: len(found)} if len(found) else {},
+        # Debugger V2 stops counting at this number; here nothing is left out.
+        "per_type_alert_limit": None,
+        "alerts": alerts.page(view, found, page),
+    }
+
+
+def _ends(page: Range) -> dict[str, int]:
+    return {"begin": page.begin, "end": page.end}
+
+
+def _execution_digests(view: View, question: Question) -> Answer:
+    page = question.range(view.num_executions)
+    found = executions.digests(view, page)
+    return {**_ends(page), "num_digests": view.num_executions, "execution_digests": found}
+
+
+def _execution_data(view: View, question: Question) -> Answer:
+    page = question.range(view.num_executions)
+    return {**_ends(page), "executions": executions.data(view, page)}
+
+
+def _trace_digests(view: View, question: Question) -> Answer:
+    page = question.range(view.num_traces)
+    found = traces.digests(view, page)
+    return {**_ends(page), "num_digests": view.num_traces, "graph_execution_digests": found}
+
+
+def _trace_data(view: View, question: Question) -> Answer:
+    page = question.range(view.num_traces)
+    return {**_ends(page), "graph_executions": traces.data(view, page)}
+
+
+def _graph_info(view: View, question: Question) -> Answer:
+    return graphs.graph_info(view, question.text("graph_id"))
+
+
+def _op_info(view: View, question: Question) -> Answer:
+    at = question.optional_integer("at")
+    return graphs.op_info(view, question.text("graph_id"), question.text("op_name"), at)
+
+
+def _source_list(view: View, question: Question) -> Answer:
+    return sources.source_list(view)
+
+
+def _source_file(view: View, question: Question) -> Answer:
+    return sources.source_file(view, question.position("index"))
+
+
+def _stack_frames(view: View, question: Question) -> Answer:
+    return sources.stack_frames(view, question.texts("stack_frame_ids"))
+
+
+def _status(view: View, question: Question) -> Answer:
+    return status(view)
+
+
+def _execution_columns(view: View, question: Question) -> Page:
+    return tables.executions_page(view, question.range(view.num_executions, COLUMN_ROWS))
+
+
+def _trace_columns(view: View, question: Question) -> Page:
+    only_bad = question.optional_text("only") is not None and question.choice("only", ("bad",)) == "bad"
+    total = view.num_bad_traces if only_bad else view.num_traces
+    return tables.traces_page(view, question.range(total, COLUMN_ROWS), only_bad=only_bad)
+
+
+def _overview(view: View, question: Question) -> Answer:
+    table = _LISTS[question.choice("list", tuple(_LISTS))]
+    buckets = question.integer("buckets")
+    if not 1 <= buckets <= _MAX_BUCKETS:
+        raise BadQuestionError(f"buckets must be 1 to {_MAX_BUCKETS}, but is {buckets}.")
+    return tables.overview(view, table, buckets)
+
+
+def _locate(view: View, question: Question) -> Answer:
+    execution = question.optional_integer("execution")
+    trace = question.optional_integer("graph_execution")
+    if (execution is None) == (trace is None):
+        raise BadQuestionError("Exactly one of the parameters execution and graph_execution is needed.")
+    if trace is not None:
+        return traces.locate_trace(view, trace)
+    assert execution is not None
+    return traces.locate_execution(view, execution)
+
+
+def _inputs_of(view: View, question: Question) -> Answer:
+    return {"inputs": graphs.inputs_of(view, question.position("graph_execution"))}
+
+
+#: By path below ``/data/plugin/debugger``.
+ROUTES: Final[dict[str, Route]] = {
+    "/runs": _runs,
+    "/alerts": _of_run(_alerts),
+    "/execution/digests": _of_run(_execution_digests),
+    "/execution/data": _of_run(_execution_data),
+    "/graph_execution/digests": _of_run(_trace_digests),
+    "/graph_execution/data": _of_run(_trace_data),
+    "/graphs/graph_info": _of_run(_graph_info),
+    "/graphs/op_info": _of_run(_op_info),
+    "/source_files/list": _of_run(_source_list),
+    "/source_files/file": _of_run(_source_file),
+    "/stack_frames/stack_frames": _of_run(_stack_frames),
+    "/status": _of_run(_status),
+    "/columns/executions": _of_run(_execution_columns),
+    "/columns/graph_executions": _of_run(_trace_columns),
+    "/overview": _of_run(_overview),
+    "/locate": _of_run(_locate),
+    "/inputs_of": _of_run(_inputs_of),
+}
