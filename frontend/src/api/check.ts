@@ -1,0 +1,59 @@
+/**
+ * Checks that an answer is what the contract says, once, at the border; behind it every value has its type.
+ * A check takes any value and its place in the answer, and returns it typed or throws with the place.
+ */
+
+export type Check<T> = (value: unknown, where: string) => T;
+export type Checked<C> = C extends Check<infer T> ? T : never;
+
+function wrong(where: string, wanted: string): never {
+  throw new Error(`The server's answer is not as agreed: ${where} should be ${wanted}.`);
+}
+
+export const text: Check<string> = (v, where) => (typeof v === "string" ? v : wrong(where, "a text"));
+export const number: Check<number> = (v, where) => (typeof v === "number" ? v : wrong(where, "a number"));
+export const truth: Check<boolean> = (v, where) =>
+  typeof v === "boolean" ? v : wrong(where, "true or false");
+
+/** null and a missing field become undefined. */
+export function optional<T>(check: Check<T>): Check<T | undefined> {
+  return (v, where) => (v === null || v === undefined ? undefined : check(v, where));
+}
+
+export function list<T>(check: Check<T>): Check<readonly T[]> {
+  return (v, where) =>
+    Array.isArray(v) ? v.map((item, i) => check(item, `${where}[${i}]`)) : wrong(where, "a list");
+}
+
+/** A list that may be null or missing: then it is empty. */
+export function listOrNone<T>(check: Check<T>): Check<readonly T[]> {
+  const whole = list(check);
+  return (v, where) => (v === null || v === undefined ? [] : whole(v, where));
+}
+
+export function record<T>(check: Check<T>): Check<ReadonlyMap<string, T>> {
+  return (v, where) => {
+    if (!isObject(v)) wrong(where, "an object");
+    return new Map(Object.entries(v).map(([key, item]) => [key, check(item, `${where}.${key}`)]));
+  };
+}
+
+export function object<F extends Record<string, Check<unknown>>>(
+  fields: F,
+): Check<{ readonly [K in keyof F]: Checked<F[K]> }> {
+  return (v, where) => {
+    if (!isObject(v)) wrong(where, "an object");
+    const out: Record<string, unknown> = {};
+    for (const [key, check] of Object.entries(fields)) out[key] = check(v[key], `${where}.${key}`);
+    return out as { readonly [K in keyof F]: Checked<F[K]> };
+  };
+}
+
+/** A value of a branded type: the same bits with a name. */
+export function branded<T, B extends T>(check: Check<T>, brand: (value: T) => B): Check<B> {
+  return (v, where) => brand(check(v, where));
+}
+
+function isObject(v: unknown): v is Record<string, unknown> {
+  return typeof v === "object" && v !== null && !Array.isArray(v);
+}

@@ -1,0 +1,65 @@
+/**
+ * The columnar answer: bytes in, typed arrays out. They are views on the bytes of the answer, nothing is copied.
+ *
+ *   u32 length of the header | header, JSON | blocks, each aligned to 8 bytes; all little-endian
+ */
+import { list, number, object, optional, record, text } from "./check";
+
+export type Column = Float64Array | Int32Array | Uint8Array;
+
+/** Rows `begin` to `end` of a list of `total` rows, a typed array for each column. */
+export interface ColumnPage {
+  readonly generation: number;
+  readonly begin: number;
+  readonly end: number;
+  readonly total: number;
+  readonly columns: ReadonlyMap<string, Column>;
+  readonly dictionaries: ReadonlyMap<string, readonly string[]>;
+}
+
+const header = object({
+  generation: number,
+  begin: number,
+  end: number,
+  total: number,
+  columns: list(object({ name: text, type: text, offset: number, length: number })),
+  dictionaries: optional(record(list(text))),
+});
+
+const MAKERS = { f64: Float64Array, i32: Int32Array, u8: Uint8Array } as const;
+
+export function decodeColumns(body: ArrayBuffer): ColumnPage {
+  const { fields, start } = readHeader(body);
+  const columns = new Map<string, Column>();
+  for (const { name, type, offset, length } of fields.columns) {
+    if (!(type in MAKERS)) throw new Error(`The server's answer has a column of the unknown type ${type}.`);
+    const Maker = MAKERS[type as keyof typeof MAKERS];
+    const at = start + offset;
+    if (at + length * Maker.BYTES_PER_ELEMENT > body.byteLength || at % Maker.BYTES_PER_ELEMENT !== 0) {
+      throw new Error(`The server's answer is cut off in its column ${name}.`);
+    }
+    columns.set(name, new Maker(body, at, length));
+  }
+  const { generation, begin, end, total } = fields;
+  return { generation, begin, end, total, columns, dictionaries: fields.dictionaries ?? new Map() };
+}
+
+function readHeader(body: ArrayBuffer) {
+  const size = body.byteLength < 4 ? -1 : new DataView(body).getUint32(0, true);
+  if (size < 0 || 4 + size > body.byteLength)
+    throw new Error("The server's answer is cut off in its header.");
+  const json = new TextDecoder().decode(new Uint8Array(body, 4, size));
+  return { fields: header(JSON.parse(json), "header"), start: 4 + size };
+}
+
+/** The number of a cell, counted from the first row of the page; undefined where there is none. */
+export function numberAt(page: ColumnPage, name: string, row: number): number | undefined {
+  const value = page.columns.get(name)?.[row];
+  return value === undefined || Number.isNaN(value) ? undefined : value;
+}
+
+/** The text of a cell of a dictionary column; undefined where there is none. */
+export function textAt(page: ColumnPage, name: string, row: number): string | undefined {
+  const code = page.columns.get(name)?.[row];
+  return code === undefined || code < 0 ? undefined : page.dictionaries.get(name)?.[code];
+}

@@ -1,0 +1,61 @@
+/** The one way to the server: an address below the plugin's own, an answer checked, a failure with a sentence. */
+import { type Check, object, text } from "./check";
+
+/** The server's own sentence, or ours when it could not be reached. `status` is 0 then. */
+export class RouteError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+export type Params = Readonly<Record<string, string | number | undefined>>;
+/** `fetch`, or what a test puts in its place. */
+export type Fetch = (url: string, init: { signal?: AbortSignal }) => Promise<Response>;
+
+export interface Ask {
+  json<T>(route: string, params: Params, check: Check<T>, signal?: AbortSignal): Promise<T>;
+  bytes(route: string, params: Params, signal?: AbortSignal): Promise<ArrayBuffer>;
+}
+
+const failure = object({ error: text });
+
+/** `route?a=1`, relative: TensorBoard gives the document a base that ends in our own prefix. */
+export function address(route: string, params: Params): string {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(params)) if (value !== undefined) query.set(key, String(value));
+  const tail = query.toString();
+  return tail === "" ? route : `${route}?${tail}`;
+}
+
+export function makeAsk(fetcher: Fetch): Ask {
+  async function answer(route: string, params: Params, signal?: AbortSignal): Promise<Response> {
+    const response = await reach(fetcher, address(route, params), signal);
+    if (!response.ok) throw new RouteError(await reason(response), response.status);
+    return response;
+  }
+  return {
+    json: async (route, params, check, signal) =>
+      check(await (await answer(route, params, signal)).json(), route),
+    bytes: async (route, params, signal) => (await answer(route, params, signal)).arrayBuffer(),
+  };
+}
+
+async function reach(fetcher: Fetch, url: string, signal?: AbortSignal): Promise<Response> {
+  try {
+    return await fetcher(url, signal ? { signal } : {});
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new RouteError("TensorBoard does not answer. Is it still running?", 0);
+  }
+}
+
+async function reason(response: Response): Promise<string> {
+  try {
+    return failure(await response.json(), "failure").error;
+  } catch {
+    return `TensorBoard answered ${response.status} ${response.statusText}`.trim();
+  }
+}

@@ -1,0 +1,240 @@
+/** The routes of docs/http-api.md that the page asks, each as a function, and the types of their answers. */
+import * as ids from "../base/ids";
+import {
+  branded,
+  type Check,
+  type Checked,
+  list,
+  listOrNone,
+  number,
+  object,
+  optional,
+  record,
+  text,
+  truth,
+} from "./check";
+import { type ColumnPage, decodeColumns } from "./columns";
+import type { Ask } from "./fetch";
+
+const execution = branded(number, ids.executionIndex);
+const trace = branded(number, ids.traceIndex);
+const graph = branded(text, ids.graphId);
+const frame = branded(text, ids.frameId);
+
+/** An item that the contract keeps as null so that positions stay. */
+const slotOf =
+  <T>(check: Check<T>): Check<T | undefined> =>
+  (v, where) =>
+    v === null ? undefined : check(v, where);
+
+const notice = object({ severity: text, file: optional(text), offset: optional(number), message: text });
+
+const status = object({
+  generation: number,
+  num_executions: number,
+  num_graph_executions: number,
+  num_alerts: number,
+  loading: optional(object({ bytes_done: number, bytes_total: number })),
+  finished: optional(truth),
+  tensor_debug_mode: optional(text),
+  circular_buffer_size: optional(number),
+  dropped_executions: optional(number),
+  dropped_graph_executions: optional(number),
+  tensorflow_version: optional(text),
+  recorder: optional(text),
+  hosts: listOrNone(text),
+  start_time: optional(number),
+  end_time: optional(number),
+  notices: listOrNone(notice),
+});
+export type Status = Checked<typeof status>;
+export type Notice = Checked<typeof notice>;
+
+const alert = object({
+  alert_type: text,
+  op_type: text,
+  output_slot: number,
+  size: optional(number),
+  num_neg_inf: optional(number),
+  num_pos_inf: optional(number),
+  num_nan: optional(number),
+  execution_index: optional(execution),
+  graph_execution_trace_index: optional(trace),
+  op_name: optional(text),
+  graph_id: optional(graph),
+  graph_name: optional(text),
+  wall_time: optional(number),
+  owner_execution_index: optional(execution),
+});
+export type Alert = Checked<typeof alert>;
+
+const alerts = object({
+  num_alerts: number,
+  alerts_breakdown: record(number),
+  alerts: list(alert),
+});
+export type Alerts = Checked<typeof alerts>;
+
+const debugValue = slotOf(list(slotOf(number)));
+export type DebugValue = Checked<typeof debugValue>;
+
+const executionInput = object({
+  tensor_id: optional(number),
+  execution_index: optional(execution),
+  output_slot: optional(number),
+  op_type: optional(text),
+  debug_tensor_value: optional(list(slotOf(number))),
+});
+
+const executionData = object({
+  wall_time: number,
+  op_type: text,
+  host_name: optional(text),
+  stack_frame_ids: listOrNone(frame),
+  tensor_debug_mode: optional(number),
+  graph_id: optional(graph),
+  input_tensor_ids: listOrNone(number),
+  output_tensor_ids: listOrNone(number),
+  debug_tensor_values: listOrNone(debugValue),
+  inputs: listOrNone(executionInput),
+  device_names: listOrNone(slotOf(text)),
+});
+export type ExecutionData = Checked<typeof executionData>;
+export type ExecutionInput = Checked<typeof executionInput>;
+const executions = object({ executions: list(executionData) });
+
+const health = object({
+  graph_execution_index: optional(trace),
+  tensor_debug_mode: optional(number),
+  dtype: optional(text),
+  rank: optional(number),
+  shape: optional(list(slotOf(number))),
+  size: optional(number),
+  neg_inf: optional(number),
+  pos_inf: optional(number),
+  nan: optional(number),
+  negative: optional(number),
+  zero: optional(number),
+  positive: optional(number),
+  bad: optional(truth),
+});
+export type WireHealth = Checked<typeof health>;
+
+const output = object({
+  dtype: optional(text),
+  shape: optional(list(slotOf(number))),
+  health: optional(health),
+});
+export type OpOutput = Checked<typeof output>;
+
+const op = object({
+  op_type: text,
+  op_name: text,
+  graph_name: optional(text),
+  graph_ids: listOrNone(graph),
+  stack_frame_ids: listOrNone(frame),
+  device_name: optional(text),
+  host_name: optional(text),
+  num_outputs: optional(number),
+  outputs: listOrNone(output),
+});
+export type Op = Checked<typeof op>;
+
+const opInput = object({ op_name: text, output_slot: number, data: optional(op) });
+const opConsumer = object({ op_name: text, input_slot: number, data: optional(op) });
+export type OpInput = Checked<typeof opInput>;
+export type OpConsumer = Checked<typeof opConsumer>;
+
+const neighbours = object({ inputs: listOrNone(opInput), consumers: listOrNone(listOrNone(opConsumer)) });
+const opInfo: Check<Op & Checked<typeof neighbours>> = (v, where) => ({
+  ...op(v, where),
+  ...neighbours(v, where),
+});
+export type OpInfo = Checked<typeof opInfo>;
+
+const graphInfo = object({
+  name: optional(text),
+  graph_id: graph,
+  outer_graph_id: optional(graph),
+  inner_graph_ids: listOrNone(graph),
+});
+export type GraphInfo = Checked<typeof graphInfo>;
+
+const frameTuple: Check<readonly [string, string, number, string]> = (v, where) => {
+  const [host, path, line, func] = list((item: unknown) => item)(v, where);
+  return [text(host, where), text(path, where), number(line, where), text(func, where)];
+};
+const frameDetail = object({
+  file_index: optional(branded(number, ids.fileIndex)),
+  text: optional(text),
+  origin: text,
+});
+const frames = object({ stack_frames: list(frameTuple), details: list(frameDetail) });
+export type Frames = Checked<typeof frames>;
+
+const sourceFile = object({ host_name: optional(text), file_path: text, lines: list(text) });
+export type SourceFile = Checked<typeof sourceFile>;
+
+const overview = object({ total: number, bad: list(number), measured: list(number) });
+export type Overview = Checked<typeof overview>;
+
+const located = object({
+  execution_index: optional(execution),
+  graph_execution_begin: optional(trace),
+  graph_execution_end: optional(trace),
+  bad_before: optional(number),
+});
+export type Located = Checked<typeof located>;
+
+const runs = record(object({ start_time: number }));
+export type Runs = Checked<typeof runs>;
+
+/** Which of the two long lists. */
+export type ListName = "executions" | "graph_executions";
+
+export type Api = ReturnType<typeof makeApi>;
+
+export function makeApi(ask: Ask) {
+  const columns = async (
+    list: ListName,
+    params: Record<string, string | number | undefined>,
+  ): Promise<ColumnPage> => decodeColumns(await ask.bytes(`columns/${list}`, params));
+  return {
+    runs: () => ask.json("runs", {}, runs),
+    status: (run: ids.RunName) => ask.json("status", { run }, status),
+    alerts: (run: ids.RunName, begin: number, end: number) => ask.json("alerts", { run, begin, end }, alerts),
+    execution: async (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) => {
+      const { executions: found } = await ask.json(
+        "execution/data",
+        { run, begin: i, end: i + 1 },
+        executions,
+        signal,
+      );
+      if (found[0] === undefined) throw new Error(`There is no execution ${i}.`);
+      return found[0];
+    },
+    executionRows: (run: ids.RunName, begin: number, end: number) =>
+      columns("executions", { run, begin, end }),
+    traceRows: (run: ids.RunName, begin: number, end: number, onlyBad: boolean) =>
+      columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined }),
+    overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
+      ask.json("overview", { run, list: name, buckets }, overview, signal),
+    locateExecution: (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) =>
+      ask.json("locate", { run, execution: i }, located, signal),
+    locateTrace: (run: ids.RunName, i: ids.TraceIndex, signal?: AbortSignal) =>
+      ask.json("locate", { run, graph_execution: i }, located, signal),
+    op: (
+      run: ids.RunName,
+      graphId: ids.GraphId,
+      name: string,
+      at: ids.TraceIndex | undefined,
+      signal?: AbortSignal,
+    ) => ask.json("graphs/op_info", { run, graph_id: graphId, op_name: name, at }, opInfo, signal),
+    graph: (run: ids.RunName, graphId: ids.GraphId, signal?: AbortSignal) =>
+      ask.json("graphs/graph_info", { run, graph_id: graphId }, graphInfo, signal),
+    frames: (run: ids.RunName, frameIds: readonly ids.FrameId[], signal?: AbortSignal) =>
+      ask.json("stack_frames/stack_frames", { run, stack_frame_ids: frameIds.join(",") }, frames, signal),
+    source: (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
+      ask.json("source_files/file", { run, index }, sourceFile, signal),
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * What we know of and do to the page around us. TensorBoard shows us in an iframe of its own origin; notebooks may put us
+ * behind another one, and `npm run dev` runs us alone: then our own window serves.
+ */
+
+/** The window whose address and theme the reader sees. */
+export function outerWindow(): Window {
+  try {
+    // Throws when the parent is of another origin.
+    void window.parent.location.hash;
+    return window.parent;
+  } catch {
+    return window;
+  }
+}
+
+/** Names the document and its frame, which TensorBoard leaves without. */
+export function nameDocument(title: string): void {
+  document.documentElement.lang = "en";
+  document.title = title;
+  try {
+    if (window.frameElement !== null) (window.frameElement as HTMLIFrameElement).title = title;
+  } catch {
+    // A frame of another origin keeps the title that its page gave it.
+  }
+}
+
+/** Calls back at once and whenever the theme of the host or of the system changes; returns how to stop. */
+export function watchTheme(onTheme: (dark: boolean) => void): () => void {
+  const outer = outerWindow();
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  const inHost = outer !== window;
+  const report = () => onTheme(inHost ? outer.document.body.classList.contains("dark-mode") : system.matches);
+  const observer = new MutationObserver(report);
+  if (inHost) observer.observe(outer.document.body, { attributes: true, attributeFilter: ["class"] });
+  else system.addEventListener("change", report);
+  report();
+  return () => {
+    observer.disconnect();
+    system.removeEventListener("change", report);
+  };
+}
+
+/** Calls back when the tab is shown or hidden: the host keeps a hidden one mounted, with no height. */
+export function watchShown(onShown: (isShown: boolean) => void): () => void {
+  const observer = new ResizeObserver(() => onShown(document.documentElement.clientHeight > 0));
+  observer.observe(document.documentElement);
+  return () => observer.disconnect();
+}
+
+/** A value kept between visits, undefined when there is none or the browser keeps nothing. */
+export function remembered(key: string): string | undefined {
+  try {
+    return window.localStorage.getItem(`tb_debugger_plugin.${key}`) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function remember(key: string, value: string): void {
+  try {
+    window.localStorage.setItem(`tb_debugger_plugin.${key}`, value);
+  } catch {
+    // A private window keeps nothing: the sizes are the default ones next time.
+  }
+}

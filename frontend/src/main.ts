@@ -1,0 +1,50 @@
+/** The entry of the page: TensorBoard imports this module in its iframe and calls render(). */
+import { effect } from "@preact/signals";
+import { render as draw, h } from "preact";
+import { makeAsk } from "./api/fetch";
+import { makeApi } from "./api/routes";
+import { nameDocument, outerWindow, watchShown, watchTheme } from "./base/host";
+import { followAddress, linkNow } from "./store/address";
+import { createStore, type Store } from "./store/store";
+import { App } from "./views/app";
+import styles from "./views/style.css?inline";
+
+export function render(): void {
+  nameDocument("Debugger");
+  addStyles();
+  const outer = outerWindow();
+  const link = linkNow(outer);
+  const store = createStore(makeApi(makeAsk((url, init) => fetch(url, init))));
+  watchTheme((dark) => {
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+  });
+  const stops = [store.start(link), followAddress(store, outer), watchShown(store.setSeen), tellIdle(store)];
+  window.addEventListener("pagehide", () => {
+    for (const stop of stops) stop();
+  });
+  const root = document.createElement("div");
+  document.body.append(root);
+  draw(h(App, { store }), root);
+}
+
+/** A style element of our own: the address of a style sheet would depend on where TensorBoard serves us. */
+function addStyles(): void {
+  const element = document.createElement("style");
+  element.textContent = styles;
+  document.head.append(element);
+}
+
+/** `data-idle` is "true" once nothing is under way and what came has been drawn. */
+function tellIdle(store: Store): () => void {
+  let waiting = 0;
+  const tell = (idle: boolean) => {
+    document.documentElement.dataset.idle = String(idle);
+  };
+  return effect(() => {
+    const idle =
+      !store.busy.value && (store.status.value !== undefined || store.runs.value.kind !== "loading");
+    cancelAnimationFrame(waiting);
+    if (!idle) tell(false);
+    else waiting = requestAnimationFrame(() => (waiting = requestAnimationFrame(() => tell(true))));
+  });
+}

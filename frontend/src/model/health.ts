@@ -1,0 +1,154 @@
+/** What is known of the numbers in one tensor, whichever way it reached us. */
+import type { DebugValue, WireHealth } from "../api/routes";
+import { type TraceIndex, traceIndex } from "../base/ids";
+import { counted } from "../base/text";
+import { dtypeName, Mode, shapeText } from "./names";
+
+export type KindName = "negInf" | "negative" | "zero" | "positive" | "posInf" | "nan";
+
+/** The kinds of a number, in the order in which every table and bar shows them. */
+export const KINDS: readonly { readonly name: KindName; readonly symbol: string; readonly bad: boolean }[] = [
+  { name: "negInf", symbol: "−∞", bad: true },
+  { name: "negative", symbol: "−", bad: false },
+  { name: "zero", symbol: "0", bad: false },
+  { name: "positive", symbol: "+", bad: false },
+  { name: "posInf", symbol: "+∞", bad: true },
+  { name: "nan", symbol: "NaN", bad: true },
+];
+
+/** A count is undefined where the mode did not measure it. */
+export interface Summary {
+  readonly trace?: TraceIndex | undefined;
+  readonly mode?: number | undefined;
+  readonly dtype?: string | undefined;
+  readonly rank?: number | undefined;
+  readonly shape?: string | undefined;
+  readonly size?: number | undefined;
+  readonly counts: Readonly<Partial<Record<KindName, number | undefined>>>;
+  /** Any NaN or infinity; undefined where nobody looked. */
+  readonly bad?: boolean | undefined;
+}
+
+export const NOTHING_KNOWN: Summary = { counts: {} };
+
+export function badCount(summary: Summary): number {
+  const { negInf = 0, posInf = 0, nan = 0 } = summary.counts;
+  return negInf + posInf + nan;
+}
+
+export function isBad(summary: Summary | undefined): boolean {
+  return summary !== undefined && (summary.bad ?? badCount(summary) > 0);
+}
+
+/** The parts of a health bar, each with its share of the whole, at least `least` for a bad kind that occurs at all. */
+export function shares(summary: Summary, least = 0.06): readonly { name: KindName; share: number }[] {
+  const counts = KINDS.map(({ name, bad }) => ({ name, bad, n: summary.counts[name] ?? 0 })).filter(
+    ({ n }) => n > 0,
+  );
+  const total = Math.max(
+    summary.size ?? 0,
+    counts.reduce((sum, { n }) => sum + n, 0),
+  );
+  if (total === 0) return [];
+  const raised = counts.map(({ name, bad, n }) => ({
+    name,
+    share: bad ? Math.max(n / total, least) : n / total,
+  }));
+  const sum = raised.reduce((all, { share }) => all + share, 0);
+  return sum <= 1 ? raised : raised.map(({ name, share }) => ({ name, share: share / sum }));
+}
+
+/** "200 −∞, 3 NaN" */
+export function badWords(summary: Summary): string {
+  const parts = KINDS.filter(({ bad, name }) => bad && (summary.counts[name] ?? 0) > 0);
+  if (parts.length === 0) return "NaN or ∞";
+  return parts
+    .map(({ name, symbol }) => `${(summary.counts[name] ?? 0).toLocaleString("en-US")} ${symbol}`)
+    .join(", ");
+}
+
+/** All that is known, in words: for tooltips and for those who do not see the bar. */
+export function summaryWords(summary: Summary): string {
+  const known = KINDS.filter(({ name }) => (summary.counts[name] ?? 0) > 0);
+  const counts = known.map(
+    ({ name, symbol }) => `${(summary.counts[name] ?? 0).toLocaleString("en-US")} ${symbol}`,
+  );
+  const size = summary.size === undefined ? [] : [counted(summary.size, "value")];
+  const head = [summary.dtype, summary.shape].filter((part) => part !== undefined).join(" ");
+  const verdict = counts.length > 0 ? counts.join(", ") : summary.bad === true ? "has NaN or ∞" : undefined;
+  return [head, ...size, verdict ?? (summary.bad === false ? "no NaN or ∞" : "")].filter(Boolean).join(" · ");
+}
+
+export function fromWire(wire: WireHealth | undefined): Summary | undefined {
+  if (wire === undefined) return undefined;
+  return {
+    trace: wire.graph_execution_index,
+    mode: wire.tensor_debug_mode,
+    dtype: wire.dtype,
+    rank: wire.rank,
+    shape: wire.shape === undefined ? undefined : shapeText(wire.shape),
+    size: wire.size,
+    counts: {
+      negInf: wire.neg_inf,
+      negative: wire.negative,
+      zero: wire.zero,
+      positive: wire.positive,
+      posInf: wire.pos_inf,
+      nan: wire.nan,
+    },
+    bad: wire.bad,
+  };
+}
+
+/** The vector of a mode, as docs/event-format.md lists its columns, into names. */
+export function fromDebugValue(mode: number | undefined, value: DebugValue | undefined): Summary {
+  if (value === undefined || value.length === 0) return NOTHING_KNOWN;
+  switch (mode) {
+    case Mode.CURT_HEALTH:
+      return { mode, counts: {}, bad: (value[1] ?? 0) > 0 };
+    case Mode.CONCISE_HEALTH:
+      return judged({ mode, size: value[1], counts: { negInf: value[2], posInf: value[3], nan: value[4] } });
+    case Mode.FULL_HEALTH:
+    case Mode.FULL_NUMERICS:
+      return judged({
+        mode,
+        dtype: dtypeName(value[2]),
+        rank: value[3],
+        size: value[4],
+        counts: {
+          negInf: value[5],
+          posInf: value[6],
+          nan: value[7],
+          negative: value[8],
+          zero: value[9],
+          positive: value[10],
+        },
+      });
+    case Mode.SHAPE:
+      return {
+        mode,
+        dtype: dtypeName(value[1]),
+        rank: value[2],
+        size: value[3],
+        shape: shapeOf(value),
+        counts: {},
+      };
+    default:
+      return { mode, counts: {} };
+  }
+}
+
+/** SHAPE keeps six sizes: the last six of a rank above 6, where the first are not known. */
+function shapeOf(value: readonly (number | undefined)[]): string {
+  const rank = value[2] ?? 0;
+  const last = value.slice(4, 4 + Math.min(rank, 6));
+  return shapeText([...new Array<undefined>(Math.max(0, rank - 6)).fill(undefined), ...last]);
+}
+
+function judged(summary: Summary): Summary {
+  return { ...summary, bad: badCount(summary) > 0 };
+}
+
+export function traceOf(summary: Summary | undefined): TraceIndex | undefined {
+  return summary?.trace === undefined ? undefined : traceIndex(summary.trace);
+}

@@ -1,0 +1,79 @@
+/**
+ * What a link must restore, as keys of the host's hash: `#debugger&p.debugger.trace=51`. The first version has no
+ * number; a later one that means something else by the same key will carry `p.debugger.v`.
+ */
+import * as ids from "../base/ids";
+
+export interface Link {
+  readonly run?: ids.RunName | undefined;
+  readonly execution?: ids.ExecutionIndex | undefined;
+  readonly trace?: ids.TraceIndex | undefined;
+  readonly graph?: ids.GraphId | undefined;
+  readonly op?: string | undefined;
+  readonly frame?: ids.FrameId | undefined;
+  /** Whose stack is shown. */
+  readonly subject?: "execution" | "op" | undefined;
+}
+
+const PLUGIN = "debugger";
+const PREFIX = `p.${PLUGIN}.`;
+
+export function readLink(hash: string): Link {
+  const values = new Map<string, string>();
+  for (const part of hash.replace(/^#/, "").split("&")) {
+    const [key, value] = split(part);
+    if (key.startsWith(PREFIX) && value !== undefined) values.set(key.slice(PREFIX.length), value);
+  }
+  const subject = values.get("subject");
+  return compactLink({
+    run: map(values.get("run"), ids.runName),
+    execution: map(position(values.get("execution")), ids.executionIndex),
+    trace: map(position(values.get("trace")), ids.traceIndex),
+    graph: map(values.get("graph"), ids.graphId),
+    op: values.get("op"),
+    frame: map(values.get("frame"), ids.frameId),
+    subject: subject === "execution" || subject === "op" ? subject : undefined,
+  });
+}
+
+/** The hash with our keys replaced; keys of others stay as they are. */
+export function writeLink(hash: string, link: Link): string {
+  const [tab, ...rest] = hash.replace(/^#/, "").split("&");
+  const others = rest.filter((part) => part !== "" && !split(part)[0].startsWith(PREFIX));
+  const ours = Object.entries(link)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${PREFIX}${key}=${encodeURIComponent(String(value))}`);
+  return `#${[tab || PLUGIN, ...others, ...ours].join("&")}`;
+}
+
+/** Whether the hash stands at our tab; an empty one does when we are the first active plugin. */
+export function isOurs(hash: string): boolean {
+  const tab = hash.replace(/^#/, "").split("&")[0];
+  return tab === "" || tab === PLUGIN;
+}
+
+function split(part: string): [string, string | undefined] {
+  const at = part.indexOf("=");
+  return at < 0 ? [decode(part), undefined] : [decode(part.slice(0, at)), decode(part.slice(at + 1))];
+}
+
+/** A hand-made link may hold anything. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function position(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function map<A, B>(value: A | undefined, make: (value: A) => B): B | undefined {
+  return value === undefined ? undefined : make(value);
+}
+
+function compactLink(link: Link): Link {
+  return Object.fromEntries(Object.entries(link).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,92 @@
+/** Names as TensorFlow gives them, and as a person reads them. */
+
+const DTYPES: Readonly<Record<number, string>> = {
+  1: "float32",
+  2: "float64",
+  3: "int32",
+  4: "uint8",
+  5: "int16",
+  6: "int8",
+  7: "string",
+  8: "complex64",
+  9: "int64",
+  10: "bool",
+  11: "qint8",
+  12: "quint8",
+  13: "qint32",
+  14: "bfloat16",
+  15: "qint16",
+  16: "quint16",
+  17: "uint16",
+  18: "complex128",
+  19: "float16",
+  20: "resource",
+  21: "variant",
+  22: "uint32",
+  23: "uint64",
+  24: "float8_e5m2",
+  25: "float8_e4m3fn",
+  29: "int4",
+  30: "uint4",
+};
+
+/** Name of a value of TensorFlow's DataType enum; undefined for 0 and for what we do not know. */
+export function dtypeName(dataType: number | undefined): string | undefined {
+  // Above 100 stand the reference types of the same names.
+  return dataType === undefined ? undefined : DTYPES[dataType > 100 ? dataType - 100 : dataType];
+}
+
+/** Values of TensorFlow's TensorDebugMode, as in protos/debug_event.proto. */
+export const Mode = {
+  NO_TENSOR: 1,
+  CURT_HEALTH: 2,
+  CONCISE_HEALTH: 3,
+  FULL_HEALTH: 4,
+  SHAPE: 5,
+  FULL_NUMERICS: 6,
+  FULL_TENSOR: 7,
+  REDUCE_INF_NAN_THREE_SLOTS: 8,
+} as const;
+
+const FUNCTION_PREFIXES = ["__inference_", "__forward_", "__backward_", "_"];
+
+/** True for the op type of a call of a function: TensorFlow begins their names with two underscores. */
+export function isFunctionName(opType: string): boolean {
+  return opType.startsWith("__");
+}
+
+/**
+ * "__inference_train_step_1234" -> "train_step"; the gradient of one, "__inference___backward_loss_57", stays
+ * apart from it as "∇loss". Other names come back as they are.
+ */
+export function displayName(opType: string): string {
+  if (!isFunctionName(opType)) return opType;
+  let name = opType;
+  let backward = false;
+  for (let prefix = leading(name); prefix !== undefined; prefix = leading(name)) {
+    backward ||= prefix === "__backward_";
+    name = name.slice(prefix.length);
+  }
+  name = name.replace(/(_\d+)+$/, "") || name;
+  return name === "" ? opType : backward ? `∇${name}` : name;
+}
+
+function leading(name: string): string | undefined {
+  return FUNCTION_PREFIXES.find((prefix) => name.startsWith(prefix) && name.length > prefix.length);
+}
+
+/** The letter in a box of the timeline. */
+export function initial(opType: string): string {
+  const letters = [...displayName(opType)];
+  return letters.find((letter) => /[\p{L}\p{N}]/u.test(letter)) ?? letters[0] ?? "?";
+}
+
+/** "scope/loss/Log", 0 -> "scope/loss/Log:0". */
+export function tensorName(opName: string, slot: number): string {
+  return `${opName}:${slot}`;
+}
+
+/** [32, undefined] -> "[32, ?]". */
+export function shapeText(dims: readonly (number | undefined)[]): string {
+  return `[${dims.map((dim) => (dim === undefined || dim < 0 ? "?" : dim)).join(", ")}]`;
+}

@@ -1,0 +1,147 @@
+/** An op with what goes into it and what its outputs go to, as three columns of cards with curves between them. */
+import type { ExecutionData, Op, OpInfo } from "../api/routes";
+import { type ExecutionIndex, executionIndex, type GraphId, type TraceIndex } from "../base/ids";
+import { fromDebugValue, fromWire, NOTHING_KNOWN, type Summary } from "./health";
+import { shapeText, tensorName } from "./names";
+
+/** Where a click on a card leads. */
+export type Target =
+  | {
+      readonly kind: "op";
+      readonly graph: GraphId;
+      readonly opName: string;
+      readonly trace: TraceIndex | undefined;
+    }
+  | { readonly kind: "execution"; readonly index: ExecutionIndex }
+  | { readonly kind: "nowhere" };
+
+export interface Card {
+  readonly key: string;
+  /** "probs:0", or the op type of an eager op. */
+  readonly title: string;
+  /** Undefined when the op was not recorded. */
+  readonly opType: string | undefined;
+  /** "slot 1" of the op that takes it. */
+  readonly slot: number;
+  readonly summary: Summary | undefined;
+  readonly target: Target;
+}
+
+export interface Neighbourhood {
+  readonly opName: string | undefined;
+  readonly opType: string;
+  readonly device: string | undefined;
+  readonly outputs: readonly Summary[];
+  readonly inputs: readonly Card[];
+  /** `slot` is the output that is taken. */
+  readonly consumers: readonly Card[];
+  /** False for eager ops, of which nobody writes down who takes their outputs. */
+  readonly consumersKnown: boolean;
+}
+
+export function ofGraphOp(info: OpInfo, graph: GraphId): Neighbourhood {
+  const card = (
+    key: string,
+    op: Op | undefined,
+    opName: string,
+    output: number,
+    slot: number,
+    title: string,
+  ): Card => {
+    const summary = op === undefined ? undefined : outputSummary(op, output);
+    return {
+      key,
+      title,
+      opType: op?.op_type,
+      slot,
+      summary,
+      target: op === undefined ? { kind: "nowhere" } : { kind: "op", graph, opName, trace: summary?.trace },
+    };
+  };
+  return {
+    opName: info.op_name,
+    opType: info.op_type,
+    device: info.device_name,
+    outputs: Array.from({ length: Math.max(info.num_outputs ?? 0, info.outputs.length) }, (_, slot) =>
+      outputSummary(info, slot),
+    ),
+    inputs: info.inputs.map((input, slot) =>
+      card(
+        `i${slot}`,
+        input.data,
+        input.op_name,
+        input.output_slot,
+        slot,
+        tensorName(input.op_name, input.output_slot),
+      ),
+    ),
+    consumers: info.consumers.flatMap((takers, slot) =>
+      takers.map((taker, i) => card(`c${slot}.${i}`, taker.data, taker.op_name, 0, slot, taker.op_name)),
+    ),
+    consumersKnown: true,
+  };
+}
+
+export function ofExecution(data: ExecutionData): Neighbourhood {
+  return {
+    opName: undefined,
+    opType: data.op_type,
+    device: data.device_names.find((name) => name !== undefined),
+    outputs: outputSummaries(data),
+    inputs: data.inputs.map((input, slot) => ({
+      key: `i${slot}`,
+      title:
+        input.execution_index === undefined
+          ? `tensor ${input.tensor_id ?? "?"}`
+          : `#${input.execution_index}:${input.output_slot ?? 0}`,
+      opType: input.op_type,
+      slot,
+      summary:
+        input.debug_tensor_value === undefined
+          ? undefined
+          : fromDebugValue(data.tensor_debug_mode, input.debug_tensor_value),
+      target:
+        input.execution_index === undefined
+          ? { kind: "nowhere" }
+          : { kind: "execution", index: executionIndex(input.execution_index) },
+    })),
+    consumers: [],
+    consumersKnown: false,
+  };
+}
+
+/** One for each output, known or not. */
+export function outputSummaries(data: ExecutionData): readonly Summary[] {
+  const n = Math.max(data.output_tensor_ids.length, data.debug_tensor_values.length);
+  return Array.from({ length: n }, (_, i) =>
+    fromDebugValue(data.tensor_debug_mode, data.debug_tensor_values[i]),
+  );
+}
+
+/** What was measured of an output, and what the graph says of it where nothing was. */
+function outputSummary(op: Op, slot: number): Summary {
+  const output = op.outputs[slot];
+  const measured = fromWire(output?.health) ?? NOTHING_KNOWN;
+  const built = output?.shape === undefined ? undefined : shapeText(output.shape);
+  return { ...measured, dtype: measured.dtype ?? output?.dtype, shape: measured.shape ?? built };
+}
+
+export const CARD_HEIGHT = 46;
+export const CARD_GAP = 6;
+
+/** Tops of the cards of one column that is centred in a picture of the height. */
+export function cardTops(n: number, height: number): readonly number[] {
+  const used = n * CARD_HEIGHT + Math.max(0, n - 1) * CARD_GAP;
+  const first = Math.max(0, (height - used) / 2);
+  return Array.from({ length: n }, (_, i) => first + i * (CARD_HEIGHT + CARD_GAP));
+}
+
+export function columnHeight(n: number): number {
+  return n * CARD_HEIGHT + Math.max(0, n - 1) * CARD_GAP;
+}
+
+/** A curve that leaves and arrives level, as an SVG path. */
+export function curve(x0: number, y0: number, x1: number, y1: number): string {
+  const bend = (x1 - x0) / 2;
+  return `M${x0},${y0} C${x0 + bend},${y0} ${x1 - bend},${y1} ${x1},${y1}`;
+}

@@ -1,0 +1,88 @@
+/** A row of the two long lists, read from the columns of a page when it is about to be shown. */
+import { type ColumnPage, numberAt, textAt } from "../api/columns";
+import * as ids from "../base/ids";
+import type { Summary } from "./health";
+import { dtypeName } from "./names";
+
+/** 0 not measured, 1 good, 2 bad. */
+export type Verdict = "unknown" | "good" | "bad";
+const VERDICTS: readonly Verdict[] = ["unknown", "good", "bad"];
+
+export interface ExecutionRow {
+  readonly index: ids.ExecutionIndex;
+  readonly wallTime: number | undefined;
+  readonly opType: string;
+  readonly isFunction: boolean;
+  readonly health: Verdict;
+  readonly inner: Verdict;
+  readonly graph: ids.GraphId | undefined;
+}
+
+export interface TraceRow {
+  readonly index: ids.TraceIndex;
+  readonly wallTime: number | undefined;
+  readonly opName: string;
+  readonly opType: string;
+  readonly slot: number;
+  readonly graph: ids.GraphId | undefined;
+  readonly functionName: string | undefined;
+  readonly device: string | undefined;
+  readonly owner: ids.ExecutionIndex | undefined;
+  readonly summary: Summary;
+}
+
+/** `row` counts from the first row of the page, here and below. */
+export function executionRow(page: ColumnPage, row: number): ExecutionRow {
+  const graph = textAt(page, "graph_id", row);
+  return {
+    index: ids.executionIndex(page.begin + row),
+    wallTime: numberAt(page, "wall_time", row),
+    opType: textAt(page, "op_type", row) ?? "",
+    isFunction: numberAt(page, "is_function", row) === 1,
+    health: verdict(numberAt(page, "health", row)),
+    inner: verdict(numberAt(page, "inner_health", row)),
+    graph: graph ? ids.graphId(graph) : undefined,
+  };
+}
+
+export function traceRow(page: ColumnPage, row: number): TraceRow {
+  const owner = numberAt(page, "owner", row);
+  const graph = textAt(page, "graph_id", row);
+  return {
+    index: ids.traceIndex(numberAt(page, "index", row) ?? page.begin + row),
+    wallTime: numberAt(page, "wall_time", row),
+    opName: textAt(page, "op_name", row) ?? "",
+    opType: textAt(page, "op_type", row) ?? "",
+    slot: numberAt(page, "slot", row) ?? 0,
+    graph: graph ? ids.graphId(graph) : undefined,
+    functionName: textAt(page, "function", row),
+    device: textAt(page, "device", row),
+    owner: owner === undefined ? undefined : ids.executionIndex(owner),
+    summary: traceSummary(page, row),
+  };
+}
+
+function traceSummary(page: ColumnPage, row: number): Summary {
+  const rank = numberAt(page, "rank", row);
+  const health = verdict(numberAt(page, "health", row));
+  return {
+    mode: numberAt(page, "mode", row),
+    dtype: dtypeName(numberAt(page, "dtype", row)),
+    rank: rank === undefined || rank < 0 ? undefined : rank,
+    shape: textAt(page, "shape", row),
+    size: numberAt(page, "size", row),
+    counts: {
+      negInf: numberAt(page, "neg_inf", row),
+      negative: numberAt(page, "negative", row),
+      zero: numberAt(page, "zero", row),
+      positive: numberAt(page, "positive", row),
+      posInf: numberAt(page, "pos_inf", row),
+      nan: numberAt(page, "nan", row),
+    },
+    bad: health === "unknown" ? undefined : health === "bad",
+  };
+}
+
+function verdict(code: number | undefined): Verdict {
+  return VERDICTS[code ?? 0] ?? "unknown";
+}

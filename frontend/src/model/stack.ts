@@ -1,0 +1,63 @@
+/** A stack as the reader wants it: innermost first, the user's own frames open, the libraries' folded. */
+import type { Frames } from "../api/routes";
+import type { FileIndex, FrameId } from "../base/ids";
+
+export interface Frame {
+  readonly id: FrameId;
+  readonly host: string;
+  readonly path: string;
+  /** From 1. */
+  readonly line: number;
+  readonly func: string;
+  readonly file: FileIndex | undefined;
+  readonly text: string | undefined;
+  readonly library: boolean;
+}
+
+export type StackPart =
+  | { readonly kind: "frame"; readonly frame: Frame }
+  | { readonly kind: "folded"; readonly frames: readonly Frame[] };
+
+/** The frames of an answer, turned round: TensorFlow lists the outermost first. */
+export function framesOf(ids: readonly FrameId[], answer: Frames): readonly Frame[] {
+  const frames = answer.stack_frames.map(([host, path, line, func], i) => {
+    const detail = answer.details[i];
+    const id = ids[i];
+    if (id === undefined) throw new Error("The server's answer has more stack frames than were asked for.");
+    const library = detail?.origin === "library";
+    return { id, host, path, line, func, file: detail?.file_index, text: detail?.text, library };
+  });
+  return frames.reverse();
+}
+
+/** Neighbouring library frames become one part. A stack of nothing but library frames stays open. */
+export function foldStack(frames: readonly Frame[]): readonly StackPart[] {
+  if (frames.every((frame) => frame.library)) return frames.map((frame) => ({ kind: "frame", frame }));
+  const parts: StackPart[] = [];
+  let run: Frame[] = [];
+  const flush = () => {
+    if (run.length > 0) parts.push({ kind: "folded", frames: run });
+    run = [];
+  };
+  for (const frame of frames) {
+    if (frame.library) run.push(frame);
+    else {
+      flush();
+      parts.push({ kind: "frame", frame });
+    }
+  }
+  flush();
+  return parts;
+}
+
+/** The frame to open by itself: the user's innermost one, else the innermost. */
+export function mainFrame(frames: readonly Frame[]): Frame | undefined {
+  return frames.find((frame) => !frame.library) ?? frames[0];
+}
+
+/** The files of a stack, each once, in the order of the stack; the user's before the libraries'. */
+export function filesOf(frames: readonly Frame[]): readonly Frame[] {
+  const seen = new Set<string>();
+  const first = frames.filter((frame) => !seen.has(frame.path) && seen.add(frame.path));
+  return [...first.filter((frame) => !frame.library), ...first.filter((frame) => frame.library)];
+}

@@ -1,0 +1,55 @@
+/** From what the server says of a bad tensor to what the diagnosis needs to know. */
+import type { Alert, ExecutionData, OpInfo } from "../api/routes";
+import type { CauseInput } from "./causes";
+import { type Diagnosis, diagnose, type Suspect } from "./diagnosis";
+import { fromDebugValue, fromWire, isBad, type Summary } from "./health";
+import { tensorName } from "./names";
+import { type Neighbourhood, outputSummaries } from "./neighbourhood";
+
+/** When nothing but the alert is known. */
+export function fromAlert(alert: Alert): Suspect {
+  return {
+    opType: alert.op_type,
+    opName: alert.op_name,
+    slot: alert.output_slot,
+    functionName: alert.graph_name,
+    output: alertSummary(alert),
+    inputs: [],
+  };
+}
+
+export function suspectOfOp(alert: Alert, info: OpInfo): Suspect {
+  const inputs = info.inputs.map(
+    (input): CauseInput => ({
+      name: tensorName(input.op_name, input.output_slot),
+      summary: fromWire(input.data?.outputs[input.output_slot]?.health),
+    }),
+  );
+  const dtype = info.outputs[alert.output_slot]?.dtype;
+  return { ...fromAlert(alert), inputs, output: { ...alertSummary(alert), dtype } };
+}
+
+export function suspectOfExecution(alert: Alert, data: ExecutionData): Suspect {
+  const inputs = data.inputs.map((input, slot): CauseInput => {
+    const value = input.debug_tensor_value;
+    const name =
+      input.op_type === undefined ? `number ${slot + 1}` : `${input.op_type}:${input.output_slot ?? 0}`;
+    return { name, summary: value === undefined ? undefined : fromDebugValue(data.tensor_debug_mode, value) };
+  });
+  const dtype = outputSummaries(data)[alert.output_slot]?.dtype;
+  return { ...fromAlert(alert), inputs, output: { ...alertSummary(alert), dtype } };
+}
+
+export function alertSummary(alert: Alert): Summary {
+  const counts = { negInf: alert.num_neg_inf, posInf: alert.num_pos_inf, nan: alert.num_nan };
+  return { size: alert.size, counts, bad: true };
+}
+
+/** The same words for the op in the middle of the graph structure, when one of its outputs is bad. */
+export function explainOp(op: Neighbourhood): Diagnosis | undefined {
+  const slot = op.outputs.findIndex(isBad);
+  const output = op.outputs[slot];
+  if (output === undefined) return undefined;
+  const inputs = op.inputs.map(({ title, summary }): CauseInput => ({ name: title, summary }));
+  return diagnose({ opType: op.opType, opName: op.opName, slot, functionName: undefined, output, inputs });
+}

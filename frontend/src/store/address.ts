@@ -1,0 +1,34 @@
+/** Keeps the address of the host's window and what is shown in step, so that a copied link leads back. */
+import { effect } from "@preact/signals";
+import { isOurs, type Link, readLink, writeLink } from "../model/link";
+import type { Store } from "./store";
+
+export function linkNow(outer: Window): Link {
+  return isOurs(outer.location.hash) ? readLink(outer.location.hash) : {};
+}
+
+/** Writes whenever something else is shown and when the tab comes back, reads when the reader changes the address. */
+export function followAddress(store: Store, outer: Window): () => void {
+  let written = outer.location.hash;
+  const onHash = () => {
+    const hash = outer.location.hash;
+    if (hash === written || !isOurs(hash)) return;
+    written = hash;
+    const link = readLink(hash);
+    if (link.run !== undefined && link.run !== store.run.peek()) store.selectRun(link.run);
+    void store.open(link);
+  };
+  const stop = effect(() => {
+    const link = store.link.value;
+    if (!store.seen.value || link.run === undefined || !isOurs(outer.location.hash)) return;
+    const hash = writeLink(outer.location.hash, link);
+    if (hash === outer.location.hash) return;
+    written = hash;
+    outer.history.replaceState(outer.history.state, "", hash);
+  });
+  outer.addEventListener("hashchange", onHash);
+  return () => {
+    stop();
+    outer.removeEventListener("hashchange", onHash);
+  };
+}

@@ -1,0 +1,221 @@
+/** What follows from the facts: what the server knows of what is in focus, in the shape in which it is shown. */
+import { computed, type ReadonlySignal } from "@preact/signals";
+import type { Alert, Api, ExecutionData, OpInfo } from "../api/routes";
+import { alertIndex, type FrameId, type GraphId, type RunName } from "../base/ids";
+import { type Loaded, shown } from "../base/loaded";
+import { type Diagnosis, diagnose } from "../model/diagnosis";
+import { type Neighbourhood, ofExecution, ofGraphOp } from "../model/neighbourhood";
+import { type Frame, framesOf, mainFrame } from "../model/stack";
+import { fromAlert, suspectOfExecution, suspectOfOp } from "../model/suspect";
+import { current } from "../model/walk";
+import type { Activity } from "./activity";
+import type { Facts } from "./facts";
+import type { Lists } from "./lists";
+import { resource } from "./resource";
+
+/** The first bad value in words, and the user's line that made it. */
+export interface FirstBad {
+  readonly alert: Alert;
+  readonly diagnosis: Diagnosis;
+  readonly frame: Frame | undefined;
+}
+
+export type Derived = ReturnType<typeof createDerived>;
+
+export function createDerived(
+  api: Api,
+  facts: Facts,
+  lists: ReadonlySignal<Lists | undefined>,
+  activity: Activity,
+) {
+  const run = facts.run;
+  const generation = computed(() => facts.status.value?.generation);
+  const op = computed(() => current(facts.walk.value));
+
+  const execution = resource(
+    computed(() => both(run.value, facts.execution.value)),
+    ([name, index], signal) => api.execution(name, index, signal),
+    activity,
+  );
+  const inside = resource(
+    computed(() => both(run.value, facts.execution.value)),
+    ([name, index], signal) => api.locateExecution(name, index, signal),
+    activity,
+  );
+  const opInfo = resource(
+    computed(() => both(run.value, op.value)),
+    ([name, { graph, opName, trace }], signal) => api.op(name, graph, opName, trace, signal),
+    activity,
+  );
+  const frameIds = computed(() => framesWanted(facts, opInfo.loaded.value, execution.loaded.value));
+  const stack = resource(
+    computed(() => both(run.value, frameIds.value)),
+    ([name, ids], signal) => stackOf(api, name, ids, signal),
+    activity,
+  );
+  const shownFrame = computed(() => {
+    const frames = shown(stack.loaded.value) ?? [];
+    return frames.find(({ id }) => id === facts.frame.value) ?? mainFrame(frames);
+  });
+  const source = resource(
+    computed(() => both(run.value, shownFrame.value?.file)),
+    ([name, file], signal) => api.source(name, file, signal),
+    activity,
+  );
+  const breadcrumb = resource(
+    computed(() => both(run.value, shown(opInfo.loaded.value)?.graph_ids)),
+    ([name, ids], signal) => graphNames(api, name, ids, signal),
+    activity,
+  );
+  const calledGraph = resource(
+    computed(() => both(run.value, shown(execution.loaded.value)?.graph_id || undefined)),
+    ([name, id], signal) => api.graph(name, id, signal),
+    activity,
+  );
+  const nestedGraphs = resource(
+    computed(() => both(run.value, shown(calledGraph.loaded.value)?.inner_graph_ids.slice(0, MOST_NESTED))),
+    ([name, ids], signal) => graphNames(api, name, ids, signal),
+    activity,
+  );
+  const firstAlert = computed(() => {
+    const pages = lists.value?.alerts;
+    void pages?.edition.value;
+    return pages?.at(alertIndex(0))?.alerts[0];
+  });
+  const firstBad = resource(
+    computed(() => both(run.value, firstAlert.value)),
+    ([name, alert], signal) => explainAlert(api, name, alert, signal),
+    activity,
+  );
+  const overview = (name: "executions" | "graph_executions", buckets: ReadonlySignal<number>) =>
+    resource(
+      computed(() =>
+        both(
+          run.value,
+          buckets.value > 0 ? { buckets: buckets.value, generation: generation.value } : undefined,
+        ),
+      ),
+      ([runName, wanted], signal) => api.overview(runName, name, wanted.buckets, signal),
+      activity,
+    );
+
+  const badRow = resource(
+    computed(() => {
+      const index = facts.trace.value;
+      const wanted = facts.onlyBad.value && index !== undefined;
+      return both(run.value, wanted ? { index, generation: generation.value } : undefined);
+    }),
+    async ([name, { index }], signal) => (await api.locateTrace(name, index, signal)).bad_before ?? 0,
+    activity,
+  );
+
+  return {
+    op,
+    executionData: execution.loaded,
+    /** Which graph executions ran inside the execution in focus. */
+    inside: inside.loaded,
+    opInfo: opInfo.loaded,
+    stack: stack.loaded,
+    /** The frame whose line is shown. */
+    shownFrame,
+    source: source.loaded,
+    /** The graph of the op in focus and those around it, outermost first. */
+    breadcrumb: breadcrumb.loaded,
+    /** The graph that the execution in focus ran. */
+    calledGraph: calledGraph.loaded,
+    nestedGraphs: nestedGraphs.loaded,
+    firstAlert,
+    firstBad: firstBad.loaded,
+    neighbourhood: computed(() =>
+      neighbourhood(facts, op.value?.graph, opInfo.loaded.value, execution.loaded.value),
+    ),
+    /** Where the row in focus stands in the list that is shown. */
+    tracePosition: computed(() => (facts.onlyBad.value ? ready(badRow.loaded.value) : facts.trace.value)),
+    /** Rows of the list of graph executions that are inputs of the op in focus. */
+    inputTraces: computed(() => inputTraces(facts, ready(opInfo.loaded.value))),
+    timelineOverview: overview("executions", facts.timelineBuckets).loaded,
+    traceOverview: overview("graph_executions", facts.traceBuckets).loaded,
+  };
+}
+
+export const MOST_NESTED = 24;
+
+function both<A, B>(a: A | undefined, b: B | undefined): readonly [A, B] | undefined {
+  return a === undefined || b === undefined ? undefined : [a, b];
+}
+
+function ready<T>(loaded: Loaded<T> | undefined): T | undefined {
+  return loaded?.kind === "ready" ? loaded.value : undefined;
+}
+
+const NO_FRAMES: { readonly stack_frame_ids: readonly FrameId[] } = { stack_frame_ids: [] };
+
+function framesWanted(
+  facts: Facts,
+  opInfo: Loaded<OpInfo> | undefined,
+  execution: Loaded<ExecutionData> | undefined,
+): readonly FrameId[] | undefined {
+  const { stack_frame_ids: ids } =
+    (facts.subject.value === "op" ? shown(opInfo) : shown(execution)) ?? NO_FRAMES;
+  return ids.length === 0 ? undefined : ids;
+}
+
+async function stackOf(
+  api: Api,
+  run: RunName,
+  ids: readonly FrameId[],
+  signal: AbortSignal,
+): Promise<readonly Frame[]> {
+  return framesOf(ids, await api.frames(run, ids, signal));
+}
+
+async function graphNames(api: Api, run: RunName, ids: readonly GraphId[], signal: AbortSignal) {
+  return Promise.all(ids.map(async (id) => ({ id, name: (await api.graph(run, id, signal)).name })));
+}
+
+async function explainAlert(api: Api, run: RunName, alert: Alert, signal: AbortSignal): Promise<FirstBad> {
+  const { graph_id, op_name, graph_execution_trace_index: trace, execution_index } = alert;
+  const isGraph = trace !== undefined && graph_id !== undefined && op_name !== undefined;
+  const found = isGraph
+    ? await api.op(run, graph_id, op_name, trace, signal)
+    : execution_index === undefined
+      ? undefined
+      : await api.execution(run, execution_index, signal);
+  const suspect =
+    found === undefined
+      ? fromAlert(alert)
+      : "op_name" in found
+        ? suspectOfOp(alert, found)
+        : suspectOfExecution(alert, found);
+  const ids = found?.stack_frame_ids ?? [];
+  const frames = ids.length === 0 ? [] : await stackOf(api, run, ids, signal);
+  return { alert, diagnosis: diagnose(suspect), frame: mainFrame(frames) };
+}
+
+function neighbourhood(
+  facts: Facts,
+  graph: GraphId | undefined,
+  opInfo: Loaded<OpInfo> | undefined,
+  execution: Loaded<ExecutionData> | undefined,
+): Loaded<Neighbourhood> | undefined {
+  if (facts.subject.value === "execution") return mapLoaded(execution, ofExecution);
+  return graph === undefined
+    ? undefined
+    : mapLoaded(opInfo, (info) => ofGraphOp(info, info.graph_ids.at(-1) ?? graph));
+}
+
+function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): Loaded<B> | undefined {
+  if (loaded === undefined || loaded.kind === "failed") return loaded;
+  if (loaded.kind === "ready") return { kind: "ready", value: make(loaded.value) };
+  return { kind: "loading", stale: loaded.stale === undefined ? undefined : make(loaded.stale) };
+}
+
+/** Only earlier rows: a trace that came later was not what the op in focus was given. */
+function inputTraces(facts: Facts, info: OpInfo | undefined): ReadonlySet<number> {
+  const at = facts.trace.value;
+  if (info === undefined || at === undefined || facts.subject.value !== "op") return new Set();
+  const rows = info.inputs.map(
+    (input) => input.data?.outputs[input.output_slot]?.health?.graph_execution_index,
+  );
+  return new Set(rows.filter((row) => row !== undefined && row < at) as number[]);
+}

@@ -1,0 +1,53 @@
+/** The few facts that everything on the page follows from. Only the verbs change them. */
+import { signal } from "@preact/signals";
+import type { Runs, Status } from "../api/routes";
+import type { AlertIndex, ExecutionIndex, FrameId, GraphId, RunName, TraceIndex } from "../base/ids";
+import type { Loaded } from "../base/loaded";
+import { NO_WALK, type Walk } from "../model/walk";
+
+/** An op of a graph as looked at from one of its traces, when it has any. */
+export interface OpPlace {
+  readonly graph: GraphId;
+  readonly opName: string;
+  readonly trace: TraceIndex | undefined;
+}
+
+/** Whose stack, source and neighbours are shown. */
+export type Subject = "execution" | "op";
+
+export type Facts = ReturnType<typeof createFacts>;
+
+export function createFacts() {
+  return {
+    /** The runs below the logdir. */
+    runs: signal<Loaded<Runs>>({ kind: "loading", stale: undefined }),
+    /** The run that is looked at. */
+    run: signal<RunName | undefined>(undefined),
+    /** What the server last said of that run. */
+    status: signal<Status | undefined>(undefined),
+    /** Why the server's last answer about it did not come; undefined when it came. */
+    connection: signal<string | undefined>(undefined),
+    /** Why the last click led nowhere. */
+    problem: signal<string | undefined>(undefined),
+    /** The box in focus in the timeline. */
+    execution: signal<ExecutionIndex | undefined>(undefined),
+    /** The row in focus in the list of graph executions. */
+    trace: signal<TraceIndex | undefined>(undefined),
+    /** The alert in focus. */
+    alert: signal<AlertIndex | undefined>(undefined),
+    /** The ops looked at, and at which of them we are. */
+    walk: signal<Walk<OpPlace>>(NO_WALK),
+    subject: signal<Subject>("execution"),
+    /** The stack frame that the reader chose; undefined = the user's innermost one. */
+    frame: signal<FrameId | undefined>(undefined),
+    /** Graph executions without a bad value are left out. */
+    onlyBad: signal(false),
+    /** The reader chose something, or a link did: nothing moves by itself any more. */
+    touched: signal(false),
+    /** The tab is seen. */
+    seen: signal(true),
+    /** Buckets of the two overviews: pixels of their strips. */
+    timelineBuckets: signal(0),
+    traceBuckets: signal(0),
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * One value for one key: what is asked for last wins, an answer that comes too late is dropped and its request ended, the
+ * previous value stays to be shown meanwhile, and a failure is a value. The last few answers are kept by key.
+ */
+import { effect, type ReadonlySignal, signal } from "@preact/signals";
+import { type Loaded, sentence, shown } from "../base/loaded";
+import type { Activity } from "./activity";
+
+const KEPT = 32;
+
+export interface Resource<T> {
+  /** Undefined when nothing is asked for. */
+  readonly loaded: ReadonlySignal<Loaded<T> | undefined>;
+  stop(): void;
+}
+
+/** `key` is undefined when there is nothing to ask; keys are the same when their JSON is. */
+export function resource<K, T>(
+  key: ReadonlySignal<K | undefined>,
+  load: (key: K, signal: AbortSignal) => Promise<T>,
+  activity: Activity,
+): Resource<T> {
+  const loaded = signal<Loaded<T> | undefined>(undefined);
+  const kept = new Map<string, T>();
+  let asked: string | undefined;
+  let request = new AbortController();
+
+  async function fetchFor(wanted: K, name: string): Promise<void> {
+    request = new AbortController();
+    const mine = request.signal;
+    try {
+      const value = await activity.track(load(wanted, mine));
+      keep(kept, name, value);
+      if (!mine.aborted) loaded.value = { kind: "ready", value };
+    } catch (error) {
+      if (!mine.aborted) loaded.value = { kind: "failed", message: sentence(error) };
+    }
+  }
+
+  const stop = effect(() => {
+    const wanted = key.value;
+    const name = wanted === undefined ? undefined : JSON.stringify(wanted);
+    if (name === asked) return;
+    asked = name;
+    request.abort();
+    if (wanted === undefined || name === undefined) loaded.value = undefined;
+    else if (kept.has(name)) loaded.value = { kind: "ready", value: kept.get(name) as T };
+    else {
+      loaded.value = { kind: "loading", stale: shown(loaded.peek()) };
+      void fetchFor(wanted, name);
+    }
+  });
+  return {
+    loaded,
+    stop() {
+      stop();
+      request.abort();
+    },
+  };
+}
+
+function keep<T>(kept: Map<string, T>, name: string, value: T): void {
+  kept.delete(name);
+  kept.set(name, value);
+  const oldest = kept.keys().next().value;
+  if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+}

@@ -1,0 +1,105 @@
+/** The store: facts, what follows from them, and the verbs that change them, tied to one server. */
+import { computed, effect, signal, untracked } from "@preact/signals";
+import type { Api, Runs } from "../api/routes";
+import { alertIndex, executionIndex, type RunName } from "../base/ids";
+import type { Link } from "../model/link";
+import { createActivity } from "./activity";
+import { createDerived } from "./derived";
+import { createFacts } from "./facts";
+import { createLists, type Lists, stopLists } from "./lists";
+import { applyStatus, browserTimer, newestRun, startPolling, type Timer } from "./polling";
+import { createVerbs } from "./verbs";
+
+export type Store = ReturnType<typeof createStore>;
+
+export function createStore(api: Api, timer: Timer = browserTimer) {
+  const activity = createActivity();
+  const facts = createFacts();
+  const lists = signal<Lists | undefined>(undefined);
+  const derived = createDerived(api, facts, lists, activity);
+  const verbs = createVerbs(facts, lists, activity);
+
+  /** Each run has its own lists. */
+  function followRun(): () => void {
+    return effect(() => {
+      const run: RunName | undefined = facts.run.value;
+      const fresh = run === undefined ? undefined : createLists(api, run, activity);
+      lists.value = fresh;
+      const status = facts.status.peek();
+      if (fresh !== undefined && status !== undefined) applyStatus(fresh, status, false);
+      fresh?.alerts.want(0, 1);
+      return () => {
+        if (fresh !== undefined) stopLists(fresh);
+      };
+    });
+  }
+
+  /** Until the reader chooses something the page stands at the first bad value, or at the first execution. */
+  function followFirstAlert(): () => void {
+    return effect(() => {
+      const status = facts.status.value;
+      if (status === undefined || facts.touched.value) return;
+      const hasAlert = derived.firstAlert.value !== undefined;
+      untracked(() => {
+        if (hasAlert) void verbs.focusAlert(alertIndex(0));
+        else if (
+          status.num_alerts === 0 &&
+          status.num_executions > 0 &&
+          facts.execution.peek() === undefined
+        ) {
+          verbs.focusExecution(executionIndex(0));
+          facts.touched.value = false;
+        }
+      });
+    });
+  }
+
+  /** Takes the run of the link when there is one of that name, else the newest. */
+  function chooseRun(runs: Runs, link: Link): void {
+    if (facts.run.peek() !== undefined) return;
+    const named = link.run !== undefined && runs.has(link.run);
+    const run = named ? link.run : newestRun(runs);
+    if (run === undefined) return;
+    verbs.selectRun(run);
+    if (named || link.run === undefined) void verbs.open(link);
+  }
+
+  return {
+    ...facts,
+    ...derived,
+    ...verbs,
+    lists,
+    busy: activity.busy,
+    track: activity.track,
+    /** The list of graph executions that is shown: all, or the bad ones. */
+    tracePages: computed(() => (facts.onlyBad.value ? lists.value?.badTraces : lists.value?.traces)),
+    /** Begins at the link; returns how to end. */
+    start(link: Link): () => void {
+      const stops = [
+        followRun(),
+        followFirstAlert(),
+        startPolling({ api, facts, lists, timer, onRuns: (runs) => chooseRun(runs, link) }),
+      ];
+      return () => {
+        for (const stop of stops) stop();
+        facts.run.value = undefined;
+      };
+    },
+    setSeen(isSeen: boolean): void {
+      facts.seen.value = isSeen;
+    },
+    /** What a link to what is shown now must say. */
+    link: computed<Link>(() => {
+      const op = derived.op.value;
+      const isOp = facts.subject.value === "op";
+      return {
+        run: facts.run.value,
+        execution: facts.execution.value,
+        trace: facts.trace.value,
+        ...(isOp && op !== undefined && op.trace === undefined ? { graph: op.graph, op: op.opName } : {}),
+        subject: facts.execution.value !== undefined || op !== undefined ? facts.subject.value : undefined,
+        frame: facts.frame.value,
+      };
+    }),
+  };
+}

@@ -1,0 +1,180 @@
+/** All that a click, a key or a link can do. A later one overtakes an earlier one that still waits for the server. */
+import { batch, type ReadonlySignal } from "@preact/signals";
+import * as ids from "../base/ids";
+import { sentence } from "../base/loaded";
+import type { Link } from "../model/link";
+import type { Target } from "../model/neighbourhood";
+import { type TraceRow, traceRow } from "../model/rows";
+import { canMove, current, move, NO_WALK, stepTo } from "../model/walk";
+import type { Activity } from "./activity";
+import type { Facts, OpPlace } from "./facts";
+import type { Lists } from "./lists";
+
+export type Verbs = ReturnType<typeof createVerbs>;
+
+export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefined>, activity: Activity) {
+  let ticket = 0;
+
+  /** Does what `wait` answers, unless something else was chosen meanwhile. */
+  async function then<T>(wait: Promise<T>, act: (value: T) => void): Promise<void> {
+    const mine = ++ticket;
+    facts.problem.value = undefined;
+    try {
+      const value = await activity.track(wait);
+      if (mine === ticket) batch(() => act(value));
+    } catch (error) {
+      if (mine === ticket) facts.problem.value = sentence(error);
+    }
+  }
+
+  function showOp(place: OpPlace): void {
+    facts.walk.value = stepTo(facts.walk.peek(), place, samePlace);
+    facts.subject.value = "op";
+    facts.frame.value = undefined;
+  }
+
+  function showTraceRow(row: TraceRow): void {
+    if (row.graph !== undefined) showOp({ graph: row.graph, opName: row.opName, trace: row.index });
+    if (row.owner !== undefined) facts.execution.value = row.owner;
+  }
+
+  async function rowOf(index: ids.TraceIndex): Promise<TraceRow> {
+    const pages = lists.peek()?.traces;
+    if (pages === undefined) throw new Error("The run is not there any more.");
+    const page = await pages.fetchAt(index);
+    if (index < page.begin || index >= page.end) throw new Error(`There is no graph execution ${index}.`);
+    return traceRow(page, index - page.begin);
+  }
+
+  function focusTrace(index: ids.TraceIndex): Promise<void> {
+    batch(() => {
+      facts.touched.value = true;
+      facts.trace.value = index;
+      facts.alert.value = undefined;
+    });
+    return then(rowOf(index), showTraceRow);
+  }
+
+  function focusExecution(index: ids.ExecutionIndex): void {
+    ticket++;
+    batch(() => {
+      facts.touched.value = true;
+      facts.problem.value = undefined;
+      facts.execution.value = index;
+      facts.subject.value = "execution";
+      facts.frame.value = undefined;
+      facts.alert.value = undefined;
+    });
+  }
+
+  function focusOp(place: OpPlace): void {
+    if (place.trace !== undefined) void focusTrace(place.trace);
+    else {
+      ticket++;
+      batch(() => {
+        facts.touched.value = true;
+        facts.alert.value = undefined;
+        showOp(place);
+      });
+    }
+  }
+
+  /** Moves every section to the alert: the trace with the call it ran in, or the eager op. */
+  async function focusAlert(index: ids.AlertIndex): Promise<void> {
+    const pages = lists.peek()?.alerts;
+    if (pages === undefined) return;
+    batch(() => {
+      facts.touched.value = true;
+      facts.alert.value = index;
+    });
+    await then(pages.fetchAt(index), (page) => {
+      const alert = page.alerts[index - page.begin];
+      if (alert?.graph_execution_trace_index !== undefined)
+        void focusTrace(alert.graph_execution_trace_index);
+      else if (alert?.execution_index !== undefined) focusExecution(alert.execution_index);
+      facts.alert.value = index;
+    });
+  }
+
+  function stepAlert(by: 1 | -1): void {
+    const total = lists.peek()?.alerts.total.peek() ?? 0;
+    const here = facts.alert.peek();
+    const next = here === undefined ? (by === 1 ? 0 : total - 1) : here + by;
+    if (next >= 0 && next < total) void focusAlert(ids.alertIndex(next));
+  }
+
+  function moveWalk(by: 1 | -1): void {
+    const walk = facts.walk.peek();
+    if (!canMove(walk, by)) return;
+    const place = current(move(walk, by));
+    batch(() => {
+      facts.walk.value = move(walk, by);
+      facts.subject.value = "op";
+      facts.frame.value = undefined;
+      facts.alert.value = undefined;
+      if (place?.trace !== undefined) facts.trace.value = place.trace;
+    });
+    if (place?.trace === undefined) return;
+    void then(rowOf(place.trace), ({ owner }) => {
+      if (owner !== undefined) facts.execution.value = owner;
+    });
+  }
+
+  return {
+    focusTrace,
+    focusExecution,
+    focusOp,
+    focusAlert,
+    nextAlert: () => stepAlert(1),
+    previousAlert: () => stepAlert(-1),
+    back: () => moveWalk(-1),
+    forward: () => moveWalk(1),
+    follow(target: Target): void {
+      if (target.kind === "op") focusOp(target);
+      else if (target.kind === "execution") focusExecution(target.index);
+    },
+    focusFrame(frame: ids.FrameId): void {
+      facts.frame.value = frame;
+    },
+    setOnlyBad(only: boolean): void {
+      facts.onlyBad.value = only;
+    },
+    dismissProblem(): void {
+      facts.problem.value = undefined;
+    },
+    /** Forgets what was in focus: another run has nothing of it. */
+    selectRun(run: ids.RunName): void {
+      ticket++;
+      batch(() => {
+        facts.run.value = run;
+        facts.status.value = undefined;
+        facts.problem.value = undefined;
+        facts.touched.value = false;
+        clearFocus(facts);
+      });
+    },
+    /** Goes where a link leads, within the run. */
+    async open(link: Link): Promise<void> {
+      if (link.trace !== undefined && link.subject !== "execution") await focusTrace(link.trace);
+      else if (link.execution !== undefined) {
+        focusExecution(link.execution);
+        if (link.trace !== undefined) facts.trace.value = link.trace;
+      }
+      if (link.graph !== undefined && link.op !== undefined && link.trace === undefined)
+        focusOp({ graph: link.graph, opName: link.op, trace: undefined });
+      if (link.frame !== undefined) facts.frame.value = link.frame;
+    },
+  };
+}
+
+function clearFocus(facts: Facts): void {
+  facts.execution.value = undefined;
+  facts.trace.value = undefined;
+  facts.alert.value = undefined;
+  facts.walk.value = NO_WALK;
+  facts.frame.value = undefined;
+}
+
+function samePlace(a: OpPlace, b: OpPlace): boolean {
+  return a.graph === b.graph && a.opName === b.opName && a.trace === b.trace;
+}

@@ -1,0 +1,190 @@
+/** The execution in focus: what it is, what went in, what came out, and for a function what ran inside. */
+import type { ExecutionData, ExecutionInput } from "../api/routes";
+import { type ExecutionIndex, traceIndex } from "../base/ids";
+import { shown } from "../base/loaded";
+import { clock, counted } from "../base/text";
+import { fromDebugValue, type Summary } from "../model/health";
+import { displayName, isFunctionName } from "../model/names";
+import { outputSummaries } from "../model/neighbourhood";
+import type { Store } from "../store/store";
+import { CountHeads, Counts } from "./numbers";
+import { Failure, Hint } from "./panel";
+
+export function ExecutionCard({ store }: { readonly store: Store }) {
+  const index = store.execution.value;
+  const loaded = store.executionData.value;
+  const data = shown(loaded);
+  if (index === undefined) return <Hint>Choose a box to see what ran, with its inputs and outputs.</Hint>;
+  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
+  if (data === undefined) return <Hint>Loading …</Hint>;
+  return (
+    <div class="card" data-testid="execution-card" data-index={index}>
+      <CardHead store={store} index={index} data={data} />
+      <div class="card-tables">
+        <Inputs store={store} data={data} />
+        <Outputs data={data} />
+      </div>
+    </div>
+  );
+}
+
+function CardHead({
+  store,
+  index,
+  data,
+}: {
+  readonly store: Store;
+  readonly index: ExecutionIndex;
+  readonly data: ExecutionData;
+}) {
+  const isFunction = isFunctionName(data.op_type) || Boolean(data.graph_id);
+  const device = data.device_names.find((name) => name !== undefined);
+  return (
+    <div class="card-head">
+      <span class="num dim">#{index}</span>
+      <b class={isFunction ? "chip chip-function" : "chip"} title={data.op_type}>
+        {displayName(data.op_type)}
+      </b>
+      <span class="dim">{isFunction ? "function call" : "eager op"}</span>
+      <Inside store={store} />
+      <span class="card-facts dim">
+        {[clock(data.wall_time), shortDevice(device), data.host_name].filter(Boolean).join(" · ")}
+      </span>
+      {store.subject.value !== "execution" && (
+        <button
+          type="button"
+          class="small"
+          title="Stack trace, source and neighbours of this execution"
+          onClick={() => store.focusExecution(index)}
+        >
+          Show its stack
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The graph of a function, those nested in it, and the way to what ran inside. */
+function Inside({ store }: { readonly store: Store }) {
+  const graph = shown(store.calledGraph.value);
+  const nested = shown(store.nestedGraphs.value) ?? [];
+  const located = shown(store.inside.value);
+  const [begin, end] = [located?.graph_execution_begin, located?.graph_execution_end];
+  const names = nested.map(({ name, id }) => name ?? id).join(", ");
+  return (
+    <>
+      {graph?.name !== undefined && store.executionData.value?.kind === "ready" && (
+        <span class="dim ellipsis" title={names === "" ? graph.graph_id : `Inside it: ${names}`}>
+          graph <code>{graph.name}</code>
+          {nested.length > 0 && ` with ${counted(graph.inner_graph_ids.length, "nested graph")}`}
+        </span>
+      )}
+      {begin !== undefined && end !== undefined && end > begin && (
+        <button type="button" class="small" onClick={() => void store.focusTrace(traceIndex(begin))}>
+          Go to the {counted(end - begin, "tensor")} inside
+        </button>
+      )}
+    </>
+  );
+}
+
+function Inputs({ store, data }: { readonly store: Store; readonly data: ExecutionData }) {
+  const known = data.inputs.length > 0 ? data.inputs : data.input_tensor_ids.map(unknownInput);
+  return (
+    <div class="tensor-table" role="table" aria-label="Inputs">
+      <TableHead title={counted(known.length, "input")} />
+      {known.map((input, slot) => (
+        <TableRow
+          key={slot}
+          slot={slot}
+          summary={
+            input.debug_tensor_value === undefined
+              ? undefined
+              : fromDebugValue(data.tensor_debug_mode, input.debug_tensor_value)
+          }
+        >
+          <InputOrigin store={store} input={input} />
+        </TableRow>
+      ))}
+    </div>
+  );
+}
+
+function InputOrigin({ store, input }: { readonly store: Store; readonly input: ExecutionInput }) {
+  const from = input.execution_index;
+  if (from === undefined) return <span class="dim">not made by a recorded op</span>;
+  return (
+    <button
+      type="button"
+      class="link"
+      title="Go to the execution that made it"
+      onClick={() => store.focusExecution(from)}
+    >
+      #{from} {displayName(input.op_type ?? "")}:{input.output_slot ?? 0}
+    </button>
+  );
+}
+
+function unknownInput(tensorId: number): ExecutionInput {
+  return {
+    tensor_id: tensorId,
+    execution_index: undefined,
+    output_slot: undefined,
+    op_type: undefined,
+    debug_tensor_value: undefined,
+  };
+}
+
+function Outputs({ data }: { readonly data: ExecutionData }) {
+  const outputs = outputSummaries(data);
+  return (
+    <div class="tensor-table" role="table" aria-label="Outputs">
+      <TableHead title={counted(outputs.length, "output")} />
+      {outputs.map((summary, slot) => (
+        <TableRow key={slot} slot={slot} summary={summary}>
+          <span class="dim">{shapeWords(summary)}</span>
+        </TableRow>
+      ))}
+    </div>
+  );
+}
+
+function TableHead({ title }: { readonly title: string }) {
+  return (
+    <div class="tensor-row tensor-head" role="row">
+      <span role="columnheader">{title}</span>
+      <span role="columnheader">size</span>
+      <CountHeads />
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly slot: number;
+  readonly summary: Summary | undefined;
+  readonly children: preact.ComponentChildren;
+}
+
+function TableRow({ slot, summary, children }: RowProps) {
+  return (
+    <div class="tensor-row" role="row">
+      <span role="cell" class="ellipsis">
+        <span class="num dim">{slot}</span> {children}
+      </span>
+      <span role="cell" class="num">
+        {summary?.size?.toLocaleString("en-US") ?? "–"}
+      </span>
+      <Counts summary={summary ?? { counts: {} }} />
+    </div>
+  );
+}
+
+function shapeWords({ dtype, shape, rank }: Summary): string {
+  const rankWords = rank === undefined ? undefined : `rank ${rank}`;
+  return [dtype ?? "", shape ?? rankWords ?? ""].join(" ").trim() || "not measured";
+}
+
+/** "/job:localhost/replica:0/task:0/device:CPU:0" -> "CPU:0". */
+export function shortDevice(name: string | undefined): string | undefined {
+  return name?.replace(/^.*device:/, "");
+}

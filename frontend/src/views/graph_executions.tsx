@@ -1,0 +1,239 @@
+/** Every tensor that was computed in a graph, in order, with its numbers. */
+import { useState } from "preact/hooks";
+import { traceIndex } from "../base/ids";
+import { shown } from "../base/loaded";
+import { compact, grouped } from "../base/text";
+import { tensorName } from "../model/names";
+import { type TraceRow, traceRow } from "../model/rows";
+import type { Store } from "../store/store";
+import { shortDevice } from "./execution_card";
+import { useChange } from "./hooks";
+import { CountHeads, Counts, TensorName } from "./numbers";
+import { Failure, Hint, Panel } from "./panel";
+import { Strip } from "./strip";
+import { type RowPlace, VirtualList } from "./virtual_list";
+
+const ROW = 24;
+const HEADER = 26;
+
+export function GraphExecutions({ store }: { readonly store: Store }) {
+  const pages = store.tracePages.value;
+  const total = pages?.total.value ?? 0;
+  const all = store.status.value?.num_graph_executions ?? 0;
+  void pages?.edition.value;
+  const failure = pages?.failure.value;
+  const [jump, setJump] = useState({ row: undefined as number | undefined, n: 0 });
+  return (
+    <Panel
+      title="Graph executions"
+      className="traces"
+      note={store.onlyBad.value ? `${grouped(total)} bad of ${grouped(all)}` : grouped(all)}
+      tools={<Tools store={store} total={total} onJump={(row) => setJump({ row, n: jump.n + 1 })} />}
+    >
+      {failure !== undefined && <Failure message={failure} />}
+      {total === 0 ? (
+        <Hint>{emptyWords(store, all)}</Hint>
+      ) : (
+        <VirtualList
+          id="trace"
+          label="Graph executions"
+          rows={total}
+          rowHeight={ROW}
+          headerHeight={HEADER}
+          header={<Header />}
+          focusRow={store.tracePosition.value}
+          revealKey={`${store.alert.value} ${store.onlyBad.value} ${jump.n}`}
+          onVisible={(begin, end) => pages?.want(begin, end)}
+          onStep={(row) => stepTo(store, row)}
+          render={(row, place) => {
+            const page = pages?.at(row);
+            return (
+              <Row key={row} store={store} row={page && traceRow(page, row - page.begin)} place={place} />
+            );
+          }}
+          beside={(view) => <Minimap store={store} total={total} {...view} />}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function emptyWords(store: Store, all: number): string {
+  if (store.status.value === undefined) return "Loading …";
+  if (store.onlyBad.value && all > 0) return "No tensor holds NaN or ∞.";
+  return "No tensor was computed in a graph: nothing in this run is a tf.function, or none was recorded.";
+}
+
+/** Positions in the list are not those of the run when only the bad ones are shown. */
+function stepTo(store: Store, row: number): void {
+  const page = store.tracePages.value?.at(row);
+  if (page !== undefined) void store.focusTrace(traceRow(page, row - page.begin).index);
+  else if (!store.onlyBad.value) void store.focusTrace(traceIndex(row));
+}
+
+function Tools({
+  store,
+  total,
+  onJump,
+}: {
+  readonly store: Store;
+  readonly total: number;
+  readonly onJump: (row: number) => void;
+}) {
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const text = String(new FormData(form).get("row") ?? "")
+      .replaceAll(",", "")
+      .trim();
+    const all = store.status.value?.num_graph_executions ?? total;
+    if (!/^\d+$/.test(text) || all === 0) return;
+    const row = Math.min(all - 1, Number(text));
+    void store.focusTrace(traceIndex(row));
+    onJump(row);
+  };
+  return (
+    <div class="tools">
+      <label class="toggle">
+        <input
+          type="checkbox"
+          checked={store.onlyBad.value}
+          onChange={(event) => store.setOnlyBad(event.currentTarget.checked)}
+        />
+        Only NaN/∞
+      </label>
+      <form onSubmit={submit}>
+        <input
+          class="jump"
+          name="row"
+          inputMode="numeric"
+          placeholder="Go to #"
+          aria-label="Go to the row with this number"
+          autocomplete="off"
+        />
+      </form>
+    </div>
+  );
+}
+
+function Header() {
+  return (
+    <div class="row trace-row" role="row" aria-rowindex={1}>
+      <span role="columnheader" class="num">
+        #
+      </span>
+      <span role="columnheader">tensor</span>
+      <span role="columnheader">function</span>
+      <span role="columnheader">op type</span>
+      <span role="columnheader">dtype</span>
+      <span role="columnheader" class="num col-rank">
+        rank
+      </span>
+      <span role="columnheader">shape</span>
+      <span role="columnheader" class="num">
+        size
+      </span>
+      <CountHeads />
+    </div>
+  );
+}
+
+function Row({
+  store,
+  row,
+  place,
+}: {
+  readonly store: Store;
+  readonly row: TraceRow | undefined;
+  readonly place: RowPlace;
+}) {
+  if (row === undefined)
+    return (
+      <div {...place} class="row trace-row" aria-selected={false}>
+        <span role="gridcell" class="num dim">
+          …
+        </span>
+      </div>
+    );
+  const selected = store.trace.value === row.index;
+  const isInput = store.inputTraces.value.has(row.index);
+  const { summary } = row;
+  const device = shortDevice(row.device);
+  return (
+    <div
+      {...place}
+      class={`row trace-row ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""}`}
+      aria-selected={selected}
+      data-testid="graph-executions-row"
+      data-index={row.index}
+      onClick={() => void store.focusTrace(row.index)}
+    >
+      <span role="gridcell" class="num dim">
+        {row.index}
+      </span>
+      <span role="gridcell">
+        <TensorName name={tensorName(row.opName, row.slot)} />
+        {isInput && <span class="tag">input</span>}
+      </span>
+      <span role="gridcell" class="ellipsis" title={row.functionName}>
+        {row.functionName}
+      </span>
+      <span
+        role="gridcell"
+        class="ellipsis"
+        title={device === undefined ? row.opType : `${row.opType} on ${device}`}
+      >
+        {row.opType}
+      </span>
+      <span role="gridcell" class="ellipsis dim">
+        {summary.dtype}
+      </span>
+      <span role="gridcell" class="num dim col-rank">
+        {summary.rank}
+      </span>
+      <span role="gridcell" class="ellipsis shape" title={summary.shape}>
+        {summary.shape}
+      </span>
+      <span
+        role="gridcell"
+        class="num"
+        title={summary.size === undefined ? undefined : grouped(summary.size)}
+      >
+        {summary.size === undefined ? "" : compact(summary.size)}
+      </span>
+      <Counts summary={summary} />
+    </div>
+  );
+}
+
+interface MinimapProps {
+  readonly store: Store;
+  readonly total: number;
+  readonly begin: number;
+  readonly end: number;
+  readonly viewport: number;
+  readonly seek: (row: number) => void;
+}
+
+/** Of the whole list; there is none of the list of bad ones, which would be bad from end to end. */
+function Minimap({ store, total, begin, end, viewport, seek }: MinimapProps) {
+  useChange(() => {
+    store.traceBuckets.value = Math.min(4096, Math.max(0, Math.floor(viewport)));
+  }, [viewport]);
+  if (store.onlyBad.value) return null;
+  return (
+    <div class="minimap" style={{ paddingTop: `${HEADER}px` }}>
+      <Strip
+        label="Part of the list that is seen"
+        axis="y"
+        length={viewport}
+        overview={shown(store.traceOverview.value)}
+        total={total}
+        begin={begin}
+        end={end}
+        focus={store.trace.value}
+        onSeek={seek}
+      />
+    </div>
+  );
+}

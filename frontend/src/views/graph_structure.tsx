@@ -1,0 +1,249 @@
+/** The op in focus between what goes into it and what its outputs go to. */
+import { useRef } from "preact/hooks";
+import { shown } from "../base/loaded";
+import { counted } from "../base/text";
+import { isBad } from "../model/health";
+import { displayName } from "../model/names";
+import {
+  CARD_HEIGHT,
+  type Card,
+  cardTops,
+  columnHeight,
+  curve,
+  type Neighbourhood,
+} from "../model/neighbourhood";
+import { explainOp } from "../model/suspect";
+import { canMove } from "../model/walk";
+import type { Store } from "../store/store";
+import { shortDevice } from "./execution_card";
+import { useSize } from "./hooks";
+import { HealthBar, SummaryLine, TensorName, Words } from "./numbers";
+import { Failure, Hint, Panel } from "./panel";
+
+const MOST_CARDS = 60;
+const SIDE = 8;
+
+export function GraphStructure({ store }: { readonly store: Store }) {
+  const loaded = store.neighbourhood.value;
+  const op = shown(loaded);
+  return (
+    <Panel
+      title="Graph structure"
+      className="structure"
+      note={<Breadcrumb store={store} />}
+      tools={<WalkButtons store={store} />}
+    >
+      {loaded?.kind === "failed" ? (
+        <Failure message={loaded.message} />
+      ) : op === undefined ? (
+        <Hint>
+          {loaded === undefined
+            ? "Choose a tensor in the graph executions to see what its op takes and gives."
+            : "Loading …"}
+        </Hint>
+      ) : (
+        <Picture store={store} op={op} />
+      )}
+    </Panel>
+  );
+}
+
+function Breadcrumb({ store }: { readonly store: Store }) {
+  if (store.subject.value === "execution")
+    return store.execution.value === undefined ? null : <>run eagerly</>;
+  const graphs = shown(store.breadcrumb.value) ?? [];
+  const text = graphs.map(({ name, id }) => name ?? id.slice(0, 8)).join(" › ");
+  return <span title={text}>{text}</span>;
+}
+
+function WalkButtons({ store }: { readonly store: Store }) {
+  const walk = store.walk.value;
+  return (
+    <div class="tools">
+      <button
+        type="button"
+        class="icon"
+        title="Back to the op before"
+        aria-label="Back to the op before"
+        disabled={!canMove(walk, -1)}
+        onClick={store.back}
+      >
+        ←
+      </button>
+      <button
+        type="button"
+        class="icon"
+        title="Forward again"
+        aria-label="Forward again"
+        disabled={!canMove(walk, 1)}
+        onClick={store.forward}
+      >
+        →
+      </button>
+    </div>
+  );
+}
+
+function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourhood }) {
+  const frame = useRef<HTMLDivElement>(null);
+  const { width, height } = useSize(frame);
+  const inputs = op.inputs.slice(0, MOST_CARDS);
+  const consumers = op.consumers.slice(0, MOST_CARDS);
+  const centre = CARD_HEIGHT + 20 * Math.max(1, Math.min(op.outputs.length, 6));
+  const tall = Math.max(columnHeight(inputs.length), columnHeight(consumers.length), centre) + 2 * SIDE;
+  const full = Math.max(tall + 22, height);
+  const middle = Math.min(full, Math.max(height, centre + 44)) / 2 + 8;
+  const inputTops = cardTops(inputs.length, full - 22).map((top) => top + 22);
+  const consumerTops = cardTops(consumers.length, full - 22).map((top) => top + 22);
+  const why = explainOp(op);
+  return (
+    <>
+      {why !== undefined && (
+        <p class="why">
+          <Words phrases={why.why} />
+        </p>
+      )}
+      <div class="picture" ref={frame} tabIndex={0} role="group" aria-label="Inputs, op and consumers">
+        <div class="picture-inner" style={{ height: `${full}px` }}>
+          <Curves
+            width={width}
+            middle={middle}
+            inputs={op.inputs}
+            inputTops={inputTops}
+            consumers={consumers}
+            consumerTops={consumerTops}
+          />
+          <span class="column-title column-in">
+            {inputs.length === 0 ? "no inputs" : counted(op.inputs.length, "input")}
+          </span>
+          <span class="column-title column-out">
+            {op.consumersKnown
+              ? consumers.length === 0
+                ? "no consumers"
+                : counted(op.consumers.length, "consumer")
+              : "consumers: not recorded for eager ops"}
+          </span>
+          {inputs.map((card, i) => (
+            <NeighbourCard key={card.key} store={store} card={card} side="input" top={inputTops[i] ?? 0} />
+          ))}
+          <Centre op={op} top={middle - centre / 2} height={centre} />
+          {consumers.map((card, i) => (
+            <NeighbourCard
+              key={card.key}
+              store={store}
+              card={card}
+              side="consumer"
+              top={consumerTops[i] ?? 0}
+            />
+          ))}
+        </div>
+      </div>
+    </>
+  );
+}
+
+interface CurvesProps {
+  readonly width: number;
+  readonly middle: number;
+  readonly inputs: readonly Card[];
+  readonly inputTops: readonly number[];
+  readonly consumers: readonly Card[];
+  readonly consumerTops: readonly number[];
+}
+
+/** Columns end at these shares of the width; the style sheet says the same. */
+const ENDS = { input: 0.32, opLeft: 0.38, opRight: 0.62, consumer: 0.68 } as const;
+
+function Curves({ width, middle, inputs, inputTops, consumers, consumerTops }: CurvesProps) {
+  return (
+    <svg class="curves" aria-hidden="true" width={width} height="100%">
+      {inputTops.map((top, i) => (
+        <path
+          key={`i${top}`}
+          class={isBad(inputs[i]?.summary) ? "curve curve-bad" : "curve"}
+          d={curve(width * ENDS.input, top + CARD_HEIGHT / 2, width * ENDS.opLeft, middle)}
+        />
+      ))}
+      {consumerTops.map((top, i) => (
+        <path
+          key={`c${top}`}
+          class={isBad(consumers[i]?.summary) ? "curve curve-bad" : "curve"}
+          d={curve(width * ENDS.opRight, middle, width * ENDS.consumer, top + CARD_HEIGHT / 2)}
+        />
+      ))}
+    </svg>
+  );
+}
+
+function NeighbourCard({
+  store,
+  card,
+  side,
+  top,
+}: {
+  readonly store: Store;
+  readonly card: Card;
+  readonly side: "input" | "consumer";
+  readonly top: number;
+}) {
+  const dead = card.target.kind === "nowhere";
+  return (
+    <button
+      type="button"
+      class={`op-card op-${side} ${isBad(card.summary) ? "op-bad" : ""}`}
+      style={{ top: `${top}px`, height: `${CARD_HEIGHT}px` }}
+      data-testid={`graph-structure-${side}`}
+      disabled={dead}
+      title={dead ? "This op was not recorded" : `Go to ${card.title}`}
+      onClick={() => store.follow(card.target)}
+    >
+      <span class="op-line">
+        <TensorName name={card.title} />
+        <span class="chip">{card.opType === undefined ? "?" : displayName(card.opType)}</span>
+      </span>
+      <span class="op-line">
+        <SummaryLine summary={card.summary} />
+      </span>
+      {card.summary !== undefined && <HealthBar summary={card.summary} />}
+    </button>
+  );
+}
+
+function Centre({
+  op,
+  top,
+  height,
+}: {
+  readonly op: Neighbourhood;
+  readonly top: number;
+  readonly height: number;
+}) {
+  const bad = op.outputs.some(isBad);
+  const device = shortDevice(op.device);
+  return (
+    <div
+      class={`op-card op-centre ${bad ? "op-bad" : ""}`}
+      style={{ top: `${top}px`, minHeight: `${height}px` }}
+      data-testid="graph-structure-op"
+      aria-current="true"
+    >
+      <span class="op-line">
+        <b>
+          <TensorName name={op.opName ?? displayName(op.opType)} />
+        </b>
+      </span>
+      <span class="op-line">
+        <span class="chip">{displayName(op.opType)}</span>
+        {device !== undefined && <span class="dim">{device}</span>}
+      </span>
+      {op.outputs.slice(0, 6).map((summary, slot) => (
+        <span key={slot} class="op-output">
+          {op.outputs.length > 1 && <span class="dim num">:{slot}</span>}
+          <SummaryLine summary={summary} />
+          <HealthBar summary={summary} />
+        </span>
+      ))}
+      {op.outputs.length > 6 && <span class="dim">and {op.outputs.length - 6} more outputs</span>}
+    </div>
+  );
+}

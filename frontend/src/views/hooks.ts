@@ -1,0 +1,50 @@
+/** What several views need of the document. */
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The inner size of an element, kept up to date. */
+export function useSize(ref: RefObject<HTMLElement | null>): Size {
+  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (element === null) return;
+    const measure = () =>
+      setSize((old) =>
+        old.width === element.clientWidth && old.height === element.clientHeight
+          ? old
+          : { width: element.clientWidth, height: element.clientHeight },
+      );
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+  return size;
+}
+
+/** Runs after the value changed and was drawn. */
+export function useChange(act: () => void, on: readonly unknown[]): void {
+  const latest = useRef(act);
+  latest.current = act;
+  useEffect(() => latest.current(), on as unknown[]);
+}
+
+/** Follows the pointer from a press until it is let go. */
+export function drag(event: PointerEvent, onMove: (event: PointerEvent) => void, onEnd?: () => void): void {
+  const element = event.currentTarget as HTMLElement;
+  element.setPointerCapture(event.pointerId);
+  const end = () => {
+    element.removeEventListener("pointermove", onMove);
+    element.removeEventListener("pointerup", end);
+    element.removeEventListener("pointercancel", end);
+    onEnd?.();
+  };
+  element.addEventListener("pointermove", onMove);
+  element.addEventListener("pointerup", end);
+  element.addEventListener("pointercancel", end);
+}

@@ -1,0 +1,106 @@
+/** The numbers of a tensor, the same wherever they are shown: six cells over a bar in proportion. */
+import { compact, grouped } from "../base/text";
+import type { Phrase } from "../model/diagnosis";
+import { badWords, isBad, KINDS, type Summary, shares, summaryWords } from "../model/health";
+
+/** The bar alone. */
+export function HealthBar({ summary }: { readonly summary: Summary }) {
+  return (
+    <span class="bar" aria-hidden="true">
+      {shares(summary).map(({ name, share }) => (
+        <i key={name} class={`bar-${name}`} style={{ width: `${share * 100}%` }} />
+      ))}
+    </span>
+  );
+}
+
+/** Six cells of a table row, under them the bar; one wide cell where the mode has no counts. */
+export function Counts({ summary }: { readonly summary: Summary }) {
+  const known = KINDS.some(({ name }) => summary.counts[name] !== undefined);
+  if (!known) {
+    const text = summary.bad === true ? "NaN or ∞" : summary.bad === false ? "no NaN or ∞" : "not measured";
+    return (
+      <span class={`counts counts-none ${summary.bad ? "bad" : ""}`} role="gridcell">
+        {text}
+      </span>
+    );
+  }
+  return (
+    <span class="counts" role="gridcell" title={summaryWords(summary)}>
+      {KINDS.map(({ name, bad }) => (
+        <Count key={name} n={summary.counts[name]} bad={bad} />
+      ))}
+      <HealthBar summary={summary} />
+    </span>
+  );
+}
+
+function Count({ n, bad }: { readonly n: number | undefined; readonly bad: boolean }) {
+  if (n === undefined) return <span class="count none">–</span>;
+  const kind = n === 0 ? "none" : bad ? "bad" : "";
+  return <span class={`count ${kind}`}>{compact(n)}</span>;
+}
+
+/** The heads of the six cells, each with the colour of its part of the bar. */
+export function CountHeads() {
+  return (
+    <span
+      class="counts"
+      role="columnheader"
+      aria-label="How many values are −∞, negative, 0, positive, +∞, NaN"
+    >
+      {KINDS.map(({ name, symbol }) => (
+        <span key={name} class="count">
+          {symbol}
+          <i class={`key bar-${name}`} />
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** "float32 [100, 10]" and then either the bad counts or the whole breakdown in words. */
+export function SummaryLine({ summary }: { readonly summary: Summary | undefined }) {
+  if (summary === undefined) return <span class="summary dim">not recorded</span>;
+  const bad = isBad(summary);
+  const text = bad ? badWords(summary) : summary.bad === false ? "finite" : "";
+  return (
+    <span class="summary" title={summaryWords(summary)}>
+      <span class="dim">{[summary.dtype, summary.shape ?? sizeText(summary)].filter(Boolean).join(" ")}</span>
+      <span class={bad ? "bad" : "good"}>{text}</span>
+    </span>
+  );
+}
+
+function sizeText(summary: Summary): string | undefined {
+  return summary.size === undefined ? undefined : `${grouped(summary.size)} values`;
+}
+
+export function Words({ phrases }: { readonly phrases: readonly Phrase[] }) {
+  return (
+    <>
+      {phrases.map(({ as, text }, i) =>
+        as === "code" ? (
+          <code key={i}>{text}</code>
+        ) : as === "bad" ? (
+          <b key={i} class="bad">
+            {text}
+          </b>
+        ) : (
+          text
+        ),
+      )}
+    </>
+  );
+}
+
+/** A name of which the end matters most: the scope before the last slash gives way first. */
+export function TensorName({ name }: { readonly name: string }) {
+  const cut = name.lastIndexOf("/") + 1;
+  return (
+    <span class="tensor-name" title={name}>
+      {cut > 0 && <span class="scope">{name.slice(0, cut)}</span>}
+      <span class="leaf">{name.slice(cut)}</span>
+    </span>
+  );
+}

@@ -1,0 +1,94 @@
+/** Where in the program the thing in focus was made: the user's frames open, the libraries' folded. */
+import { useState } from "preact/hooks";
+import { shown } from "../base/loaded";
+import { basename, counted } from "../base/text";
+import { displayName } from "../model/names";
+import { type Frame, foldStack } from "../model/stack";
+import type { Store } from "../store/store";
+import { Failure, Hint, Panel } from "./panel";
+
+export function StackTrace({ store }: { readonly store: Store }) {
+  const loaded = store.stack.value;
+  const frames = shown(loaded);
+  return (
+    <Panel title="Stack trace" className="stack" note={<Subject store={store} />}>
+      {loaded?.kind === "failed" ? (
+        <Failure message={loaded.message} />
+      ) : frames === undefined ? (
+        <Hint>{emptyWords(store)}</Hint>
+      ) : (
+        <ol class="frames">
+          {foldStack(frames).map((part) =>
+            part.kind === "frame" ? (
+              <StackFrame key={part.frame.id} store={store} frame={part.frame} />
+            ) : (
+              <Folded key={part.frames[0]?.id} store={store} frames={part.frames} />
+            ),
+          )}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
+function emptyWords(store: Store): string {
+  if (store.stack.value !== undefined) return "Loading …";
+  const nothing = store.execution.value === undefined && store.op.value === undefined;
+  if (nothing) return "Choose an execution or a tensor to see the line of your program that made it.";
+  const waiting = store.neighbourhood.value?.kind === "loading";
+  return waiting ? "Loading …" : "No stack was recorded for it.";
+}
+
+function Subject({ store }: { readonly store: Store }) {
+  if (store.subject.value === "op") {
+    const op = store.op.value;
+    return op === undefined ? null : <span title={op.opName}>creation of {op.opName}</span>;
+  }
+  const data = shown(store.executionData.value);
+  if (data === undefined || store.execution.value === undefined) return null;
+  return (
+    <span>
+      execution #{store.execution.value} {displayName(data.op_type)}
+    </span>
+  );
+}
+
+function Folded({ store, frames }: { readonly store: Store; readonly frames: readonly Frame[] }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <li>
+        <button type="button" class="folded" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <span aria-hidden="true">{open ? "▾" : "▸"}</span> {counted(frames.length, "library frame")}
+        </button>
+      </li>
+      {open && frames.map((frame) => <StackFrame key={frame.id} store={store} frame={frame} />)}
+    </>
+  );
+}
+
+function StackFrame({ store, frame }: { readonly store: Store; readonly frame: Frame }) {
+  const current = store.shownFrame.value?.id === frame.id;
+  return (
+    <li>
+      <button
+        type="button"
+        class={`frame ${frame.library ? "frame-library" : ""}`}
+        aria-current={current ? "true" : undefined}
+        data-testid="stack-frame"
+        title={`${frame.path}:${frame.line}`}
+        onClick={() => store.focusFrame(frame.id)}
+      >
+        <span class="frame-place">
+          <b>{frame.func}</b>
+          <span class="frame-file">
+            {basename(frame.path)}:{frame.line}
+          </span>
+        </span>
+        {frame.text !== undefined && frame.text.trim() !== "" && (
+          <code class="line-text">{frame.text.trim()}</code>
+        )}
+      </button>
+    </li>
+  );
+}

@@ -1,0 +1,129 @@
+/** One line on the run: which, how far, what was left out, what went wrong. */
+import type { Status } from "../api/routes";
+import { runName } from "../base/ids";
+import { shown } from "../base/loaded";
+import { bytes, counted, duration, grouped } from "../base/text";
+import type { Store } from "../store/store";
+
+export function StatusBar({ store }: { readonly store: Store }) {
+  const status = store.status.value;
+  return (
+    <div class="status">
+      <RunSelector store={store} />
+      {status !== undefined && <State status={status} />}
+      {status !== undefined && <Facts status={status} />}
+      {status?.loading !== undefined && (
+        <Progress done={status.loading.bytes_done} total={status.loading.bytes_total} />
+      )}
+      {status !== undefined && <Dropped status={status} />}
+      <span class="spring" />
+      <Problem store={store} />
+      {status !== undefined && <Notices status={status} />}
+    </div>
+  );
+}
+
+function RunSelector({ store }: { readonly store: Store }) {
+  const runs = [...(shown(store.runs.value)?.keys() ?? [])];
+  if (runs.length === 0) return null;
+  if (runs.length === 1) return <b class="run">{runs[0]}</b>;
+  return (
+    <label>
+      Run{" "}
+      <select
+        value={store.run.value}
+        onChange={(event) => store.selectRun(runName(event.currentTarget.value))}
+      >
+        {runs.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function State({ status }: { readonly status: Status }) {
+  const [kind, text, why] =
+    status.finished === true
+      ? ["done", "finished", "The program ended its recording."]
+      : status.finished === false
+        ? ["live", "live", "The program is still recording; new data come by themselves."]
+        : [
+            "unknown",
+            "recorded",
+            "Whether the program still runs is not known; new data come by themselves.",
+          ];
+  return (
+    <span class={`state state-${kind}`} title={why}>
+      <i aria-hidden="true" /> {text}
+    </span>
+  );
+}
+
+function Facts({ status }: { readonly status: Status }) {
+  const { start_time: start, end_time: end } = status;
+  const facts = [
+    counted(status.num_executions, "execution"),
+    counted(status.num_graph_executions, "graph tensor"),
+    status.tensor_debug_mode,
+    start !== undefined && end !== undefined && end > start ? duration(end - start) : undefined,
+    status.hosts.length > 1 ? counted(status.hosts.length, "host") : status.hosts[0],
+    status.tensorflow_version === undefined ? undefined : `TensorFlow ${status.tensorflow_version}`,
+  ];
+  return <span class="facts">{facts.filter(Boolean).join(" · ")}</span>;
+}
+
+function Progress({ done, total }: { readonly done: number; readonly total: number }) {
+  return (
+    <span class="progress">
+      Loading <progress value={done} max={Math.max(1, total)} aria-label="Loading" /> {bytes(done)} of{" "}
+      {bytes(total)}
+    </span>
+  );
+}
+
+function Dropped({ status }: { readonly status: Status }) {
+  const { dropped_executions: executions = 0, dropped_graph_executions: traces = 0 } = status;
+  if (executions + traces === 0) return null;
+  const size = status.circular_buffer_size;
+  const why = `The circular buffer${size ? ` of ${grouped(size)}` : ""} kept only the last ones. Record with circular_buffer_size=-1 to keep all.`;
+  return (
+    <span class="dropped" title={why}>
+      earlier ones dropped: {counted(executions, "execution")}, {counted(traces, "graph tensor")}
+    </span>
+  );
+}
+
+function Problem({ store }: { readonly store: Store }) {
+  const text = store.connection.value ?? store.problem.value;
+  if (text === undefined) return null;
+  return (
+    <span class="problem" role="alert">
+      {text}
+    </span>
+  );
+}
+
+function Notices({ status }: { readonly status: Status }) {
+  if (status.notices.length === 0) return null;
+  return (
+    <details class="notices">
+      <summary>⚠ {counted(status.notices.length, "notice")}</summary>
+      <ul>
+        {status.notices.map((notice, i) => (
+          <li key={i}>
+            {notice.file !== undefined && (
+              <b>
+                {notice.file}
+                {notice.offset !== undefined && ` at byte ${grouped(notice.offset)}`}:{" "}
+              </b>
+            )}
+            {notice.message}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

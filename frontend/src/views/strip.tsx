@@ -1,0 +1,105 @@
+/** A whole list in a few hundred pixels: where it is bad, what part is seen, where the focus is. Dragging scrolls. */
+
+import type { Overview } from "../api/routes";
+import { marks, stripPixel, stripRow } from "../model/strip";
+import { drag } from "./hooks";
+
+interface StripProps {
+  readonly label: string;
+  readonly axis: "x" | "y";
+  /** Pixels along the list. */
+  readonly length: number;
+  readonly overview: Overview | undefined;
+  readonly total: number;
+  readonly begin: number;
+  readonly end: number;
+  readonly focus: number | undefined;
+  /** The row to have in the middle of the view. */
+  readonly onSeek: (row: number) => void;
+}
+
+const THICKNESS = 14;
+
+export function Strip({ label, axis, length, overview, total, begin, end, focus, onSeek }: StripProps) {
+  const seek = (event: PointerEvent) => {
+    const box = (event.currentTarget as HTMLElement | null)?.getBoundingClientRect();
+    if (box !== undefined)
+      onSeek(stripRow(axis === "x" ? event.clientX - box.left : event.clientY - box.top, total, length));
+  };
+  const key = (event: KeyboardEvent) => {
+    const middle = (begin + end) / 2;
+    const page = Math.max(1, end - begin);
+    const to = {
+      ArrowLeft: middle - 1,
+      ArrowUp: middle - 1,
+      ArrowRight: middle + 1,
+      ArrowDown: middle + 1,
+      PageUp: middle - page,
+      PageDown: middle + page,
+      Home: 0,
+      End: total,
+    }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    onSeek(to);
+  };
+  const from = stripPixel(begin, total, length);
+  const size = Math.max(4, stripPixel(end - begin, total, length));
+  const at = (pixel: number, extent: number) =>
+    axis === "x" ? { left: pixel, width: extent } : { top: pixel, height: extent };
+  return (
+    <div
+      class={`strip strip-${axis}`}
+      role="slider"
+      aria-label={label}
+      aria-orientation={axis === "x" ? "horizontal" : "vertical"}
+      aria-valuemin={0}
+      aria-valuemax={Math.max(0, total - 1)}
+      aria-valuenow={begin}
+      aria-valuetext={`rows ${begin} to ${Math.max(begin, end - 1)} of ${total}`}
+      tabIndex={0}
+      onPointerDown={(event) => {
+        event.preventDefault();
+        (event.currentTarget as HTMLElement).focus();
+        seek(event);
+        drag(event, seek);
+      }}
+      onKeyDown={key}
+    >
+      {overview !== undefined && (
+        <svg
+          aria-hidden="true"
+          width={axis === "x" ? length : THICKNESS}
+          height={axis === "x" ? THICKNESS : length}
+        >
+          <path class="strip-measured" d={path(overview, "measured", axis, length)} />
+          <path class="strip-bad" d={path(overview, "bad", axis, length)} />
+        </svg>
+      )}
+      <i class="strip-window" style={at(Math.min(from, length - size), size)} />
+      {focus !== undefined && (
+        <i
+          class="strip-focus"
+          style={at(Math.min(length - 2, stripPixel(focus + 0.5, total, length) - 1), 2)}
+        />
+      )}
+    </div>
+  );
+}
+
+/** One rectangle for each bucket of the kind; a bad one is at least two pixels long, so that it is seen. */
+function path(overview: Overview, kind: "bad" | "measured", axis: "x" | "y", length: number): string {
+  const all = marks(overview.bad, overview.measured);
+  const step = length / Math.max(1, all.length);
+  const extent = kind === "bad" ? Math.max(2, step) : step;
+  const [lane, width] = kind === "bad" ? [2, THICKNESS - 4] : [THICKNESS / 2 - 1, 2];
+  return all
+    .map((mark, i) => {
+      if (mark !== kind) return "";
+      const along = i * step;
+      return axis === "x"
+        ? `M${along.toFixed(1)},${lane}h${extent.toFixed(1)}v${width}h${(-extent).toFixed(1)}z`
+        : `M${lane},${along.toFixed(1)}h${width}v${extent.toFixed(1)}h${-width}z`;
+    })
+    .join("");
+}
