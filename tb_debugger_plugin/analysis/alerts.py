@@ -101,12 +101,13 @@ def _same(a: float, b: float) -> bool:
 def _made_bad(
     view: View, source: tuple[int, int], index: int, bad: dict[tuple[int, int], int], last: int
 ) -> bool:
-    # An input is bad when its latest trace before this one is; one recorded late counts when it is the only one.
+    # An input is bad when its latest trace before this one is; a later trace counts when it is the only one.
     if source not in bad:
         return False
     sites = [site.number for site in view.catalog.op_sites[source[0]] if site.slot == source[1]]
     found = view.rows(
-        "SELECT idx, health FROM traces WHERE idx <= ? AND idx >= ? AND site IN (SELECT unnest(?)) ORDER BY idx",
+        "SELECT idx, health FROM traces WHERE idx <= ? AND idx >= ? AND site IN (SELECT unnest(?))"
+        " ORDER BY idx",
         [last, min(bad.values()) - _CANDIDATES * 16, sites],
     )
     before = [health for idx, health in found if idx <= index]

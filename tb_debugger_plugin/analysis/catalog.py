@@ -1,8 +1,8 @@
 """What a run's graphs, ops and sites are, in memory.
 
-In come the tables of a database, out come lists indexed by their numbers. It is small beside the long lists (one
-row per op of the program, not per execution), changes only when new graphs are met, and is kept between
-questions.
+In come the tables of a database, out come lists indexed by their numbers. It is small beside the long lists
+(one row per op of the program, not per execution), changes only when new graphs are met, and is kept
+between questions.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
         ops=[
             Op(*row)
             for row in rows(
-                "SELECT op, graph, name, type, device, num_outputs, wall_time, stack, known FROM ops ORDER BY op"
+                "SELECT op, graph, name, type, device, num_outputs, wall_time, stack, known"
+                " FROM ops ORDER BY op"
             )
         ],
         sites=[

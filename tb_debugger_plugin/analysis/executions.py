@@ -1,6 +1,7 @@
 """Pages of the list of executions: what Python ran, op by op.
 
-In comes a range of positions, out come JSON-like values in the shapes of Debugger V2 with our own fields added.
+In comes a range of positions, out come JSON-like values in the shapes of Debugger V2 with our own fields
+added.
 """
 
 from __future__ import annotations
@@ -120,8 +121,8 @@ _NOBODY: dict[str, Any] = {
 
 def _makers(view: View, page: Range) -> dict[tuple[int, int], dict[str, Any]]:
     rows = view.rows(
-        "WITH wanted AS (SELECT i.idx AS consumer, i.slot AS input, i.tensor_id, e.host FROM execution_inputs i"
-        "  JOIN executions e USING (idx) WHERE i.idx >= ? AND i.idx < ?),"
+        "WITH wanted AS (SELECT i.idx AS consumer, i.slot AS input, i.tensor_id, e.host"
+        "  FROM execution_inputs i JOIN executions e USING (idx) WHERE i.idx >= ? AND i.idx < ?),"
         " made AS (SELECT w.consumer, w.input, max(o.idx) AS idx FROM wanted w JOIN execution_outputs o"
         "  ON o.tensor_id = w.tensor_id AND o.host = w.host AND o.idx < w.consumer GROUP BY ALL)"
         f" SELECT m.consumer, m.input, t.idx, t.slot, n.name, t.has_value, {health.SELECT}"

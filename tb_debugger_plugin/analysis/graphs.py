@@ -1,10 +1,10 @@
 """Graphs, ops and their neighbours, with health.
 
-In come a graph's id, an op's name and a position in the list of graph executions, out come the op, its inputs
-and its consumers, each with what was last measured of it there.
+In come a graph's id, an op's name and a position in the list of graph executions, out come the op, its
+inputs and its consumers, each with what was last measured of it there.
 
-Rule: an input ran before the op and a consumer after it, so the trace that counts for an input is the last one
-at or before the position, and for a consumer the first one at or after it.
+Rule: an input ran before the op and a consumer after it, so the trace that counts for an input is the last
+one at or before the position, and for a consumer the first one at or after it.
 """
 
 from __future__ import annotations
@@ -84,10 +84,8 @@ def nearest_traces(
     bounds: dict[tuple[int, int], list[int | None]] = {}
     for site, before, after in view.rows(
         "SELECT site, max(idx) FILTER (idx <= $at), min(idx) FILTER (idx >= $at)"
-        " FROM traces WHERE site IN (SELECT unnest($sites)) GROUP BY site".replace("$at", str(place)).replace(
-            "$sites", "?"
-        ),
-        [list(sites)],
+        " FROM traces WHERE site IN (SELECT unnest($sites)) GROUP BY site",
+        {"at": place, "sites": list(sites)},
     ):
         known = bounds.setdefault(sites[site], [None, None])
         known[0] = before if known[0] is None or (before or -1) > known[0] else known[0]
@@ -255,8 +253,8 @@ def inputs_of(view: View, index: int) -> list[dict[str, Any]]:
       index: Position of the trace.
 
     Returns:
-      For each input: ``op_name``, ``output_slot``, ``graph_execution_index`` and ``health``, the last two None
-      when no earlier trace of that tensor was recorded.
+      For each input: ``op_name``, ``output_slot``, ``graph_execution_index`` and ``health``, the last two
+      None when no earlier trace of that tensor was recorded.
 
     Raises:
       BadQuestionError: There is no such position.

@@ -96,8 +96,8 @@ def stack_frames(view: View, ids: list[str]) -> dict[str, Any]:
     found = {
         row[0]: row[1:]
         for row in view.rows(
-            "SELECT f.frame_id, coalesce(s.host_name, h.name), s.path, f.line, f.function, s.source, l.text, f.code"
-            " FROM frames f LEFT JOIN hosts h ON h.host = f.host"
+            "SELECT f.frame_id, coalesce(s.host_name, h.name), s.path, f.line, f.function, s.source, l.text,"
+            " f.code FROM frames f LEFT JOIN hosts h ON h.host = f.host"
             " LEFT JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
             " LEFT JOIN source_lines l ON l.source = s.source AND l.line = f.line"
             " WHERE f.frame_id IN (SELECT unnest(?))",

@@ -86,8 +86,8 @@ def executions_page(view: View, wanted: Range) -> Page:
 
 
 _TRACES: Final = (
-    "SELECT t.idx, t.wall_time, t.site, t.mode, t.health, t.dtype, t.rank, t.shape, t.size, t.neg_inf, t.zero,"
-    " t.pos_inf, t.nan, t.negative, t.positive FROM traces t"
+    "SELECT t.idx, t.wall_time, t.site, t.mode, t.health, t.dtype, t.rank, t.shape, t.size, t.neg_inf,"
+    " t.zero, t.pos_inf, t.nan, t.negative, t.positive FROM traces t"
 )
 
 
@@ -159,7 +159,8 @@ def overview(view: View, table: str, buckets: int) -> dict[str, Any]:
       buckets: Into how many equal parts the list is cut.
 
     Returns:
-      ``total``, ``bad`` and ``measured``; part ``b`` holds the rows whose ``position * buckets // total`` is b.
+      ``total``, ``bad`` and ``measured``; part ``b`` holds the rows whose ``position * buckets // total``
+      is b.
     """
     total = view.num_executions if table == "executions" else view.num_traces
     bad = np.zeros(buckets, np.int64)

@@ -1,6 +1,7 @@
 """Pages of the list of graph executions: every tensor computed in a graph.
 
-In comes a range of positions, out come JSON-like values in the shapes of Debugger V2 with our own fields added.
+In comes a range of positions, out come JSON-like values in the shapes of Debugger V2 with our own fields
+added.
 """
 
 from __future__ import annotations

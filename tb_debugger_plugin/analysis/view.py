@@ -7,7 +7,7 @@ tables and costs more than a moment is kept in the loader's memory, under the ge
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -45,13 +45,13 @@ class View:
     num_traces: int
     num_bad_traces: int
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a query."""
-        return self.connection.execute(query, list(parameters)).fetchall()
+        return self.connection.execute(query, parameters).fetchall()
 
-    def columns(self, query: str, parameters: Sequence[Any] = ()) -> Columns:
+    def columns(self, query: str, parameters: list[Any] | None = None) -> Columns:
         """Columns of a query as NumPy arrays; NULL in a column of numbers is NaN."""
-        found = self.connection.execute(query, list(parameters)).fetchnumpy()
+        found = self.connection.execute(query, parameters).fetchnumpy()
         return {name: _filled(values) for name, values in found.items()}
 
     def remember(self, name: str, make: Callable[[], T]) -> T:

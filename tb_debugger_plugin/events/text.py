@@ -1,8 +1,8 @@
 """A stable text dump of event files: what golden tests compare and ``tbdbg dump`` prints.
 
-In come events, out come lines: one record a paragraph, fields in the order of their numbers, vectors of numbers
-on one line. With :class:`Normalizer` the dump of two recordings of one program is equal: ids, times, hosts and
-folders become small numbers and fixed words.
+In come events, out come lines: one record a paragraph, fields in the order of their numbers, vectors of
+numbers on one line. With :class:`Normalizer` the dump of two recordings of one program is equal: ids,
+times, hosts and folders become small numbers and fixed words.
 """
 
 from __future__ import annotations

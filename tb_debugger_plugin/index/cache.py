@@ -1,8 +1,8 @@
 """Where a run's database lives, and opening it.
 
 The databases are a cache: they live outside the logdir (which may be read-only), and deleting them loses
-nothing. DuckDB lets only one process hold a file; whoever comes second builds a private database in a temporary
-folder, so that two viewers of one logdir both work.
+nothing. DuckDB lets only one process hold a file; whoever comes second builds a private database in a
+temporary folder, so that two viewers of one logdir both work.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """One run's files into its database, step by step.
 
-In come a run and its open database; each :meth:`Indexer.step` reads what is new, up to a limit, and commits it
-as a whole: rows, places to resume at, and a generation number one higher. Killed between two steps, the next
-indexer goes on where the last commit ended.
+In come a run and its open database; each :meth:`Indexer.step` reads what is new, up to a limit, and commits
+it as a whole: rows, places to resume at, and a generation number one higher. Killed between two steps, the
+next indexer goes on where the last commit ended.
 
-Rules: positions of committed rows never change, except those of a circular buffer's ring, which are taken back
-when the ring turns; rows of several hosts are merged by time.
+Rules: positions of committed rows never change, except those of a circular buffer's ring, which are taken
+back when the ring turns; rows of several hosts are merged by time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """All runs of a logdir, with a loader for each one that was asked for.
 
-In comes a logdir, out come runs and loaders. Looking through the folders is done at most once a second, and for
-:meth:`Library.is_active` in the background, since TensorBoard asks that of every plugin each time it lists them.
+In comes a logdir, out come runs and loaders. Looking through the folders is done at most once a second, and
+for :meth:`Library.is_active` in the background, since TensorBoard asks that of every plugin each time it
+lists them.
 """
 
 from __future__ import annotations

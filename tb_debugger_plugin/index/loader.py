@@ -1,8 +1,8 @@
 """A run's background reader, and what others may ask of it.
 
-In comes a run, out come cursors on its committed tables. A loader starts its thread when the first question is
-asked, reads in steps until it has caught up, then looks once a second whether the files changed (every five
-seconds when every host has said that it ended; looking costs a few stats).
+In comes a run, out come cursors on its committed tables. A loader starts its thread when the first question
+is asked, reads in steps until it has caught up, then looks once a second whether the files changed (every
+five seconds when every host has said that it ended; looking costs a few stats).
 
 Rule: the connection that writes belongs to the loader's thread; readers get cursors, whose transactions see
 whole commits only.

@@ -1,7 +1,7 @@
 """What repeats, and so is stored once: graphs, ops, sites, op types, shapes and stacks.
 
-In come keys, out come small integers. A graph or op that is referred to before (or without ever) being described
-gets its number at once and is marked as not known; its description completes it later.
+In come keys, out come small integers. A graph or op that is referred to before (or without ever) being
+described gets its number at once and is marked as not known; its description completes it later.
 
 Rule: numbers are dense from 0 and never change; ``save`` writes what changed since the last time.
 """
@@ -76,7 +76,7 @@ class Table:
 
 
 class Registry:
-    """All numbered things of a run; lives as long as its indexer, and is filled from the tables at its start."""
+    """All numbered things of a run; lives as long as its indexer, filled from the tables at its start."""
 
     def __init__(self) -> None:
         self.graphs = Table()

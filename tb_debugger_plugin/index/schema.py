@@ -1,7 +1,8 @@
 """The tables of a run's database. ``docs/schema.md`` says what each column means.
 
-Rows of the two long lists, ``executions`` and ``traces``, carry a dense position ``idx`` from 0, so that a page
-is a range of it and never needs an OFFSET. What repeats stands once in a table with small integer keys.
+Rows of the two long lists, ``executions`` and ``traces``, carry a dense position ``idx`` from 0, so that a
+page is a range of it and never needs an OFFSET. What repeats stands once in a table with small integer
+keys.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ TABLES: Final[dict[str, str]] = {
     "files": """host INTEGER, suffix VARCHAR, name VARCHAR, fingerprint VARCHAR, resume BIGINT, size BIGINT,
         state VARCHAR""",
     "notices": "severity VARCHAR, file VARCHAR, position BIGINT, message VARCHAR",
-    "sources": "source INTEGER, host INTEGER, file_index INTEGER, host_name VARCHAR, path VARCHAR, num_lines INTEGER",
+    "sources": """source INTEGER, host INTEGER, file_index INTEGER, host_name VARCHAR, path VARCHAR,
+        num_lines INTEGER""",
     "source_lines": "source INTEGER, line INTEGER, text VARCHAR",
     "frames": "host INTEGER, frame_id VARCHAR, file_index INTEGER, line INTEGER, function VARCHAR, code VARCHAR",
     "stacks": "stack INTEGER, host INTEGER, host_name VARCHAR, depth INTEGER, frame_id VARCHAR",
@@ -43,8 +45,8 @@ TABLES: Final[dict[str, str]] = {
     "sites": "site INTEGER, op INTEGER, graph INTEGER, host INTEGER, slot INTEGER, device VARCHAR",
     "op_types": "op_type INTEGER, name VARCHAR, is_function BOOLEAN",
     "shapes": "shape INTEGER, text VARCHAR, rank SMALLINT",
-    "executions": """idx BIGINT NOT NULL, host INTEGER NOT NULL, wall_time DOUBLE NOT NULL, op_type INTEGER NOT NULL,
-        graph INTEGER NOT NULL, stack INTEGER NOT NULL, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
+    "executions": """idx BIGINT NOT NULL, host INTEGER NOT NULL, wall_time DOUBLE NOT NULL,
+        op_type INTEGER NOT NULL, graph INTEGER NOT NULL, stack INTEGER NOT NULL, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
         num_inputs INTEGER NOT NULL, num_outputs INTEGER NOT NULL, num_values INTEGER NOT NULL""",
     "execution_inputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, tensor_id BIGINT NOT NULL",
     "execution_outputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, host INTEGER NOT NULL,"

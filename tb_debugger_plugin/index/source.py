@@ -1,7 +1,7 @@
 """Reading a run's files from where the last reading stopped.
 
-In comes one file of a set with its state, out come batches of decoded records, and notices of what could not be
-read. The state says where to resume and is stored beside the rows, in the same transaction.
+In comes one file of a set with its state, out come batches of decoded records, and notices of what could
+not be read. The state says where to resume and is stored beside the rows, in the same transaction.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Recorded tensors into columns of numbers.
 
-In come ``TensorProto`` messages with the mode they were recorded in, out come NumPy columns, one row a tensor:
-what each mode measured, NaN where it did not. Summaries are decoded all at once by mode; a whole tensor
-(FULL_TENSOR) is counted here, so that it has the same columns as a full health summary.
+In come ``TensorProto`` messages with the mode they were recorded in, out come NumPy columns, one row a
+tensor: what each mode measured, NaN where it did not. Summaries are decoded all at once by mode; a whole
+tensor (FULL_TENSOR) is counted here, so that it has the same columns as a full health summary.
 
 Rule: any bytes are accepted; what makes no sense becomes "not measured".
 """
@@ -52,8 +52,8 @@ class Summaries:
     """The columns of some tensors, one row each.
 
     Attributes:
-      columns: ``tensor_id`` and those of :data:`NUMBERS` (float64, NaN = not measured), ``device_id``, ``mode``,
-        ``health``, ``dtype``, ``rank`` and ``shape`` (integers; -1 = not known for rank and shape).
+      columns: ``tensor_id`` and those of :data:`NUMBERS` (float64, NaN = not measured), ``device_id``,
+        ``mode``, ``health``, ``dtype``, ``rank`` and ``shape`` (integers; -1 = not known for rank and shape).
     """
 
     columns: dict[str, npt.NDArray[Any]]
@@ -186,11 +186,12 @@ def whole_tensor(proto: Any) -> npt.NDArray[Any] | None:
     """The values of a ``TensorProto``, flat.
 
     Args:
-      proto: Written by TensorFlow or by us: bytes in ``tensor_content`` or elements in a ``*_val`` field, whose
-        last one stands for all that follow.
+      proto: Written by TensorFlow or by us: bytes in ``tensor_content`` or elements in a ``*_val`` field,
+        whose last one stands for all that follow.
 
     Returns:
-      A flat array (bfloat16 as float32); None when the dtype has no numbers or the bytes do not fit the shape.
+      A flat array (bfloat16 as float32); None when the dtype has no numbers or the bytes do not fit the
+      shape.
     """
     kind = dtypes.NUMPY.get(proto.dtype)
     if kind is None:

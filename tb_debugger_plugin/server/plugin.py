@@ -1,8 +1,9 @@
 """The plugin that TensorBoard loads.
 
-In come WSGI requests below ``/data/plugin/debugger/``, out come responses. Here requests are taken apart, and
-here alone errors become status codes: 400 for a bad question, 404 for what is not there, 405 for another method
-than GET and HEAD, 503 while a run is being opened, and 500 with a sentence for what should not happen.
+In come WSGI requests below ``/data/plugin/debugger/``, out come responses. Here requests are taken apart,
+and here alone errors become status codes: 400 for a bad question, 404 for what is not there, 405 for
+another method than GET and HEAD, 503 while a run is being opened, and 500 with a sentence for what should
+not happen.
 
 Rule: answering changes nothing but caches.
 """

@@ -1,7 +1,7 @@
 """What a request asks: its parameters, checked.
 
-In comes the query of a URL, out come plain values. This is the only place that looks at query text; whatever is
-wrong with it is a :class:`BadQuestionError` that names the parameter.
+In comes the query of a URL, out come plain values. This is the only place that looks at query text;
+whatever is wrong with it is a :class:`BadQuestionError` that names the parameter.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ _TYPES: Final = {
 _NAME: Final = re.compile(r"^/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/){0,3}[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 _HASHED: Final = re.compile(r"[-.][A-Za-z0-9_-]{8,}\.[a-z0-9]+$")
 _NOT_BUILT: Final = (
-    "The page is not built: run `make frontend` in the checkout, or install the package with `pip install .`, "
-    "and start TensorBoard again."
+    "The page is not built: run `make frontend` in the checkout, or install the package with "
+    "`pip install .`, and start TensorBoard again."
 )
 
 

@@ -1,0 +1,51 @@
+"""`tbdbg dump`: the records of event files as text.
+
+In goes an event file or a dump root, out come lines; tail files are read with the files that they belong to.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.events.fileset import find_file_sets
+from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `dump` to the command line."""
+    parser = subparsers.add_parser("dump", help="print the records of event files as text")
+    parser.add_argument("path", type=Path, metavar="FILE_OR_DIR", help="an event file, or a dump root")
+    parser.add_argument(
+        "--normalize",
+        action="store_true",
+        help="replace ids, times, hosts and folders, so that two recordings of one program can be compared",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the records; the exit code."""
+    for line in _lines(args.path, args.normalize):
+        print(line)
+    return 0
+
+
+def _lines(path: Path, normalize: bool) -> Iterator[str]:
+    if path.is_file():
+        yield from dump_file(path, Normalizer() if normalize else None)
+        return
+    file_sets = find_file_sets(path)
+    if not file_sets:
+        raise NotFoundError(
+            f"{path} is neither an event file nor a folder with tfdbg_events.*.metadata in it."
+        )
+    for files in file_sets:
+        yield from dump_file_set(files, Normalizer() if normalize else None)

@@ -1,0 +1,100 @@
+"""`tbdbg info`: what a logdir holds.
+
+In goes a logdir, out come its runs with hosts, counts, modes, first and last time, as a table or as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.errors import NotFoundError, NotReadyError
+from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.index.runs import Run, find_runs
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+#: Of a run that takes longer to read, what has been read until then is shown.
+_READ_SECONDS: Final = 600.0
+_SHOWN: Final = (
+    ("hosts", "hosts"),
+    ("mode", "tensor_debug_mode"),
+    ("recorder", "recorder"),
+    ("executions", "num_executions"),
+    ("graph executions", "num_graph_executions"),
+    ("alerts", "num_alerts"),
+    ("first", "start_time"),
+    ("last", "end_time"),
+    ("finished", "finished"),
+)
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `info` to the command line."""
+    parser = subparsers.add_parser("info", help="runs, hosts, counts, modes, first and last time")
+    parser.add_argument("logdir", type=Path, metavar="LOGDIR", help="a dump root, or any folder above some")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what the logdir holds; the exit code."""
+    runs = find_runs(args.logdir)
+    if not runs:
+        raise NotFoundError(
+            f"{args.logdir} holds no debug events; record some with tb_debugger_plugin.record(...)."
+        )
+    found = {one.name: _status(one) for one in runs}
+    print(json.dumps(found, indent=2) if args.json else "\n\n".join(map(_table, found.items())))
+    return 0
+
+
+def _status(one: Run) -> dict[str, Any]:
+    loader = RunLoader(one)
+    try:
+        loader.wait(_READ_SECONDS)
+        if loader.failure:
+            raise NotReadyError(loader.failure)
+        with look_at(loader) as view:
+            return {"folder": str(one.folder), **status(view)}
+    finally:
+        loader.close()
+
+
+def _table(item: tuple[str, dict[str, Any]]) -> str:
+    name, facts = item
+    width = max(len(title) for title, _ in _SHOWN)
+    lines = [f"{name}  ({facts['folder']})"]
+    lines += [f"  {title:<{width}}  {_text(key, facts[key])}" for title, key in _SHOWN]
+    lines += [f"  ! {_place(notice)}{notice['message']}" for notice in facts["notices"]]
+    return "\n".join(lines)
+
+
+def _place(notice: dict[str, Any]) -> str:
+    if notice["file"] is None:
+        return ""
+    return f"{notice['file']}" + ("" if notice["offset"] is None else f" at {notice['offset']}") + ": "
+
+
+def _time_text(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, timezone.utc).astimezone().isoformat(" ", "milliseconds")
+    except (OverflowError, ValueError, OSError):
+        return str(seconds)  # damage: no calendar has that day
+
+
+def _text(key: str, value: Any) -> str:
+    if value is None:
+        return "not known"
+    if key in ("start_time", "end_time"):
+        return _time_text(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -1,0 +1,53 @@
+"""The entry of the `tbdbg` command.
+
+In comes a command line, out comes an exit code: 0 done, 1 it could not be done (a sentence on stderr says
+why), 2 the command line is wrong. Errors of this package are turned into that sentence here, and only here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Final
+
+from tb_debugger_plugin.cli import demo, dump, info
+from tb_debugger_plugin.errors import DebuggerError
+
+_VERBS: Final[tuple[ModuleType, ...]] = (demo, info, dump)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="tbdbg", description="Look at recordings of TensorFlow programs, and make one."
+    )
+    subparsers = parser.add_subparsers(title="verbs", dest="verb", required=True)
+    for verb in _VERBS:
+        verb.add_parser(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+      argv: Arguments without the program's name; None = those of the process.
+
+    Returns:
+      The exit code.
+    """
+    args = build_parser().parse_args(argv)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except DebuggerError as error:
+        print(f"tbdbg: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever reads has enough, as `head` does; Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
