@@ -56,7 +56,9 @@ class Graphs:
         """Write a graph and those of its ops that are new, and return what is known of it.
 
         Args:
-          graph: A complete `FuncGraph`. It may be passed again, with more ops.
+          graph: A complete `FuncGraph`. It may be passed again, with more ops. Outputs that an op has got since
+            (calls get some for the sake of gradients; they are tensors of the called graph) stay unknown:
+            TensorFlow's reader takes no second record of an op.
         """
         with self._lock:
             known = self._add_with_outer_graphs(graph)

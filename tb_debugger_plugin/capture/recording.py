@@ -177,7 +177,7 @@ class Recording:
         self._graphs.name_function(name, known)
         if attrs and _XLA_COMPILED in attrs:
             return
-        planned = plan(graph, self.options, passes_through=self._sink.passes_through)
+        planned = plan(graph, known, self.options, passes_through=self._sink.passes_through)
         replace_function(name, graph, attrs, known, planned, self._sink)
 
     def _check_sink(self) -> None:
@@ -193,6 +193,7 @@ class Recording:
 
     def _say(self, error: Exception) -> None:
         reason = str(error) if isinstance(error, (DebuggerError, OSError)) else f"{type(error).__name__}: {error}"
+        _log.debug("What went wrong:", exc_info=error)
         # A log line, not a warning: a program may turn warnings into exceptions.
         _log.warning(
             "The debugger stopped recording to %s: %s. The program goes on without it.", self.dump_root, reason

@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.options import Options
 
 
@@ -63,11 +64,12 @@ _REUSES_BUFFERS = frozenset(("AddN",))
 LARGE = 1 << 16
 
 
-def plan(graph: Any, options: Options, *, passes_through: bool) -> Iterator[Planned]:
+def plan(graph: Any, known: KnownGraph, options: Options, *, passes_through: bool) -> Iterator[Planned]:
     """The tensors of a graph to watch.
 
     Args:
       graph: A complete `FuncGraph`.
+      known: What is known of it; only outputs that have a number are watched.
       options: What the user wants recorded.
       passes_through: Whether a watch op can stand in line.
     """
@@ -75,7 +77,7 @@ def plan(graph: Any, options: Options, *, passes_through: bool) -> Iterator[Plan
     for op in graph.get_operations():
         if op.type in _NOT_COMPUTED or op not in live:
             continue
-        end = _UNINITIALISED_FROM.get(op.type, len(op.outputs))
+        end = min(_UNINITIALISED_FROM.get(op.type, len(op.outputs)), len(known.tensor_ids[op.name]))
         for slot, tensor in enumerate(op.outputs[:end]):
             if options.wants(op.type, tensor.dtype):
                 yield Planned(op, slot, _way(op, tensor, passes_through))
