@@ -7,13 +7,14 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import pytest
 
 from tb_debugger_plugin.cli import demo
 from tests.support.serving import free_port
 
-_DEMO = (sys.executable, "-m", "tb_debugger_plugin.cli.main", "demo")
+_DEMO = (str(Path(sys.executable).with_name("tbdbg")), "demo")
 
 
 @pytest.mark.tensorflow
