@@ -75,34 +75,6 @@ const alerts = object({
 });
 export type Alerts = Checked<typeof alerts>;
 
-const debugValue = slotOf(list(slotOf(number)));
-export type DebugValue = Checked<typeof debugValue>;
-
-const executionInput = object({
-  tensor_id: optional(number),
-  execution_index: optional(execution),
-  output_slot: optional(number),
-  op_type: optional(text),
-  debug_tensor_value: optional(list(slotOf(number))),
-});
-
-const executionData = object({
-  wall_time: number,
-  op_type: text,
-  host_name: optional(text),
-  stack_frame_ids: listOrNone(frame),
-  tensor_debug_mode: optional(number),
-  graph_id: optional(graph),
-  input_tensor_ids: listOrNone(number),
-  output_tensor_ids: listOrNone(number),
-  debug_tensor_values: listOrNone(debugValue),
-  inputs: listOrNone(executionInput),
-  device_names: listOrNone(slotOf(text)),
-});
-export type ExecutionData = Checked<typeof executionData>;
-export type ExecutionInput = Checked<typeof executionInput>;
-const executions = object({ executions: list(executionData) });
-
 const health = object({
   graph_execution_index: optional(trace),
   tensor_debug_mode: optional(number),
@@ -119,6 +91,30 @@ const health = object({
   bad: optional(truth),
 });
 export type WireHealth = Checked<typeof health>;
+
+const executionInput = object({
+  tensor_id: optional(number),
+  execution_index: optional(execution),
+  output_slot: optional(number),
+  op_type: optional(text),
+  health: optional(health),
+});
+
+const executionData = object({
+  wall_time: number,
+  op_type: text,
+  host_name: optional(text),
+  stack_frame_ids: listOrNone(frame),
+  graph_id: optional(graph),
+  input_tensor_ids: listOrNone(number),
+  output_tensor_ids: listOrNone(number),
+  outputs: listOrNone(slotOf(health)),
+  inputs: listOrNone(executionInput),
+  device_names: listOrNone(slotOf(text)),
+});
+export type ExecutionData = Checked<typeof executionData>;
+export type ExecutionInput = Checked<typeof executionInput>;
+const executions = object({ executions: list(executionData) });
 
 const output = object({
   dtype: optional(text),

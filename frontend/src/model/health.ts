@@ -1,8 +1,8 @@
 /** What is known of the numbers in one tensor, whichever way it reached us. */
-import type { DebugValue, WireHealth } from "../api/routes";
-import { type TraceIndex, traceIndex } from "../base/ids";
+import type { WireHealth } from "../api/routes";
+import type { TraceIndex } from "../base/ids";
 import { counted } from "../base/text";
-import { dtypeName, Mode, shapeText } from "./names";
+import { shapeText } from "./names";
 
 export type KindName = "negInf" | "negative" | "zero" | "positive" | "posInf" | "nan";
 
@@ -98,57 +98,4 @@ export function fromWire(wire: WireHealth | undefined): Summary | undefined {
     },
     bad: wire.bad,
   };
-}
-
-/** The vector of a mode, as docs/event-format.md lists its columns, into names. */
-export function fromDebugValue(mode: number | undefined, value: DebugValue | undefined): Summary {
-  if (value === undefined || value.length === 0) return NOTHING_KNOWN;
-  switch (mode) {
-    case Mode.CURT_HEALTH:
-      return { mode, counts: {}, bad: (value[1] ?? 0) > 0 };
-    case Mode.CONCISE_HEALTH:
-      return judged({ mode, size: value[1], counts: { negInf: value[2], posInf: value[3], nan: value[4] } });
-    case Mode.FULL_HEALTH:
-    case Mode.FULL_NUMERICS:
-      return judged({
-        mode,
-        dtype: dtypeName(value[2]),
-        rank: value[3],
-        size: value[4],
-        counts: {
-          negInf: value[5],
-          posInf: value[6],
-          nan: value[7],
-          negative: value[8],
-          zero: value[9],
-          positive: value[10],
-        },
-      });
-    case Mode.SHAPE:
-      return {
-        mode,
-        dtype: dtypeName(value[1]),
-        rank: value[2],
-        size: value[3],
-        shape: shapeOf(value),
-        counts: {},
-      };
-    default:
-      return { mode, counts: {} };
-  }
-}
-
-/** SHAPE keeps six sizes: the last six of a rank above 6, where the first are not known. */
-function shapeOf(value: readonly (number | undefined)[]): string {
-  const rank = value[2] ?? 0;
-  const last = value.slice(4, 4 + Math.min(rank, 6));
-  return shapeText([...new Array<undefined>(Math.max(0, rank - 6)).fill(undefined), ...last]);
-}
-
-function judged(summary: Summary): Summary {
-  return { ...summary, bad: badCount(summary) > 0 };
-}
-
-export function traceOf(summary: Summary | undefined): TraceIndex | undefined {
-  return summary?.trace === undefined ? undefined : traceIndex(summary.trace);
 }

@@ -36,19 +36,8 @@ export function dtypeName(dataType: number | undefined): string | undefined {
   return dataType === undefined ? undefined : DTYPES[dataType > 100 ? dataType - 100 : dataType];
 }
 
-/** Values of TensorFlow's TensorDebugMode, as in protos/debug_event.proto. */
-export const Mode = {
-  NO_TENSOR: 1,
-  CURT_HEALTH: 2,
-  CONCISE_HEALTH: 3,
-  FULL_HEALTH: 4,
-  SHAPE: 5,
-  FULL_NUMERICS: 6,
-  FULL_TENSOR: 7,
-  REDUCE_INF_NAN_THREE_SLOTS: 8,
-} as const;
-
-const FUNCTION_PREFIXES = ["__inference_", "__forward_", "__backward_", "_"];
+const CALL_PREFIX = /^__(?:inference|forward)_(?=.)/;
+const BACKWARD_PREFIX = /^__backward_(?=.)/;
 
 /** True for the op type of a call of a function: TensorFlow begins their names with two underscores. */
 export function isFunctionName(opType: string): boolean {
@@ -60,19 +49,11 @@ export function isFunctionName(opType: string): boolean {
  * apart from it as "∇loss". Other names come back as they are.
  */
 export function displayName(opType: string): string {
-  if (!isFunctionName(opType)) return opType;
-  let name = opType;
-  let backward = false;
-  for (let prefix = leading(name); prefix !== undefined; prefix = leading(name)) {
-    backward ||= prefix === "__backward_";
-    name = name.slice(prefix.length);
-  }
-  name = name.replace(/(_\d+)+$/, "") || name;
-  return name === "" ? opType : backward ? `∇${name}` : name;
-}
-
-function leading(name: string): string | undefined {
-  return FUNCTION_PREFIXES.find((prefix) => name.startsWith(prefix) && name.length > prefix.length);
+  const called = opType.replace(CALL_PREFIX, "");
+  const name = called.replace(BACKWARD_PREFIX, "");
+  if (name === opType) return opType;
+  const bare = name.replace(/(_\d+)+$/, "") || name;
+  return name === called ? bare : `∇${bare}`;
 }
 
 /** The letter in a box of the timeline. */

@@ -1,7 +1,7 @@
 /** An op with what goes into it and what its outputs go to, as three columns of cards with curves between them. */
 import type { ExecutionData, Op, OpInfo } from "../api/routes";
 import { type ExecutionIndex, executionIndex, type GraphId, type TraceIndex } from "../base/ids";
-import { fromDebugValue, fromWire, NOTHING_KNOWN, type Summary } from "./health";
+import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
 import { shapeText, tensorName } from "./names";
 
 /** Where a click on a card leads. */
@@ -96,10 +96,7 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
           : `#${input.execution_index}:${input.output_slot ?? 0}`,
       opType: input.op_type,
       slot,
-      summary:
-        input.debug_tensor_value === undefined
-          ? undefined
-          : fromDebugValue(data.tensor_debug_mode, input.debug_tensor_value),
+      summary: fromWire(input.health),
       target:
         input.execution_index === undefined
           ? { kind: "nowhere" }
@@ -112,10 +109,8 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
 
 /** One for each output, known or not. */
 export function outputSummaries(data: ExecutionData): readonly Summary[] {
-  const n = Math.max(data.output_tensor_ids.length, data.debug_tensor_values.length);
-  return Array.from({ length: n }, (_, i) =>
-    fromDebugValue(data.tensor_debug_mode, data.debug_tensor_values[i]),
-  );
+  const n = Math.max(data.output_tensor_ids.length, data.outputs.length);
+  return Array.from({ length: n }, (_, i) => fromWire(data.outputs[i]) ?? NOTHING_KNOWN);
 }
 
 /** What was measured of an output, and what the graph says of it where nothing was. */
@@ -126,7 +121,7 @@ function outputSummary(op: Op, slot: number): Summary {
   return { ...measured, dtype: measured.dtype ?? output?.dtype, shape: measured.shape ?? built };
 }
 
-export const CARD_HEIGHT = 46;
+export const CARD_HEIGHT = 62;
 export const CARD_GAP = 6;
 
 /** Tops of the cards of one column that is centred in a picture of the height. */

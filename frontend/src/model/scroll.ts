@@ -52,7 +52,8 @@ export function visibleRows(layout: ScrollLayout, virtual: number): { begin: num
 export function reveal(layout: ScrollLayout, virtual: number, row: number): number {
   const top = row * layout.rowHeight;
   const seen = top >= virtual && top + layout.rowHeight <= virtual + layout.viewport;
-  return seen ? virtual : clampVirtual(layout, top - (layout.viewport - layout.rowHeight) / 3);
+  const above = Math.floor((layout.viewport - layout.rowHeight) / 3 / layout.rowHeight);
+  return seen ? virtual : clampVirtual(layout, top - above * layout.rowHeight);
 }
 
 /** The same for a step by key: the least scrolling that shows the row. */

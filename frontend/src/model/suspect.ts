@@ -2,7 +2,7 @@
 import type { Alert, ExecutionData, OpInfo } from "../api/routes";
 import type { CauseInput } from "./causes";
 import { type Diagnosis, diagnose, type Suspect } from "./diagnosis";
-import { fromDebugValue, fromWire, isBad, type Summary } from "./health";
+import { fromWire, isBad, type Summary } from "./health";
 import { tensorName } from "./names";
 import { type Neighbourhood, outputSummaries } from "./neighbourhood";
 
@@ -31,10 +31,9 @@ export function suspectOfOp(alert: Alert, info: OpInfo): Suspect {
 
 export function suspectOfExecution(alert: Alert, data: ExecutionData): Suspect {
   const inputs = data.inputs.map((input, slot): CauseInput => {
-    const value = input.debug_tensor_value;
     const name =
       input.op_type === undefined ? `number ${slot + 1}` : `${input.op_type}:${input.output_slot ?? 0}`;
-    return { name, summary: value === undefined ? undefined : fromDebugValue(data.tensor_debug_mode, value) };
+    return { name, summary: fromWire(input.health) };
   });
   const dtype = outputSummaries(data)[alert.output_slot]?.dtype;
   return { ...fromAlert(alert), inputs, output: { ...alertSummary(alert), dtype } };

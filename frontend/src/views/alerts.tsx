@@ -147,7 +147,7 @@ function AlertRow({ store, index, alert, place }: AlertRowProps) {
   const selected = store.alert.value === index;
   if (alert === undefined)
     return (
-      <div {...place} class="row alert-row" aria-selected={selected}>
+      <div {...place} role="row" class="row alert-row" aria-selected={selected}>
         <span role="gridcell" class="dim">
           Loading …
         </span>
@@ -159,6 +159,7 @@ function AlertRow({ store, index, alert, place }: AlertRowProps) {
   return (
     <div
       {...place}
+      role="row"
       class="row alert-row"
       aria-selected={selected}
       onClick={() => void store.focusAlert(index)}

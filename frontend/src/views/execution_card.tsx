@@ -3,7 +3,7 @@ import type { ExecutionData, ExecutionInput } from "../api/routes";
 import { type ExecutionIndex, traceIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { clock, counted } from "../base/text";
-import { fromDebugValue, type Summary } from "../model/health";
+import { fromWire, type Summary } from "../model/health";
 import { displayName, isFunctionName } from "../model/names";
 import { outputSummaries } from "../model/neighbourhood";
 import type { Store } from "../store/store";
@@ -94,15 +94,7 @@ function Inputs({ store, data }: { readonly store: Store; readonly data: Executi
     <div class="tensor-table" role="table" aria-label="Inputs">
       <TableHead title={counted(known.length, "input")} />
       {known.map((input, slot) => (
-        <TableRow
-          key={slot}
-          slot={slot}
-          summary={
-            input.debug_tensor_value === undefined
-              ? undefined
-              : fromDebugValue(data.tensor_debug_mode, input.debug_tensor_value)
-          }
-        >
+        <TableRow key={slot} slot={slot} summary={fromWire(input.health)}>
           <InputOrigin store={store} input={input} />
         </TableRow>
       ))}
@@ -131,7 +123,7 @@ function unknownInput(tensorId: number): ExecutionInput {
     execution_index: undefined,
     output_slot: undefined,
     op_type: undefined,
-    debug_tensor_value: undefined,
+    health: undefined,
   };
 }
 

@@ -149,7 +149,7 @@ function Row({
 }) {
   if (row === undefined)
     return (
-      <div {...place} class="row trace-row" aria-selected={false}>
+      <div {...place} role="row" class="row trace-row" aria-selected={false}>
         <span role="gridcell" class="num dim">
           …
         </span>
@@ -162,6 +162,7 @@ function Row({
   return (
     <div
       {...place}
+      role="row"
       class={`row trace-row ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""}`}
       aria-selected={selected}
       data-testid="graph-executions-row"

@@ -17,10 +17,11 @@ import { canMove } from "../model/walk";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { useSize } from "./hooks";
-import { HealthBar, SummaryLine, TensorName, Words } from "./numbers";
+import { ShapeWords, TensorName, Verdict, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
 
 const MOST_CARDS = 60;
+const MOST_OUTPUTS = 4;
 const SIDE = 8;
 
 export function GraphStructure({ store }: { readonly store: Store }) {
@@ -89,7 +90,7 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
   const { width, height } = useSize(frame);
   const inputs = op.inputs.slice(0, MOST_CARDS);
   const consumers = op.consumers.slice(0, MOST_CARDS);
-  const centre = CARD_HEIGHT + 20 * Math.max(1, Math.min(op.outputs.length, 6));
+  const centre = 46 + 34 * Math.max(1, Math.min(op.outputs.length, MOST_OUTPUTS));
   const tall = Math.max(columnHeight(inputs.length), columnHeight(consumers.length), centre) + 2 * SIDE;
   const full = Math.max(tall + 22, height);
   const middle = Math.min(full, Math.max(height, centre + 44)) / 2 + 8;
@@ -103,7 +104,7 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
           <Words phrases={why.why} />
         </p>
       )}
-      <div class="picture" ref={frame} tabIndex={0} role="group" aria-label="Inputs, op and consumers">
+      <div class="picture" ref={frame} role="group" aria-label="Inputs, op and consumers">
         <div class="picture-inner" style={{ height: `${full}px` }}>
           <Curves
             width={width}
@@ -152,7 +153,7 @@ interface CurvesProps {
 }
 
 /** Columns end at these shares of the width; the style sheet says the same. */
-const ENDS = { input: 0.32, opLeft: 0.38, opRight: 0.62, consumer: 0.68 } as const;
+const ENDS = { input: 0.33, opLeft: 0.37, opRight: 0.63, consumer: 0.67 } as const;
 
 function Curves({ width, middle, inputs, inputTops, consumers, consumerTops }: CurvesProps) {
   return (
@@ -199,12 +200,12 @@ function NeighbourCard({
     >
       <span class="op-line">
         <TensorName name={card.title} />
-        <span class="chip">{card.opType === undefined ? "?" : displayName(card.opType)}</span>
       </span>
       <span class="op-line">
-        <SummaryLine summary={card.summary} />
+        <span class="chip">{card.opType === undefined ? "not recorded" : displayName(card.opType)}</span>
+        {card.summary !== undefined && <ShapeWords summary={card.summary} />}
       </span>
-      {card.summary !== undefined && <HealthBar summary={card.summary} />}
+      <Verdict summary={card.summary} />
     </button>
   );
 }
@@ -236,14 +237,16 @@ function Centre({
         <span class="chip">{displayName(op.opType)}</span>
         {device !== undefined && <span class="dim">{device}</span>}
       </span>
-      {op.outputs.slice(0, 6).map((summary, slot) => (
+      {op.outputs.slice(0, MOST_OUTPUTS).map((summary, slot) => (
         <span key={slot} class="op-output">
           {op.outputs.length > 1 && <span class="dim num">:{slot}</span>}
-          <SummaryLine summary={summary} />
-          <HealthBar summary={summary} />
+          <ShapeWords summary={summary} />
+          <Verdict summary={summary} />
         </span>
       ))}
-      {op.outputs.length > 6 && <span class="dim">and {op.outputs.length - 6} more outputs</span>}
+      {op.outputs.length > MOST_OUTPUTS && (
+        <span class="dim">and {op.outputs.length - MOST_OUTPUTS} more outputs</span>
+      )}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 /** The numbers of a tensor, the same wherever they are shown: six cells over a bar in proportion. */
 import { compact, grouped } from "../base/text";
 import type { Phrase } from "../model/diagnosis";
-import { badWords, isBad, KINDS, type Summary, shares, summaryWords } from "../model/health";
+import { badWords, KINDS, type Summary, shares, summaryWords } from "../model/health";
 
 /** The bar alone. */
 export function HealthBar({ summary }: { readonly summary: Summary }) {
@@ -59,21 +59,26 @@ export function CountHeads() {
   );
 }
 
-/** "float32 [100, 10]" and then either the bad counts or the whole breakdown in words. */
-export function SummaryLine({ summary }: { readonly summary: Summary | undefined }) {
-  if (summary === undefined) return <span class="summary dim">not recorded</span>;
-  const bad = isBad(summary);
-  const text = bad ? badWords(summary) : summary.bad === false ? "finite" : "";
+/** "float32 [100, 10]", or how many values where the shape is not known. */
+export function ShapeWords({ summary }: { readonly summary: Summary }) {
+  const size = summary.size === undefined ? undefined : `${grouped(summary.size)} values`;
+  const text = [summary.dtype, summary.shape ?? size].filter(Boolean).join(" ");
   return (
-    <span class="summary" title={summaryWords(summary)}>
-      <span class="dim">{[summary.dtype, summary.shape ?? sizeText(summary)].filter(Boolean).join(" ")}</span>
-      <span class={bad ? "bad" : "good"}>{text}</span>
+    <span class="dim ellipsis" title={text}>
+      {text}
     </span>
   );
 }
 
-function sizeText(summary: Summary): string | undefined {
-  return summary.size === undefined ? undefined : `${grouped(summary.size)} values`;
+/** "94 −∞" or "finite", with the bar. */
+export function Verdict({ summary }: { readonly summary: Summary | undefined }) {
+  if (summary?.bad === undefined) return <span class="verdict dim">not measured</span>;
+  return (
+    <span class="verdict" title={summaryWords(summary)}>
+      <HealthBar summary={summary} />
+      {summary.bad ? <span class="bad">{badWords(summary)}</span> : <span class="good">finite</span>}
+    </span>
+  );
 }
 
 export function Words({ phrases }: { readonly phrases: readonly Phrase[] }) {

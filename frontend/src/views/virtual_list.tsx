@@ -43,7 +43,6 @@ export interface VirtualListProps {
 
 export interface RowPlace {
   readonly id: string;
-  readonly role: "row";
   readonly "aria-rowindex": number;
   readonly style: { readonly transform: string; readonly height: string };
 }
@@ -117,7 +116,6 @@ export function VirtualList(props: VirtualListProps) {
 
   const place = (row: number): RowPlace => ({
     id: `${props.id}-${row}`,
-    role: "row",
     "aria-rowindex": row + 1 + headRows,
     style: {
       transform: `translateY(${headerHeight + row * rowHeight - virtual}px)`,

@@ -1,0 +1,23 @@
+// The page alone on made-up data: `npm run dev`. STEPS and ILL_FROM choose how long the run is and where it falls ill.
+import { defineConfig, type Plugin } from "vite";
+import { makeFixture } from "./fixture";
+
+const answer = makeFixture({
+  steps: Number(process.env.STEPS ?? 96),
+  illFrom: Number(process.env.ILL_FROM ?? 5),
+});
+
+const routes: Plugin = {
+  name: "fixture-routes",
+  configureServer(server) {
+    server.middlewares.use("/data/", (request, response) => {
+      const url = new URL(request.url ?? "", "http://localhost");
+      const found = answer(url.pathname.slice(1), url.searchParams);
+      if ("bytes" in found) return response.end(Buffer.from(found.bytes));
+      response.statusCode = found.status ?? 200;
+      response.end(JSON.stringify(found.json));
+    });
+  },
+};
+
+export default defineConfig({ root: "dev", plugins: [routes], server: { host: "127.0.0.1", port: 17173 } });
