@@ -1,0 +1,1 @@
+"""Benchmarks: each prints ratios from one interleaved run, and none decides a test."""

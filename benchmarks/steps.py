@@ -1,0 +1,180 @@
+"""The training steps whose recording is timed, and one process that times one of them.
+
+    python -m benchmarks.steps gpt --recorder ours --mode FULL_HEALTH
+
+prints a line of JSON: seconds of the first call, median seconds of a step, resident memory in MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+import tensorflow as tf
+
+import tb_debugger_plugin
+
+Step = Callable[[], Any]
+
+
+def mlp() -> Step:
+    """64-128-128-10, batch 32, Adam."""
+    keras = tf.keras
+    relu = {"activation": "relu"}
+    model = keras.Sequential([keras.layers.Dense(128, **relu), keras.layers.Dense(128, **relu), keras.layers.Dense(10)])
+    return _classifier(model, [32, 64], 10)
+
+
+def cnn() -> Step:
+    """Three blocks of convolution, batch normalisation, ReLU and pooling; batch 64 of 32 x 32 colour images."""
+    layers = tf.keras.layers
+    blocks: list[Any] = []
+    for width in (32, 64, 128):
+        blocks += [layers.Conv2D(width, 3, padding="same"), layers.BatchNormalization(), layers.ReLU()]
+        blocks += [layers.MaxPooling2D()]
+    model = tf.keras.Sequential([*blocks, layers.Flatten(), layers.Dense(10)])
+    return _classifier(model, [64, 32, 32, 3], 10)
+
+
+def gpt() -> Step:
+    """Four transformer layers of width 128 with 4 heads; batch 16 of 64 tokens, Adam."""
+    layers = tf.keras.layers
+    tokens, width, vocabulary = 64, 128, 256
+    inputs = tf.keras.Input([tokens], dtype="int32")
+    x = layers.Embedding(vocabulary, width)(inputs)
+    for _ in range(4):
+        y = layers.LayerNormalization()(x)
+        x = x + layers.MultiHeadAttention(4, width // 4)(y, y, use_causal_mask=True)
+        y = layers.LayerNormalization()(x)
+        x = x + layers.Dense(width)(layers.Dense(4 * width, activation="gelu")(y))
+    model = tf.keras.Model(inputs, layers.Dense(vocabulary)(layers.LayerNormalization()(x)))
+    text = tf.constant(np.random.default_rng(0).integers(0, vocabulary, [16, tokens]), tf.int32)
+    return _training(model, text, text)
+
+
+def eager() -> Step:
+    """Four layers of 64 by a tape, without any function."""
+    weights = [tf.Variable(tf.random.stateless_normal([64, 64], [0, i]) * 0.1) for i in range(4)]
+    x = tf.random.stateless_normal([32, 64], [1, 1])
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            y = x
+            for weight in weights:
+                y = tf.nn.relu(y @ weight)
+            loss = tf.reduce_mean(y * y)
+        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+            weight.assign_sub(0.01 * gradient)
+        return loss
+
+    return step
+
+
+def example() -> Step:
+    """A training step of the example with the known bug, without the bug."""
+    from tb_debugger_plugin.examples import buggy_digits
+
+    tf.random.set_seed(buggy_digits.SEED)
+    images, labels = buggy_digits.digits()
+    images, labels = images[: buggy_digits.BATCH], labels[: buggy_digits.BATCH]
+    model = buggy_digits.Classifier()
+    optimizer = buggy_digits.Adam(model.trainable_variables)
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = buggy_digits.cross_entropy(model(images), labels, clip=True)
+        optimizer.apply(tape.gradient(loss, model.trainable_variables))
+        return loss
+
+    return step
+
+
+STEPS: dict[str, Callable[[], Step]] = {f.__name__: f for f in (example, mlp, cnn, gpt, eager)}
+
+
+def _classifier(model: Any, shape: list[int], classes: int) -> Step:
+    random = np.random.default_rng(0)
+    x = tf.constant(random.normal(size=shape), tf.float32)
+    return _training(model, x, tf.constant(random.integers(0, classes, shape[:1])))
+
+
+def _training(model: Any, x: tf.Tensor, y: tf.Tensor) -> Step:
+    optimizer = tf.keras.optimizers.Adam()
+    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model(x)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def step(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True))
+        optimizer.apply_gradients(
+            zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
+        )
+        return loss
+
+    return lambda: step(x, y)
+
+
+def _enable(recorder: str, root: str, mode: str, size: int) -> None:
+    if recorder == "ours":
+        tb_debugger_plugin.enable_dump_debug_info(root, mode, circular_buffer_size=size)
+    elif recorder == "tensorflow":
+        tf.debugging.experimental.enable_dump_debug_info(root, mode, circular_buffer_size=size)
+
+
+def measure(step: Step, seconds: float) -> dict[str, float]:
+    """Time a step until `seconds` have passed.
+
+    Args:
+      step: Runs one step and returns a tensor.
+      seconds: How long to go on after the warm-up.
+
+    Returns:
+      `first_call` and the median `step`, in seconds.
+    """
+    began = time.perf_counter()
+    np.asarray(step())
+    first = time.perf_counter() - began
+    for _ in range(5):
+        np.asarray(step())
+    times = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 5:
+        began = time.perf_counter()
+        np.asarray(step())
+        times.append(time.perf_counter() - began)
+    return {"first_call": first, "step": statistics.median(times)}
+
+
+def main() -> None:
+    """Time one step in this process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("step", choices=STEPS)
+    parser.add_argument("--recorder", choices=["none", "ours", "tensorflow"], default="none")
+    parser.add_argument("--mode", default="FULL_HEALTH")
+    parser.add_argument("--circular_buffer_size", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as root:
+        step = STEPS[options.step]()
+        _enable(options.recorder, root, options.mode, options.circular_buffer_size)
+        result = measure(step, options.seconds)
+        result["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps(result), flush=True)
+        tb_debugger_plugin.disable_dump_debug_info()
+        tf.debugging.experimental.disable_dump_debug_info()
+
+
+if __name__ == "__main__":
+    main()
