@@ -43,7 +43,7 @@ format: $(VENV)/.dev frontend ## format Python and TypeScript sources
 	$(NPM) run format
 
 bench: $(VENV)/.dev ## what recording costs, beside TensorFlow's own recorder
-	$(PY) benchmarks/overhead.py $(ARGS)
+	$(PY) -m benchmarks.overhead $(ARGS)
 
 frontend: $(VENV)/.node ## build the page
 	@$(PY) -m build_steps.frontend

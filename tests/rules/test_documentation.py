@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 
+import pytest
+
+import tb_debugger_plugin
+from tb_debugger_plugin.cli.main import build_parser
 from tests.support.checkout import ROOT, tracked_files
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -30,3 +36,29 @@ def test_links_between_documents_lead_to_files():
             if "://" not in target and not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert not broken
+
+
+def test_readme_names_exactly_the_verbs_of_tbdbg():
+    parser = build_parser()
+    in_help = set(re.findall(r"^    ([a-z]+) ", parser.format_help(), re.MULTILINE))
+    assert in_help and set(re.findall(r"\btbdbg ([a-z]+)", _CODE_OF_README)) == in_help
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", tb_debugger_plugin.__all__)
+def test_a_public_name_says_what_each_argument_does(name):
+    public = getattr(tb_debugger_plugin, name)
+    text = inspect.getdoc(public) or ""
+    assert text
+    missing = [argument for argument in inspect.signature(public).parameters if f"{argument}:" not in text]
+    assert not missing
+
+
+def test_the_examples_of_the_readme_are_python_that_uses_public_names():
+    used = {
+        node.attr
+        for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.Attribute)
+    }
+    assert used and used <= set(tb_debugger_plugin.__all__)
