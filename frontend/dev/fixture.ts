@@ -332,6 +332,7 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
         generation,
         num_executions: numExecutions,
         num_graph_executions: numTraces,
+        num_bad_graph_executions: numBad,
         num_alerts: numBad,
         loading: null,
         finished: true,

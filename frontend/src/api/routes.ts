@@ -33,6 +33,7 @@ const status = object({
   generation: number,
   num_executions: number,
   num_graph_executions: number,
+  num_bad_graph_executions: number,
   num_alerts: number,
   loading: optional(object({ bytes_done: number, bytes_total: number })),
   finished: optional(truth),

@@ -2,7 +2,7 @@
 import { type ColumnPage, numberAt, textAt } from "../api/columns";
 import * as ids from "../base/ids";
 import type { Summary } from "./health";
-import { dtypeName } from "./names";
+import { displayName, dtypeName } from "./names";
 
 /** 0 not measured, 1 good, 2 bad. */
 export type Verdict = "unknown" | "good" | "bad";
@@ -55,7 +55,7 @@ export function traceRow(page: ColumnPage, row: number): TraceRow {
     opType: textAt(page, "op_type", row) ?? "",
     slot: numberAt(page, "slot", row) ?? 0,
     graph: graph ? ids.graphId(graph) : undefined,
-    functionName: textAt(page, "function", row),
+    functionName: graphName(textAt(page, "function", row)),
     device: textAt(page, "device", row),
     owner: owner === undefined ? undefined : ids.executionIndex(owner),
     summary: traceSummary(page, row),
@@ -85,4 +85,9 @@ function traceSummary(page: ColumnPage, row: number): Summary {
 
 function verdict(code: number | undefined): Verdict {
   return VERDICTS[code ?? 0] ?? "unknown";
+}
+
+/** The graph of a gradient bears a name like that of its call. */
+function graphName(name: string | undefined): string | undefined {
+  return name === undefined ? undefined : displayName(name);
 }

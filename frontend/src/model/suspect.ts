@@ -3,7 +3,7 @@ import type { Alert, ExecutionData, OpInfo } from "../api/routes";
 import type { CauseInput } from "./causes";
 import { type Diagnosis, diagnose, type Suspect } from "./diagnosis";
 import { fromWire, isBad, type Summary } from "./health";
-import { tensorName } from "./names";
+import { displayName, tensorName } from "./names";
 import { type Neighbourhood, outputSummaries } from "./neighbourhood";
 
 /** When nothing but the alert is known. */
@@ -12,7 +12,7 @@ export function fromAlert(alert: Alert): Suspect {
     opType: alert.op_type,
     opName: alert.op_name,
     slot: alert.output_slot,
-    functionName: alert.graph_name,
+    functionName: alert.graph_name === undefined ? undefined : displayName(alert.graph_name),
     output: alertSummary(alert),
     inputs: [],
   };

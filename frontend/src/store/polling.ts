@@ -113,6 +113,7 @@ export function applyStatus(lists: Lists | undefined, status: Status, changed: b
   if (lists === undefined) return;
   lists.executions.setTotal(status.num_executions);
   lists.traces.setTotal(status.num_graph_executions);
+  lists.badTraces.setTotal(status.num_bad_graph_executions);
   lists.alerts.setTotal(status.num_alerts);
   if (!changed) return;
   for (const pages of [lists.executions, lists.traces, lists.alerts, lists.badTraces]) pages.refresh();

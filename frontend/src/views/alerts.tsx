@@ -4,7 +4,7 @@ import { type AlertIndex, alertIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { basename, grouped } from "../base/text";
 import { badWords } from "../model/health";
-import { displayName, tensorName } from "../model/names";
+import { displayName, isFunctionName, tensorName } from "../model/names";
 import { alertSummary } from "../model/suspect";
 import type { FirstBad } from "../store/derived";
 import type { Store } from "../store/store";
@@ -177,8 +177,11 @@ function AlertRow({ store, index, alert, place }: AlertRowProps) {
 }
 
 function alertPlace(alert: Alert): string {
-  if (alert.graph_execution_trace_index === undefined) return `eager · #${alert.execution_index ?? "?"}`;
-  const func = alert.graph_name === undefined ? "" : ` in ${alert.graph_name}`;
+  if (alert.graph_execution_trace_index === undefined) {
+    const kind = isFunctionName(alert.op_type) ? "output of the call" : "eager op";
+    return `${kind} · #${alert.execution_index ?? "?"}`;
+  }
+  const func = alert.graph_name === undefined ? "" : ` in ${displayName(alert.graph_name)}`;
   return `${alert.op_type}${func} · #${alert.graph_execution_trace_index}`;
 }
 

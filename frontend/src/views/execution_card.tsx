@@ -104,11 +104,11 @@ function Inputs({ store, data }: { readonly store: Store; readonly data: Executi
 
 function InputOrigin({ store, input }: { readonly store: Store; readonly input: ExecutionInput }) {
   const from = input.execution_index;
-  if (from === undefined) return <span class="dim">not made by a recorded op</span>;
+  if (from === undefined) return <span class="dim ellipsis">not made by a recorded op</span>;
   return (
     <button
       type="button"
-      class="link"
+      class="link ellipsis"
       title="Go to the execution that made it"
       onClick={() => store.focusExecution(from)}
     >
@@ -134,7 +134,7 @@ function Outputs({ data }: { readonly data: ExecutionData }) {
       <TableHead title={counted(outputs.length, "output")} />
       {outputs.map((summary, slot) => (
         <TableRow key={slot} slot={slot} summary={summary}>
-          <span class="dim">{shapeWords(summary)}</span>
+          <span class="dim ellipsis">{shapeWords(summary)}</span>
         </TableRow>
       ))}
     </div>
@@ -160,8 +160,9 @@ interface RowProps {
 function TableRow({ slot, summary, children }: RowProps) {
   return (
     <div class="tensor-row" role="row">
-      <span role="cell" class="ellipsis">
-        <span class="num dim">{slot}</span> {children}
+      <span role="cell" class="tensor-what">
+        <span class="num dim">:{slot}</span>
+        {children}
       </span>
       <span role="cell" class="num">
         {summary?.size?.toLocaleString("en-US") ?? "–"}

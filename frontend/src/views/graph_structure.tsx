@@ -53,7 +53,9 @@ function Breadcrumb({ store }: { readonly store: Store }) {
   if (store.subject.value === "execution")
     return store.execution.value === undefined ? null : <>run eagerly</>;
   const graphs = shown(store.breadcrumb.value) ?? [];
-  const text = graphs.map(({ name, id }) => name ?? id.slice(0, 8)).join(" › ");
+  const text = graphs
+    .map(({ name, id }) => (name === undefined ? id.slice(0, 8) : displayName(name)))
+    .join(" › ");
   return <span title={text}>{text}</span>;
 }
 

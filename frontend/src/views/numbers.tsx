@@ -59,10 +59,10 @@ export function CountHeads() {
   );
 }
 
-/** "float32 [100, 10]", or how many values where the shape is not known. */
+/** "[100, 10] float32", or how many values where the shape is not known. */
 export function ShapeWords({ summary }: { readonly summary: Summary }) {
   const size = summary.size === undefined ? undefined : `${grouped(summary.size)} values`;
-  const text = [summary.dtype, summary.shape ?? size].filter(Boolean).join(" ");
+  const text = [summary.shape ?? size, summary.dtype].filter(Boolean).join(" ");
   return (
     <span class="dim ellipsis" title={text}>
       {text}

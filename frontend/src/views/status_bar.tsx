@@ -69,7 +69,9 @@ function Facts({ status }: { readonly status: Status }) {
     counted(status.num_graph_executions, "graph tensor"),
     status.tensor_debug_mode,
     start !== undefined && end !== undefined && end > start ? duration(end - start) : undefined,
-    status.hosts.length > 1 ? counted(status.hosts.length, "host") : status.hosts[0],
+    status.hosts.length > 1
+      ? counted(status.hosts.length, "host")
+      : status.hosts[0] && `on ${status.hosts[0]}`,
     status.tensorflow_version === undefined ? undefined : `TensorFlow ${status.tensorflow_version}`,
   ];
   return <span class="facts">{facts.filter(Boolean).join(" · ")}</span>;

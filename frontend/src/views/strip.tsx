@@ -87,19 +87,25 @@ export function Strip({ label, axis, length, overview, total, begin, end, focus,
   );
 }
 
-/** One rectangle for each bucket of the kind; a bad one is at least two pixels long, so that it is seen. */
+/** One rectangle for each bucket of the kind: at least two pixels long where bad, and the wider the more of it is bad. */
 function path(overview: Overview, kind: "bad" | "measured", axis: "x" | "y", length: number): string {
   const all = marks(overview.bad, overview.measured);
   const step = length / Math.max(1, all.length);
   const extent = kind === "bad" ? Math.max(2, step) : step;
-  const [lane, width] = kind === "bad" ? [2, THICKNESS - 4] : [THICKNESS / 2 - 1, 2];
   return all
     .map((mark, i) => {
       if (mark !== kind) return "";
+      const width = kind === "bad" ? badWidth(overview, i) : 2;
+      const lane = (THICKNESS - width) / 2;
       const along = i * step;
       return axis === "x"
         ? `M${along.toFixed(1)},${lane}h${extent.toFixed(1)}v${width}h${(-extent).toFixed(1)}z`
         : `M${lane},${along.toFixed(1)}h${width}v${extent.toFixed(1)}h${-width}z`;
     })
     .join("");
+}
+
+function badWidth({ bad, measured }: Overview, bucket: number): number {
+  const share = (bad[bucket] ?? 0) / Math.max(1, measured[bucket] ?? 0, bad[bucket] ?? 0);
+  return Math.round(5 + share * (THICKNESS - 7));
 }
