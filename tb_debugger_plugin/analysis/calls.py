@@ -21,6 +21,7 @@ from tb_debugger_plugin.analysis.view import View
 #: How many calls may be under way at once; one that returned later than that had not begun.
 CONCURRENT_CALLS: Final = 8
 _CHUNK: Final = 1 << 20
+_BACKWARD: Final = "__backward_"
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -81,7 +82,7 @@ def owners(view: View, times: Floats, sites: npt.NDArray[np.int32]) -> Floats:
 
 def _owners_in_graph(view: View, calls: HostCalls, graph: int, times: Floats) -> Floats:
     # Calls of which the graph is not known may be of any graph.
-    related = np.flatnonzero(np.isin(calls.graphs, [-1, *view.catalog.ancestry(graph)]))
+    related = np.flatnonzero(np.isin(calls.graphs, [-1, *_runners(view, graph)]))
     following = np.searchsorted(calls.times, times, side="left")
     place = np.searchsorted(related, following, side="left")
     preferred = np.append(related, len(calls.times))[place]
@@ -89,6 +90,16 @@ def _owners_in_graph(view: View, calls: HostCalls, graph: int, times: Floats) ->
         (preferred < len(calls.times)) & (preferred - following < CONCURRENT_CALLS), preferred, following
     )
     return np.append(calls.positions.astype(np.float64), np.nan)[chosen]
+
+
+def _runners(view: View, graph: int) -> list[int]:
+    # A backward graph is made inside the forward graph, but it is never run by it.
+    found: list[int] = []
+    for number in reversed(view.catalog.ancestry(graph)):
+        found.append(number)
+        if (view.catalog.graphs[number].name or "").startswith(_BACKWARD):
+            break
+    return found
 
 
 def traces_of_call(view: View, execution: int) -> tuple[int, int] | None:

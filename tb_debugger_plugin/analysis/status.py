@@ -25,7 +25,7 @@ def status(view: View) -> dict[str, Any]:
         "loading": _loading(view),
         "finished": _finished(hosts),
         "tensor_debug_mode": _mode(view, hosts),
-        "circular_buffer_size": max((host["circular_buffer_size"] for host in hosts), default=0) or None,
+        "circular_buffer_size": _buffer_size(hosts),
         "dropped_executions": _dropped(hosts, "seen_executions", view.num_executions),
         "dropped_graph_executions": _dropped(hosts, "seen_traces", view.num_traces),
         "tensorflow_version": _first(hosts, "tensorflow_version"),
@@ -44,6 +44,11 @@ def _hosts(view: View) -> list[dict[str, Any]]:
     )
     rows = view.rows(f"SELECT {', '.join(names)} FROM hosts ORDER BY host")
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _buffer_size(hosts: list[dict[str, Any]]) -> int | None:
+    size: int = max((host["circular_buffer_size"] for host in hosts), default=0)
+    return size if size > 0 else None
 
 
 def _first(hosts: list[dict[str, Any]], name: str) -> str | None:

@@ -24,7 +24,8 @@ SUMMARY: Final = """
 
 TABLES: Final[dict[str, str]] = {
     "meta": "key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL",
-    "hosts": """host INTEGER, name VARCHAR, file_prefix VARCHAR, start_time DOUBLE, tensorflow_version VARCHAR,
+    "hosts": """host INTEGER, name VARCHAR, file_prefix VARCHAR, start_time DOUBLE,
+        tensorflow_version VARCHAR,
         file_version VARCHAR, recorder_version VARCHAR, mode UTINYINT, circular_buffer_size BIGINT,
         process_id BIGINT, program VARCHAR, seen_executions BIGINT, seen_traces BIGINT, finished BOOLEAN,
         failure VARCHAR""",
@@ -34,7 +35,8 @@ TABLES: Final[dict[str, str]] = {
     "sources": """source INTEGER, host INTEGER, file_index INTEGER, host_name VARCHAR, path VARCHAR,
         num_lines INTEGER""",
     "source_lines": "source INTEGER, line INTEGER, text VARCHAR",
-    "frames": "host INTEGER, frame_id VARCHAR, file_index INTEGER, line INTEGER, function VARCHAR, code VARCHAR",
+    "frames": """host INTEGER, frame_id VARCHAR, file_index INTEGER, line INTEGER, function VARCHAR,
+        code VARCHAR""",
     "stacks": "stack INTEGER, host INTEGER, host_name VARCHAR, depth INTEGER, frame_id VARCHAR",
     "devices": "host INTEGER, device_id INTEGER, name VARCHAR",
     "graphs": "graph INTEGER, host INTEGER, graph_id VARCHAR, name VARCHAR, outer_id VARCHAR, known BOOLEAN",
@@ -46,7 +48,8 @@ TABLES: Final[dict[str, str]] = {
     "op_types": "op_type INTEGER, name VARCHAR, is_function BOOLEAN",
     "shapes": "shape INTEGER, text VARCHAR, rank SMALLINT",
     "executions": """idx BIGINT NOT NULL, host INTEGER NOT NULL, wall_time DOUBLE NOT NULL,
-        op_type INTEGER NOT NULL, graph INTEGER NOT NULL, stack INTEGER NOT NULL, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
+        op_type INTEGER NOT NULL, graph INTEGER NOT NULL, stack INTEGER NOT NULL, mode UTINYINT NOT NULL,
+        health UTINYINT NOT NULL,
         num_inputs INTEGER NOT NULL, num_outputs INTEGER NOT NULL, num_values INTEGER NOT NULL""",
     "execution_inputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, tensor_id BIGINT NOT NULL",
     "execution_outputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, host INTEGER NOT NULL,"

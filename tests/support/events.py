@@ -1,0 +1,248 @@
+"""Builders of event files: a recording is written down as a program would run it.
+
+In come calls in the order of the program, out come event files. Time passes by a millisecond with each
+record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tb_debugger_plugin.events.fileset import FileSetWriter
+from tb_debugger_plugin.events.messages import DebugEvent, TensorProto
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.index.runs import find_runs
+
+START = 1000.0
+TICK = 0.001
+DEVICE = "/device:CPU:0"
+PATIENCE_S = 30.0
+
+
+def vector(values: Sequence[float]) -> Any:
+    """The summary of a tensor as it stands in a file: a float64 vector."""
+    proto = TensorProto(dtype=2, tensor_content=np.asarray(values, "<f8").tobytes())
+    proto.tensor_shape.dim.add(size=len(values))
+    return proto
+
+
+def whole(array: Any, dtype: int) -> Any:
+    """A whole tensor as it stands in a file."""
+    proto = TensorProto(dtype=dtype, tensor_content=np.ascontiguousarray(array).tobytes())
+    for size in np.shape(array):
+        proto.tensor_shape.dim.add(size=size)
+    return proto
+
+
+def full_health(array: Any, tensor_id: int = -1) -> Any:
+    """The FULL_HEALTH summary of a float32 array, counted one element at a time."""
+    flat = [float(x) for x in np.ravel(np.asarray(array, np.float32))]
+    kinds = (
+        lambda x: x == -math.inf,
+        lambda x: x == math.inf,
+        math.isnan,
+        lambda x: math.isfinite(x) and x < 0,
+        lambda x: x == 0,
+        lambda x: math.isfinite(x) and x > 0,
+    )
+    counts = [sum(1 for x in flat if kind(x)) for kind in kinds]
+    return vector([tensor_id, -1, 1, np.ndim(array), len(flat), *counts])
+
+
+class Recording:
+    """Writes one file set, record by record; lives until ``close()``."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        host: str = "worker0",
+        run_id: str = "run1",
+        start: float = START,
+        mode: TensorDebugMode = TensorDebugMode.FULL_HEALTH,
+        **metadata: Any,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.now = start
+        self.mode = mode
+        self.host = host
+        self.writer = FileSetWriter(folder, host, start, clock=self._tick)
+        self.files = self.writer.files
+        self.writer.write_metadata(tensorflow_version="2.21.0", tfdbg_run_id=run_id, **metadata)
+
+    def _tick(self) -> float:
+        self.now += TICK
+        return self.now
+
+    def event(self, at: float | None = None) -> Any:
+        """An empty event with the present time, or with a given one."""
+        return DebugEvent(wall_time=self._tick() if at is None else at)
+
+    def source(self, path: str, lines: Sequence[str]) -> None:
+        event = self.event()
+        event.source_file.file_path, event.source_file.host_name = path, self.host
+        event.source_file.lines.extend(lines)
+        self.writer.write("source_files", event)
+
+    def frame(self, frame_id: str, file_index: int, line: int, function: str) -> None:
+        event = self.event()
+        event.stack_frame_with_id.id = frame_id
+        place = event.stack_frame_with_id.file_line_col
+        place.file_index, place.line, place.func = file_index, line, function
+        self.writer.write("stack_frames", event)
+
+    def device(self, device_id: int, name: str = DEVICE) -> None:
+        event = self.event()
+        event.debugged_device.device_id, event.debugged_device.device_name = device_id, name
+        self.writer.write("graphs", event)
+
+    def graph(self, graph_id: str, name: str = "", outer: str = "") -> None:
+        event = self.event()
+        graph = event.debugged_graph
+        graph.graph_id, graph.graph_name, graph.outer_context_id = graph_id, name, outer
+        self.writer.write("graphs", event)
+
+    def op(
+        self,
+        graph_id: str,
+        name: str,
+        op_type: str,
+        inputs: Sequence[str] = (),
+        *,
+        ids: Sequence[int] = (),
+        stack: Sequence[str] = (),
+        outputs: Sequence[tuple[int, Sequence[int] | None]] = (),
+    ) -> None:
+        event = self.event()
+        op = event.graph_op_creation
+        op.graph_id, op.op_name, op.op_type, op.num_outputs = graph_id, name, op_type, max(1, len(ids))
+        op.input_names.extend(inputs)
+        op.output_tensor_ids.extend(ids)
+        op.code_location.host_name = self.host
+        op.code_location.stack_frame_ids.extend(stack)
+        for dtype, dims in outputs:
+            op.outputs.add(dtype=dtype, unknown_rank=dims is None, dims=dims or [])
+        self.writer.write("graphs", event)
+
+    def execution(
+        self,
+        op_type: str,
+        values: Sequence[Any] = (),
+        *,
+        graph_id: str = "",
+        inputs: Sequence[int] = (),
+        ids: Sequence[int] = (),
+        stack: Sequence[str] = (),
+        at: float | None = None,
+    ) -> None:
+        self.writer.write(
+            "execution", self.execution_event(op_type, values, graph_id, inputs, ids, stack, at)
+        )
+
+    def execution_event(
+        self,
+        op_type: str,
+        values: Sequence[Any] = (),
+        graph_id: str = "",
+        inputs: Sequence[int] = (),
+        ids: Sequence[int] = (),
+        stack: Sequence[str] = (),
+        at: float | None = None,
+    ) -> Any:
+        event = self.event(at)
+        execution = event.execution
+        execution.op_type, execution.graph_id = op_type, graph_id
+        execution.tensor_debug_mode = self.mode
+        execution.num_outputs = max(len(values), len(ids))
+        execution.input_tensor_ids.extend(inputs)
+        execution.output_tensor_ids.extend(ids)
+        execution.output_tensor_device_ids.extend([1] * len(ids))
+        execution.code_location.host_name = self.host
+        execution.code_location.stack_frame_ids.extend(stack)
+        execution.tensor_protos.extend(TensorProto() if value is None else value for value in values)
+        return event
+
+    def trace(
+        self, graph_id: str, op_name: str, value: Any, *, slot: int = 0, at: float | None = None
+    ) -> None:
+        self.writer.write("graph_execution_traces", self.trace_event(graph_id, op_name, value, slot, at))
+
+    def trace_event(
+        self, graph_id: str, op_name: str, value: Any, slot: int = 0, at: float | None = None
+    ) -> Any:
+        event = self.event(at)
+        trace = event.graph_execution_trace
+        trace.tfdbg_context_id, trace.op_name, trace.output_slot = graph_id, op_name, slot
+        trace.tensor_debug_mode, trace.device_name = self.mode, DEVICE
+        if value is not None:
+            trace.tensor_proto.CopyFrom(value)
+        return event
+
+    def counts(self, executions: int, traces: int, *, finished: bool, failure: str = "") -> None:
+        event = self.event()
+        counts = event.recording_counts
+        counts.executions, counts.graph_execution_traces = executions, traces
+        counts.finished, counts.failure = finished, failure
+        self.writer.write("graphs", event)
+
+    def close(self) -> Path:
+        self.writer.close()
+        return self.files.folder
+
+
+def small_program(folder: Path, *, steps: int = 2, **options: Any) -> Recording:
+    """A program that calls ``loss(x)``, which takes the log of 0 and multiplies, and then an eager op.
+
+    ::
+
+        x -> Log -> Mul -> Mean       graph "loss" in graph "outer"
+    """
+    recording = Recording(folder, **options)
+    recording.source(
+        "/home/me/train.py", ["import tensorflow as tf", "def loss(x):", "  return tf.math.log(x)"]
+    )
+    recording.source("/usr/lib/python3.11/site-packages/tensorflow/python/ops/math_ops.py", ["# ops"])
+    recording.frame("f1", 0, 3, "loss")
+    recording.frame("f2", 1, 1, "log")
+    recording.device(1)
+    recording.graph("g0")
+    recording.graph("g1", "loss", "g0")
+    static = {"outputs": [(1, [2, -1])]}
+    recording.op("g1", "x", "Placeholder", ids=[10], stack=["f1"], **static)
+    recording.op("g1", "Log", "Log", ["x:0"], ids=[11], stack=["f1", "f2"], **static)
+    recording.op("g1", "mul", "Mul", ["x:0", "Log:0"], ids=[12], stack=["f1"], **static)
+    recording.op("g1", "Mean", "Mean", ["mul:0"], ids=[13], stack=["f1"], outputs=[(1, [])])
+    for step in range(steps):
+        recording.execution("Fill", [full_health([[0.0, 1.0]])], ids=[step * 10 + 1], stack=["f1"])
+        recording.trace("g1", "x", full_health([[0.0, 1.0]], 10))
+        recording.trace("g1", "Log", full_health([[-math.inf, 0.0]], 11))
+        recording.trace("g1", "mul", full_health([[math.nan, 0.0]], 12))
+        recording.trace("g1", "Mean", full_health(math.nan, 13))
+        recording.execution(
+            "__inference_loss_7",
+            [full_health(math.nan)],
+            graph_id="g1",
+            inputs=[step * 10 + 1],
+            ids=[step * 10 + 2],
+            stack=["f1"],
+        )
+    return recording
+
+
+def loaded(folder: Path, **options: Any) -> RunLoader:
+    """A loader of the folder's only run that has read everything."""
+    (run,) = find_runs(folder)
+    loader = RunLoader(run, **options)
+    assert loader.wait(PATIENCE_S)
+    return loader
+
+
+def summary_size(mode: TensorDebugMode) -> int:
+    """How many numbers a summary of a mode has."""
+    return len(SUMMARY_COLUMNS[mode])

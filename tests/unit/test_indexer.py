@@ -1,0 +1,301 @@
+"""Event files become tables: resumably, whole commits at a time, and whatever stands in them."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
+from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.events.messages import DebugEvent
+from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.index.cache import open_database
+from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
+from tb_debugger_plugin.index.runs import find_runs
+from tests.support.events import Recording, full_health, small_program, vector
+
+
+@contextlib.contextmanager
+def _indexer(folder, step_bytes: int = STEP_BYTES) -> Iterator[tuple[Indexer, duckdb.DuckDBPyConnection]]:
+    (run,) = find_runs(folder)
+    database = open_database(run)
+    try:
+        yield Indexer(run, database.connection, step_bytes=step_bytes), database.connection
+    finally:
+        database.close()
+
+
+def _all(connection, query):
+    return connection.execute(query).fetchall()
+
+
+_TRACES = (
+    "SELECT t.idx, o.name, t.health FROM traces t JOIN sites s USING (site) JOIN ops o ON o.op = s.op"
+    " ORDER BY idx"
+)
+
+
+def _step_on(indexer: Indexer) -> int:
+    steps = 0
+    while True:
+        steps += 1
+        if not indexer.step().more:
+            return steps
+
+
+def test_a_recording_becomes_tables(tmp_path):
+    small_program(tmp_path, steps=1).close()
+    with _indexer(tmp_path) as (indexer, connection):
+        assert not indexer.step().more
+        assert _all(connection, _TRACES) == [(0, "x", 1), (1, "Log", 2), (2, "mul", 2), (3, "Mean", 2)]
+        assert _all(connection, "SELECT bad, idx FROM bad_traces ORDER BY bad") == [(0, 1), (1, 2), (2, 3)]
+        rows = _all(
+            connection, "SELECT idx, name, health, graph FROM executions JOIN op_types USING (op_type)"
+        )
+        assert rows == [(0, "Fill", 1, -1), (1, "__inference_loss_7", 2, 1)]
+        assert _all(connection, "SELECT name, outer_id, known FROM graphs ORDER BY graph") == [
+            (None, None, True),
+            ("loss", "g0", True),
+        ]
+        edges = "SELECT a.name, e.input_slot, b.name, e.source_slot FROM edges e JOIN ops a ON a.op = e.op"
+        assert _all(connection, f"{edges} JOIN ops b ON b.op = e.source_op ORDER BY a.op, e.input_slot") == [
+            ("Log", 0, "x", 0),
+            ("mul", 0, "x", 0),
+            ("mul", 1, "Log", 0),
+            ("Mean", 0, "mul", 0),
+        ]
+        assert _all(connection, "SELECT text FROM shapes ORDER BY text") == [("[2, ?]",), ("[]",)]
+
+
+def test_steps_of_any_size_give_the_same_tables(tmp_path):
+    small_program(tmp_path, steps=5).close()
+    with _indexer(tmp_path) as (indexer, connection):
+        _step_on(indexer)
+        whole = (
+            _all(connection, _TRACES),
+            _all(connection, "SELECT * FROM execution_outputs ORDER BY idx, slot"),
+        )
+        indexer._step_bytes = 1
+        indexer.reset()
+        assert _step_on(indexer) > 10
+        again = (
+            _all(connection, _TRACES),
+            _all(connection, "SELECT * FROM execution_outputs ORDER BY idx, slot"),
+        )
+    assert repr(again) == repr(whole)
+
+
+def test_a_live_run_is_followed_and_each_change_raises_the_generation(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    with _indexer(tmp_path) as (indexer, connection):
+        first = indexer.step().generation
+        assert indexer.step().generation == first
+        recording.trace("g1", "Log", full_health([1.0]))
+        assert indexer.step().generation == first + 1
+        assert _all(connection, _TRACES)[-1] == (4, "Log", 1)
+    recording.close()
+
+
+def test_another_indexer_goes_on_where_the_last_commit_ended(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    with _indexer(tmp_path) as (indexer, _):
+        indexer.step()
+    recording.trace("g1", "Log", full_health([1.0]))
+    recording.trace("g2", "new", full_health([1.0]))
+    with _indexer(tmp_path) as (indexer, connection):
+        before = _all(connection, "SELECT count(*) FROM traces")
+        indexer.step()
+        assert before == [(4,)]
+        assert [name for _, name, _ in _all(connection, _TRACES)] == ["x", "Log", "mul", "Mean", "Log", "new"]
+        assert _all(connection, "SELECT count(*) FROM ops WHERE name = 'Log'") == [(1,)]
+    recording.close()
+
+
+def test_a_truncated_tail_waits_for_its_rest(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    framed = frame(recording.trace_event("g1", "Log", full_health([1.0])).SerializeToString())
+    path = recording.files.path(GRAPH_EXECUTION_TRACES)
+    with path.open("ab") as stream:
+        stream.write(framed[:20])
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        assert _all(connection, "SELECT count(*) FROM traces") == [(4,)]
+        assert _all(connection, "SELECT count(*) FROM notices") == [(0,)]
+        with path.open("ab") as stream:
+            stream.write(framed[20:])
+        indexer.step()
+        assert _all(connection, "SELECT count(*) FROM traces") == [(5,)]
+    recording.close()
+
+
+def test_a_damaged_record_is_left_out_with_a_notice(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    recording.close()
+    path = recording.files.path(GRAPH_EXECUTION_TRACES)
+    content = bytearray(path.read_bytes())
+    content[20] ^= 0xFF
+    path.write_bytes(content)
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        assert [name for _, name, _ in _all(connection, _TRACES)] == ["Log", "mul", "Mean"]
+        ((file, position),) = _all(connection, "SELECT file, position FROM notices")
+        assert (file, position) == (path.name, 0)
+
+
+def test_a_file_whose_framing_breaks_keeps_what_came_before(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    path = recording.files.path(GRAPH_EXECUTION_TRACES)
+    whole = path.stat().st_size
+    with path.open("ab") as stream:
+        stream.write(b"this is no record, and it is long enough to show it")
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        indexer.step()
+        assert _all(connection, "SELECT count(*) FROM traces") == [(4,)]
+        assert _all(connection, "SELECT position FROM notices") == [(whole,)]
+    recording.close()
+
+
+def test_a_file_that_was_replaced_is_read_again(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    with _indexer(tmp_path) as (indexer, connection):
+        generation = indexer.step().generation
+        path = recording.files.path(GRAPH_EXECUTION_TRACES)
+        path.write_bytes(frame(recording.trace_event("g1", "Log", full_health([1.0])).SerializeToString()))
+        assert indexer.was_replaced()
+        indexer.reset()
+        assert indexer.step().generation > generation
+        assert [name for _, name, _ in _all(connection, _TRACES)] == ["Log"]
+    recording.close()
+
+
+def test_traces_of_graphs_and_ops_that_nobody_described_are_kept(tmp_path):
+    recording = Recording(tmp_path)
+    recording.trace("nowhere", "op", full_health([1.0]))
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        assert _all(connection, "SELECT known FROM ops") == [(False,)]
+        recording.graph("nowhere", "late")
+        recording.op("nowhere", "op", "Late")
+        indexer.step()
+        assert _all(connection, "SELECT type, known FROM ops") == [("Late", True)]
+        assert _all(connection, "SELECT name, known FROM graphs") == [("late", True)]
+    recording.close()
+
+
+def test_an_output_that_is_not_watched_keeps_its_slot(tmp_path):
+    recording = Recording(tmp_path)
+    recording.execution("Two", [None, full_health([math.nan])], ids=[1, 2])
+    recording.close()
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        rows = _all(
+            connection, "SELECT slot, tensor_id, has_value, health FROM execution_outputs ORDER BY slot"
+        )
+    assert rows == [(0, 1, False, 0), (1, 2, True, 2)]
+
+
+def test_hosts_are_merged_by_time_however_they_are_cut(tmp_path):
+    early, late = Recording(tmp_path, host="a", start=10.0), Recording(tmp_path, host="b", start=10.0)
+    for n in range(20):
+        (early if n % 3 else late).execution(f"Op{n}", at=100.0 + n)
+    early.close(), late.close()
+    for step_bytes in (1, 60, STEP_BYTES):
+        with _indexer(tmp_path, step_bytes) as (indexer, connection):
+            indexer.reset()
+            _step_on(indexer)
+            rows = _all(connection, "SELECT name FROM executions JOIN op_types USING (op_type) ORDER BY idx")
+            hosts = _all(connection, "SELECT name FROM hosts ORDER BY host")
+        assert [name for (name,) in rows] == [f"Op{n}" for n in range(20)]
+        assert hosts == [("a",), ("b",)]
+
+
+def _ring(recording, names, tail=0):
+    payloads = [
+        recording.trace_event("g1", name, full_health([math.nan]), at=1.0).SerializeToString()
+        for name in names
+    ]
+    recording.files.tail_path(GRAPH_EXECUTION_TRACES).write_bytes(
+        build_tail(payloads, mode=TailMode.RING, file_size=0, capacity=4096, tail=tail)
+    )
+
+
+def test_the_ring_of_a_circular_buffer_shows_exactly_what_it_holds_now(tmp_path):
+    recording = Recording(tmp_path)
+    recording.trace("g1", "flushed", full_health([1.0]))
+    _ring(recording, ["a", "b"])
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "a", "b"]
+        _ring(recording, ["b", "c"], tail=100)
+        indexer.step()
+        assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "b", "c"]
+        assert _all(connection, "SELECT bad, idx FROM bad_traces ORDER BY bad") == [(0, 1), (1, 2)]
+    with _indexer(tmp_path) as (indexer, connection):
+        recording.files.tail_path(GRAPH_EXECUTION_TRACES).unlink()
+        recording.trace("g1", "c", full_health([1.0]))
+        indexer.step()
+        assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "c"]
+    recording.close()
+
+
+def test_a_journal_is_read_once_also_when_it_is_drained_later(tmp_path):
+    recording = Recording(tmp_path)
+    payloads = [recording.execution_event(f"Op{n}").SerializeToString() for n in range(4)]
+    path = recording.files.path(EXECUTION)
+    path.write_bytes(frame(payloads[0]))
+    journal = build_tail(payloads[1:], mode=TailMode.JOURNAL, file_size=path.stat().st_size, capacity=1024)
+    recording.files.tail_path(EXECUTION).write_bytes(journal)
+    query = "SELECT name FROM executions JOIN op_types USING (op_type) ORDER BY idx"
+    expected = [(f"Op{n}",) for n in range(4)]
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        assert _all(connection, query) == expected
+    path.write_bytes(b"".join(map(frame, payloads)))
+    recording.files.tail_path(EXECUTION).unlink()
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        assert _all(connection, query) == expected
+    recording.close()
+
+
+def test_counts_and_the_end_of_recording_are_known(tmp_path):
+    recording = small_program(tmp_path, recorder_version="0.1", circular_buffer_size=2, mode=4)
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        assert not indexer.finished
+        recording.counts(100, 200, finished=True)
+        indexer.step()
+        assert indexer.finished
+        assert _all(connection, "SELECT seen_executions, seen_traces, finished FROM hosts") == [
+            (100, 200, True)
+        ]
+    recording.close()
+
+
+@pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf])
+def test_times_that_are_no_times_become_zero(tmp_path, time):
+    recording = Recording(tmp_path)
+    recording.trace("g", "op", vector([1]), at=time)
+    recording.execution("Op", at=time)
+    recording.close()
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        assert _all(connection, "SELECT wall_time FROM traces UNION SELECT wall_time FROM executions") == [
+            (0.0,)
+        ]
+
+
+def test_records_in_the_wrong_file_are_passed_over(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    recording.writer.write("graphs", recording.execution_event("Op"))
+    recording.writer.write("execution", recording.trace_event("g1", "x", None))
+    recording.writer.write("execution", DebugEvent(wall_time=1.0))
+    recording.close()
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        assert _all(connection, "SELECT count(*) FROM executions") == [(2,)]

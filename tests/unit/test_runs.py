@@ -1,0 +1,60 @@
+"""Which runs a logdir holds, and how they are named."""
+
+from __future__ import annotations
+
+from tb_debugger_plugin.index.runs import find_runs, has_debug_events
+from tests.support.events import Recording
+
+
+def _names(logdir):
+    return [run.name for run in find_runs(logdir)]
+
+
+def test_runs_at_any_depth_are_named_by_their_relative_path(tmp_path):
+    for folder in ("a", "b/c/d"):
+        Recording(tmp_path / folder).close()
+    (tmp_path / "empty").mkdir()
+    assert _names(tmp_path) == ["a", "b/c/d"]
+
+
+def test_a_logdir_that_is_itself_a_dump_root_is_the_run_dot(tmp_path):
+    Recording(tmp_path).close()
+    assert _names(tmp_path) == ["."]
+
+
+def test_hosts_of_one_job_are_one_run(tmp_path):
+    Recording(tmp_path, host="b", start=20.0).close()
+    Recording(tmp_path, host="a", start=10.0).close()
+    (run,) = find_runs(tmp_path)
+    assert [files.host for files in run.file_sets] == ["a", "b"]
+    assert 10 < run.start_time < 11
+
+
+def test_programs_that_shared_a_folder_are_runs_of_their_own_oldest_first(tmp_path):
+    Recording(tmp_path / "r", run_id="second", start=20.0).close()
+    Recording(tmp_path / "r", run_id="first", start=10.0).close()
+    assert [(run.name, run.run_id) for run in find_runs(tmp_path)] == [("r", "first"), ("r (2)", "second")]
+
+
+def test_a_set_whose_metadata_cannot_be_read_is_still_a_run(tmp_path):
+    recording = Recording(tmp_path)
+    recording.close()
+    recording.files.path("metadata").write_bytes(b"damaged")
+    (run,) = find_runs(tmp_path)
+    assert (run.run_id, run.start_time) == ("", 1000.0)
+
+
+def test_a_logdir_without_debug_events_has_no_runs(tmp_path):
+    (tmp_path / "events.out.tfevents.1.h").write_bytes(b"")
+    assert find_runs(tmp_path) == [] and not has_debug_events(tmp_path)
+    assert find_runs(tmp_path / "absent") == [] and not has_debug_events(tmp_path / "absent")
+
+
+def test_links_are_followed_and_a_loop_of_them_ends(tmp_path):
+    Recording(tmp_path / "real").close()
+    logdir = tmp_path / "logdir"
+    logdir.mkdir()
+    (logdir / "linked").symlink_to(tmp_path / "real")
+    (logdir / "loop").symlink_to(logdir)
+    assert _names(logdir) == ["linked"]
+    assert has_debug_events(logdir)

@@ -1,0 +1,77 @@
+"""Tail files: what a killed process left in mapped memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.events.tail import HEADER_SIZE, MAGIC, Tail, TailMode, build_tail, read_tail
+
+
+def test_records_come_back_from_every_position_in_the_ring(tmp_path):
+    path = tmp_path / "x.tail"
+    framed = frame(b"one") + frame(b"two")
+    for start in range(70):
+        path.write_bytes(
+            build_tail([b"one", b"two"], mode=TailMode.RING, file_size=5, capacity=50, tail=start)
+        )
+        assert read_tail(path) == Tail(TailMode.RING, start, start + 38, 5, framed)
+
+
+def test_a_ring_that_is_full_to_the_last_byte_is_read(tmp_path):
+    path = tmp_path / "x.tail"
+    path.write_bytes(build_tail([b"one"], mode=TailMode.RING, file_size=0, capacity=19, tail=7))
+    found = read_tail(path)
+    assert found is not None and found.data == frame(b"one")
+
+
+def test_the_header_is_laid_out_as_documented():
+    built = build_tail([b"x"], mode=TailMode.JOURNAL, file_size=300, capacity=64, tail=10)
+    assert built[:8] == MAGIC == b"TBDBGT1\n"
+    assert [int.from_bytes(built[at : at + 8], "little") for at in range(8, 48, 8)] == [64, 0, 27, 10, 300]
+    assert len(built) == HEADER_SIZE + 64
+    assert built[HEADER_SIZE + 10 : HEADER_SIZE + 27] == frame(b"x")
+
+
+def test_a_journal_leaves_out_what_the_file_already_holds(tmp_path):
+    path = tmp_path / "x.tail"
+    path.write_bytes(build_tail([b"one", b"two"], mode=TailMode.JOURNAL, file_size=100, capacity=64))
+    found = read_tail(path)
+    assert found is not None
+    assert found.after(100) == frame(b"one") + frame(b"two")
+    assert found.after(119) == frame(b"two")
+    assert found.after(138) == b""
+
+
+def test_a_ring_is_always_behind_the_whole_file():
+    ring = Tail(TailMode.RING, 0, 19, 0, frame(b"one"))
+    assert ring.after(10_000) == frame(b"one")
+
+
+def test_no_tail_file_and_one_that_is_being_set_up_are_nothing(tmp_path):
+    assert read_tail(tmp_path / "x.tail") is None
+    (tmp_path / "x.tail").write_bytes(bytes(HEADER_SIZE + 10))
+    assert read_tail(tmp_path / "x.tail") is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"short",
+        b"X" * (HEADER_SIZE + 64),
+        build_tail([], mode=TailMode.RING, file_size=0, capacity=64)[:-1],
+        MAGIC + (64).to_bytes(8, "little") + (7).to_bytes(8, "little") + bytes(HEADER_SIZE + 40),
+        MAGIC + (64).to_bytes(8, "little") + bytes(8) + (65).to_bytes(8, "little") + bytes(HEADER_SIZE + 32),
+        MAGIC + (64).to_bytes(8, "little") + bytes(16) + (1).to_bytes(8, "little") + bytes(HEADER_SIZE + 24),
+    ],
+)
+def test_what_is_no_tail_file_is_refused(tmp_path, content):
+    (tmp_path / "x.tail").write_bytes(content)
+    with pytest.raises(FormatError):
+        read_tail(tmp_path / "x.tail")
+
+
+def test_records_that_do_not_fit_are_refused():
+    with pytest.raises(FormatError):
+        build_tail([b"x" * 100], mode=TailMode.RING, file_size=0, capacity=64)
