@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { executionIndex, frameId, graphId, runName, traceIndex } from "../src/base/ids";
+import { isOurs, type Link, readLink, writeLink } from "../src/model/link";
+
+const LINK: Link = {
+  run: runName("a b/c=d&e#f"),
+  execution: executionIndex(119),
+  trace: traceIndex(0),
+  graph: graphId("ü-1"),
+  op: "scope/Log",
+  frame: frameId("31af-e7"),
+  subject: "op",
+};
+
+test("a link restores all that it was made from, whatever is in the names", () => {
+  expect(readLink(writeLink("#debugger", LINK))).toEqual(LINK);
+});
+
+test("the keys of others stay, ours are replaced", () => {
+  const hash = writeLink("#debugger&runSelection=x&p.debugger.trace=7&p.other.trace=8", {
+    trace: traceIndex(9),
+  });
+  expect(hash).toBe("#debugger&runSelection=x&p.other.trace=8&p.debugger.trace=9");
+});
+
+test("what a hand-made link has wrong is left out", () => {
+  expect(
+    readLink(
+      "#debugger&p.debugger.trace=-1&p.debugger.execution=abc&p.debugger.subject=nobody&p.debugger.op=%E0%A4%A&junk",
+    ),
+  ).toEqual({ op: "%E0%A4%A" });
+  expect(readLink("")).toEqual({});
+});
+
+test("only our tab's address is ours", () => {
+  expect(["", "#", "#debugger", "#debugger&a=b"].map(isOurs)).toEqual([true, true, true, true]);
+  expect(["#scalars", "#debugger-v2", "#debugger-v2&p.debugger.trace=1"].map(isOurs)).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { marks, stripPixel, stripRow, windowAround, windowAt } from "../src/model/strip";
+import { random } from "./random";
+
+test("the window keeps its length at both ends and is shorter only when the list is", () => {
+  const pick = random(9);
+  for (let i = 0; i < 500; i++) {
+    const [total, fit, asked] = [pick(2000), 1 + pick(80), pick(3000) - 500];
+    const { begin, end } = windowAt(asked, fit, total);
+    expect(begin).toBeGreaterThanOrEqual(0);
+    expect(end - begin).toBe(Math.min(fit, total));
+    expect(end).toBeLessThanOrEqual(total);
+  }
+});
+
+test("the window moves only when what it goes to is not in it, and then has it in the middle", () => {
+  const window = windowAt(100, 40, 605);
+  expect(windowAround(120, window, 40, 605)).toEqual(window);
+  expect(windowAround(300, window, 40, 605)).toEqual({ begin: 280, end: 320 });
+  expect(windowAround(604, window, 40, 605)).toEqual({ begin: 565, end: 605 });
+});
+
+test("a pixel of a strip leads to a row that stands at that pixel", () => {
+  const pick = random(21);
+  for (let i = 0; i < 300; i++) {
+    const [total, length] = [1 + pick(10_000_000), 50 + pick(1500)];
+    const pixel = pick(length);
+    const row = stripRow(pixel, total, length);
+    expect(Math.abs(stripPixel(row, total, length) - pixel)).toBeLessThanOrEqual(Math.max(1, length / total));
+  }
+  expect([stripRow(-5, 10, 100), stripRow(999, 10, 100), stripRow(5, 0, 100)]).toEqual([0, 9, 0]);
+});
+
+test("one bad row among a million marks its bucket bad", () => {
+  expect(marks([0, 1, 0], [1_000_000, 999_999, 0])).toEqual(["measured", "bad", "none"]);
+});
