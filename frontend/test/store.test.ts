@@ -1,0 +1,229 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { type FixtureOptions, makeFixture } from "../dev/fixture";
+import { type Fetch, makeAsk } from "../src/api/fetch";
+import { makeApi } from "../src/api/routes";
+import { alertIndex, executionIndex, frameId, graphId, runName, traceIndex } from "../src/base/ids";
+import { shown } from "../src/base/loaded";
+import { phrasesText } from "../src/model/diagnosis";
+import type { Link } from "../src/model/link";
+import type { Timer } from "../src/store/polling";
+import { createStore, type Store } from "../src/store/store";
+
+/** The fixture behind the real `api`; its run can be exchanged for another, and it writes down what it was asked. */
+function server(options: FixtureOptions) {
+  const state = { answer: makeFixture(options), down: false, log: [] as string[] };
+  const fetcher: Fetch = async (url) => {
+    state.log.push(url);
+    if (state.down) throw new TypeError("down");
+    const { pathname, searchParams } = new URL(url, "http://host/");
+    const found = state.answer(pathname.slice(1), searchParams);
+    return "bytes" in found
+      ? new Response(found.bytes)
+      : new Response(JSON.stringify(found.json), { status: found.status ?? 200 });
+  };
+  return { state, fetcher };
+}
+
+/** A clock that goes on only when told. */
+class FakeTimer implements Timer {
+  #acts: (() => void)[] = [];
+  now = () => 0;
+  after(_seconds: number, act: () => void) {
+    this.#acts.push(act);
+    return () => {
+      this.#acts = this.#acts.filter((other) => other !== act);
+    };
+  }
+  fire(): void {
+    const acts = this.#acts;
+    this.#acts = [];
+    for (const act of acts) act();
+  }
+}
+
+let stop = () => {};
+afterEach(() => stop());
+
+async function quiet(store: Store): Promise<void> {
+  for (let still = 0; still < 5; still = store.busy.value ? 0 : still + 1)
+    await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+async function open(options: FixtureOptions, link: Link = {}) {
+  const { state, fetcher } = server(options);
+  const timer = new FakeTimer();
+  const store = createStore(makeApi(makeAsk(fetcher)), timer);
+  stop = store.start(link);
+  await quiet(store);
+  return { store, state, timer };
+}
+
+const ILL = { steps: 40, illFrom: 5 };
+/** Where the first bad tensor, the Log, and its input stand: 10 tensors and 10 executions a step. */
+const FIRST_BAD = traceIndex(57);
+
+describe("a run with bad values", () => {
+  test("opens at the first one, in words, with the call it ran in, its op, its stack and its source", async () => {
+    const { store } = await open(ILL);
+    const found = shown(store.firstBad.value);
+    expect(phrasesText(found?.diagnosis.what ?? [])).toBe(
+      "Log (tensor Log:0 in function loss) produced 200 −∞ out of 1,000 values.",
+    );
+    expect(phrasesText(found?.diagnosis.why ?? [])).toBe(
+      "Its input probs:0 held 200 zeros: the logarithm of 0 is −∞.",
+    );
+    expect(found?.frame).toMatchObject({ path: "/home/user/losses.py", line: 14 });
+    expect(store.trace.value).toBe(FIRST_BAD);
+    expect(store.execution.value).toBe(51);
+    expect(store.op.value).toMatchObject({ opName: "Log", trace: FIRST_BAD });
+    expect(store.shownFrame.value?.path).toBe("/home/user/losses.py");
+    expect(shown(store.source.value)?.lines[13]).toContain("tf.math.log(probs)");
+  });
+
+  test("marks the rows that are inputs of the op in focus", async () => {
+    const { store } = await open(ILL);
+    expect([...store.inputTraces.value]).toEqual([54]);
+  });
+
+  test("goes from alert to alert and stops at the ends", async () => {
+    const { store } = await open(ILL);
+    store.previousAlert();
+    expect(store.alert.value).toBe(0);
+    store.nextAlert();
+    await quiet(store);
+    expect([store.alert.value, store.trace.value]).toEqual([1, 58]);
+    await store.focusAlert(alertIndex(3));
+    await quiet(store);
+    expect([store.alert.value, store.trace.value, store.execution.value]).toEqual([3, 67, 61]);
+  });
+
+  test("walks along the graph, moves the list with it, and back", async () => {
+    const { store } = await open(ILL);
+    const consumer = shown(store.neighbourhood.value)?.consumers[0];
+    expect(consumer).toMatchObject({ title: "mul", opType: "Mul", summary: { bad: true } });
+    if (consumer !== undefined) store.follow(consumer.target);
+    await quiet(store);
+    expect([store.trace.value, store.op.value?.opName]).toEqual([58, "mul"]);
+    store.back();
+    await quiet(store);
+    expect([store.trace.value, store.op.value?.opName]).toEqual([FIRST_BAD, "Log"]);
+  });
+
+  test("shows the stack of an execution when its box is chosen, and its inputs with where they come from", async () => {
+    const { store } = await open(ILL);
+    store.focusExecution(executionIndex(7));
+    await quiet(store);
+    expect(store.subject.value).toBe("execution");
+    expect(store.shownFrame.value).toMatchObject({ path: "/home/user/train.py", line: 71 });
+    expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
+      target: { kind: "execution", index: 6 },
+    });
+  });
+
+  test("knows where a row stands in the list of bad ones", async () => {
+    const { store } = await open(ILL);
+    await store.focusTrace(traceIndex(68));
+    store.setOnlyBad(true);
+    await quiet(store);
+    expect(store.tracePosition.value).toBe(4);
+    expect(store.tracePages.value?.total.value).toBe(3 * 35);
+  });
+
+  test("lets the last of several quick choices win", async () => {
+    const { store } = await open(ILL);
+    for (const i of [10, 300, 22]) void store.focusTrace(traceIndex(i));
+    await quiet(store);
+    expect([store.trace.value, store.op.value?.opName]).toEqual([22, "dense/MatMul"]);
+  });
+
+  test("asks for no more rows than are seen", async () => {
+    const { state } = await open({ steps: 200_000, illFrom: 100_000 });
+    const ranges = state.log
+      .filter((url) => url.startsWith("columns/"))
+      .map((url) => new URL(url, "http://h/").searchParams);
+    for (const range of ranges)
+      expect(Number(range.get("end")) - Number(range.get("begin"))).toBeLessThanOrEqual(1024);
+    expect(ranges.length).toBeLessThan(5);
+  });
+});
+
+describe("a link", () => {
+  test("leads back to the trace and the frame it was made at", async () => {
+    const first = await open(ILL);
+    await first.store.focusTrace(traceIndex(58));
+    first.store.focusFrame(frameId("f1"));
+    const link = first.store.link.value;
+    stop();
+    const { store } = await open(ILL, link);
+    expect(store.link.value).toEqual(link);
+    expect(store.shownFrame.value?.line).toBe(71);
+  });
+
+  test("leads to an execution, and to an op without a trace", async () => {
+    const { store } = await open(ILL, { execution: executionIndex(12) });
+    expect([store.execution.value, store.subject.value]).toEqual([12, "execution"]);
+    stop();
+    const other = await open(ILL, { graph: graphId("g-loss"), op: "Mean" });
+    expect(other.store.op.value).toMatchObject({ opName: "Mean" });
+  });
+
+  test("to a run or a row that is not there is said or left, never an empty page", async () => {
+    const lost = await open(ILL, { run: runName("no such run"), trace: traceIndex(3) });
+    expect(lost.store.run.value).toBe("digits/first");
+    expect(lost.store.trace.value).toBe(FIRST_BAD);
+    stop();
+    const { store } = await open(ILL, { trace: traceIndex(999_999) });
+    expect(store.problem.value).toBe("There is no graph execution 999999.");
+  });
+});
+
+describe("a run without bad values", () => {
+  test("opens at its first execution", async () => {
+    const { store } = await open({ steps: 3, illFrom: 3 });
+    expect([store.execution.value, store.alert.value]).toEqual([0, undefined]);
+    expect(store.firstBad.value).toBeUndefined();
+  });
+
+  test("moves to the first bad value when one comes, unless the reader has chosen something", async () => {
+    for (const chosen of [false, true]) {
+      const { store, state, timer } = await open({ steps: 3, illFrom: 3 });
+      if (chosen) store.focusExecution(executionIndex(2));
+      state.answer = makeFixture({ steps: 9, illFrom: 5, generation: 2 });
+      timer.fire();
+      await quiet(store);
+      expect(store.status.value?.num_alerts).toBe(12);
+      expect(store.trace.value).toBe(chosen ? undefined : FIRST_BAD);
+      stop();
+    }
+  });
+});
+
+describe("polling", () => {
+  test("asks nothing but the status while nothing changes, and nothing at all while the tab is hidden", async () => {
+    const { store, state, timer } = await open(ILL);
+    state.log.length = 0;
+    timer.fire();
+    await quiet(store);
+    expect(state.log).toEqual(["status?run=digits%2Ffirst"]);
+    store.setSeen(false);
+    timer.fire();
+    await quiet(store);
+    expect(state.log).toHaveLength(1);
+    store.setSeen(true);
+    await quiet(store);
+    expect(state.log.length).toBeGreaterThan(1);
+  });
+
+  test("says that the server is gone, and comes back when it does", async () => {
+    const { store, state, timer } = await open(ILL);
+    state.down = true;
+    timer.fire();
+    await quiet(store);
+    expect(store.connection.value).toContain("does not answer");
+    expect(store.trace.value).toBe(FIRST_BAD);
+    state.down = false;
+    timer.fire();
+    await quiet(store);
+    expect(store.connection.value).toBeUndefined();
+  });
+});
