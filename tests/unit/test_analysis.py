@@ -1,0 +1,402 @@
+"""Questions asked of a recording's tables."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tb_debugger_plugin.analysis import alerts, calls, executions, graphs, sources, tables, traces
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.view import Range, View, look_at, resolve_range
+from tb_debugger_plugin.errors import BadQuestionError, NotFoundError
+from tb_debugger_plugin.events.modes import TensorDebugMode
+from tests.support.events import Recording, full_health, loaded, small_program, vector
+
+BAD = full_health([math.nan])
+GOOD = full_health([1.0])
+
+
+@contextlib.contextmanager
+def _view(folder) -> Iterator[View]:
+    loader = loaded(folder)
+    try:
+        with look_at(loader) as view:
+            yield view
+    finally:
+        loader.close()
+
+
+def _alerts(view):
+    found = alerts.alert_list(view)
+    return alerts.page(view, found, Range(0, len(found)))
+
+
+def test_alerts_come_in_the_order_of_time_eager_and_graph_together(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    recording.execution("Sqrt", [GOOD, BAD], ids=[5, 6])
+    recording.trace("g1", "Log", BAD)
+    recording.close()
+    with _view(tmp_path) as view:
+        found = _alerts(view)
+    assert [(a["op_type"], a["op_name"]) for a in found] == [
+        ("Log", "Log"),
+        ("Mul", "mul"),
+        ("Mean", "Mean"),
+        ("__inference_loss_7", None),
+        ("Sqrt", None),
+        ("Log", "Log"),
+    ]
+    assert found[0]["num_neg_inf"] == 1 and found[0]["graph_name"] == "loss"
+    assert (found[0]["owner_execution_index"], found[-1]["owner_execution_index"]) == (1, None)
+    assert (found[4]["execution_index"], found[4]["output_slot"]) == (2, 1)
+
+
+def test_the_cause_comes_first_also_when_it_was_recorded_late(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    for name, value in (("x", GOOD), ("Mean", BAD), ("mul", BAD), ("Log", BAD)):
+        recording.trace("g1", name, value)
+    recording.execution("__inference_loss_7", [BAD], graph_id="g1")
+    recording.close()
+    with _view(tmp_path) as view:
+        assert [a["op_name"] for a in _alerts(view)] == ["Log", "Mean", "mul", None]
+
+
+def test_what_was_bad_in_an_earlier_call_is_no_excuse(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    for step in (GOOD, BAD):
+        for name in ("x", "Log", "mul"):
+            recording.trace("g1", name, step)
+        recording.execution("__inference_loss_7", [step], graph_id="g1")
+    recording.close()
+    with _view(tmp_path) as view:
+        assert _alerts(view)[0]["op_name"] == "x"
+        assert _alerts(view)[0]["owner_execution_index"] == 1
+
+
+def test_an_eager_alert_that_came_first_stays_first(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    recording.execution("Log", [BAD])
+    recording.trace("g1", "Mean", BAD)
+    recording.trace("g1", "Log", BAD)
+    recording.close()
+    with _view(tmp_path) as view:
+        assert [a["execution_index"] for a in _alerts(view)] == [0, None, None]
+
+
+def test_a_trace_belongs_to_the_first_call_that_returned_after_it(tmp_path):
+    recording = small_program(tmp_path, steps=3)
+    recording.trace("g1", "x", GOOD)
+    recording.close()
+    with _view(tmp_path) as view:
+        page = traces.data(view, Range(0, 13))
+        assert [t["owner_execution_index"] for t in page] == [*[1] * 4, *[3] * 4, *[5] * 4, None]
+        assert traces.locate_execution(view, 3)["graph_execution_begin"] == 4
+        assert traces.locate_execution(view, 3)["graph_execution_end"] == 8
+        assert traces.locate_execution(view, 2)["graph_execution_begin"] is None
+        assert traces.locate_trace(view, 5) == {
+            "execution_index": 3,
+            "graph_execution_begin": None,
+            "graph_execution_end": None,
+            "bad_before": 3,
+        }
+        assert calls.inner_health(view).tolist() == [0, 2, 0, 2, 0, 2]
+
+
+def test_with_several_threads_the_call_of_the_traces_own_graph_is_preferred(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("outer")
+    recording.graph("f", "f", "outer")
+    recording.graph("body", "while_body", "f")
+    recording.graph("g", "g", "outer")
+    recording.trace("body", "a", GOOD)
+    recording.execution("__inference_g_1", graph_id="g")
+    recording.execution("__inference_f_1", graph_id="f")
+    recording.close()
+    with _view(tmp_path) as view:
+        assert traces.data(view, Range(0, 1))[0]["owner_execution_index"] == 1
+
+
+def test_a_call_whose_graph_is_not_known_may_own_any_trace(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    recording.trace("g1", "x", GOOD)
+    recording.execution("Add")
+    recording.execution("__forward_loss_3")
+    recording.execution("__inference_loss_7", graph_id="g1")
+    recording.close()
+    with _view(tmp_path) as view:
+        assert traces.data(view, Range(0, 1))[0]["owner_execution_index"] == 1
+
+
+def test_a_forward_call_does_not_own_what_a_backward_graph_computed(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("f", "model")
+    recording.graph("b", "__backward_layer_1", "f")
+    recording.graph("bb", "__backward_model_1")
+    recording.trace("b", "x", GOOD)
+    recording.execution("__inference___backward_model_1", graph_id="bb")
+    recording.execution("__forward_model_3", graph_id="f")
+    recording.close()
+    with _view(tmp_path) as view:
+        assert traces.data(view, Range(0, 1))[0]["owner_execution_index"] == 0
+
+
+def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    for values in ((GOOD, GOOD, GOOD), (GOOD, BAD, BAD), (BAD, BAD, BAD)):
+        for name, value in zip(("x", "Log", "mul"), values, strict=True):
+            recording.trace("g1", name, value)
+    recording.close()
+    with _view(tmp_path) as view:
+        info = graphs.op_info(view, "g1", "Log", at=4)
+        assert (info["op_type"], info["graph_name"], info["graph_ids"]) == ("Log", "loss", ["g0", "g1"])
+        assert info["output_tensor_ids"] == [11] and info["stack_frame_ids"] == ["f1", "f2"]
+        assert info["outputs"][0]["health"]["graph_execution_index"] == 4
+        assert info["outputs"][0]["dtype"] == "float32" and info["outputs"][0]["shape"] == [2, None]
+        (source,) = info["inputs"]
+        assert (source["op_name"], source["output_slot"]) == ("x", 0)
+        assert source["data"]["outputs"][0]["health"]["graph_execution_index"] == 3
+        ((consumer,),) = info["consumers"]
+        assert (consumer["op_name"], consumer["input_slot"]) == ("mul", 1)
+        assert consumer["data"]["outputs"][0]["health"]["graph_execution_index"] == 5
+        assert "inputs" not in consumer["data"]
+        assert graphs.op_info(view, "g1", "Log")["outputs"][0]["health"]["graph_execution_index"] == 7
+        assert graphs.op_info(view, "g1", "Mean")["outputs"][0]["health"] is None
+
+
+def test_the_inputs_of_a_trace_are_the_nearest_earlier_ones(tmp_path):
+    small_program(tmp_path, steps=2).close()
+    with _view(tmp_path) as view:
+        found = graphs.inputs_of(view, 6)
+        assert [(i["op_name"], i["graph_execution_index"]) for i in found] == [("x", 4), ("Log", 5)]
+        assert [i["health"]["bad"] for i in found] == [False, True]
+        assert graphs.inputs_of(view, 0) == []
+
+
+def test_an_input_that_was_never_recorded_is_there_without_health(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    recording.trace("g1", "mul", BAD)
+    recording.trace("g1", "x", GOOD)
+    recording.close()
+    with _view(tmp_path) as view:
+        for found in graphs.inputs_of(view, 0):
+            assert (found["graph_execution_index"], found["health"]) == (None, None)
+
+
+def test_a_neighbour_that_nobody_described_has_no_data(tmp_path):
+    recording = Recording(tmp_path)
+    recording.op("g", "a", "A", ["ghost:1"])
+    recording.close()
+    with _view(tmp_path) as view:
+        assert graphs.op_info(view, "g", "a")["inputs"] == [{"op_name": "ghost", "output_slot": 1}]
+        assert graphs.op_info(view, "g", "ghost")["op_type"] is None
+
+
+def test_graphs_in_a_circle_do_not_hang(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("a", "a", "b")
+    recording.graph("b", "b", "a")
+    recording.op("a", "x", "X", ["x:0"])
+    recording.trace("a", "x", GOOD)
+    recording.execution("__inference_b_1", graph_id="b")
+    recording.close()
+    with _view(tmp_path) as view:
+        assert graphs.graph_info(view, "a")["inner_graph_ids"] == ["b"]
+        assert traces.data(view, Range(0, 1))[0]["graph_ids"] == ["b", "a"]
+        assert graphs.op_info(view, "a", "x")["inputs"][0]["op_name"] == "x"
+
+
+def test_what_is_not_there_is_said_to_be_missing(tmp_path):
+    small_program(tmp_path).close()
+    with _view(tmp_path) as view:
+        for ask in (
+            lambda: graphs.graph_info(view, "nope"),
+            lambda: graphs.op_info(view, "nope", "Log"),
+            lambda: graphs.op_info(view, "g1", "nope"),
+            lambda: sources.source_file(view, 9),
+            lambda: sources.stack_frames(view, ["f1", "nope"]),
+        ):
+            with pytest.raises(NotFoundError, match="There is no"):
+                ask()
+        for index in (-1, 8):
+            with pytest.raises(BadQuestionError, match="There is no graph execution"):
+                graphs.op_info(view, "g1", "Log", at=index)
+
+
+def test_an_execution_knows_which_eager_op_made_its_inputs(tmp_path):
+    recording = Recording(tmp_path)
+    recording.device(1, "CPU")
+    recording.execution("A", [GOOD, BAD], ids=[1, 2])
+    recording.execution("B", [GOOD], inputs=[2, 99], ids=[2])
+    recording.execution("C", inputs=[2])
+    recording.close()
+    with _view(tmp_path) as view:
+        _, second, third = executions.data(view, Range(0, 3))
+    assert second["device_names"] == ["CPU"] and second["output_tensor_ids"] == [2]
+    made, unknown = second["inputs"]
+    assert (made["execution_index"], made["output_slot"], made["op_type"]) == (0, 1, "A")
+    assert made["debug_tensor_value"][7] == 1
+    assert unknown == {
+        **{"tensor_id": 99, "execution_index": None, "output_slot": None, "op_type": None},
+        **{"debug_tensor_value": None, "health": None},
+    }
+    assert third["inputs"][0]["execution_index"] == 1
+    assert third["debug_tensor_values"] is None
+
+
+def test_frames_tell_their_line_and_whose_code_it_is(tmp_path):
+    small_program(tmp_path).close()
+    with _view(tmp_path) as view:
+        found = sources.stack_frames(view, ["f2", "f1", "f1"])
+    assert found["stack_frames"][1] == ["worker0", "/home/me/train.py", 3, "loss"]
+    assert found["details"] == [
+        {"file_index": 1, "text": "# ops", "origin": "library"},
+        *[{"file_index": 0, "text": "  return tf.math.log(x)", "origin": "user"}] * 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/home/me/train.py", "user"),
+        ("train.py", "user"),
+        ("/home/me/keras/train.py", "user"),
+        ("/home/tensorflow/my_model.py", "user"),
+        ("/venv/lib/python3.11/site-packages/numpy/core.py", "library"),
+        ("/usr/lib/python3/dist-packages/x.py", "library"),
+        ("/usr/lib/python3.12/threading.py", "library"),
+        ("C:\\Python\\Lib\\site-packages\\keras\\src\\x.py", "library"),
+        ("/src/tensorflow/python/ops/math_ops.py", "library"),
+        ("/src/tb_debugger_plugin/capture/stacks.py", "library"),
+        ("/src/tb_debugger_plugin/examples/buggy_digits.py", "user"),
+        ("/venv/lib/python3.11/site-packages/tb_debugger_plugin/examples/buggy_digits.py", "user"),
+        ("/tmp_x/__autograph_generated_file_abc.py", "library"),
+    ],
+)
+def test_whose_code_a_file_is(path, expected):
+    assert sources.origin(path) == expected
+
+
+def test_columns_say_the_same_as_the_rows(tmp_path):
+    small_program(tmp_path, steps=3).close()
+    with _view(tmp_path) as view:
+        rows = traces.data(view, Range(2, 11))
+        page = tables.traces_page(view, Range(2, 11))
+        columns, names = page.columns, page.dictionaries
+        assert columns["index"].tolist() == list(range(2, 11)) and page.total == 12
+        for name, key in (("op_name", "op_name"), ("op_type", "op_type"), ("function", "graph_name")):
+            assert [names[name][code] for code in columns[name]] == [row[key] for row in rows]
+        assert columns["owner"].tolist() == [row["owner_execution_index"] for row in rows]
+        for name in ("size", "neg_inf", "nan", "zero", "positive"):
+            assert columns[name].tolist() == [row["health"][name] for row in rows]
+        assert [names["shape"][code] for code in columns["shape"]] == [
+            "[]" if row["op_name"] == "Mean" else "[2, ?]" for row in rows
+        ]
+        assert set(columns["dtype"].tolist()) == {1}
+        bad = tables.traces_page(view, Range(1, 4), only_bad=True)
+        assert bad.columns["index"].tolist() == [2, 3, 5] and bad.total == 9
+        eager = tables.executions_page(view, Range(0, 6))
+        assert eager.columns["is_function"].tolist() == [0, 1] * 3
+        assert eager.columns["health"].tolist() == [1, 2] * 3
+        assert eager.columns["inner_health"].tolist() == [0, 2] * 3
+        assert eager.columns["graph_id"].tolist() == [-1, 0] * 3
+
+
+def test_empty_pages_have_all_columns(tmp_path):
+    Recording(tmp_path).close()
+    with _view(tmp_path) as view:
+        for page in (tables.traces_page(view, Range(0, 0)), tables.executions_page(view, Range(0, 0))):
+            assert all(len(values) == 0 for values in page.columns.values())
+            assert {values.dtype.str[1:] for values in page.columns.values()} <= {"f8", "i4", "u1"}
+        assert tables.overview(view, "traces", 3) == {"total": 0, "bad": [0] * 3, "measured": [0] * 3}
+        assert _alerts(view) == []
+
+
+def test_a_bad_row_is_never_averaged_away(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    for n in range(100):
+        recording.trace("g1", "x", BAD if n == 57 else GOOD)
+    recording.execution("__inference_loss_7", graph_id="g1")
+    recording.close()
+    with _view(tmp_path) as view:
+        found = tables.overview(view, "traces", 10)
+        assert found["bad"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0] and found["measured"] == [10] * 10
+        assert sum(tables.overview(view, "traces", 4096)["bad"]) == 1
+        assert tables.overview(view, "executions", 2) == {"total": 1, "bad": [1, 0], "measured": [1, 0]}
+
+
+@pytest.mark.parametrize(
+    ("mode", "values"),
+    [
+        (TensorDebugMode.CURT_HEALTH, [12, 1]),
+        (TensorDebugMode.CONCISE_HEALTH, [12, 5, 1, 2, 3]),
+        (TensorDebugMode.FULL_HEALTH, [12, -1, 1, 2, 9, 1, 2, 3, 1, 1, 1]),
+        (TensorDebugMode.SHAPE, [12, 3, 2, 6, 2, 3, 0, 0, 0, 0]),
+        (TensorDebugMode.SHAPE, [12, 3, 7, 64, 2, 2, 2, 2, 2, 1]),
+    ],
+)
+def test_the_vector_of_a_summary_comes_back_as_it_was_written(tmp_path, mode, values):
+    recording = small_program(tmp_path, steps=0, mode=mode)
+    recording.trace("g1", "mul", vector(values))
+    recording.execution("Mul", [vector([-1, *values[1:]]), None], ids=[1, 2])
+    recording.close()
+    with _view(tmp_path) as view:
+        assert traces.data(view, Range(0, 1))[0]["debug_tensor_value"] == values
+        (execution,) = executions.data(view, Range(0, 1))
+    assert execution["debug_tensor_values"] == [[-1, *values[1:]], None]
+
+
+def test_the_status_counts_and_names(tmp_path):
+    recording = small_program(
+        tmp_path, recorder_version="0.1", tensor_debug_mode=4, circular_buffer_size=3, host_name="big"
+    )
+    recording.counts(10, 20, finished=False, failure="the disk is full")
+    recording.close()
+    with _view(tmp_path) as view:
+        found = status(view)
+    assert (found["num_executions"], found["num_graph_executions"], found["num_alerts"]) == (4, 8, 8)
+    assert (found["dropped_executions"], found["dropped_graph_executions"]) == (6, 12)
+    assert (found["tensor_debug_mode"], found["circular_buffer_size"]) == ("FULL_HEALTH", 3)
+    assert (found["hosts"], found["finished"], found["loading"]) == (["big"], False, None)
+    assert found["recorder"] == "tb-debugger-plugin 0.1"
+    assert found["start_time"] < found["end_time"]
+    assert [n["message"] for n in found["notices"]] == ["Recording on big stopped early: the disk is full"]
+
+
+def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(tmp_path):
+    small_program(tmp_path).close()
+    with _view(tmp_path) as view:
+        found = status(view)
+    assert (found["finished"], found["circular_buffer_size"]) == (None, None)
+    assert (found["tensor_debug_mode"], found["recorder"]) == ("FULL_HEALTH", "TensorFlow 2.21.0")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "expected"),
+    [(0, -1, Range(0, 5)), (5, -1, Range(5, 5)), (0, 0, Range(0, 0)), (2, 4, Range(2, 4))],
+)
+def test_ranges_mean_what_they_say(begin, end, expected):
+    assert resolve_range(begin, end, 5, 10) == expected
+
+
+@pytest.mark.parametrize(("begin", "end"), [(-1, 2), (0, 6), (6, -1), (3, 2), (0, -2)])
+def test_ranges_outside_the_list_are_refused(begin, end):
+    with pytest.raises(BadQuestionError):
+        resolve_range(begin, end, 5, 10)
+
+
+def test_a_page_that_is_too_long_is_refused_with_the_limit():
+    with pytest.raises(BadQuestionError, match="at most 10"):
+        resolve_range(0, -1, 11, 10)
+
+
+def test_an_owner_that_is_not_known_is_nan(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    recording.trace("g1", "x", GOOD)
+    recording.close()
+    with _view(tmp_path) as view:
+        assert np.isnan(tables.traces_page(view, Range(0, 1)).columns["owner"]).all()
+        assert traces.locate_trace(view, 0)["execution_index"] is None
