@@ -1,0 +1,392 @@
+"""Every route, asked over HTTP as TensorBoard's clients ask it, rightly and wrongly."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tensorboard.plugins import base_plugin
+from werkzeug.test import Client, TestResponse
+
+from tb_debugger_plugin.server.plugin import DebuggerPlugin
+from tb_debugger_plugin.server.routes import ROUTES
+from tests.support.events import Recording, full_health, small_program
+
+_ROOT = Path(__file__).resolve().parents[2]
+_RUN = {"run": "a/b"}
+
+
+class Page:
+    """What a browser is to the plugin; lives as long as the plugin."""
+
+    def __init__(self, logdir: Path) -> None:
+        self.plugin = DebuggerPlugin(base_plugin.TBContext(logdir=str(logdir)))
+        self._apps = self.plugin.get_plugin_apps()
+
+    def get(self, path: str, method: str = "GET", **query: object) -> TestResponse:
+        """The response to a request of a path below the plugin's prefix."""
+        app = self._apps.get(path) or self._apps["/*"]
+        text = {name: str(value) for name, value in query.items()}
+        return Client(app).open(f"/data/plugin/debugger{path}", method=method, query_string=text)
+
+    def json(self, path: str, **query: object):
+        """The JSON of a good answer."""
+        response = self.get(path, **query)
+        assert response.status_code == 200, response.text
+        assert response.mimetype == "application/json"
+        return json.loads(response.data, parse_constant=pytest.fail)
+
+    def refusal(self, path: str, **query: object) -> tuple[int, str]:
+        """Status and sentence of an answer that is an error."""
+        response = self.get(path, **query)
+        assert response.mimetype == "application/json"
+        assert set(response.json) == {"error"} and "Traceback" not in response.text
+        return response.status_code, response.json["error"]
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    small_program(tmp_path / "a" / "b").close()
+    found = Page(tmp_path)
+    yield found
+    found.plugin.close()
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Page]:
+    found = Page(tmp_path / "absent")
+    yield found
+    found.plugin.close()
+
+
+def test_runs_are_listed_with_their_start(page):
+    assert page.json("/runs") == {"a/b": {"start_time": pytest.approx(1000.001)}}
+
+
+def test_no_runs_are_an_empty_object_and_an_inactive_tab(empty):
+    assert empty.json("/runs") == {}
+    assert empty.plugin.is_active() is False
+
+
+def test_the_tab_is_active_and_named(page):
+    assert page.plugin.is_active() is True
+    metadata = page.plugin.frontend_metadata()
+    assert (metadata.tab_name, metadata.es_module_path) == ("Debugger", "/index.js")
+    assert page.plugin.plugin_name == "debugger"
+
+
+def test_alerts(page):
+    found = page.json("/alerts", **_RUN, begin=0, end=2)
+    assert {k: v for k, v in found.items() if k != "alerts"} == {
+        "begin": 0,
+        "end": 2,
+        "alert_type": None,
+        "num_alerts": 8,
+        "alerts_breakdown": {"InfNanAlert": 8},
+        "per_type_alert_limit": None,
+    }
+    first = found["alerts"][0]
+    assert set(first) == {
+        *("alert_type", "op_type", "output_slot", "size", "num_neg_inf", "num_pos_inf", "num_nan"),
+        *("execution_index", "graph_execution_trace_index", "op_name", "graph_id", "graph_name"),
+        *("wall_time", "owner_execution_index"),
+    }
+    assert (first["op_name"], first["graph_execution_trace_index"], first["execution_index"]) == (
+        "Log",
+        1,
+        None,
+    )
+
+
+def test_alerts_begin_0_end_0_is_an_empty_page_with_the_counts(page):
+    found = page.json("/alerts", **_RUN, begin=0, end=0, alert_type="InfNanAlert")
+    assert (found["alerts"], found["num_alerts"], found["alert_type"]) == ([], 8, "InfNanAlert")
+
+
+def test_execution_digests(page):
+    found = page.json("/execution/digests", **_RUN, begin=1, end=2)
+    assert found == {
+        "begin": 1,
+        "end": 2,
+        "num_digests": 4,
+        "execution_digests": [
+            {
+                "wall_time": pytest.approx(1000.0, abs=1),
+                "op_type": "__inference_loss_7",
+                "output_tensor_device_ids": [1],
+            }
+        ],
+    }
+
+
+def test_execution_data(page):
+    found = page.json("/execution/data", **_RUN, begin=1, end=2)
+    (execution,) = found["executions"]
+    assert execution["op_type"] == "__inference_loss_7" and execution["graph_id"] == "g1"
+    assert (execution["host_name"], execution["stack_frame_ids"]) == ("worker0", ["f1"])
+    assert execution["debug_tensor_values"] == [[-1, -1, 1, 0, 1, 0, 0, 1, 0, 0, 0]]
+    assert execution["device_names"] == ["/device:CPU:0"]
+    assert page.json("/execution/data", **_RUN, begin=0, end=0)["executions"] == []
+
+
+def test_graph_execution_digests(page):
+    found = page.json("/graph_execution/digests", **_RUN, begin=0, end=1)
+    assert found["num_digests"] == 8
+    assert found["graph_execution_digests"] == [
+        {
+            "wall_time": pytest.approx(1000.0, abs=1),
+            "op_type": "Placeholder",
+            "op_name": "x",
+            "output_slot": 0,
+            "graph_id": "g1",
+        }
+    ]
+
+
+def test_graph_execution_data(page):
+    found = page.json("/graph_execution/data", **_RUN, begin=1, end=2)
+    (trace,) = found["graph_executions"]
+    assert (trace["index"], trace["graph_ids"], trace["owner_execution_index"]) == (1, ["g0", "g1"], 1)
+    assert trace["debug_tensor_value"] == [11, -1, 1, 2, 2, 1, 0, 0, 0, 1, 0]
+    assert trace["device_name"] == "/device:CPU:0"
+    assert page.json("/graph_execution/data", **_RUN, begin=0, end=0)["graph_executions"] == []
+
+
+def test_graph_info(page):
+    assert page.json("/graphs/graph_info", **_RUN, graph_id="g0") == {
+        "name": None,
+        "graph_id": "g0",
+        "outer_graph_id": None,
+        "inner_graph_ids": ["g1"],
+    }
+
+
+def test_op_info(page):
+    found = page.json("/graphs/op_info", **_RUN, graph_id="g1", op_name="Log", at=1)
+    assert found["op_type"] == "Log" and found["num_outputs"] == 1
+    assert found["outputs"][0]["health"]["neg_inf"] == 1
+
+
+def test_sources(page):
+    listed = page.json("/source_files/list", **_RUN)
+    assert listed[0] == ["worker0", "/home/me/train.py"] and len(listed) == 2
+    found = page.json("/source_files/file", **_RUN, index=0)
+    assert found["file_path"] == "/home/me/train.py" and len(found["lines"]) == 3
+
+
+def test_stack_frames(page):
+    found = page.json("/stack_frames/stack_frames", **_RUN, stack_frame_ids="f1,f2")
+    assert [frame[3] for frame in found["stack_frames"]] == ["loss", "log"]
+    assert [detail["origin"] for detail in found["details"]] == ["user", "library"]
+
+
+def test_status(page):
+    found = page.json("/status", **_RUN)
+    assert (found["num_executions"], found["num_graph_executions"], found["num_alerts"]) == (4, 8, 8)
+    assert found["generation"] >= 1 and found["notices"] == []
+
+
+def test_status_names_a_damaged_file_and_the_place(tmp_path):
+    recording = small_program(tmp_path)
+    recording.close()
+    path = recording.files.path("graph_execution_traces")
+    path.write_bytes(path.read_bytes() + b"damaged, and more than a header long")
+    found = Page(tmp_path)
+    (notice,) = found.json("/status", run=".")["notices"]
+    found.plugin.close()
+    assert notice["file"] == path.name and notice["severity"] == "warning"
+    assert notice["offset"] == path.stat().st_size - 36
+
+
+def _columns(response: TestResponse):
+    (length,) = struct.unpack_from("<I", response.data)
+    header = json.loads(response.data[4 : 4 + length])
+    start = 4 + length
+    assert start % 8 == 0
+    types = {"f64": "<f8", "i32": "<i4", "u8": "<u1"}
+    columns = {}
+    for column in header["columns"]:
+        assert column["offset"] % 8 == 0
+        columns[column["name"]] = np.frombuffer(
+            response.data, types[column["type"]], column["length"], start + column["offset"]
+        )
+    return header, columns
+
+
+def test_columns_of_executions(page):
+    response = page.get("/columns/executions", **_RUN)
+    assert response.mimetype == "application/octet-stream"
+    header, columns = _columns(response)
+    assert (header["begin"], header["end"], header["total"]) == (0, 4, 4)
+    names = header["dictionaries"]["op_type"]
+    assert [names[code] for code in columns["op_type"]] == ["Fill", "__inference_loss_7"] * 2
+    assert list(columns) == [
+        *("wall_time", "op_type", "is_function", "health", "inner_health", "graph_id"),
+        *("num_inputs", "num_outputs"),
+    ]
+
+
+def test_columns_of_graph_executions(page):
+    header, columns = _columns(page.get("/columns/graph_executions", **_RUN, begin=1, end=3))
+    assert columns["index"].tolist() == [1, 2] and header["total"] == 8
+    assert set(columns) == {
+        *("index", "wall_time", "op_name", "op_type", "graph_id", "function", "device", "slot", "mode"),
+        *("health", "dtype", "rank", "shape", "size", "neg_inf", "zero", "pos_inf", "nan", "negative"),
+        *("positive", "owner"),
+    }
+    header, columns = _columns(page.get("/columns/graph_executions", **_RUN, only="bad", end=4))
+    assert columns["index"].tolist() == [1, 2, 3, 5] and header["total"] == 6
+
+
+def test_overview(page):
+    found = page.json("/overview", **_RUN, list="graph_executions", buckets=2)
+    assert found == {"total": 8, "bad": [3, 3], "measured": [4, 4]}
+    assert page.json("/overview", **_RUN, list="executions", buckets=1)["bad"] == [2]
+
+
+def test_locate(page):
+    assert page.json("/locate", **_RUN, graph_execution=5)["execution_index"] == 3
+    assert page.json("/locate", **_RUN, graph_execution=5)["bad_before"] == 3
+    found = page.json("/locate", **_RUN, execution=3)
+    assert (found["graph_execution_begin"], found["graph_execution_end"]) == (4, 8)
+
+
+def test_inputs_of(page):
+    found = page.json("/inputs_of", **_RUN, graph_execution=1)["inputs"]
+    assert [(i["op_name"], i["graph_execution_index"], i["health"]["zero"]) for i in found] == [("x", 0, 1)]
+
+
+_RANGED = (
+    *("/alerts", "/execution/digests", "/execution/data", "/graph_execution/digests"),
+    *("/graph_execution/data", "/columns/executions", "/columns/graph_executions"),
+)
+
+
+@pytest.mark.parametrize("path", _RANGED)
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"begin": "x"},
+        {"begin": "1.5"},
+        {"begin": ""},
+        {"end": "0x2"},
+        {"begin": -1},
+        {"end": -2},
+        {"end": 99},
+        {"begin": 99},
+        {"begin": 2, "end": 1},
+        {"begin": 10**30},
+        {"end": "٣"},
+    ],
+)
+def test_a_bad_range_is_a_bad_request(page, path, query):
+    status, sentence = page.refusal(path, **_RUN, **query)
+    assert status == 400 and any(name in sentence for name in query)
+
+
+@pytest.mark.parametrize("path", [path for path in ROUTES if path != "/runs"])
+def test_a_run_is_needed_and_must_exist(page, path):
+    assert page.refusal(path) == (400, "The parameter run is missing.")
+    assert page.refusal(path, run="") == (400, "The parameter run is missing.")
+    assert page.refusal(path, run="<b>no</b>")[0] == 404
+    assert page.refusal(path, run="x" * 20_000)[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("/alerts", {"alert_type": "Foo"}, 400),
+        ("/graphs/graph_info", {}, 400),
+        ("/graphs/graph_info", {"graph_id": "nope"}, 404),
+        ("/graphs/op_info", {"op_name": "Log"}, 400),
+        ("/graphs/op_info", {"graph_id": "g1"}, 400),
+        ("/graphs/op_info", {"graph_id": "nope", "op_name": "Log"}, 404),
+        ("/graphs/op_info", {"graph_id": "g1", "op_name": "nope"}, 404),
+        ("/graphs/op_info", {"graph_id": "g1", "op_name": "Log", "at": "x"}, 400),
+        ("/graphs/op_info", {"graph_id": "g1", "op_name": "Log", "at": -1}, 400),
+        ("/graphs/op_info", {"graph_id": "g1", "op_name": "Log", "at": 8}, 400),
+        ("/source_files/file", {}, 400),
+        ("/source_files/file", {"index": "one"}, 400),
+        ("/source_files/file", {"index": -1}, 400),
+        ("/source_files/file", {"index": 999}, 404),
+        ("/stack_frames/stack_frames", {}, 400),
+        ("/stack_frames/stack_frames", {"stack_frame_ids": ""}, 400),
+        ("/stack_frames/stack_frames", {"stack_frame_ids": "f1,zzz"}, 404),
+        ("/stack_frames/stack_frames", {"stack_frame_ids": "f1," * 10_001}, 400),
+        ("/columns/graph_executions", {"only": "good"}, 400),
+        ("/overview", {"buckets": 5}, 400),
+        ("/overview", {"list": "sources", "buckets": 5}, 400),
+        ("/overview", {"list": "executions"}, 400),
+        ("/overview", {"list": "executions", "buckets": 0}, 400),
+        ("/overview", {"list": "executions", "buckets": 4097}, 400),
+        ("/overview", {"list": "executions", "buckets": "many"}, 400),
+        ("/locate", {}, 400),
+        ("/locate", {"execution": 0, "graph_execution": 0}, 400),
+        ("/locate", {"execution": "x"}, 400),
+        ("/locate", {"execution": -1}, 400),
+        ("/locate", {"execution": 4}, 400),
+        ("/locate", {"graph_execution": 8}, 400),
+        ("/inputs_of", {}, 400),
+        ("/inputs_of", {"graph_execution": -1}, 400),
+        ("/inputs_of", {"graph_execution": 8}, 400),
+        ("/inputs_of", {"graph_execution": "x"}, 400),
+    ],
+)
+def test_a_bad_parameter_is_answered_with_a_sentence(page, path, query, status):
+    found, sentence = page.refusal(path, **_RUN, **query)
+    assert found == status and sentence.endswith(".")
+
+
+def test_a_page_that_is_too_long_is_refused_with_the_limit(tmp_path):
+    recording = Recording(tmp_path)
+    value = full_health([1.0])
+    recording.writer.write(
+        "graph_execution_traces", *(recording.trace_event("g", "x", value) for _ in range(10_001))
+    )
+    recording.close()
+    found = Page(tmp_path)
+    status, sentence = found.refusal("/graph_execution/digests", run=".")
+    assert status == 400 and "10000" in sentence
+    assert (
+        len(found.json("/graph_execution/digests", run=".", end=10_000)["graph_execution_digests"]) == 10_000
+    )
+    assert _columns(found.get("/columns/graph_executions", run="."))[0]["end"] == 10_001
+    found.plugin.close()
+
+
+@pytest.mark.parametrize("path", [*ROUTES, "/index.js", "/nope"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_other_methods_than_get_are_not_allowed(page, path, method):
+    response = page.get(path, method=method)
+    assert response.status_code == 405 and response.headers["Allow"] == "GET, HEAD"
+
+
+def test_head_has_the_headers_of_get_and_no_body(page):
+    get, head = page.get("/runs"), page.get("/runs", method="HEAD")
+    assert head.status_code == 200 and head.data == b""
+    assert head.headers["Content-Length"] == str(len(get.data))
+
+
+def test_every_answer_forbids_guessing_its_type(page):
+    for path in ("/runs", "/alerts", "/index.js", "/nope"):
+        assert page.get(path).headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_answers_are_not_kept_by_browsers(page):
+    assert "no-cache" in page.get("/runs").headers["Cache-Control"]
+
+
+def test_a_failure_of_ours_is_a_sentence_without_a_traceback(page, monkeypatch, caplog):
+    monkeypatch.setattr("tb_debugger_plugin.analysis.sources.source_list", lambda view: 1 / 0)
+    status, sentence = page.refusal("/source_files/list", **_RUN)
+    assert status == 500 and "Zero" not in sentence
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_every_route_is_documented():
+    text = (_ROOT / "docs" / "http-api.md").read_text("utf-8")
+    assert not [path for path in ROUTES if f"| `{path[1:]}` |" not in text]
