@@ -1,0 +1,89 @@
+"""Each section of the page answers to the mouse and the keyboard, and shows what changes on disk."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.debugger_page import open_page
+from tests.support.programs import record_example
+from tests.support.serving import tensorboard
+
+pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
+
+_LIVE_MS = 15_000
+
+
+@pytest.fixture
+def page(browser, example_address):
+    """The example's page as it opens."""
+    with open_page(browser, example_address) as page:
+        yield page
+
+
+def test_a_click_on_an_execution_shows_its_card(page):
+    box = page.part("timeline-box").nth(3)
+    index = box.get_attribute("data-index")
+    box.click()
+    expect(page.part("execution-card")).to_have_attribute("data-index", index)
+    expect(page.part("stack-frame").first).to_contain_text("buggy_digits.py")
+
+
+def test_the_arrow_keys_walk_along_the_timeline(page):
+    box = page.part("timeline-box").nth(3)
+    index = int(box.get_attribute("data-index"))
+    box.click()
+    page.page.keyboard.press("ArrowRight")
+    expect(page.part("execution-card")).to_have_attribute("data-index", str(index + 1))
+
+
+def test_a_click_on_a_graph_tensor_brings_its_op(page):
+    page.click("alert-type-InfNanAlert")
+    row = page.part("graph-executions-row").filter(has_text="labels:0").first
+    row.click()
+    expect(page.part("graph-structure-op")).to_contain_text("labels")
+
+
+def test_a_click_on_an_input_walks_to_it(page):
+    page.click("alert-type-InfNanAlert")
+    page.click("graph-structure-input")
+    expect(page.part("graph-structure-op")).to_contain_text("probs")
+
+
+def test_a_click_on_a_frame_shows_its_line(page):
+    page.click("alert-type-InfNanAlert")
+    page.part("stack-frame").filter(has_text="train").first.click()
+    expect(page.part("source-line-focused")).to_contain_text("loss = cross_entropy(")
+
+
+@pytest.mark.parametrize("width", [1024, 1600])
+def test_nothing_is_wider_than_the_window(browser, example_address, width):
+    with open_page(browser, example_address, width=width) as page:
+        page.click("alert-type-InfNanAlert")
+        assert page.frame.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_page_that_was_opened_first_fills_when_the_program_runs(browser, tmp_path):
+    logdir = tmp_path / "logdir"
+    logdir.mkdir()
+    with (
+        tensorboard(logdir, tmp_path / "tensorboard.txt") as address,
+        open_page(browser, f"{address}/#debugger") as page,
+    ):
+        expect(page.frame.locator("body")).to_contain_text("enable_dump_debug_info(")
+        record_example(logdir, "--steps", "2")
+        expect(page.part("alert-type-InfNanAlert")).to_be_visible(timeout=_LIVE_MS)
+
+
+def test_a_damaged_file_is_named_and_the_rest_is_shown(browser, example_logdir, tmp_path):
+    logdir = tmp_path / "logdir"
+    shutil.copytree(example_logdir, logdir)
+    (traces,) = logdir.glob("*.graph_execution_traces")
+    content = bytearray(traces.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    traces.write_bytes(content)
+    with tensorboard(logdir, tmp_path / "tensorboard.txt") as address, open_page(browser, address) as page:
+        expect(page.frame.locator("body")).to_contain_text("graph_execution_traces at byte ")
+        expect(page.part("alert-type-InfNanAlert")).to_be_visible()
