@@ -1,0 +1,154 @@
+"""The index against a slow, obvious twin: the same recording kept in plain Python lists."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tb_debugger_plugin.analysis import alerts, tables, traces
+from tb_debugger_plugin.analysis.calls import inner_health
+from tb_debugger_plugin.analysis.view import Range, look_at
+from tests.support.events import Recording, full_health, loaded
+
+_VALUES = {
+    "good": full_health([1.0, 0.0, -1.0]),
+    "nan": full_health([math.nan]),
+    "inf": full_health([[-math.inf, math.inf]]),
+    "none": None,
+}
+_HEALTH = {"good": 1, "nan": 2, "inf": 2, "none": 0}
+_OPS = ("a", "b", "c")
+
+_TRACE = st.tuples(st.just("trace"), st.sampled_from(_OPS), st.sampled_from(sorted(_VALUES)))
+_EAGER = st.tuples(st.just("eager"), st.just("Add"), st.sampled_from(sorted(_VALUES)))
+_CALL = st.tuples(st.just("call"), st.just("__inference_f_1"), st.sampled_from(sorted(_VALUES)))
+_PROGRAM = st.lists(st.one_of(_TRACE, _TRACE, _EAGER, _CALL), max_size=40)
+_SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@dataclass
+class Twin:
+    """What a program did, told one thing at a time."""
+
+    executions: list[tuple[str, str]] = field(default_factory=list)
+    traces: list[tuple[str, str]] = field(default_factory=list)
+    owners: list[int | None] = field(default_factory=list)
+    #: ("eager", position) or ("trace", position), in the order of time.
+    bad: list[tuple[str, int]] = field(default_factory=list)
+
+    def run(self, kind: str, name: str, value: str) -> None:
+        if kind == "trace":
+            self._note_bad("trace", len(self.traces), value)
+            self.traces.append((name, value))
+            self.owners.append(None)
+            return
+        if kind == "call":
+            here = len(self.executions)
+            self.owners = [here if owner is None else owner for owner in self.owners]
+        self._note_bad("eager", len(self.executions), value)
+        self.executions.append((name, value))
+
+    def _note_bad(self, kind: str, position: int, value: str) -> None:
+        if _HEALTH[value] == 2:
+            self.bad.append((kind, position))
+
+    def inner_health(self) -> list[int]:
+        worst = [0] * len(self.executions)
+        for (_, value), owner in zip(self.traces, self.owners, strict=True):
+            if owner is not None:
+                worst[owner] = max(worst[owner], _HEALTH[value])
+        return worst
+
+
+def _record(folder: Path, program: list[tuple[str, str, str]]) -> Twin:
+    twin = Twin()
+    recording = Recording(folder)
+    recording.graph("g", "f")
+    for name in _OPS:
+        recording.op("g", name, name.upper())
+    for kind, name, value in program:
+        twin.run(kind, name, value)
+        if kind == "trace":
+            recording.trace("g", name, _VALUES[value])
+        else:
+            recording.execution(name, [_VALUES[value]], graph_id="g" if kind == "call" else "", ids=[1])
+    recording.close()
+    return twin
+
+
+@given(_PROGRAM, st.integers(1, 1000))
+@_SETTINGS
+def test_the_tables_say_what_the_program_did(program, step_bytes):
+    with tempfile.TemporaryDirectory() as folder:
+        twin = _record(Path(folder), program)
+        loader = loaded(Path(folder), step_bytes=step_bytes)
+        try:
+            with look_at(loader) as view:
+                _compare(view, twin)
+        finally:
+            loader.close()
+
+
+def _compare(view, twin: Twin) -> None:
+    page = tables.traces_page(view, Range(0, view.num_traces))
+    names = page.dictionaries["op_name"]
+    assert [names[code] for code in page.columns["op_name"]] == [name for name, _ in twin.traces]
+    assert page.columns["health"].tolist() == [_HEALTH[value] for _, value in twin.traces]
+    owners = [None if math.isnan(owner) else owner for owner in page.columns["owner"].tolist()]
+    assert owners == twin.owners
+    assert inner_health(view).tolist() == twin.inner_health()
+    eager = tables.executions_page(view, Range(0, view.num_executions))
+    assert eager.columns["health"].tolist() == [_HEALTH[value] for _, value in twin.executions]
+    _compare_bad(view, twin)
+    for call, (name, _) in enumerate(twin.executions):
+        own = [index for index, owner in enumerate(twin.owners) if owner == call]
+        found = traces.locate_execution(view, call)
+        expected = (min(own), max(own) + 1) if own and name.startswith("__") else (None, None)
+        assert (found["graph_execution_begin"], found["graph_execution_end"]) == expected
+
+
+def _compare_bad(view, twin: Twin) -> None:
+    found = alerts.alert_list(view)
+    listed = [
+        ("trace" if slot < 0 else "eager", index)
+        for index, slot in zip(found.index.tolist(), found.slot.tolist(), strict=True)
+    ]
+    assert listed == twin.bad
+    assert len(alerts.page(view, found, Range(0, len(found)))) == len(twin.bad)
+    only_bad = tables.traces_page(view, Range(0, view.num_bad_traces), only_bad=True)
+    assert only_bad.columns["index"].tolist() == [place for kind, place in twin.bad if kind == "trace"]
+
+
+@given(_PROGRAM.filter(bool), st.data())
+@_SETTINGS
+def test_a_flipped_bit_anywhere_is_survived_and_everything_before_it_kept(program, data):
+    with tempfile.TemporaryDirectory() as folder:
+        twin = _record(Path(folder), program)
+        victims = sorted(p for p in Path(folder).iterdir() if p.suffix != ".metadata" and p.stat().st_size)
+        victim = data.draw(st.sampled_from(victims))
+        content = bytearray(victim.read_bytes())
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] ^= 1 << data.draw(st.integers(0, 7))
+        victim.write_bytes(content)
+        loader = loaded(Path(folder))
+        try:
+            with look_at(loader) as view:
+                assert view.rows("SELECT count(*) FROM notices") == [(1,)] or _is_truncated(view)
+                assert view.num_traces <= len(twin.traces) and view.num_executions <= len(twin.executions)
+                lost = {"execution": "executions", "graph_execution_traces": "traces"}.get(victim.suffix[1:])
+                for table, rows in (("executions", twin.executions), ("traces", twin.traces)):
+                    if table != lost:
+                        assert view.rows(f"SELECT count(*) FROM {table}") == [(len(rows),)]
+                tables.traces_page(view, Range(0, view.num_traces))
+                alerts.page(view, alerts.alert_list(view), Range(0, len(alerts.alert_list(view))))
+        finally:
+            loader.close()
+
+
+def _is_truncated(view) -> bool:
+    return bool(view.rows("SELECT 1 FROM files WHERE state = 'truncated'"))
