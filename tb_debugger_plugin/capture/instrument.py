@@ -11,7 +11,8 @@ TensorFlow's error messages name the same lines as without us.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -28,15 +29,32 @@ from tb_debugger_plugin.capture.watch_plan import Planned, Way
 _SCOPE = "TbDebuggerWatch/"
 
 
-def replace_function(
-    name: str, graph: Any, attrs: dict[str, Any], known: KnownGraph, planned: Iterable[Planned], sink: Sink
-) -> None:
+@dataclass(frozen=True)
+class Function:
+    """A function that `from_func_graph` has made.
+
+    Attributes:
+      name: In the runtime.
+      graph: The `FuncGraph` it was made from.
+      attrs: The attributes it was made with.
+    """
+
+    name: str
+    graph: Any
+    attrs: Mapping[str, Any]
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether XLA compiles it; it has no kernel for our ops."""
+        value = self.attrs.get(attributes.XLA_COMPILE, False)
+        return bool(getattr(value, "b", value))
+
+
+def watch_function(function: Function, known: KnownGraph, planned: Iterable[Planned], sink: Sink) -> None:
     """Give the runtime a definition of a function with watch ops in it.
 
     Args:
-      name: Of a function that the runtime has.
-      graph: The `FuncGraph` it was made from.
-      attrs: The attributes it was made with.
+      function: One that the runtime has.
       known: Ids of the graph and its tensors.
       planned: The tensors to watch.
       sink: Makes the watch nodes.
@@ -44,15 +62,62 @@ def replace_function(
     Raises:
       Exception: Something did not work; the runtime still has the old definition.
     """
-    definition = _definition_of(graph)
-    watching = _add_watches(definition, known, planned, sink)
-    function = _to_function(definition, name, graph, watching)
-    for attr_name, attr_value in attributes.parse_func_attrs(attrs or {}).items():
-        c_api.TF_FunctionSetAttrValueProto(function, attr_name, attr_value.SerializeToString())
+    definition = _definition_of(function.graph)
+    watches = _add_watches(definition, known, planned, sink)
+    _put_into_runtime(_to_function(definition, function.name, function.graph, watches), function)
+
+
+def call_unwatched(function: Function, watched: Callable[[str], Function | None]) -> None:
+    """Make a function call copies without watch ops of the functions it calls, and those of theirs.
+
+    For a function that XLA compiles: it would refuse the watch ops of what it calls.
+
+    Args:
+      function: One that the runtime has.
+      watched: Gives the watched function of a name, or None.
+
+    Raises:
+      Exception: Something did not work; the runtime still has the old definition.
+    """
+    definition = _definition_of(function.graph)
+    if _rename_calls(definition, watched):
+        _put_into_runtime(_to_function(definition, function.name, function.graph, _Watches()), function)
+
+
+_UNWATCHED = "_unwatched"
+
+
+def _rename_calls(definition: graph_pb2.GraphDef, watched: Callable[[str], Function | None]) -> bool:
+    """Point the calls in a graph to unwatched copies; whether there were any."""
+    renamed = False
+    for node in definition.node:
+        for value in node.attr.values():
+            for called in [value.func, *value.list.func]:
+                function = watched(called.name) if called.name else None
+                if function is not None:
+                    called.name = _unwatched_copy(function, watched)
+                    renamed = True
+    return renamed
+
+
+def _unwatched_copy(function: Function, watched: Callable[[str], Function | None]) -> str:
+    """The name of a copy of a function, and of all that it calls, without watch ops."""
+    copy = Function(function.name + _UNWATCHED, function.graph, function.attrs)
+    if not context.context().has_function(copy.name):
+        definition = _definition_of(function.graph)
+        _rename_calls(definition, watched)
+        _put_into_runtime(_to_function(definition, copy.name, copy.graph, _Watches()), copy)
+    return copy.name
+
+
+def _put_into_runtime(made: Any, function: Function) -> None:
+    for name, value in attributes.parse_func_attrs(dict(function.attrs)).items():
+        c_api.TF_FunctionSetAttrValueProto(made, name, value.SerializeToString())
     runtime = context.context()
-    runtime.remove_function(name)
-    runtime.add_c_function(function)
-    c_api.TF_DeleteFunction(function)
+    if runtime.has_function(function.name):
+        runtime.remove_function(function.name)
+    runtime.add_c_function(made)
+    c_api.TF_DeleteFunction(made)
 
 
 def _definition_of(graph: Any) -> graph_pb2.GraphDef:

@@ -13,7 +13,8 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +25,7 @@ from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.graphs import Graphs
-from tb_debugger_plugin.capture.instrument import replace_function
+from tb_debugger_plugin.capture.instrument import Function, call_unwatched, watch_function
 from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import DTypeFilter, Options, is_remote, make_options
 from tb_debugger_plugin.capture.sinks import Sink
@@ -35,7 +36,6 @@ from tb_debugger_plugin.events.messages import DebugEvent
 
 #: The same for all recordings of a process, as TensorFlow has it.
 _RUN_ID = uuid.uuid4().hex[:8]
-_XLA_COMPILED = "_XlaMustCompile"
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -59,7 +59,7 @@ class Recording:
         self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
         self._graphs = Graphs(self._sink, self._frames, host)
         self._eager = EagerOps(options, self._sink, self._frames, self._graphs, host)
-        self._process = os.getpid()
+        self._watched: dict[str, tuple[Callable[[], Any], Mapping[str, Any]]] = {}
         self._lock = threading.RLock()  # guards _on and what ends a recording
         self._on = True
         self._make_function = atomic_function.from_func_graph
@@ -101,14 +101,16 @@ class Recording:
     def close(self) -> None:
         """End the recording. Further calls do nothing."""
         with self._lock:
-            if not self._on:
-                return
-            self._on = False
-            self._unhook()
-            if os.getpid() != self._process:
-                self._sink.abandon()
-                return
-            self._close_sink()
+            if self._on:
+                self._on = False
+                self._unhook()
+                self._close_sink()
+
+    def abandon(self) -> None:
+        """End the recording without touching its files: in a forked child, whose parent goes on."""
+        self._on = False
+        self._unhook()
+        self._sink.abandon()
 
     def _close_sink(self) -> None:
         try:
@@ -165,20 +167,27 @@ class Recording:
         function = self._make_function(name, graph, attrs, function_type, overwrite)
         if self._on:
             try:
-                self._watch(name.decode() if isinstance(name, bytes) else name, graph, attrs)
+                self._watch(Function(name.decode() if isinstance(name, bytes) else name, graph, attrs or {}))
             except Exception as error:  # whatever it is, the program must not see it
                 self._fail(error)
         return function
 
-    def _watch(self, name: str, graph: Any, attrs: Any) -> None:
-        if not isinstance(graph, func_graph.FuncGraph):
+    def _watch(self, function: Function) -> None:
+        if not isinstance(function.graph, func_graph.FuncGraph):
             return
-        known = self._graphs.add(graph)
-        self._graphs.name_function(name, known)
-        if attrs and _XLA_COMPILED in attrs:
+        known = self._graphs.add(function.graph)
+        self._graphs.name_function(function.name, known)
+        if function.is_compiled:
+            call_unwatched(function, self._watched_function)
             return
-        planned = plan(graph, known, self.options, passes_through=self._sink.passes_through)
-        replace_function(name, graph, attrs, known, planned, self._sink)
+        planned = plan(function.graph, known, self.options, passes_through=self._sink.passes_through)
+        watch_function(function, known, planned, self._sink)
+        self._watched[function.name] = weakref.ref(function.graph), function.attrs
+
+    def _watched_function(self, name: str) -> Function | None:
+        reference, attrs = self._watched.get(name, (_dead, {}))
+        graph = reference()
+        return None if graph is None else Function(name, graph, attrs)
 
     def _check_sink(self) -> None:
         if self._sink.failure():
@@ -231,6 +240,10 @@ def _say_that_it_is_slow() -> None:
             "Install a C++ compiler and reinstall tb-debugger-plugin.",
             native.unavailable_reason(),
         )
+
+
+def _dead() -> None:
+    """A reference to nothing."""
 
 
 _current: Recording | None = None
@@ -322,6 +335,19 @@ def disable_dump_debug_info() -> None:
         if _current is not None:
             _current.close()
             _current = None
+
+
+def _end_in_child() -> None:
+    """A forked child shares the files with its parent, which goes on writing: it must not touch them."""
+    global _current, _current_lock
+    _current_lock = threading.RLock()
+    if _current is not None:
+        _current.abandon()
+        _current = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_in_child)
 
 
 @contextmanager
