@@ -1,4 +1,4 @@
-// The page alone on made-up data: `npm run dev`. STEPS and ILL_FROM choose how long the run is and where it falls ill.
+// The page alone on made-up data: `npm run dev`, then http://127.0.0.1:17173/dev/. STEPS and ILL_FROM choose how long the run is and where it falls ill.
 import { defineConfig, type Plugin } from "vite";
 import { makeFixture } from "./fixture";
 
@@ -20,4 +20,4 @@ const routes: Plugin = {
   },
 };
 
-export default defineConfig({ root: "dev", plugins: [routes], server: { host: "127.0.0.1", port: 17173 } });
+export default defineConfig({ plugins: [routes], server: { host: "127.0.0.1", port: 17173, open: false } });

@@ -83,13 +83,13 @@ describe("the reason", () => {
       "Exp",
       { posInf: 4 },
       [input("z:0", { positive: 4 })],
-      "Its input was finite. Its result is beyond the range of float32.",
+      "Its input was finite. Its result is beyond the range of the dtype.",
     ],
     [
       "MatMul",
       { posInf: 4 },
       [input("a:0", { positive: 4 }), input("b:0", { positive: 4 })],
-      "Its inputs were all finite. Its result is beyond the range of float32.",
+      "Its inputs were all finite. Its result is beyond the range of the dtype.",
     ],
     [
       "Mean",
@@ -117,6 +117,12 @@ describe("the reason", () => {
     expect(words("Softmax", { nan: 10 }, [input("mask:0", { negInf: 10 })]).why).toContain(
       "a row of nothing but −∞",
     );
+  });
+
+  test("is one of the known ones where what went in was not measured", () => {
+    const { why, help } = words("Log", { negInf: 1 }, [{ name: "x:0", summary: undefined }]);
+    expect(why).toContain("the logarithm of 0 is −∞; the logarithm of a negative number is NaN.");
+    expect(help).toContain("Clip");
   });
 
   test("is not made up for an op that nothing is known of", () => {

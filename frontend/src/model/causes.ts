@@ -1,29 +1,33 @@
 /**
  * The known ways in which an op makes NaN or infinity out of finite numbers: a table, one row for each way. A row names
- * the ops, says from the numbers of the inputs whether it applies, gives the reason in words and what usually helps.
+ * the ops, gives the reason in words and what usually helps, and tells from the numbers whether it applies.
  */
 import { counted } from "../base/text";
-import type { Summary } from "./health";
+import type { KindName, Summary } from "./health";
 
 export interface CauseInput {
   readonly name: string;
   readonly summary: Summary | undefined;
 }
 
-export interface Cause {
-  /** The input that is to blame, when one is. */
+/** The input that is to blame, when one is, and what it held: "200 zeros". */
+interface Blame {
   readonly input?: CauseInput | undefined;
-  /** What that input held: "200 zeros". */
   readonly held?: string | undefined;
-  /** The reason, a clause: "the logarithm of 0 is −∞". */
+}
+
+export interface Cause extends Blame {
+  /** A clause: "the logarithm of 0 is −∞". */
   readonly because: string;
-  readonly help?: string;
+  readonly help?: string | undefined;
 }
 
 interface Rule {
   readonly ops: readonly string[];
-  readonly find: (inputs: readonly CauseInput[], output: Summary) => Omit<Cause, "help"> | undefined;
+  readonly because: string;
   readonly help?: string;
+  /** Undefined when the numbers say that it was not this. */
+  readonly applies: (inputs: readonly CauseInput[], output: Summary) => Blame | undefined;
 }
 
 const CLIP_LOG = "Clip the argument of the log from below, or use a loss that takes the logits.";
@@ -31,153 +35,144 @@ const EPSILON = "Add a small epsilon under the division or the root, or use tf.m
 const RANGE =
   "Look at the scale of the inputs: learning rate, initialisation, normalisation, or a wider dtype.";
 
+const NOUNS: Readonly<Partial<Record<KindName, string>>> = { zero: "zero", negative: "negative value" };
+
 /** Blames the input in the slot when it holds any of the kind. */
-function holds(
-  slot: number,
-  kind: "zero" | "negative" | "posInf" | "negInf",
-  noun: string,
-  because: string,
-): Rule["find"] {
+function holds(slot: number, kind: KindName): Rule["applies"] {
   return (inputs) => {
     const input = inputs[slot];
     const n = input?.summary?.counts[kind] ?? 0;
-    return n > 0 ? { input, held: counted(n, noun), because } : undefined;
+    return n > 0
+      ? { input, held: counted(n, NOUNS[kind] ?? "infinity", kind in NOUNS ? undefined : "infinities") }
+      : undefined;
   };
 }
 
-function overflow(inputs: readonly CauseInput[], output: Summary): Omit<Cause, "help"> | undefined {
-  const { posInf = 0, negInf = 0 } = output.counts;
-  if (posInf + negInf === 0 || inputs.length === 0) return undefined;
-  return { because: `its result is beyond the range of ${output.dtype ?? "the dtype"}` };
-}
+const zeroToNegativePower: Rule["applies"] = (inputs, output) =>
+  (inputs[1]?.summary?.counts.negative ?? 0) > 0 ? holds(0, "zero")(inputs, output) : undefined;
 
-const always =
-  (because: string): Rule["find"] =>
-  () => ({ because });
+const tooLarge: Rule["applies"] = (inputs, { counts: { posInf = 0, negInf = 0 } }) =>
+  posInf + negInf > 0 && inputs.length > 0 ? {} : undefined;
+
+const nothingIn: Rule["applies"] = (inputs) =>
+  inputs[0]?.summary?.size === 0 ? { input: inputs[0], held: "no value at all" } : undefined;
+
+const always: Rule["applies"] = () => ({});
+
+const ADDING = ["AddV2", "Add", "AddN", "Sub", "Sum", "BiasAdd", "Cumsum"];
+const PRODUCTS = [
+  "MatMul",
+  "BatchMatMul",
+  "BatchMatMulV2",
+  "BatchMatMulV3",
+  "Conv2D",
+  "Conv3D",
+  "Einsum",
+  "Mul",
+  "Prod",
+  "Cumprod",
+];
+const DIVIDING = ["RealDiv", "Div", "TruncateDiv", "FloorDiv", "Mod", "FloorMod", "Xdivy"];
+const GROWING = [...ADDING, ...PRODUCTS, "SquaredDifference", "L2Loss", "FusedBatchNormV3", "SegmentSum"];
+const READING = [
+  "IteratorGetNext",
+  "IteratorGetNextSync",
+  "ReadFile",
+  "DecodeRaw",
+  "DecodeCSV",
+  "ParseExampleV2",
+  "StringToNumber",
+];
 
 const RULES: readonly Rule[] = [
-  { ops: ["Log"], find: holds(0, "zero", "zero", "the logarithm of 0 is −∞"), help: CLIP_LOG },
+  { ops: ["Log"], because: "the logarithm of 0 is −∞", applies: holds(0, "zero"), help: CLIP_LOG },
   {
     ops: ["Log"],
-    find: holds(0, "negative", "negative value", "the logarithm of a negative number is NaN"),
+    because: "the logarithm of a negative number is NaN",
+    applies: holds(0, "negative"),
     help: CLIP_LOG,
   },
+  { ops: ["Log1p"], because: "log1p needs values above −1", applies: holds(0, "negative"), help: CLIP_LOG },
+  { ops: ["Xlogy"], because: "the logarithm of 0 is −∞", applies: holds(1, "zero"), help: CLIP_LOG },
+  { ops: ["Reciprocal", "Inv"], because: "1 / 0 is infinite", applies: holds(0, "zero"), help: EPSILON },
   {
-    ops: ["Log1p"],
-    find: holds(0, "negative", "negative value", "log1p needs values above −1"),
-    help: CLIP_LOG,
-  },
-  { ops: ["Xlogy"], find: holds(1, "zero", "zero", "the logarithm of 0 is −∞"), help: CLIP_LOG },
-  { ops: ["Reciprocal", "Inv"], find: holds(0, "zero", "zero", "1 / 0 is infinite"), help: EPSILON },
-  {
-    ops: ["RealDiv", "Div", "TruncateDiv", "FloorDiv", "Mod", "FloorMod", "Xdivy"],
-    find: holds(1, "zero", "zero", "a division by 0 is infinite, and 0 / 0 is NaN"),
+    ops: DIVIDING,
+    because: "a division by 0 is infinite, and 0 / 0 is NaN",
+    applies: holds(1, "zero"),
     help: EPSILON,
   },
-  { ops: ["Rsqrt"], find: holds(0, "zero", "zero", "1 / √0 is infinite"), help: EPSILON },
+  { ops: ["Rsqrt"], because: "1 / √0 is infinite", applies: holds(0, "zero"), help: EPSILON },
   {
     ops: ["Sqrt", "Rsqrt"],
-    find: holds(0, "negative", "negative value", "the root of a negative number is NaN"),
+    because: "the root of a negative number is NaN",
+    applies: holds(0, "negative"),
     help: "Clip the argument of the root at 0 or a little above.",
   },
   {
     ops: ["SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"],
-    find: holds(0, "zero", "zero", "the gradient has no limit at 0"),
+    because: "the gradient has no limit at 0",
+    applies: holds(0, "zero"),
     help: "Add a small epsilon under the root or the norm.",
   },
+  { ops: ["Pow"], because: "0 to a negative power is infinite", applies: zeroToNegativePower, help: EPSILON },
   {
     ops: ["Pow"],
-    find: (inputs) =>
-      (inputs[1]?.summary?.counts.negative ?? 0) > 0
-        ? holds(0, "zero", "zero", "0 to a negative power is infinite")(inputs, { counts: {} })
-        : undefined,
-    help: EPSILON,
-  },
-  {
-    ops: ["Pow"],
-    find: holds(0, "negative", "negative value", "a fractional power of a negative number is NaN"),
+    because: "a fractional power of a negative number is NaN",
+    applies: holds(0, "negative"),
     help: "Take the power of an absolute or clipped value.",
   },
   {
     ops: ["Acos", "Asin", "Atanh", "Erfinv"],
-    find: always("it is defined only between −1 and 1"),
+    because: "it is defined only between −1 and 1",
+    applies: always,
     help: "Clip the argument to just inside −1 and 1.",
   },
-  { ops: ["Acosh"], find: always("it is defined only from 1 on") },
+  { ops: ["Acosh"], because: "it is defined only from 1 on", applies: always },
   {
     ops: ["Exp", "Expm1", "Square", "Cosh", "Sinh", "Pow", "Softplus"],
-    find: overflow,
+    because: "its result is beyond the range of the dtype",
+    applies: tooLarge,
     help: "Subtract the maximum first (tf.reduce_logsumexp, tf.nn.softmax), or clip the argument.",
   },
   {
     ops: ["Cast"],
-    find: overflow,
-    help: "The values do not fit the narrower dtype: scale the loss, or keep this part in float32.",
+    because: "the values are beyond the range of the narrower dtype",
+    applies: tooLarge,
+    help: "Scale the loss, or keep this part in float32.",
   },
-  {
-    ops: [
-      "MatMul",
-      "BatchMatMul",
-      "BatchMatMulV2",
-      "BatchMatMulV3",
-      "Conv2D",
-      "Conv3D",
-      "Einsum",
-      "Mul",
-      "AddV2",
-      "Add",
-      "AddN",
-      "Sub",
-      "Sum",
-      "Prod",
-      "Cumsum",
-      "Cumprod",
-      "SquaredDifference",
-      "L2Loss",
-      "BiasAdd",
-      "FusedBatchNormV3",
-      "SegmentSum",
-    ],
-    find: overflow,
-    help: RANGE,
-  },
+  { ops: GROWING, because: "its result is beyond the range of the dtype", applies: tooLarge, help: RANGE },
   {
     ops: ["Mean"],
-    find: (inputs) =>
-      inputs[0]?.summary?.size === 0
-        ? { input: inputs[0], held: "no value at all", because: "the mean over nothing is NaN" }
-        : undefined,
+    because: "the mean over nothing is NaN",
+    applies: nothingIn,
     help: "Skip empty batches, or use tf.math.divide_no_nan.",
   },
   {
     ops: ["SparseSoftmaxCrossEntropyWithLogits"],
-    find: always("a label outside the range of the classes gives NaN"),
+    because: "a label outside the range of the classes gives NaN",
+    applies: always,
     help: "Compare the labels with the number of classes.",
   },
   {
     ops: ["Placeholder", "_Arg", "Arg", "PlaceholderWithDefault"],
-    find: always("it is an argument: whoever called the function handed it in"),
+    because: "it is an argument: whoever called the function handed it in",
+    applies: always,
   },
   {
     ops: ["ReadVariableOp", "VariableV2", "ResourceGather", "ResourceGatherNd"],
-    find: always("the variable held it already: see the op that assigned it last"),
+    because: "the variable held it already: see the op that assigned it last",
+    applies: always,
   },
   {
-    ops: [
-      "IteratorGetNext",
-      "IteratorGetNextSync",
-      "ReadFile",
-      "DecodeRaw",
-      "DecodeCSV",
-      "ParseExampleV2",
-      "StringToNumber",
-    ],
-    find: always("it is in the input data"),
+    ops: READING,
+    because: "it is in the input data",
+    applies: always,
     help: "Check the data before they enter the model.",
   },
   {
     ops: ["Const"],
-    find: always("it is written so in the program. A mask of −∞ before a softmax is meant so"),
+    because: "it is written so in the program; a mask of −∞ before a softmax is meant so",
+    applies: always,
   },
 ];
 
@@ -185,13 +180,13 @@ const RULES: readonly Rule[] = [
 const FROM_INFINITY: readonly Rule[] = [
   {
     ops: ["Softmax", "LogSoftmax"],
-    find: holds(0, "negInf", "−∞", "the softmax of a row of nothing but −∞ is NaN"),
+    because: "the softmax of a row of nothing but −∞ is NaN",
+    applies: holds(0, "negInf"),
     help: "Leave at least one entry of each row unmasked, or mask with a large negative number.",
   },
-  { ops: ["Softmax", "LogSoftmax"], find: holds(0, "posInf", "+∞", "∞ / ∞ is NaN") },
-  { ops: ["Sub", "AddV2", "Add", "AddN", "Sum", "Mean", "BiasAdd", "Cumsum"], find: always("∞ − ∞ is NaN") },
-  { ops: ["Mul", "MatMul", "BatchMatMulV2", "Einsum"], find: always("0 · ∞ is NaN") },
-  { ops: ["RealDiv", "Div"], find: always("∞ / ∞ is NaN") },
+  { ops: ["Softmax", "LogSoftmax", ...DIVIDING], because: "∞ / ∞ is NaN", applies: always },
+  { ops: [...ADDING, "Mean"], because: "∞ − ∞ is NaN", applies: always },
+  { ops: PRODUCTS, because: "0 · ∞ is NaN", applies: always },
 ];
 
 export function knownCause(
@@ -210,15 +205,20 @@ export function causeFromInfinity(
   return firstCause(FROM_INFINITY, opType, inputs, output);
 }
 
+/** The reasons that an op is known for, when the numbers that would tell which it was are not there. */
+export function usualCauses(opType: string): readonly Pick<Cause, "because" | "help">[] {
+  return RULES.filter(({ ops }) => ops.includes(opType));
+}
+
 function firstCause(
   rules: readonly Rule[],
   opType: string,
   inputs: readonly CauseInput[],
   output: Summary,
 ): Cause | undefined {
-  for (const rule of rules) {
-    const found = rule.ops.includes(opType) ? rule.find(inputs, output) : undefined;
-    if (found !== undefined) return rule.help === undefined ? found : { ...found, help: rule.help };
+  for (const { ops, because, help, applies } of rules) {
+    const blame = ops.includes(opType) ? applies(inputs, output) : undefined;
+    if (blame !== undefined) return { ...blame, because, help };
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 /** The answer in words: what the first bad value is, what went into the op, and why that gives a bad value. */
 import { grouped } from "../base/text";
-import { type Cause, type CauseInput, causeFromInfinity, knownCause } from "./causes";
+import { type Cause, type CauseInput, causeFromInfinity, knownCause, usualCauses } from "./causes";
 import { badCount, badWords, isBad, type Summary } from "./health";
 import { displayName, tensorName } from "./names";
 
@@ -39,7 +39,11 @@ export function phrasesText(phrases: readonly Phrase[]): string {
 
 export function diagnose(suspect: Suspect): Diagnosis {
   const cause = causeOf(suspect);
-  return { what: what(suspect), why: why(suspect, cause), help: cause?.help };
+  return {
+    what: what(suspect),
+    why: why(suspect, cause),
+    help: (cause ?? usualCauses(suspect.opType)[0])?.help,
+  };
 }
 
 function what({ opType, opName, slot, functionName, output }: Suspect): readonly Phrase[] {
@@ -89,7 +93,10 @@ function why({ opType, inputs }: Suspect, cause: Cause | undefined): readonly Ph
 function unexplained(opType: string, inputs: readonly CauseInput[]): readonly Phrase[] {
   if (inputs.length === 0) return [code(opType), plain(" has no input: the value comes from here.")];
   const finite = finiteInputs(inputs);
-  return finite.length > 0 ? finite : [plain("What went into it was not measured.")];
+  if (finite.length > 0) return finite;
+  const usual = usualCauses(opType).map(({ because }) => because);
+  const reasons = usual.length === 0 ? "" : ` Known reasons: ${usual.join("; ")}.`;
+  return [plain(`What went into it was not measured.${reasons}`)];
 }
 
 function finiteInputs(inputs: readonly CauseInput[]): readonly Phrase[] {

@@ -24,7 +24,9 @@ export function followAddress(store: Store, outer: Window): () => void {
     const hash = writeLink(outer.location.hash, link);
     if (hash === outer.location.hash) return;
     written = hash;
-    outer.history.replaceState(outer.history.state, "", hash);
+    // Whole, because a base element would otherwise have its say.
+    const { pathname, search } = outer.location;
+    outer.history.replaceState(outer.history.state, "", `${pathname}${search}${hash}`);
   });
   outer.addEventListener("hashchange", onHash);
   return () => {

@@ -1,6 +1,6 @@
 /** What follows from the facts: what the server knows of what is in focus, in the shape in which it is shown. */
 import { computed, type ReadonlySignal } from "@preact/signals";
-import type { Alert, Api, ExecutionData, OpInfo } from "../api/routes";
+import type { Alert, Api, ExecutionData, ListName, OpInfo, Status } from "../api/routes";
 import { alertIndex, type FrameId, type GraphId, type RunName } from "../base/ids";
 import { type Loaded, shown } from "../base/loaded";
 import { type Diagnosis, diagnose } from "../model/diagnosis";
@@ -87,18 +87,17 @@ export function createDerived(
     ([name, alert], signal) => explainAlert(api, name, alert, signal),
     activity,
   );
-  const overview = (name: "executions" | "graph_executions", buckets: ReadonlySignal<number>) =>
+  // No more buckets than rows: a bucket without a row would look like a row without a value.
+  const overview = (name: ListName, pixels: ReadonlySignal<number>, rows: (status: Status) => number) =>
     resource(
-      computed(() =>
-        both(
-          run.value,
-          buckets.value > 0 ? { buckets: buckets.value, generation: generation.value } : undefined,
-        ),
-      ),
+      computed(() => {
+        const status = facts.status.value;
+        const buckets = status === undefined ? 0 : Math.min(pixels.value, rows(status));
+        return both(run.value, buckets > 0 ? { buckets, generation: status?.generation } : undefined);
+      }),
       ([runName, wanted], signal) => api.overview(runName, name, wanted.buckets, signal),
       activity,
     );
-
   const badRow = resource(
     computed(() => {
       const index = facts.trace.value;
@@ -133,8 +132,9 @@ export function createDerived(
     tracePosition: computed(() => (facts.onlyBad.value ? ready(badRow.loaded.value) : facts.trace.value)),
     /** Rows of the list of graph executions that are inputs of the op in focus. */
     inputTraces: computed(() => inputTraces(facts, ready(opInfo.loaded.value))),
-    timelineOverview: overview("executions", facts.timelineBuckets).loaded,
-    traceOverview: overview("graph_executions", facts.traceBuckets).loaded,
+    timelineOverview: overview("executions", facts.timelineBuckets, (status) => status.num_executions).loaded,
+    traceOverview: overview("graph_executions", facts.traceBuckets, (status) => status.num_graph_executions)
+      .loaded,
   };
 }
 

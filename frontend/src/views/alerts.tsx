@@ -113,6 +113,7 @@ function Found({ store }: { readonly store: Store }) {
         id="alert"
         label="Alerts in the order of time"
         rows={total}
+        longest={total}
         rowHeight={ROW}
         headerHeight={0}
         focusRow={store.alert.value}

@@ -38,6 +38,7 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
           id="trace"
           label="Graph executions"
           rows={total}
+          longest={all}
           rowHeight={ROW}
           headerHeight={HEADER}
           header={<Header />}

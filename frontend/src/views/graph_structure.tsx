@@ -52,7 +52,9 @@ export function GraphStructure({ store }: { readonly store: Store }) {
 function Breadcrumb({ store }: { readonly store: Store }) {
   if (store.subject.value === "execution")
     return store.execution.value === undefined ? null : <>run eagerly</>;
-  const graphs = shown(store.breadcrumb.value) ?? [];
+  const all = shown(store.breadcrumb.value) ?? [];
+  // The graph in which everything begins has no name in TensorFlow's own recordings.
+  const graphs = all.filter(({ name }, i) => name !== undefined || i === all.length - 1);
   const text = graphs
     .map(({ name, id }) => (name === undefined ? id.slice(0, 8) : displayName(name)))
     .join(" › ");

@@ -5,9 +5,11 @@ import { badWords, KINDS, type Summary, shares, summaryWords } from "../model/he
 
 /** The bar alone. */
 export function HealthBar({ summary }: { readonly summary: Summary }) {
+  const parts = shares(summary);
+  if (parts.length === 0) return null;
   return (
     <span class="bar" aria-hidden="true">
-      {shares(summary).map(({ name, share }) => (
+      {parts.map(({ name, share }) => (
         <i key={name} class={`bar-${name}`} style={{ width: `${share * 100}%` }} />
       ))}
     </span>

@@ -8,7 +8,8 @@ import type { Store } from "../store/store";
 export function StatusBar({ store }: { readonly store: Store }) {
   const status = store.status.value;
   return (
-    <div class="status">
+    <header class="status">
+      <h1 class="unseen">Debugger</h1>
       <RunSelector store={store} />
       {status !== undefined && <State status={status} />}
       {status !== undefined && <Facts status={status} />}
@@ -19,7 +20,7 @@ export function StatusBar({ store }: { readonly store: Store }) {
       <span class="spring" />
       <Problem store={store} />
       {status !== undefined && <Notices status={status} />}
-    </div>
+    </header>
   );
 }
 

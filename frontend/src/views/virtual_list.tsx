@@ -21,6 +21,8 @@ export interface VirtualListProps {
   readonly label: string;
   readonly id: string;
   readonly rows: number;
+  /** The largest number in a row's first column, which is made wide enough for it. */
+  readonly longest: number;
   readonly rowHeight: number;
   readonly headerHeight: number;
   readonly header?: ComponentChildren;
@@ -124,7 +126,7 @@ export function VirtualList(props: VirtualListProps) {
   });
   const inView = focusRow !== undefined && focusRow >= begin && focusRow < end;
   return (
-    <div class="list-frame">
+    <div class="list-frame" style={{ "--digits": String(props.longest).length }}>
       <div
         ref={scroller}
         class="list"
