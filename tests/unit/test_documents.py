@@ -1,0 +1,66 @@
+"""The pages on format and tables say what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tb_debugger_plugin.events.framing import read_records
+from tb_debugger_plugin.events.messages import DebugEvent, parse_event
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.index import schema
+
+_DOCS = Path(__file__).resolve().parents[2] / "docs"
+_FORMAT = (_DOCS / "event-format.md").read_text("utf-8")
+_SCHEMA = (_DOCS / "schema.md").read_text("utf-8")
+
+
+def test_the_worked_example_is_a_record_that_means_what_is_said():
+    dump = re.findall(r"^[0-9a-f]{4}  ((?:[0-9a-f]{2} ?)+)$", _FORMAT, re.MULTILINE)
+    records, _ = read_records(bytes.fromhex(" ".join(dump)))
+    event = parse_event(records[0][1])
+    trace = event.graph_execution_trace
+    assert (event.wall_time, trace.tfdbg_context_id, trace.op_name) == (2.0, "g1", "Log")
+    assert (trace.tensor_debug_mode, trace.device_name) == (TensorDebugMode.CURT_HEALTH, "CPU")
+    assert len(records) == 1
+
+
+def test_every_kind_of_record_is_on_the_page_of_the_format():
+    kinds = [field.name for field in DebugEvent.DESCRIPTOR.oneofs_by_name["what"].fields]
+    assert not [kind for kind in kinds if f"`{kind}`" not in _FORMAT]
+
+
+@pytest.mark.parametrize("mode", TensorDebugMode)
+def test_every_mode_is_on_the_page_with_its_columns(mode):
+    if mode is TensorDebugMode.UNSPECIFIED:
+        return
+    (columns,) = re.findall(rf"^\| {mode.name} \({mode.value}\) \| (.*) \|$", _FORMAT, re.MULTILINE)
+    if mode is TensorDebugMode.FULL_NUMERICS:
+        columns = columns.replace(
+            "those of FULL_HEALTH", " ".join(SUMMARY_COLUMNS[TensorDebugMode.FULL_HEALTH])
+        )
+    ends = [name for name in SUMMARY_COLUMNS.get(mode, ()) if name not in ("dim1", "dim2", "dim3", "dim4")]
+    assert not [name for name in ends if not re.search(rf"\b{name}\b", columns)]
+
+
+def _documented() -> dict[str, set[str]]:
+    tables = {}
+    for section in re.split(r"^## ", _SCHEMA, flags=re.MULTILINE)[1:]:
+        name, _, body = section.partition("\n")
+        first_cells = re.findall(r"^\| ([^|]*) \|", body, re.MULTILINE)
+        tables[name] = {word for cell in first_cells[1:] for word in cell.split(", ")}
+    return tables
+
+
+def test_every_table_and_column_is_documented_and_no_other():
+    with duckdb.connect() as connection:
+        schema.create_tables(connection)
+        rows = connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
+    found: dict[str, set[str]] = {}
+    for table, column in rows:
+        if table in schema.TABLES:
+            found.setdefault(table, set()).add(column)
+    assert _documented() == found
