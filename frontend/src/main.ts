@@ -41,8 +41,9 @@ function tellIdle(store: Store): () => void {
     document.documentElement.dataset.idle = String(idle);
   };
   return effect(() => {
-    const idle =
-      !store.busy.value && (store.status.value !== undefined || store.runs.value.kind !== "loading");
+    const noRun = store.run.value === undefined;
+    const answered = noRun ? store.runs.value.kind !== "loading" : store.status.value !== undefined;
+    const idle = answered && !store.busy.value;
     cancelAnimationFrame(waiting);
     if (!idle) tell(false);
     else waiting = requestAnimationFrame(() => (waiting = requestAnimationFrame(() => tell(true))));

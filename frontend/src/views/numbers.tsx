@@ -1,5 +1,5 @@
 /** The numbers of a tensor, the same wherever they are shown: six cells over a bar in proportion. */
-import { compact, grouped } from "../base/text";
+import { compact, counted, grouped } from "../base/text";
 import type { Phrase } from "../model/diagnosis";
 import { badWords, KINDS, type Summary, shares, summaryWords } from "../model/health";
 
@@ -72,15 +72,22 @@ export function ShapeWords({ summary }: { readonly summary: Summary }) {
   );
 }
 
-/** "94 −∞" or "finite", with the bar. */
+/** "94 −∞", or "finite" with the zeros, which so often are the cause; beside it the bar. */
 export function Verdict({ summary }: { readonly summary: Summary | undefined }) {
   if (summary?.bad === undefined) return <span class="verdict dim">not measured</span>;
   return (
     <span class="verdict" title={summaryWords(summary)}>
       <HealthBar summary={summary} />
-      {summary.bad ? <span class="bad">{badWords(summary)}</span> : <span class="good">finite</span>}
+      {summary.bad ? <span class="bad">{badWords(summary)}</span> : <GoodWords summary={summary} />}
     </span>
   );
+}
+
+function GoodWords({ summary }: { readonly summary: Summary }) {
+  const zeros = summary.counts.zero ?? 0;
+  const all = zeros > 0 && zeros === summary.size;
+  if (zeros === 0) return <span class="good">finite</span>;
+  return <span class="zeros">{all ? "all zero" : counted(zeros, "zero")}</span>;
 }
 
 export function Words({ phrases }: { readonly phrases: readonly Phrase[] }) {
