@@ -109,6 +109,21 @@ describe("a run with bad values", () => {
     expect([store.trace.value, store.op.value?.opName]).toEqual([FIRST_BAD, "Log"]);
   });
 
+  test("walks from the argument of a function out to the call, and on to what made it", async () => {
+    const { store } = await open(ILL);
+    await store.focusTrace(traceIndex(54));
+    await quiet(store);
+    const caller = shown(store.neighbourhood.value)?.inputs[0];
+    expect(caller).toMatchObject({ title: "#51", opType: "function call" });
+    if (caller !== undefined) store.follow(caller.target);
+    await quiet(store);
+    expect([store.subject.value, store.execution.value]).toEqual(["execution", 51]);
+    expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
+      title: "#50:0",
+      target: { index: 50 },
+    });
+  });
+
   test("shows the stack of an execution when its box is chosen, and its inputs with where they come from", async () => {
     const { store } = await open(ILL);
     store.focusExecution(executionIndex(7));

@@ -24,6 +24,8 @@ export interface Card {
   /** "slot 1" of the op that takes it. */
   readonly slot: number;
   readonly summary: Summary | undefined;
+  /** Stands where the numbers would, when there can be none. */
+  readonly note?: string;
   readonly target: Target;
 }
 
@@ -39,7 +41,11 @@ export interface Neighbourhood {
   readonly consumersKnown: boolean;
 }
 
-export function ofGraphOp(info: OpInfo, graph: GraphId): Neighbourhood {
+/** Ops that stand for an argument of their graph: what went into them is at the caller's. */
+const ARGUMENTS = new Set(["Placeholder", "PlaceholderWithDefault", "_Arg", "Arg"]);
+
+/** `caller` is the execution that the graph ran in, where it is known. */
+export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex | undefined): Neighbourhood {
   const card = (
     key: string,
     op: Op | undefined,
@@ -58,6 +64,16 @@ export function ofGraphOp(info: OpInfo, graph: GraphId): Neighbourhood {
       target: op === undefined ? { kind: "nowhere" } : { kind: "op", graph, opName, trace: summary?.trace },
     };
   };
+  const inputs = info.inputs.map((input, slot) =>
+    card(
+      `i${slot}`,
+      input.data,
+      input.op_name,
+      input.output_slot,
+      slot,
+      tensorName(input.op_name, input.output_slot),
+    ),
+  );
   return {
     opName: info.op_name,
     opType: info.op_type,
@@ -65,20 +81,26 @@ export function ofGraphOp(info: OpInfo, graph: GraphId): Neighbourhood {
     outputs: Array.from({ length: Math.max(info.num_outputs ?? 0, info.outputs.length) }, (_, slot) =>
       outputSummary(info, slot),
     ),
-    inputs: info.inputs.map((input, slot) =>
-      card(
-        `i${slot}`,
-        input.data,
-        input.op_name,
-        input.output_slot,
-        slot,
-        tensorName(input.op_name, input.output_slot),
-      ),
-    ),
+    inputs:
+      inputs.length === 0 && caller !== undefined && ARGUMENTS.has(info.op_type)
+        ? [callerCard(caller)]
+        : inputs,
     consumers: info.consumers.flatMap((takers, slot) =>
       takers.map((taker, i) => card(`c${slot}.${i}`, taker.data, taker.op_name, 0, slot, taker.op_name)),
     ),
     consumersKnown: true,
+  };
+}
+
+function callerCard(caller: ExecutionIndex): Card {
+  return {
+    key: "caller",
+    title: `#${caller}`,
+    opType: "function call",
+    slot: 0,
+    summary: undefined,
+    note: "handed it in",
+    target: { kind: "execution", index: caller },
   };
 }
 

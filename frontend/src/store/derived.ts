@@ -9,7 +9,7 @@ import { type Frame, framesOf, mainFrame } from "../model/stack";
 import { fromAlert, suspectOfExecution, suspectOfOp } from "../model/suspect";
 import { current } from "../model/walk";
 import type { Activity } from "./activity";
-import type { Facts } from "./facts";
+import type { Facts, OpPlace } from "./facts";
 import type { Lists } from "./lists";
 import { resource } from "./resource";
 
@@ -126,7 +126,7 @@ export function createDerived(
     firstAlert,
     firstBad: firstBad.loaded,
     neighbourhood: computed(() =>
-      neighbourhood(facts, op.value?.graph, opInfo.loaded.value, execution.loaded.value),
+      neighbourhood(facts, op.value, opInfo.loaded.value, execution.loaded.value),
     ),
     /** Where the row in focus stands in the list that is shown. */
     tracePosition: computed(() => (facts.onlyBad.value ? ready(badRow.loaded.value) : facts.trace.value)),
@@ -194,14 +194,13 @@ async function explainAlert(api: Api, run: RunName, alert: Alert, signal: AbortS
 
 function neighbourhood(
   facts: Facts,
-  graph: GraphId | undefined,
+  place: OpPlace | undefined,
   opInfo: Loaded<OpInfo> | undefined,
   execution: Loaded<ExecutionData> | undefined,
 ): Loaded<Neighbourhood> | undefined {
   if (facts.subject.value === "execution") return mapLoaded(execution, ofExecution);
-  return graph === undefined
-    ? undefined
-    : mapLoaded(opInfo, (info) => ofGraphOp(info, info.graph_ids.at(-1) ?? graph));
+  if (place === undefined) return undefined;
+  return mapLoaded(opInfo, (info) => ofGraphOp(info, info.graph_ids.at(-1) ?? place.graph, place.owner));
 }
 
 function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): Loaded<B> | undefined {

@@ -10,6 +10,8 @@ export interface OpPlace {
   readonly graph: GraphId;
   readonly opName: string;
   readonly trace: TraceIndex | undefined;
+  /** The call that the trace belongs to, where it is known. */
+  readonly owner: ExecutionIndex | undefined;
 }
 
 /** Whose stack, source and neighbours are shown. */

@@ -34,7 +34,8 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
   }
 
   function showTraceRow(row: TraceRow): void {
-    if (row.graph !== undefined) showOp({ graph: row.graph, opName: row.opName, trace: row.index });
+    if (row.graph !== undefined)
+      showOp({ graph: row.graph, opName: row.opName, trace: row.index, owner: row.owner });
     if (row.owner !== undefined) facts.execution.value = row.owner;
   }
 
@@ -130,7 +131,8 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
     back: () => moveWalk(-1),
     forward: () => moveWalk(1),
     follow(target: Target): void {
-      if (target.kind === "op") focusOp(target);
+      if (target.kind === "op")
+        focusOp({ graph: target.graph, opName: target.opName, trace: target.trace, owner: undefined });
       else if (target.kind === "execution") focusExecution(target.index);
     },
     focusFrame(frame: ids.FrameId): void {
@@ -161,7 +163,7 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
         if (link.trace !== undefined) facts.trace.value = link.trace;
       }
       if (link.graph !== undefined && link.op !== undefined && link.trace === undefined)
-        focusOp({ graph: link.graph, opName: link.op, trace: undefined });
+        focusOp({ graph: link.graph, opName: link.op, trace: undefined, owner: undefined });
       if (link.frame !== undefined) facts.frame.value = link.frame;
     },
   };

@@ -209,7 +209,7 @@ function NeighbourCard({
         <span class="chip">{card.opType === undefined ? "not recorded" : displayName(card.opType)}</span>
         {card.summary !== undefined && <ShapeWords summary={card.summary} />}
       </span>
-      <Verdict summary={card.summary} />
+      {card.note === undefined ? <Verdict summary={card.summary} /> : <span class="dim">{card.note}</span>}
     </button>
   );
 }
