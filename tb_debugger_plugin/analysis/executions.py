@@ -81,9 +81,13 @@ def _execution(
         ]
         or None,
         "inputs": own_inputs,
-        "outputs": [health.health(view, output, index=None, eager=True) for output in own],
+        "outputs": [_health(view, output, output["has_value"]) for output in own],
         "device_names": [devices.get((host, device_id)) for device_id in device_ids],
     }
+
+
+def _health(view: View, row: dict[str, Any], has_value: bool) -> dict[str, Any] | None:
+    return health.health(view, row, index=None, eager=True) if has_value else None
 
 
 def _outputs(view: View, page: Range) -> dict[int, list[dict[str, Any]]]:
@@ -145,7 +149,7 @@ def _maker(
         "output_slot": slot,
         "op_type": op_type,
         "debug_tensor_value": health.summary_vector(view, row, eager=True) if has_value else None,
-        "health": health.health(view, row, index=None, eager=True),
+        "health": _health(view, row, has_value),
     }
 
 
