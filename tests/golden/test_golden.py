@@ -23,17 +23,17 @@ _RECORDINGS = sorted(path.parent for path in Path(__file__).parent.glob("*/*/dum
 _ids = [f"{path.parent.name}-{path.name}" for path in _RECORDINGS]
 
 
-@pytest.fixture(params=_RECORDINGS, ids=_ids)
+@pytest.fixture(scope="module", params=_RECORDINGS, ids=_ids)
 def recording(request: pytest.FixtureRequest) -> Path:
     return request.param
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def expected(recording: Path) -> dict[str, Any]:
     return json.loads((recording / "tensorflow.json").read_text())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def view(recording: Path) -> Iterator[View]:
     loader = loaded(recording)
     with look_at(loader) as found:

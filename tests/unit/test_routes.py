@@ -48,10 +48,11 @@ class Page:
         return response.status_code, response.json["error"]
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
-    small_program(tmp_path / "a" / "b").close()
-    found = Page(tmp_path)
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    logdir = tmp_path_factory.mktemp("logdir")
+    small_program(logdir / "a" / "b").close()
+    found = Page(logdir)
     yield found
     found.plugin.close()
 
