@@ -101,10 +101,7 @@ class EagerOps:
             wanted = self._wanted[name, dtype] = self._options.wants(name, tf.as_dtype(dtype))
         if not wanted:
             return _NOT_WATCHED
-        array = tensor._numpy_internal()
-        if dtype == _BFLOAT16:  # NumPy lends no buffer of a dtype that is not its own
-            array = array.view("uint16")
-        return self._sink.summary(array, dtype)
+        return self._sink.summary(tensor._numpy_internal(), dtype)
 
     def _device(self, name: str) -> int:
         number = self._devices.get(name)
@@ -119,6 +116,3 @@ class EagerOps:
                 self._sink.write("graphs", event)
                 self._devices[name] = len(self._devices) + 1
             return self._devices[name]
-
-
-_BFLOAT16 = tf.bfloat16.as_datatype_enum

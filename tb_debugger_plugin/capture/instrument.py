@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
@@ -24,7 +24,7 @@ from tensorflow.python.framework import c_api_util, ops
 
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.sinks import Sink, WatchedTensor
-from tb_debugger_plugin.capture.watch_plan import Planned, Way
+from tb_debugger_plugin.capture.watch_plan import CALLS, Plan, Planned, Way
 
 _SCOPE = "TbDebuggerWatch/"
 
@@ -50,31 +50,57 @@ class Function:
         return bool(getattr(value, "b", value))
 
 
-def watch_function(function: Function, known: KnownGraph, planned: Iterable[Planned], sink: Sink) -> None:
+#: Gives the watched function of a name, or None.
+WatchedFunctions: TypeAlias = Callable[[str], "Function | None"]
+
+
+def watch_function(
+    function: Function, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
+) -> None:
     """Give the runtime a definition of a function with watch ops in it.
 
     Args:
       function: One that the runtime has.
       known: Ids of the graph and its tensors.
-      planned: The tensors to watch.
+      plan: The tensors to watch.
       sink: Makes the watch nodes.
+      watched: Knows the functions that have watch ops already.
 
     Raises:
       Exception: Something did not work; the runtime still has the old definition.
     """
     definition = _definition_of(function.graph)
-    watches = _add_watches(definition, known, planned, sink)
+    watches = _add_watches(definition, known, plan.tensors, sink)
+    watches.run += _keep_calls(definition, plan, watched)
     _put_into_runtime(_to_function(definition, function.name, function.graph, watches), function)
+    record_constants(known, plan, sink)
 
 
-def call_unwatched(function: Function, watched: Callable[[str], Function | None]) -> None:
+def _keep_calls(definition: graph_pb2.GraphDef, plan: Plan, watched: WatchedFunctions) -> list[str]:
+    """See to it that TensorFlow drops no watch ops of the functions that a graph calls; the names of the calls."""
+    calls = set(plan.calls)
+    kept = []
+    for node in definition.node:
+        if node.name in calls and any(watched(called.name) for called in _called(node)):
+            node.op = CALLS[node.op]
+            kept.append(node.name)
+    return kept
+
+
+def _called(node: Any) -> list[Any]:
+    """The functions that a node's attributes name."""
+    functions = [function for value in node.attr.values() for function in (value.func, *value.list.func)]
+    return [function for function in functions if function.name]
+
+
+def call_unwatched(function: Function, watched: WatchedFunctions) -> None:
     """Make a function call copies without watch ops of the functions it calls, and those of theirs.
 
     For a function that XLA compiles: it would refuse the watch ops of what it calls.
 
     Args:
       function: One that the runtime has.
-      watched: Gives the watched function of a name, or None.
+      watched: Knows the functions that have watch ops.
 
     Raises:
       Exception: Something did not work; the runtime still has the old definition.
@@ -87,20 +113,18 @@ def call_unwatched(function: Function, watched: Callable[[str], Function | None]
 _UNWATCHED = "_unwatched"
 
 
-def _rename_calls(definition: graph_pb2.GraphDef, watched: Callable[[str], Function | None]) -> bool:
+def _rename_calls(definition: graph_pb2.GraphDef, watched: WatchedFunctions) -> bool:
     """Point the calls in a graph to unwatched copies; whether there were any."""
     renamed = False
-    for node in definition.node:
-        for value in node.attr.values():
-            for called in [value.func, *value.list.func]:
-                function = watched(called.name) if called.name else None
-                if function is not None:
-                    called.name = _unwatched_copy(function, watched)
-                    renamed = True
+    for called in [called for node in definition.node for called in _called(node)]:
+        function = watched(called.name)
+        if function is not None:
+            called.name = _unwatched_copy(function, watched)
+            renamed = True
     return renamed
 
 
-def _unwatched_copy(function: Function, watched: Callable[[str], Function | None]) -> str:
+def _unwatched_copy(function: Function, watched: WatchedFunctions) -> str:
     """The name of a copy of a function, and of all that it calls, without watch ops."""
     copy = Function(function.name + _UNWATCHED, function.graph, function.attrs)
     if not context.context().has_function(copy.name):
@@ -146,20 +170,14 @@ def _add_watches(
     watches = _Watches()
     nodes = []
     for item in planned:
-        op, slot = item.op, item.slot
-        tensor = WatchedTensor(
-            known.graph_id,
-            op.name,
-            slot,
-            known.tensor_ids[op.name][slot],
-            op.outputs[slot].dtype.as_datatype_enum,
-        )
         if item.way is Way.CONSTANT:
-            _record_constant(tensor, op, known, sink)
             continue
+        op, slot = item.op, item.slot
         source = op.name if slot == 0 else f"{op.name}:{slot}"
         inline = item.way is Way.INLINE
-        made = sink.watch_nodes(tensor, source, f"{_SCOPE}{op.name}/{slot}", op.device, inline=inline)
+        made = sink.watch_nodes(
+            _watched_tensor(item, known), source, f"{_SCOPE}{op.name}/{slot}", op.device, inline=inline
+        )
         nodes += made
         if inline:
             watches.moved[source] = made[-1].name
@@ -170,12 +188,24 @@ def _add_watches(
     return watches
 
 
-def _record_constant(tensor: WatchedTensor, op: Any, known: KnownGraph, sink: Sink) -> None:
-    """Record a constant the first time its graph is made into a function."""
-    if tensor.op_name in known.recorded_constants:
-        return
-    known.recorded_constants.add(tensor.op_name)
-    sink.constant(tensor, tf.make_ndarray(op.get_attr("value")))
+def _watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
+    op, slot = item.op, item.slot
+    dtype = op.outputs[slot].dtype.as_datatype_enum
+    return WatchedTensor(known.graph_id, op.name, slot, known.tensor_ids[op.name][slot], dtype, op.type)
+
+
+def record_constants(known: KnownGraph, plan: Plan, sink: Sink) -> None:
+    """Record the constants of a graph, unless that has been done.
+
+    Args:
+      known: Ids of the graph and its tensors.
+      plan: What to watch in it.
+      sink: Takes the values.
+    """
+    for item in plan.tensors:
+        if item.way is Way.CONSTANT and item.op.name not in known.recorded_constants:
+            known.recorded_constants.add(item.op.name)
+            sink.constant(_watched_tensor(item, known), tf.make_ndarray(item.op.get_attr("value")))
 
 
 def _rewire(nodes: Iterable[Any], moved: dict[str, str]) -> None:

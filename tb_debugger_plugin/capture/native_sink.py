@@ -34,6 +34,11 @@ def _claim_file_set(dump_root: str, host: str) -> int:
         except FileExistsError:
             second += 1
 
+#: The watch ops of the process by number. They outlive a recording: a function keeps them until it is gone.
+_watches: dict[WatchedTensor, int] = {}
+
+_STRING = tf.string.as_datatype_enum
+
 
 class NativeSink:
     """Writes through the native library. Lives from creating the files to `close()`.
@@ -54,6 +59,7 @@ class NativeSink:
         second = _claim_file_set(options.dump_root, host)
         self._mode = int(options.mode)
         self._module = module
+        self._encode = module.encode_summary
         self._files = FileSetWriter(options.dump_root, host, second)
         self._files.write_metadata(
             tensorflow_version=tf.__version__,
@@ -68,28 +74,31 @@ class NativeSink:
         base = self._files.path("")[:-1]
         self._recorder = module.Recorder(base, self._mode, options.circular_buffer_size)
         self.execution = self._recorder.execution
-        self._watches: dict[WatchedTensor, int] = {}
+        for tensor, number in _watches.items():
+            module.switch_watch(number, options.wants(tensor.op_type, tf.as_dtype(tensor.dtype)))
 
     def write(self, suffix: str, *events: Any) -> None:
         """Append events to one of the files that only Python writes."""
         self._files.write(suffix, *events)
 
-    def summary(self, array: np.ndarray[Any, Any], dtype: int) -> bytes:
-        """The encoded TensorProto that stands for an eager tensor."""
-        return self._module.encode_summary(array, dtype, array.shape, self._mode, -1)  # type: ignore[no-any-return]
+    def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
+        """The encoded TensorProto that stands for a tensor."""
+        if dtype == _STRING:
+            return bytes(tf.make_tensor_proto(array, tf.string).SerializeToString())
+        return self._encode(_lendable(array), dtype, array.shape, self._mode, tensor_id)  # type: ignore[no-any-return]
 
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
-        self._recorder.trace(_prefix(tensor), tensor.tensor_id, value, tensor.dtype, value.shape)
+        proto = self.summary(value, tensor.dtype, tensor.tensor_id)
+        self._recorder.trace(_prefix(tensor), proto)
 
     def watch_nodes(
         self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
     ) -> list[node_def_pb2.NodeDef]:
         """One node of our own op."""
-        number = self._watches.get(tensor)
+        number = _watches.get(tensor)
         if number is None:
-            number = self._module.add_watch(_prefix(tensor), tensor.tensor_id)
-            self._watches[tensor] = number
+            number = _watches[tensor] = self._module.add_watch(_prefix(tensor), tensor.tensor_id)
         op = "TbDebuggerWatchInline" if inline else "TbDebuggerWatch"
         node = node_def_pb2.NodeDef(name=name, op=op, input=[source], device=device)
         node.attr["T"].type = tensor.dtype
@@ -116,6 +125,11 @@ class NativeSink:
     def abandon(self) -> None:
         """Let go of all files without touching them."""
         self._recorder.abandon()
+
+
+def _lendable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same bytes in a dtype of NumPy's own: it lends no buffer of others, such as bfloat16."""
+    return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
 
 
 def _prefix(tensor: WatchedTensor) -> bytes:

@@ -24,13 +24,13 @@ from tensorflow.python.framework import func_graph, op_callbacks
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
-from tb_debugger_plugin.capture.graphs import Graphs
-from tb_debugger_plugin.capture.instrument import Function, call_unwatched, watch_function
+from tb_debugger_plugin.capture.graphs import Graphs, KnownGraph
+from tb_debugger_plugin.capture.instrument import Function, call_unwatched, record_constants, watch_function
 from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import DTypeFilter, Options, is_remote, make_options
 from tb_debugger_plugin.capture.sinks import Sink
 from tb_debugger_plugin.capture.stock_sink import StockSink
-from tb_debugger_plugin.capture.watch_plan import plan
+from tb_debugger_plugin.capture.watch_plan import Plan, make_plan
 from tb_debugger_plugin.errors import DebuggerError, RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent
 
@@ -48,11 +48,15 @@ class Recording:
         ...
         recording.FlushExecutionFiles()  # what the circular buffer holds is now in the files
 
+    Args:
+      options: What is recorded.
+      earlier: The recording before this one, if any: functions that were traced then are watched already.
+
     Attributes:
       options: What is recorded.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, earlier: Recording | None = None) -> None:
         self.options = options
         host = socket.gethostname()
         self._sink = _open_sink(options, host)
@@ -62,6 +66,8 @@ class Recording:
         self._watched: dict[str, tuple[Callable[[], Any], Mapping[str, Any]]] = {}
         self._lock = threading.RLock()  # guards _on and what ends a recording
         self._on = True
+        if earlier is not None:
+            self._adopt(earlier)
         self._make_function = atomic_function.from_func_graph
         op_callbacks.add_op_callback(self._on_op)
         atomic_function.from_func_graph = self._from_func_graph
@@ -180,9 +186,17 @@ class Recording:
         if function.is_compiled:
             call_unwatched(function, self._watched_function)
             return
-        planned = plan(function.graph, known, self.options, passes_through=self._sink.passes_through)
-        watch_function(function, known, planned, self._sink)
+        watch_function(function, known, self._plan(function.graph, known), self._sink, self._watched_function)
         self._watched[function.name] = weakref.ref(function.graph), function.attrs
+
+    def _plan(self, graph: Any, known: KnownGraph) -> Plan:
+        return make_plan(graph, known, self.options, passes_through=self._sink.passes_through)
+
+    def _adopt(self, earlier: Recording) -> None:
+        """Go on with the functions that were traced during an earlier recording."""
+        self._watched.update(earlier._watched)
+        for graph, known in self._graphs.adopt(earlier._graphs):
+            record_constants(known, self._plan(graph, known), self._sink)
 
     def _watched_function(self, name: str) -> Function | None:
         reference, attrs = self._watched.get(name, (_dead, {}))
@@ -246,6 +260,7 @@ def _dead() -> None:
     """A reference to nothing."""
 
 
+#: The last recording, on or ended.
 _current: Recording | None = None
 _current_lock = threading.RLock()  # guards _current
 
@@ -300,7 +315,7 @@ def enable_dump_debug_info(
                 _check_same(_current.options, options)
                 return _current
             _current.close()
-        _current = Recording(options)
+        _current = Recording(options, earlier=_current)
         return _current
 
 
@@ -330,20 +345,17 @@ def disable_dump_debug_info() -> None:
     Functions that were traced while it was on keep working and record nothing. Called by itself when the program
     ends.
     """
-    global _current
     with _current_lock:
         if _current is not None:
             _current.close()
-            _current = None
 
 
 def _end_in_child() -> None:
     """A forked child shares the files with its parent, which goes on writing: it must not touch them."""
-    global _current, _current_lock
+    global _current_lock
     _current_lock = threading.RLock()
-    if _current is not None:
+    if _current is not None and _current.on:
         _current.abandon()
-        _current = None
 
 
 if hasattr(os, "register_at_fork"):

@@ -24,6 +24,7 @@ class WatchedTensor:
       slot: Which output.
       tensor_id: Number of the tensor, unique in the process.
       dtype: TensorFlow's DataType number.
+      op_type: Of the op.
     """
 
     graph_id: str
@@ -31,6 +32,7 @@ class WatchedTensor:
     slot: int
     tensor_id: int
     dtype: int
+    op_type: str
 
 
 class Sink(Protocol):
@@ -52,8 +54,8 @@ class Sink(Protocol):
     ) -> None:
         """Record an execution. `prefix`: the encoded fields of an Execution that the others do not give."""
 
-    def summary(self, array: np.ndarray[Any, Any], dtype: int) -> bytes:
-        """The encoded TensorProto that stands for an eager tensor."""
+    def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
+        """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one."""
 
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""

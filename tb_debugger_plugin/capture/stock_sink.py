@@ -84,11 +84,11 @@ class StockSink:
         self._writer.WriteExecution(execution)
         self._counts[0] += 1
 
-    def summary(self, array: np.ndarray[Any, Any], dtype: int) -> bytes:
-        """The encoded TensorProto that stands for an eager tensor."""
+    def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
+        """The encoded TensorProto that stands for a tensor."""
         mode = self._options.mode
         if mode in SUMMARY_COLUMNS:
-            vector = np.array(twin.summarize(array, dtype, mode, -1))
+            vector = np.array(twin.summarize(array, dtype, mode, tensor_id))
             return bytes(tf.make_tensor_proto(vector).SerializeToString())
         if mode is TensorDebugMode.FULL_TENSOR:
             return bytes(tf.make_tensor_proto(array).SerializeToString())
@@ -96,7 +96,7 @@ class StockSink:
 
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
-        proto = tensor_pb2.TensorProto.FromString(self.summary(value, tensor.dtype))
+        proto = tensor_pb2.TensorProto.FromString(self.summary(value, tensor.dtype, tensor.tensor_id))
         trace = debug_event_pb2.GraphExecutionTrace(
             tfdbg_context_id=tensor.graph_id,
             op_name=tensor.op_name,
@@ -146,9 +146,12 @@ class StockSink:
         self._writer.FlushExecutionFiles()
 
     def close(self) -> None:
-        """Flush and close all files."""
+        """Flush all files.
+
+        They stay open: functions that were traced meanwhile hold TensorFlow's ops, which go on writing when the
+        functions are called, and would crash the program if the files were closed.
+        """
         self.flush()
-        self._writer.Close()
 
     def abandon(self) -> None:
         """TensorFlow's writer cannot be let go; a forked child must not use it."""

@@ -1,14 +1,12 @@
 """Which tensors of a graph are watched, and how.
 
-In comes a complete graph, out comes a list of `Planned` tensors in the order of the graph's ops. Nothing that
-does not run is watched: watching it would make it run.
+In comes a complete graph, out comes a `Plan`. Nothing that does not run is watched: watching it would make it run.
 """
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +42,19 @@ class Planned:
     way: Way
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What to do with one graph.
+
+    Attributes:
+      tensors: To watch, in the order of the graph's ops.
+      calls: Names of the ops that run other graphs (calls, branches, loops) and that run themselves.
+    """
+
+    tensors: tuple[Planned, ...]
+    calls: tuple[str, ...]
+
+
 #: Ops whose outputs are their inputs, or that only steer the flow of TF1-style loops.
 _NOT_COMPUTED = frozenset(
     ("Identity", "Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "LoopCond", "NoOp")
@@ -60,12 +71,20 @@ _UNINITIALISED_FROM = {
 }
 #: Ops that add into whichever input's buffer they may reuse, so that one more reference changes the sum's order.
 _REUSES_BUFFERS = frozenset(("AddN",))
+#: Ops that run other graphs, and the type to give them when those graphs hold watch ops: TensorFlow drops what has no
+#: consumer from graphs that a stateless op runs.
+CALLS = {
+    "PartitionedCall": "StatefulPartitionedCall",
+    "StatelessIf": "If",
+    "StatelessCase": "Case",
+    "StatelessWhile": "While",
+}
 #: From this many elements on, counting is worth a second core more than a short path.
 LARGE = 1 << 16
 
 
-def plan(graph: Any, known: KnownGraph, options: Options, *, passes_through: bool) -> Iterator[Planned]:
-    """The tensors of a graph to watch.
+def make_plan(graph: Any, known: KnownGraph, options: Options, *, passes_through: bool) -> Plan:
+    """What to watch in a graph.
 
     Args:
       graph: A complete `FuncGraph`.
@@ -74,13 +93,20 @@ def plan(graph: Any, known: KnownGraph, options: Options, *, passes_through: boo
       passes_through: Whether a watch op can stand in line.
     """
     live = _live_ops(graph)
-    for op in graph.get_operations():
-        if op.type in _NOT_COMPUTED or op not in live:
-            continue
-        end = min(_UNINITIALISED_FROM.get(op.type, len(op.outputs)), len(known.tensor_ids[op.name]))
-        for slot, tensor in enumerate(op.outputs[:end]):
-            if options.wants(op.type, tensor.dtype):
-                yield Planned(op, slot, _way(op, tensor, passes_through))
+    ops = [op for op in graph.get_operations() if op in live]
+    tensors = [
+        Planned(op, slot, _way(op, op.outputs[slot], passes_through))
+        for op in ops
+        if op.type not in _NOT_COMPUTED
+        for slot in _watchable_slots(op, known)
+        if options.wants(op.type, op.outputs[slot].dtype)
+    ]
+    return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS))
+
+
+def _watchable_slots(op: Any, known: KnownGraph) -> range:
+    end = _UNINITIALISED_FROM.get(op.type, len(op.outputs))
+    return range(min(end, len(known.tensor_ids[op.name])))
 
 
 def _live_ops(graph: Any) -> set[Any]:

@@ -65,11 +65,25 @@ class Argument {
  private:
   static constexpr Py_ssize_t kMaxRank = 254;
 
+  // The buffer holds what dtype and shape tell. Strings have another layout in
+  // NumPy than in TensorFlow.
   bool FitsBuffer() {
-    const int element = view_.dtype == kDouble ? 8 : view_.dtype == kFloat ? 4 : view_.dtype == kHalf || view_.dtype == kBfloat16 ? 2 : 0;
-    if (element == 0 || view_.num_elements * element == buffer_.len) return true;
-    PyErr_SetString(PyExc_ValueError, "the buffer has not the size that dtype and shape tell");
+    const int64_t element = ElementSize(view_.dtype);
+    const bool fits = element == 0 || view_.num_elements * element == buffer_.len;
+    if (fits && view_.dtype != kString) return true;
+    PyErr_SetString(PyExc_ValueError, "the buffer has not the layout that dtype and shape tell");
     return false;
+  }
+
+  // 0 for dtypes whose elements are never looked at.
+  static int64_t ElementSize(int dtype) {
+    switch (dtype) {
+      case kDouble: return 8;
+      case kFloat: return 4;
+      case kHalf:
+      case kBfloat16: return 2;
+      default: return 0;
+    }
   }
 
   Py_buffer buffer_{};
@@ -205,17 +219,11 @@ PyObject* WriteExecution(PyObject* self, PyObject* args) {
 }
 
 PyObject* WriteTrace(PyObject* self, PyObject* args) {
-  PyObject *prefix, *data, *shape;
-  double tensor_id;
-  int dtype;
-  if (!PyArg_ParseTuple(args, "SdOiO!", &prefix, &tensor_id, &data, &dtype, &PyTuple_Type, &shape)) {
-    return nullptr;
-  }
-  Argument tensor;
-  if (!tensor.Parse(data, dtype, shape)) return nullptr;
-  const std::string bytes = FromBytes(prefix);
+  PyObject *prefix, *proto;
+  if (!PyArg_ParseTuple(args, "SS", &prefix, &proto)) return nullptr;
+  const std::string prefix_bytes = FromBytes(prefix), proto_bytes = FromBytes(proto);
   Py_BEGIN_ALLOW_THREADS
-  if (Self(self)->on()) Self(self)->Trace(bytes, tensor_id, tensor.view());
+  Self(self)->Trace(prefix_bytes, proto_bytes);
   Py_END_ALLOW_THREADS
   Py_RETURN_NONE;
 }
@@ -254,7 +262,7 @@ PyMethodDef recorder_methods[] = {
     {"execution", WriteExecution, METH_VARARGS,
      "execution(prefix, input_ids, output_ids, device_ids, tensor_protos): record an execution."},
     {"trace", WriteTrace, METH_VARARGS,
-     "trace(prefix, tensor_id, buffer, dtype, shape): record a tensor of a graph."},
+     "trace(prefix, tensor_proto): record a tensor of a graph."},
     {"flush", Flush, METH_NOARGS, "Write what is buffered to the event files."},
     {"close", Close, METH_NOARGS, "Flush and end the recording."},
     {"abandon", Abandon, METH_NOARGS, "End it without touching the files, for a forked child."},

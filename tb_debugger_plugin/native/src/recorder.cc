@@ -37,10 +37,16 @@ std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size
 
 void Recorder::Trace(const std::string& prefix, double tensor_id, const TensorView& tensor) {
   // Kept by each thread, so that recording allocates nothing once it is warm.
-  thread_local std::string tensor_proto, event;
+  thread_local std::string tensor_proto;
   tensor_proto.clear();
-  event.clear();
   EncodeSummary(tensor, mode_, tensor_id, &tensor_proto);
+  Trace(prefix, tensor_proto);
+}
+
+void Recorder::Trace(const std::string& prefix, const std::string& tensor_proto) {
+  if (!on()) return;
+  thread_local std::string event;
+  event.clear();
   const double now = Now();
   EncodeTrace(now, prefix, mode_, tensor_proto, &event);
   StopIf(traces_.Append(now, event));

@@ -26,6 +26,8 @@ class Recorder {
 
   // A watched tensor was computed. `prefix`: see EncodeTrace.
   void Trace(const std::string& prefix, double tensor_id, const TensorView& tensor);
+  // The same, of a tensor that is encoded already.
+  void Trace(const std::string& prefix, const std::string& tensor_proto);
   // `execution`: the encoded fields of an Execution.
   void Execution(const std::string& execution);
 

@@ -1,0 +1,231 @@
+"""Everything that runs is seen: each test runs a program and counts its tensors with NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tests.support.recorded import counts, read
+
+pytestmark = pytest.mark.tensorflow
+
+
+def health(values: list[list[float]]) -> list[list[float]]:
+    """What `counts` gives, of full health summaries."""
+    return [row[4:] for row in values]
+
+
+def test_a_functions_arguments_and_ops_are_seen_in_the_order_in_which_they_run(tmp_path: Path) -> None:
+    @tf.function
+    def loss(probs: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_mean(-labels * tf.math.log(probs))
+
+    probs, labels = np.array([0.0, 0.5, 1.0], np.float32), np.array([1.0, 0.0, 0.0], np.float32)
+    with tb_debugger_plugin.record(tmp_path):
+        loss(probs, labels)
+    recorded = read(tmp_path)
+    with np.errstate(all="ignore"):
+        log = np.log(probs)
+        expected = {
+            "probs": probs,
+            "labels": labels,
+            "Neg": -labels,
+            "Log": log,
+            "mul": -labels * log,
+            "Mean": np.mean(-labels * log),
+        }
+    assert {name: health(recorded.of(name)) for name in expected} == {
+        name: [counts(value)] for name, value in expected.items()
+    }
+    order = [trace.op_name for trace in recorded.traces]
+    assert order.index("probs") < order.index("Log") < order.index("mul") < order.index("Mean")
+
+
+def test_each_round_of_a_loop_and_the_branch_taken_are_seen(tmp_path: Path) -> None:
+    @tf.function
+    def grow(x: tf.Tensor) -> tf.Tensor:
+        for _ in tf.range(4):
+            if tf.reduce_sum(x) > 3.0:
+                x = tf.multiply(x, 2.0, name="double")
+            else:
+                x = tf.add(x, 1.0, name="increment")
+        return x
+
+    with tb_debugger_plugin.record(tmp_path):
+        result = grow(tf.zeros([2]))
+    np.testing.assert_array_equal(result, [8.0, 8.0])
+    recorded = read(tmp_path)
+    sizes = {name: 0 for name in ("double", "increment")}
+    for trace in recorded.traces:
+        for name in sizes:
+            sizes[name] += trace.op_name.endswith(name)
+    assert sizes == {"increment": 2, "double": 2}
+
+
+@pytest.mark.parametrize("kind", ["while_loop", "map_fn", "scan", "switch_case", "cond"])
+def test_control_flow_functions_give_the_plain_result_and_are_seen(tmp_path: Path, kind: str) -> None:
+    x = tf.constant([1.0, 2.0, 3.0])
+
+    def tripled(value: tf.Tensor) -> tf.Tensor:
+        return tf.multiply(value, 3.0, name="tripled")
+
+    programs: dict[str, Any] = {
+        "while_loop": lambda: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tripled(y)), (0, x))[1],
+        "map_fn": lambda: tf.map_fn(tripled, x),
+        "scan": lambda: tf.scan(lambda a, b: tripled(a) + b, x),
+        "switch_case": lambda: tf.switch_case(tf.constant(1), [lambda: x, lambda: tripled(x)]),
+        "cond": lambda: tf.cond(tf.reduce_sum(x) > 1.0, lambda: tripled(x), lambda: x),
+    }
+    runs = {"while_loop": 3, "map_fn": 3, "scan": 2, "switch_case": 1, "cond": 1}
+    plain = tf.function(programs[kind])()
+    with tb_debugger_plugin.record(tmp_path):
+        recorded_result = tf.function(programs[kind])()
+    np.testing.assert_array_equal(recorded_result, plain)
+    seen = [trace for trace in read(tmp_path).traces if trace.op_name.endswith("tripled")]
+    assert len(seen) == runs[kind]
+
+
+def test_a_tapes_forward_and_backward_graphs_are_seen_and_their_calls_name_them(tmp_path: Path) -> None:
+    @tf.function
+    def log_of(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x)
+
+    x = tf.Variable([0.0, 4.0])
+    with tb_debugger_plugin.record(tmp_path):
+        with tf.GradientTape() as tape:
+            y = log_of(x)
+        gradient = tape.gradient(y, x)
+    np.testing.assert_array_equal(gradient, [np.inf, 0.25])
+    recorded = read(tmp_path)
+    backward = [t for t in recorded.traces if t.function.startswith("__backward_log_of")]
+    assert counts([np.inf, 0.25]) in [t.values[4:] for t in backward]
+    calls = {e.op_type.split("_log_of")[0]: e.graph_id for e in recorded.executions if "log_of" in e.op_type}
+    graphs = {trace.graph_id for trace in recorded.traces}
+    assert set(calls) == {"__forward", "__inference___backward"}
+    assert set(calls.values()) <= graphs
+
+
+def test_gradients_inside_a_function_loops_included_equal_the_plain_ones(tmp_path: Path) -> None:
+    def gradient(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for _ in tf.range(3):
+                y = tf.sin(y) * x
+        return tape.gradient(y, x)
+
+    x = tf.constant([0.1, 0.7])
+    plain = tf.function(gradient)(x)
+    with tb_debugger_plugin.record(tmp_path):
+        recorded_gradient = tf.function(gradient)(x)
+    np.testing.assert_array_equal(recorded_gradient, plain)
+    cosines = [t for t in read(tmp_path).traces if t.op_type == "Cos"]
+    assert len(cosines) == 3
+
+
+def test_functions_nested_retraced_and_on_objects_are_seen(tmp_path: Path) -> None:
+    class Scaler(tf.Module):
+        @tf.function
+        def __call__(self, x: tf.Tensor) -> tf.Tensor:
+            return tf.square(x, name="squared")
+
+    @tf.function
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        return Scaler.__call__(scaler, x) + 1.0
+
+    scaler = Scaler()
+    with tb_debugger_plugin.record(tmp_path):
+        outer(tf.ones([2]))
+        outer(tf.ones([2, 3]))
+        outer(tf.ones([2]))
+    recorded = read(tmp_path)
+    assert [row[4] for row in recorded.of("squared")] == [2, 6, 2]
+    outer_ids = {
+        event.debugged_graph.graph_id: event.debugged_graph.outer_context_id
+        for event in recorded.events["graphs"]
+        if event.HasField("debugged_graph")
+    }
+    inner = {trace.graph_id for trace in recorded.traces if trace.op_name == "squared"}
+    assert len(inner) == 2
+    assert all(outer_ids[graph_id] for graph_id in inner)
+
+
+def test_input_pipelines_are_seen(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path):
+        data = tf.data.Dataset.from_tensor_slices([1.0, 0.0]).map(lambda x: tf.divide(1.0, x, name="share"))
+        list(data)
+    assert health(read(tmp_path).of("share")) == [counts(1.0), counts(np.inf)]
+
+
+def test_eager_ops_are_seen_with_their_inputs_outputs_and_the_users_line(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path):
+        product = tf.matmul(tf.ones([2, 3]), tf.zeros([3, 1]))
+        tf.math.log(product)  # the line of the log
+    recorded = read(tmp_path)
+    executions = {execution.op_type: execution for execution in recorded.executions}
+    matmul, log = executions["MatMul"], executions["Log"]
+    assert len(matmul.input_tensor_ids) == 2
+    assert list(log.input_tensor_ids) == list(matmul.output_tensor_ids)
+    stack = [recorded.frames[frame_id] for frame_id in log.code_location.stack_frame_ids]
+    own = [frame for frame in stack if frame[0] == __file__]
+    assert own[-1][3] == "tf.math.log(product)  # the line of the log"
+    assert not any("tb_debugger_plugin" in frame[0] for frame in stack)
+
+
+def test_ops_that_do_not_run_are_not_made_to_run(tmp_path: Path) -> None:
+    @tf.function
+    def partly_unused(x: tf.Tensor) -> tf.Tensor:
+        tf.exp(x, name="unused")
+        return tf.sqrt(x, name="used")
+
+    with tb_debugger_plugin.record(tmp_path):
+        partly_unused(tf.ones([2]))
+    recorded = read(tmp_path)
+    assert len(recorded.of("used")) == 1
+    assert recorded.of("unused") == []
+
+
+def test_values_of_ops_that_a_filter_leaves_out_are_not_recorded(tmp_path: Path) -> None:
+    function = tf.function(
+        lambda x, i: (tf.exp(x, name="exp"), tf.sqrt(x, name="sqrt"), tf.identity_n([i, i]))
+    )
+    with tb_debugger_plugin.record(
+        tmp_path, "FULL_TENSOR", op_regex="(Exp|Relu)$", tensor_dtypes=lambda dtype: dtype.is_floating
+    ):
+        function(tf.ones([2]), tf.constant([1, 2]))
+        tf.sqrt(4.0)
+        tf.exp(0.0)
+    recorded = read(tmp_path)
+    assert recorded.types() == {"Exp"}
+    watched = {e.op_type: bool(e.tensor_protos) for e in recorded.executions}
+    assert watched["Exp"]
+    assert not watched["Sqrt"]
+
+
+def test_xla_compiled_functions_run_and_what_stands_around_them_is_seen(tmp_path: Path) -> None:
+    @tf.function
+    def inner(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x, name="log")
+
+    @tf.function(jit_compile=True)
+    def compiled(x: tf.Tensor) -> tf.Tensor:
+        return inner(x) * 2.0
+
+    @tf.function
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        return compiled(x) + inner(x)
+
+    x = tf.Variable([0.0, 1.0])
+    with tb_debugger_plugin.record(tmp_path) as recording:
+        with tf.GradientTape() as tape:
+            y = outer(x)
+        np.testing.assert_array_equal(y, [-np.inf, 0.0])
+        np.testing.assert_array_equal(tape.gradient(y, x), [np.inf, 3.0])
+        np.testing.assert_array_equal(compiled(x), [-np.inf, 0.0])
+        assert recording.on
+    assert health(read(tmp_path).of("log")) == [counts([-np.inf, 0.0])]

@@ -1,0 +1,125 @@
+"""Recording changes nothing: results, error messages and saved graphs are those of the plain program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin import native
+from tb_debugger_plugin.examples import buggy_digits
+from tests.support.recorded import read
+
+pytestmark = pytest.mark.tensorflow
+
+
+def weights_after(steps: int, *, fixed: bool) -> list[bytes]:
+    model = buggy_digits.train(steps, fixed=fixed, report=lambda *_: None)
+    return [variable.numpy().tobytes() for variable in model.variables]
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("mode", ["FULL_HEALTH", "SHAPE", "FULL_TENSOR"])
+def test_the_examples_weights_are_the_same_bits_after_20_steps(
+    tmp_path: Path, mode: str, fixed: bool
+) -> None:
+    plain = weights_after(20, fixed=fixed)
+    with tb_debugger_plugin.record(tmp_path, mode) as recording:
+        recorded = weights_after(20, fixed=fixed)
+        assert recording.on
+    assert recorded == plain
+
+
+def test_an_error_message_names_the_same_lines_as_without_us(tmp_path: Path) -> None:
+    def message() -> str:
+        @tf.function(input_signature=[tf.TensorSpec([None])])
+        def wrong(x: tf.Tensor) -> tf.Tensor:
+            return tf.reshape(x, [tf.shape(x)[0] * 2, 3])
+
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            wrong(tf.ones([4]))
+        return str(caught.value).split(" [Op:")[0]
+
+    # From one line, so that the two messages differ in nothing but what they should not.
+    messages = []
+    for record in (False, True):
+        if record:
+            tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH")
+        messages.append(message())
+    assert "in wrong" in messages[0]
+    assert messages[1] == messages[0]
+
+
+def test_the_python_graph_of_a_function_stays_as_the_program_built_it(tmp_path: Path) -> None:
+    def op_types(make: Callable[[], Any]) -> list[str]:
+        return [op.type for op in make().get_concrete_function(tf.ones([2])).graph.get_operations()]
+
+    def function() -> Any:
+        return tf.function(lambda x: tf.math.log(x) + 1.0)
+
+    plain = op_types(function)
+    with tb_debugger_plugin.record(tmp_path):
+        assert op_types(function) == plain
+
+
+def test_functions_traced_while_recording_go_on_after_it_and_record_nothing(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.sqrt(x, name="sqrt"))
+    with tb_debugger_plugin.record(tmp_path):
+        function(tf.ones([1]))
+    np.testing.assert_array_equal(function(tf.constant([4.0])), [2.0])
+    assert len(read(tmp_path).of("sqrt")) == 1
+
+
+def test_a_failure_of_ours_is_said_once_and_the_program_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from tb_debugger_plugin.capture import recording as module
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise KeyError("a bug of ours")
+
+    monkeypatch.setattr(module, "watch_function", broken)
+    recording = tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH")
+    function = tf.function(tf.sqrt)
+    np.testing.assert_array_equal(function(tf.constant([4.0])), [2.0])
+    np.testing.assert_array_equal(tf.function(tf.square)(tf.constant([4.0])), [16.0])
+    assert not recording.on
+    said = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert len(said) == 1
+    assert "a bug of ours" in said[0].getMessage()
+
+
+def test_a_disk_that_fails_ends_the_recording_and_not_the_program(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    recording = tb_debugger_plugin.enable_dump_debug_info("/dev/shm/" + tmp_path.name, "FULL_HEALTH", -1)
+    writer = recording._sink._files  # type: ignore[attr-defined]
+    writer.close()  # every later write of a graph fails
+    function = tf.function(tf.sqrt)
+    np.testing.assert_array_equal(function(tf.constant([4.0])), [2.0])
+    assert not recording.on
+    assert "stopped recording" in caplog.text
+
+
+def test_without_the_native_library_the_stock_ops_record_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "load", lambda: None)
+    plain = weights_after(5, fixed=True)
+    with tb_debugger_plugin.record(tmp_path / "stock") as recording:
+        assert weights_after(5, fixed=True) == plain
+        assert recording.on
+    monkeypatch.undo()
+    with tb_debugger_plugin.record(tmp_path / "native"):
+        weights_after(5, fixed=True)
+
+    def tensors(name: str) -> list[Any]:
+        traces = read(tmp_path / name).traces
+        return sorted((t.function.rstrip("0123456789"), t.op_name, t.slot, t.values[1:]) for t in traces)
+
+    assert tensors("stock") == tensors("native")

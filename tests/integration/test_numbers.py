@@ -1,0 +1,103 @@
+"""The numbers on record are those that NumPy finds in the same tensor: every mode, dtype and odd shape."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.native import twin
+from tests.support.recorded import counts, read, summary
+
+pytestmark = pytest.mark.tensorflow
+
+DTYPES = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
+SHAPES: list[list[int]] = [[], [0], [3, 0, 2], [1], [17], [4, 33], [1, 2, 1, 3, 1, 2, 1, 5]]
+SUMMARIES = ["CURT_HEALTH", "CONCISE_HEALTH", "FULL_HEALTH", "SHAPE"]
+
+
+def awkward(shape: list[int], dtype: tf.DType) -> tf.Tensor:
+    """Every kind of number there is, denormals and signed zeros among them."""
+    smallest = np.array(1, np.uint16 if dtype.size == 2 else f"uint{8 * dtype.size}")
+    kinds = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, float(dtype.max), float(dtype.min)]
+    random = np.random.default_rng(len(shape))
+    values = random.choice(kinds, size=shape).astype(dtype.as_numpy_dtype)
+    if values.size > 2:
+        values.ravel()[1] = smallest.view(dtype.as_numpy_dtype)  # the smallest denormal
+    return tf.constant(values, dtype)
+
+
+@pytest.mark.parametrize("mode", SUMMARIES)
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_graph_and_eager_tensors_have_the_twins_numbers(tmp_path: Path, mode: str, dtype: tf.DType) -> None:
+    tensors = [awkward(shape, dtype) for shape in SHAPES]
+    function = tf.function(lambda x: tf.reshape(x, tf.shape(x), name="watched"))
+    with tb_debugger_plugin.record(tmp_path, mode):
+        for tensor in tensors:
+            function(tensor)
+            tf.reshape(tensor, tf.shape(tensor))
+    recorded = read(tmp_path)
+    expected = [
+        twin.summarize(tensor.numpy(), dtype.as_datatype_enum, TensorDebugMode[mode], 0)[1:]
+        for tensor in tensors
+    ]
+    assert [values[1:] for values in recorded.of("watched")] == expected
+    eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "Reshape"]
+    assert [values[1:] for values in eager] == expected
+    assert all(values[0] == -1 for values in eager)
+
+
+def test_the_twin_agrees_with_counting_element_by_element() -> None:
+    for dtype in DTYPES:
+        array = awkward([4, 33], dtype).numpy()
+        full = twin.summarize(array, dtype.as_datatype_enum, TensorDebugMode.FULL_HEALTH, 5)
+        assert full[:4] == [5, -1, dtype.as_datatype_enum, 2]
+        assert full[4:] == counts(array)
+
+
+def test_shape_mode_keeps_the_last_six_dimensions_of_any_dtype(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, "SHAPE"):
+        tf.function(lambda x: tf.cast(x, tf.int64, name="cast"))(tf.zeros([2, 3, 1, 4, 1, 1, 5, 2], tf.int32))
+    assert read(tmp_path).of("cast")[0][1:] == [9, 8, 240, 1, 4, 1, 1, 5, 2]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.arange(6, dtype=np.int16).reshape(2, 3), np.array([True, False]), np.array(2.5), np.array([1 + 2j])],
+    ids=["int16", "bool", "float64", "complex128"],
+)
+def test_full_tensor_mode_keeps_the_value(tmp_path: Path, value: Any) -> None:
+    with tb_debugger_plugin.record(tmp_path, "FULL_TENSOR"):
+        tf.function(lambda x: tf.stack([x, x], name="stack"))(value)
+        tf.stack([value, value])
+    (proto,) = (
+        event.graph_execution_trace.tensor_proto
+        for event in read(tmp_path).events["graph_execution_traces"]
+        if event.graph_execution_trace.op_name == "stack"
+    )
+    stock = tf.make_tensor_proto(0)
+    stock.ParseFromString(proto.SerializeToString())
+    np.testing.assert_array_equal(tf.make_ndarray(stock), np.stack([value, value]))
+
+
+def test_full_tensor_mode_keeps_strings(tmp_path: Path) -> None:
+    words = [b"", b"short", b"long enough to stand on the heap, not in the element", b"\x00\xff"]
+    with tb_debugger_plugin.record(tmp_path, "FULL_TENSOR"):
+        tf.function(lambda x: tf.strings.join([x, x], name="join"))(tf.constant(words))
+    (proto,) = (
+        event.graph_execution_trace.tensor_proto
+        for event in read(tmp_path).events["graph_execution_traces"]
+        if event.graph_execution_trace.op_name == "join"
+    )
+    assert list(proto.string_val) == [word + word for word in words]
+
+
+def test_no_tensor_mode_tells_that_each_tensor_was_computed(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, "NO_TENSOR"):
+        tf.function(lambda x: tf.exp(x, name="exp"))(tf.ones([3]))
+    assert read(tmp_path).of("exp") == [[]]

@@ -1,0 +1,96 @@
+"""Reads back what a program recorded, for tests that compare it with an oracle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tb_debugger_plugin.events import fileset
+from tb_debugger_plugin.events.modes import TensorDebugMode
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A graph execution trace: names instead of ids."""
+
+    function: str
+    op_name: str
+    op_type: str
+    slot: int
+    values: list[float]
+    graph_id: str
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """All records of one file set."""
+
+    traces: list[Trace]
+    executions: list[Any]
+    frames: dict[str, tuple[str, int, str, str]]
+    events: dict[str, list[Any]]
+
+    def of(self, op_name: str, slot: int = 0) -> list[list[float]]:
+        """The summaries of one tensor, in the order in which it was computed."""
+        return [t.values for t in self.traces if (t.op_name, t.slot) == (op_name, slot)]
+
+    def types(self) -> set[str]:
+        """The types of all ops that have a trace."""
+        return {trace.op_type for trace in self.traces}
+
+
+def summary(proto: Any) -> list[float]:
+    """The numbers of a summary, whichever of the two recorders wrote it."""
+    if proto.tensor_content:
+        return list(np.frombuffer(proto.tensor_content, "<f8"))
+    values = list(proto.double_val) or list(proto.float_val)
+    size = proto.tensor_shape.dim[0].size if proto.tensor_shape.dim else 0
+    # TensorFlow leaves out elements at the end that repeat the last one.
+    return values + values[-1:] * (size - len(values))
+
+
+def read(root: Path) -> Recorded:
+    """Everything in a dump root with one file set."""
+    (files,) = fileset.find_file_sets(root)
+    events: dict[str, list[Any]] = {}
+    for suffix, contents in fileset.read_file_set(files):
+        assert not contents.damages
+        events[suffix] = [record.event for record in contents.records]
+    names, ops = {}, {}
+    for event in events["graphs"]:
+        if event.HasField("debugged_graph"):
+            names[event.debugged_graph.graph_id] = event.debugged_graph.graph_name
+        elif event.HasField("graph_op_creation"):
+            creation = event.graph_op_creation
+            ops[creation.graph_id, creation.op_name] = creation.op_type
+    traces = [_trace(event.graph_execution_trace, names, ops) for event in events["graph_execution_traces"]]
+    paths = [event.source_file.file_path for event in events["source_files"]]
+    frames = {}
+    for event in events["stack_frames"]:
+        place = event.stack_frame_with_id.file_line_col
+        frames[event.stack_frame_with_id.id] = (paths[place.file_index], place.line, place.func, place.code)
+    return Recorded(traces, [event.execution for event in events["execution"]], frames, events)
+
+
+def _trace(trace: Any, names: dict[str, str], ops: dict[Any, str]) -> Trace:
+    graph_id = trace.tfdbg_context_id
+    op_type = ops[graph_id, trace.op_name]
+    values = [] if trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR else summary(trace.tensor_proto)
+    return Trace(names[graph_id], trace.op_name, op_type, trace.output_slot, values, graph_id)
+
+
+def counts(array: Any) -> list[float]:
+    """Size, -inf, +inf, NaN, negative, zero, positive of an array: the oracle, element by element."""
+    result = [0.0] * 7
+    for x in np.asarray(array).astype(np.float64).ravel().tolist():
+        result[0] += 1
+        if x != x:
+            result[3] += 1
+        elif x in (float("inf"), float("-inf")):
+            result[2 if x > 0 else 1] += 1
+        else:
+            result[4 if x < 0 else 5 if x == 0 else 6] += 1
+    return result
