@@ -16,6 +16,8 @@ import duckdb
 
 from tb_debugger_plugin.index.columns import insert_rows
 
+# What the column holds; no tensor has as many dimensions.
+_MAX_RANK: Final = 32767
 _FUNCTION: Final = re.compile(r"^__(inference|forward|backward)_")
 
 _GRAPH_KINDS: Final = {
@@ -124,7 +126,7 @@ class Registry:
 
     def shape(self, text: str, rank: int) -> int:
         """Number of a shape."""
-        return self.shapes.number(text, (text, rank))
+        return self.shapes.number(text, (text, min(rank, _MAX_RANK)))
 
     def stack(self, host: int, location: Any) -> int:
         """Number of a stack; -1 for a ``CodeLocation`` without frames."""
