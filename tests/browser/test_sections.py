@@ -65,6 +65,24 @@ def test_nothing_is_wider_than_the_window(browser, example_address, width):
         assert page.frame.evaluate("document.documentElement.scrollWidth") <= width
 
 
+_CELLS_OUTSIDE_THEIR_ROW = """rows => rows.flatMap(row => {
+  const place = row.getBoundingClientRect();
+  return [...row.children].filter(cell => {
+    const { top, bottom } = cell.getBoundingClientRect();
+    return top < place.top - 1 || bottom > place.bottom + 1;
+  }).map(cell => cell.textContent);
+})"""
+
+
+@pytest.mark.parametrize("width", [1024, 1600])
+def test_the_cells_of_a_tensor_stand_in_one_row(browser, example_address, width):
+    with open_page(browser, example_address, width=width) as page:
+        page.click("alert-type-InfNanAlert")
+        rows = page.part("graph-executions-row")
+        expect(rows.filter(has_text="Log:0").first).to_be_visible()
+        assert rows.evaluate_all(_CELLS_OUTSIDE_THEIR_ROW) == []
+
+
 def test_a_page_that_was_opened_first_fills_when_the_program_runs(browser, tmp_path):
     logdir = tmp_path / "logdir"
     logdir.mkdir()
