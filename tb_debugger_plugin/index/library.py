@@ -20,6 +20,7 @@ from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Run, find_runs, has_debug_events
 
 _RESCAN_SECONDS: Final = 1.0
+_LOOK_AGAIN_SECONDS: Final = 0.25
 #: The first listing of plugins may wait for one look at the logdir; later ones hardly.
 _FIRST_WAIT_SECONDS: Final = 0.25
 _LATER_WAIT_SECONDS: Final = 0.004
@@ -48,7 +49,7 @@ class Library:
         self._runs: dict[str, Run] = {}
         self._scanned = float("-inf")
         self._loaders: dict[str, RunLoader] = {}
-        self._look = threading.Lock()  # guards _looking
+        self._look = threading.Lock()  # guards _looking, _looked, _active
         self._looking: threading.Event | None = None
         self._looked = float("-inf")
         self._active = False
@@ -56,13 +57,11 @@ class Library:
 
     def is_active(self) -> bool:
         """Whether the logdir holds debug events, as far as can be said within milliseconds."""
-        if self._logdir is None or self._active:
-            return self._active
+        if self._logdir is None:
+            return False
         with self._look:
             first = self._looked == float("-inf")
-            if self._looking is None and self._clock() - self._looked >= (
-                0 if first else _RESCAN_SECONDS / 4
-            ):
+            if self._looking is None and self._clock() - self._looked >= _LOOK_AGAIN_SECONDS:
                 self._looking = threading.Event()
                 threading.Thread(target=self._find_first, name="tb-debugger-discovery", daemon=True).start()
             looking = self._looking
@@ -88,7 +87,6 @@ class Library:
                 self._scanned = self._clock()
                 gone = self._forget_changed()
             runs = dict(self._runs)
-        self._active = bool(runs)
         for loader in gone:
             loader.close()
         return runs

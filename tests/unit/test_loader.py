@@ -89,11 +89,14 @@ def test_a_loader_that_keeps_failing_says_why(tmp_path, monkeypatch, caplog):
     assert "the disk is gone" in caplog.text
 
 
-def test_a_logdir_becomes_active_when_events_appear(tmp_path):
+def test_a_logdir_is_active_as_long_as_it_holds_events(tmp_path):
     library = Library(tmp_path)
     assert library.is_active() is False
     small_program(tmp_path / "deep" / "run").close()
     _until(library.is_active)
+    for path in (tmp_path / "deep" / "run").iterdir():
+        path.unlink()
+    _until(lambda: not library.is_active())
     library.close()
 
 
