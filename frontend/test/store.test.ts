@@ -109,12 +109,19 @@ describe("a run with bad values", () => {
     expect([store.trace.value, store.op.value?.opName]).toEqual([FIRST_BAD, "Log"]);
   });
 
+  test("brings into view what ran inside the call in focus, and has no row in focus then", async () => {
+    const { store } = await open(ILL);
+    store.focusExecution(executionIndex(111));
+    await quiet(store);
+    expect([store.trace.value, store.revealedTrace.value]).toEqual([undefined, 114]);
+  });
+
   test("walks from the argument of a function out to the call, and on to what made it", async () => {
     const { store } = await open(ILL);
     await store.focusTrace(traceIndex(54));
     await quiet(store);
     const caller = shown(store.neighbourhood.value)?.inputs[0];
-    expect(caller).toMatchObject({ title: "#51", opType: "function call" });
+    expect(caller).toMatchObject({ title: "#51", opType: "call" });
     if (caller !== undefined) store.follow(caller.target);
     await quiet(store);
     expect([store.subject.value, store.execution.value]).toEqual(["execution", 51]);

@@ -96,7 +96,7 @@ function callerCard(caller: ExecutionIndex): Card {
   return {
     key: "caller",
     title: `#${caller}`,
-    opType: "function call",
+    opType: "call",
     slot: 0,
     summary: undefined,
     note: "handed it in",
@@ -146,10 +146,9 @@ function outputSummary(op: Op, slot: number): Summary {
 export const CARD_HEIGHT = 62;
 export const CARD_GAP = 6;
 
-/** Tops of the cards of one column that is centred in a picture of the height. */
-export function cardTops(n: number, height: number): readonly number[] {
-  const used = n * CARD_HEIGHT + Math.max(0, n - 1) * CARD_GAP;
-  const first = Math.max(0, (height - used) / 2);
+/** Tops of the cards of one column: about the middle, but none above `least`, so that a long column goes on below. */
+export function cardTops(n: number, middle: number, least: number): readonly number[] {
+  const first = Math.max(least, middle - columnHeight(n) / 2);
   return Array.from({ length: n }, (_, i) => first + i * (CARD_HEIGHT + CARD_GAP));
 }
 

@@ -130,6 +130,13 @@ export function createDerived(
     ),
     /** Where the row in focus stands in the list that is shown. */
     tracePosition: computed(() => (facts.onlyBad.value ? ready(badRow.loaded.value) : facts.trace.value)),
+    /** The row that the list brings into view: the one in focus, or the first that ran inside the execution in focus. */
+    revealedTrace: computed(() => {
+      if (facts.onlyBad.value) return ready(badRow.loaded.value);
+      return facts.subject.value === "op"
+        ? facts.trace.value
+        : ready(inside.loaded.value)?.graph_execution_begin;
+    }),
     /** Rows of the list of graph executions that are inputs of the op in focus. */
     inputTraces: computed(() => inputTraces(facts, ready(opInfo.loaded.value))),
     timelineOverview: overview("executions", facts.timelineBuckets, (status) => status.num_executions).loaded,

@@ -62,6 +62,7 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
       facts.touched.value = true;
       facts.problem.value = undefined;
       facts.execution.value = index;
+      facts.trace.value = undefined;
       facts.subject.value = "execution";
       facts.frame.value = undefined;
       facts.alert.value = undefined;
@@ -158,10 +159,7 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
     /** Goes where a link leads, within the run. */
     async open(link: Link): Promise<void> {
       if (link.trace !== undefined && link.subject !== "execution") await focusTrace(link.trace);
-      else if (link.execution !== undefined) {
-        focusExecution(link.execution);
-        if (link.trace !== undefined) facts.trace.value = link.trace;
-      }
+      else if (link.execution !== undefined) focusExecution(link.execution);
       if (link.graph !== undefined && link.op !== undefined && link.trace === undefined)
         focusOp({ graph: link.graph, opName: link.op, trace: undefined, owner: undefined });
       if (link.frame !== undefined) facts.frame.value = link.frame;

@@ -113,10 +113,10 @@ function Found({ store }: { readonly store: Store }) {
         id="alert"
         label="Alerts in the order of time"
         rows={total}
-        longest={total}
         rowHeight={ROW}
         headerHeight={0}
         focusRow={store.alert.value}
+        revealRow={store.alert.value}
         revealKey=""
         onVisible={(begin, end) => pages.want(begin, Math.max(end, 1))}
         onStep={(row) => void store.focusAlert(alertIndex(row))}

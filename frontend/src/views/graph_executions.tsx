@@ -1,5 +1,6 @@
 /** Every tensor that was computed in a graph, in order, with its numbers. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
+import type { ColumnPage } from "../api/columns";
 import { traceIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { compact, grouped } from "../base/text";
@@ -22,6 +23,8 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
   const all = store.status.value?.num_graph_executions ?? 0;
   void pages?.edition.value;
   const failure = pages?.failure.value;
+  const [first, setFirst] = useState(0);
+  const several = useSeveralDevices(pages?.at(first));
   const [jump, setJump] = useState({ row: undefined as number | undefined, n: 0 });
   return (
     <Panel
@@ -38,18 +41,28 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
           id="trace"
           label="Graph executions"
           rows={total}
-          longest={all}
+          style={{ "--digits": String(all).length, "--device": several ? "var(--device-width)" : "" }}
           rowHeight={ROW}
           headerHeight={HEADER}
-          header={<Header />}
+          header={<Header withDevice={several} />}
           focusRow={store.tracePosition.value}
+          revealRow={store.revealedTrace.value}
           revealKey={`${store.alert.value} ${store.onlyBad.value} ${jump.n}`}
-          onVisible={(begin, end) => pages?.want(begin, end)}
+          onVisible={(begin, end) => {
+            setFirst(begin);
+            pages?.want(begin, end);
+          }}
           onStep={(row) => stepTo(store, row)}
           render={(row, place) => {
             const page = pages?.at(row);
             return (
-              <Row key={row} store={store} row={page && traceRow(page, row - page.begin)} place={place} />
+              <Row
+                key={row}
+                store={store}
+                row={page && traceRow(page, row - page.begin)}
+                place={place}
+                withDevice={several}
+              />
             );
           }}
           beside={(view) => <Minimap store={store} total={total} {...view} />}
@@ -57,6 +70,13 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
       )}
     </Panel>
   );
+}
+
+/** Whether the rows seen so far are of more than one device: only then is it worth a column. */
+function useSeveralDevices(page: ColumnPage | undefined): boolean {
+  const seen = useRef(new Set<string>());
+  for (const device of page?.dictionaries.get("device") ?? []) seen.current.add(device);
+  return seen.current.size > 1;
 }
 
 function emptyWords(store: Store, all: number): string {
@@ -117,7 +137,7 @@ function Tools({
   );
 }
 
-function Header() {
+function Header({ withDevice }: { readonly withDevice: boolean }) {
   return (
     <div class="row trace-row" role="row" aria-rowindex={1}>
       <span role="columnheader" class="num">
@@ -126,6 +146,7 @@ function Header() {
       <span role="columnheader">tensor</span>
       <span role="columnheader">function</span>
       <span role="columnheader">op type</span>
+      {withDevice && <span role="columnheader">device</span>}
       <span role="columnheader">dtype</span>
       <span role="columnheader" class="num col-rank">
         rank
@@ -139,15 +160,14 @@ function Header() {
   );
 }
 
-function Row({
-  store,
-  row,
-  place,
-}: {
+interface RowProps {
   readonly store: Store;
   readonly row: TraceRow | undefined;
   readonly place: RowPlace;
-}) {
+  readonly withDevice: boolean;
+}
+
+function Row({ store, row, place, withDevice }: RowProps) {
   if (row === undefined)
     return (
       <div {...place} role="row" class="row trace-row" aria-selected={false}>
@@ -159,12 +179,13 @@ function Row({
   const selected = store.trace.value === row.index;
   const isInput = store.inputTraces.value.has(row.index);
   const { summary } = row;
+  const isInside = row.owner !== undefined && row.owner === store.execution.value;
   const device = shortDevice(row.device);
   return (
     <div
       {...place}
       role="row"
-      class={`row trace-row ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""}`}
+      class={`row trace-row ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""} ${isInside ? "row-inside" : ""}`}
       aria-selected={selected}
       data-testid="graph-executions-row"
       data-index={row.index}
@@ -187,6 +208,11 @@ function Row({
       >
         {row.opType}
       </span>
+      {withDevice && (
+        <span role="gridcell" class="ellipsis dim">
+          {device}
+        </span>
+      )}
       <span role="gridcell" class="ellipsis dim">
         {summary.dtype}
       </span>

@@ -23,6 +23,8 @@ import { Failure, Hint, Panel } from "./panel";
 const MOST_CARDS = 60;
 const MOST_OUTPUTS = 4;
 const SIDE = 8;
+/** Height of the line over the columns. */
+const TITLES = 24;
 
 export function GraphStructure({ store }: { readonly store: Store }) {
   const loaded = store.neighbourhood.value;
@@ -95,11 +97,12 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
   const inputs = op.inputs.slice(0, MOST_CARDS);
   const consumers = op.consumers.slice(0, MOST_CARDS);
   const centre = 46 + 34 * Math.max(1, Math.min(op.outputs.length, MOST_OUTPUTS));
-  const tall = Math.max(columnHeight(inputs.length), columnHeight(consumers.length), centre) + 2 * SIDE;
-  const full = Math.max(tall + 22, height);
-  const middle = Math.min(full, Math.max(height, centre + 44)) / 2 + 8;
-  const inputTops = cardTops(inputs.length, full - 22).map((top) => top + 22);
-  const consumerTops = cardTops(consumers.length, full - 22).map((top) => top + 22);
+  const tallest = Math.max(columnHeight(inputs.length), columnHeight(consumers.length), centre);
+  const full = Math.max(TITLES + tallest + SIDE, height);
+  // The op stays in the first view, however long its columns are.
+  const middle = Math.max(TITLES + centre / 2, (TITLES + Math.min(full, height)) / 2);
+  const inputTops = cardTops(inputs.length, middle, TITLES);
+  const consumerTops = cardTops(consumers.length, middle, TITLES);
   const why = explainOp(op);
   return (
     <>

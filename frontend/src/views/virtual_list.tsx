@@ -21,13 +21,15 @@ export interface VirtualListProps {
   readonly label: string;
   readonly id: string;
   readonly rows: number;
-  /** The largest number in a row's first column, which is made wide enough for it. */
-  readonly longest: number;
+  /** Custom properties that the style sheet of the rows reads. */
+  readonly style?: Readonly<Record<`--${string}`, string | number>>;
   readonly rowHeight: number;
   readonly headerHeight: number;
   readonly header?: ComponentChildren;
-  /** The row in focus; it is brought into view when it changes or `revealKey` does. */
+  /** The row in focus. */
   readonly focusRow: number | undefined;
+  /** The row to bring into view when it changes or `revealKey` does: as a rule the one in focus. */
+  readonly revealRow: number | undefined;
   readonly revealKey: string;
   /** Draws a row; `place` goes to its element. */
   readonly render: (row: number, place: RowPlace) => ComponentChildren;
@@ -50,7 +52,7 @@ export interface RowPlace {
 }
 
 export function VirtualList(props: VirtualListProps) {
-  const { rows, rowHeight, headerHeight, focusRow } = props;
+  const { rows, rowHeight, headerHeight, focusRow, revealRow } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const expected = useRef(0);
   const [asked, setAsked] = useState(0);
@@ -77,10 +79,10 @@ export function VirtualList(props: VirtualListProps) {
     expected.current = element.scrollTop;
   }, [virtual, rows, layout.viewport]);
 
+  const canReveal = revealRow !== undefined && revealRow < rows && layout.viewport > 0;
   useLayoutEffect(() => {
-    if (focusRow !== undefined && layout.viewport > 0 && focusRow < rows)
-      setAsked(reveal(layout, virtual, focusRow));
-  }, [focusRow, props.revealKey, layout.viewport > 0, focusRow !== undefined && focusRow < rows]);
+    if (canReveal) setAsked(reveal(layout, virtual, revealRow));
+  }, [revealRow, props.revealKey, canReveal]);
 
   useEffect(() => props.onVisible(begin, end), [begin, end, rows]);
 
@@ -126,7 +128,7 @@ export function VirtualList(props: VirtualListProps) {
   });
   const inView = focusRow !== undefined && focusRow >= begin && focusRow < end;
   return (
-    <div class="list-frame" style={{ "--digits": String(props.longest).length }}>
+    <div class="list-frame" style={props.style}>
       <div
         ref={scroller}
         class="list"

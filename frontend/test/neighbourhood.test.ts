@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import type { ExecutionData, OpInfo } from "../src/api/routes";
+import { executionIndex, graphId, traceIndex } from "../src/base/ids";
+import { CARD_HEIGHT, cardTops, ofExecution, ofGraphOp } from "../src/model/neighbourhood";
+
+/** An op as `op_info` gives it, with what a test wants different. */
+function opInfo(more: Partial<OpInfo>): OpInfo {
+  return {
+    op_type: "Log",
+    op_name: "Log",
+    graph_name: "loss",
+    graph_ids: [graphId("g")],
+    stack_frame_ids: [],
+    device_name: undefined,
+    host_name: undefined,
+    num_outputs: 1,
+    outputs: [],
+    inputs: [],
+    consumers: [[]],
+    ...more,
+  };
+}
+
+const G = graphId("g");
+
+describe("the neighbours of an op in a graph", () => {
+  test("lead to the trace that the health was taken from", () => {
+    const health = { graph_execution_index: traceIndex(48), bad: true, nan: 3 } as never;
+    const data = opInfo({ op_name: "probs", outputs: [{ dtype: "float32", shape: [2, undefined], health }] });
+    const [card] = ofGraphOp(
+      opInfo({ inputs: [{ op_name: "probs", output_slot: 0, data }] }),
+      G,
+      undefined,
+    ).inputs;
+    expect(card).toMatchObject({
+      title: "probs:0",
+      target: { kind: "op", graph: G, opName: "probs", trace: 48 },
+      summary: { shape: "[2, ?]", dtype: "float32", bad: true },
+    });
+  });
+
+  test("that were not recorded lead nowhere", () => {
+    const [card] = ofGraphOp(
+      opInfo({ inputs: [{ op_name: "x", output_slot: 2, data: undefined }] }),
+      G,
+      undefined,
+    ).inputs;
+    expect(card).toMatchObject({ title: "x:2", opType: undefined, target: { kind: "nowhere" } });
+  });
+
+  test("of an argument are the call that handed it in, where that is known", () => {
+    const argument = opInfo({ op_type: "Placeholder" });
+    expect(ofGraphOp(argument, G, executionIndex(9)).inputs[0]?.target).toEqual({
+      kind: "execution",
+      index: 9,
+    });
+    expect(ofGraphOp(argument, G, undefined).inputs).toEqual([]);
+    expect(ofGraphOp(opInfo({}), G, executionIndex(9)).inputs).toEqual([]);
+  });
+
+  test("are told apart by the output they take", () => {
+    const taker = (name: string) => ({ op_name: name, input_slot: 0, data: undefined });
+    const { consumers } = ofGraphOp(
+      opInfo({ num_outputs: 2, consumers: [[taker("a")], [taker("b"), taker("c")]] }),
+      G,
+      undefined,
+    );
+    expect(consumers.map(({ title, slot }) => [title, slot])).toEqual([
+      ["a", 0],
+      ["b", 1],
+      ["c", 1],
+    ]);
+    expect(new Set(consumers.map(({ key }) => key)).size).toBe(3);
+  });
+});
+
+test("an eager op has one output for each slot, measured or not", () => {
+  const data = {
+    op_type: "Unique",
+    device_names: [],
+    output_tensor_ids: [4, 5],
+    outputs: [undefined],
+    inputs: [],
+  } as unknown as ExecutionData;
+  expect(ofExecution(data).outputs).toEqual([{ counts: {} }, { counts: {} }]);
+});
+
+describe("the cards of a column", () => {
+  test("stand about the middle while they fit", () => {
+    const [top] = cardTops(1, 150, 24);
+    expect((top ?? 0) + CARD_HEIGHT / 2).toBe(150);
+  });
+
+  test("begin under the titles when they do not, and never overlap", () => {
+    const tops = cardTops(40, 150, 24);
+    expect(tops[0]).toBe(24);
+    for (const [i, top] of tops.entries())
+      if (i > 0) expect(top - (tops[i - 1] ?? 0)).toBeGreaterThanOrEqual(CARD_HEIGHT);
+  });
+});
