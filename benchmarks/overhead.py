@@ -2,8 +2,9 @@
 
     python -m benchmarks.overhead [--rounds 3] [--steps example cnn gpt] [--modes FULL_HEALTH]
 
-Each round runs none, ours and TensorFlow's own in turn, one process each, so that a drift of the machine's speed
-falls on all three; the ratio of a round is taken within the round, and the median over rounds is printed.
+Each round runs none, ours and TensorFlow's own in turn, one process each, so that a drift of the machine's
+speed falls on all three; the ratio of a round is taken within the round, and the median over rounds is
+printed.
 """
 
 from __future__ import annotations
@@ -67,15 +68,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args(argv)
-    table = Table(title=f"step over unrecorded step, {platform.machine()}, {date.today()}, {options.rounds} rounds")
-    for column in ("step", "unrecorded", "mode", "buffer", "ours", "TensorFlow's", "first call: ours", "TensorFlow's", "memory: ours"):
+    table = Table(
+        title=f"step over unrecorded step, {platform.machine()}, {date.today()}, {options.rounds} rounds"
+    )
+    for column in (
+        "step",
+        "unrecorded",
+        "mode",
+        "buffer",
+        "ours",
+        "TensorFlow's",
+        "first call: ours",
+        "TensorFlow's",
+        "memory: ours",
+    ):
         table.add_column(column)
     for step in options.steps:
         for mode in options.modes:
             for size in options.circular_buffer_sizes:
                 results = compare(step, mode, size, options.rounds, options.seconds)
                 plain = [one["step"] for one in results["none"] if "step" in one]
-                extra = [a["memory"] - b["memory"] for a, b in zip(results["ours"], results["none"], strict=True) if "memory" in a and "memory" in b]
+                extra = [
+                    a["memory"] - b["memory"]
+                    for a, b in zip(results["ours"], results["none"], strict=True)
+                    if "memory" in a and "memory" in b
+                ]
                 table.add_row(
                     step,
                     f"{1000 * statistics.median(plain):.2f} ms" if plain else "fails",

@@ -31,12 +31,14 @@ def mlp() -> Step:
     """64-128-128-10, batch 32, Adam."""
     keras = tf.keras
     relu = {"activation": "relu"}
-    model = keras.Sequential([keras.layers.Dense(128, **relu), keras.layers.Dense(128, **relu), keras.layers.Dense(10)])
+    model = keras.Sequential(
+        [keras.layers.Dense(128, **relu), keras.layers.Dense(128, **relu), keras.layers.Dense(10)]
+    )
     return _classifier(model, [32, 64], 10)
 
 
 def cnn() -> Step:
-    """Three blocks of convolution, batch normalisation, ReLU and pooling; batch 64 of 32 x 32 colour images."""
+    """Three blocks of convolution, batch norm, ReLU and pooling; batch 64 of 32 x 32 colour images."""
     layers = tf.keras.layers
     blocks: list[Any] = []
     for width in (32, 64, 128):

@@ -1,7 +1,7 @@
 """Eager ops and calls of functions from Python, as they finish.
 
-TensorFlow calls `EagerOps.on_op` after every eager op of the threads in which it is installed. In come the op's
-type, inputs and outputs; out goes one Execution record.
+TensorFlow calls `EagerOps.on_op` after every eager op of the threads in which it is installed. In come the
+op's type, inputs and outputs; out goes one Execution record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tb_debugger_plugin.events.messages import DebugEvent, Execution
 
 #: Ops that TensorFlow runs when Python drops an object, at any place in the program.
 _NOT_THE_PROGRAMS = frozenset(("DestroyResourceOp",))
-#: Prefixes are kept by op and stack; a program that never calls from the same place twice must not fill memory.
+#: Prefixes are kept by op and stack; a program that never calls from the same place twice must not fill
+#: memory.
 _MAX_PREFIXES = 50_000
 #: An encoded TensorProto that says nothing, so that the outputs after it keep their positions.
 _NOT_WATCHED = b""

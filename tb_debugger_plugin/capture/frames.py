@@ -1,8 +1,8 @@
 """Stack frames and source files of the program, each written once.
 
-In come frames as (file, line, function); out come the ids by which records refer to them. A frame, and the source
-file it lies in, is on disk before an id of it is handed out. The user's own files are kept whole; of library
-files only the path and the text of the lines that stand in a recorded frame.
+In come frames as (file, line, function); out come the ids by which records refer to them. A frame, and the
+source file it lies in, is on disk before an id of it is handed out. The user's own files are kept whole; of
+library files only the path and the text of the lines that stand in a recorded frame.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _walk(frame: FrameType | None, codes: dict[int, CodeType]) -> Iterable[Frame
 
 
 def of_traceback(traceback: Iterable[Any] | None) -> list[Frame]:
-    """The frames of `op.traceback`, outermost first, without this package's own; none for an op made in C++."""
+    """The frames of `op.traceback`, outermost first, without our own; none for an op made in C++."""
     return [
         Frame(_absolute(frame.filename), frame.lineno, frame.name)
         for frame in traceback or ()

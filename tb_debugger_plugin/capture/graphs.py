@@ -1,7 +1,7 @@
 """The graphs of the program and the ops in them, each written once.
 
-In comes a `FuncGraph` that is complete; its op creations go to the sink, a graph's outer graph before it. Out come
-the ids by which traces and executions refer to a graph, and the numbers of its tensors.
+In comes a `FuncGraph` that is complete; its op creations go to the sink, a graph's outer graph before it. Out
+come the ids by which traces and executions refer to a graph, and the numbers of its tensors.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Graphs:
         self._of_function: dict[str, str] = {}
 
     def adopt(self, earlier: Graphs) -> list[tuple[Any, KnownGraph]]:
-        """Take over the graphs of an earlier recording, whose functions may be called again, and write them anew.
+        """Take over the graphs of an earlier recording, whose functions may be called again, and write them
+        anew.
 
         Args:
           earlier: The graphs of a recording that has ended.
@@ -70,9 +71,9 @@ class Graphs:
         """Write a graph and those of its ops that are new, and return what is known of it.
 
         Args:
-          graph: A complete `FuncGraph`. It may be passed again, with more ops. Outputs that an op has got since
-            (calls get some for the sake of gradients; they are tensors of the called graph) stay unknown:
-            TensorFlow's reader takes no second record of an op.
+          graph: A complete `FuncGraph`. It may be passed again, with more ops. Outputs that an op has got
+            since (calls get some for the sake of gradients; they are tensors of the called graph) stay
+            unknown: TensorFlow's reader takes no second record of an op.
         """
         with self._lock:
             known = self._add_with_outer_graphs(graph)

@@ -1,12 +1,13 @@
 """Functions with watch ops in them.
 
-TensorFlow makes every function of a program in one place, `atomic_function.from_func_graph`: functions that a user
-wrote, their forward and backward functions, bodies of loops and branches, functions of input pipelines. When a
-function has been made there, its definition in the runtime is replaced by one with watch ops. The `FuncGraph` that
-Python sees stays as the user's program built it, so gradients, conversions and saving never meet our ops.
+TensorFlow makes every function of a program in one place, `atomic_function.from_func_graph`: functions that a
+user wrote, their forward and backward functions, bodies of loops and branches, functions of input pipelines.
+When a function has been made there, its definition in the runtime is replaced by one with watch ops. The
+`FuncGraph` that Python sees stays as the user's program built it, so gradients, conversions and saving never
+meet our ops.
 
-The new definition is made from a copy of the graph. It carries the creation stacks of the user's ops over, so that
-TensorFlow's error messages name the same lines as without us.
+The new definition is made from a copy of the graph. It carries the creation stacks of the user's ops over, so
+that TensorFlow's error messages name the same lines as without us.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def watch_function(
 
 
 def _keep_calls(definition: graph_pb2.GraphDef, plan: Plan, watched: WatchedFunctions) -> list[str]:
-    """See to it that TensorFlow drops no watch ops of the functions that a graph calls; the names of the calls."""
+    """Keep TensorFlow from dropping watch ops of the functions that a graph calls; the calls' names."""
     calls = set(plan.calls)
     kept = []
     for node in definition.node:
@@ -255,7 +256,7 @@ def _to_function(definition: graph_pb2.GraphDef, name: str, graph: Any, watches:
 
 
 def _output_names(graph: Any) -> list[bytes]:
-    """The names a graph gives to its outputs, by the rule of `from_func_graph`; empty to name them by default."""
+    """The names a graph gives to its outputs, by the rule of `from_func_graph`; empty for the default."""
     names = graph._output_names
     if names is None or not all(ops.tensor_id(tensor) in names for tensor in graph.outputs):
         return []

@@ -34,6 +34,7 @@ def _claim_file_set(dump_root: str, host: str) -> int:
         except FileExistsError:
             second += 1
 
+
 #: The watch ops of the process by number. They outlive a recording: a function keeps them until it is gone.
 _watches: dict[WatchedTensor, int] = {}
 

@@ -1,6 +1,7 @@
 """What to record: the user's arguments, checked once, as one value.
 
-In come the arguments of `enable_dump_debug_info`; out comes an `Options`, or a `UsageError` that says what to do.
+In come the arguments of `enable_dump_debug_info`; out comes an `Options`, or a `UsageError` that says what to
+do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One recording of the running program, from `enable_dump_debug_info` to `disable_dump_debug_info`.
 
-A recording hooks into TensorFlow at two places: the op callbacks of the thread, for what runs eagerly, and the one
-place where functions are made, for what runs in graphs. Rule: no failure of ours reaches the program; the first one
-is said once, ends the recording, and the program goes on.
+A recording hooks into TensorFlow at two places: the op callbacks of the thread, for what runs eagerly, and
+the one place where functions are made, for what runs in graphs. Rule: no failure of ours reaches the program;
+the first one is said once, ends the recording, and the program goes on.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ class Recording:
         """Executions and graph execution traces seen so far, whether a circular buffer kept them or not."""
         return self._sink.counts()
 
-    def FlushNonExecutionFiles(self) -> None:  # noqa: N802 - the name of TensorFlow's method
+    def FlushNonExecutionFiles(self) -> None:
         """Write out what is buffered of metadata, sources, stack frames and graphs.
 
-        They are written at once, so there is never anything to do; the method exists because TensorFlow's writer
-        has it.
+        They are written at once, so there is never anything to do; the method exists because TensorFlow's
+        writer has it.
         """
 
-    def FlushExecutionFiles(self) -> None:  # noqa: N802 - the name of TensorFlow's method
+    def FlushExecutionFiles(self) -> None:
         """Write out the executions and graph execution traces that are buffered.
 
         With a circular buffer this appends what it holds and empties it.
@@ -215,11 +215,15 @@ class Recording:
                 self.close()
 
     def _say(self, error: Exception) -> None:
-        reason = str(error) if isinstance(error, (DebuggerError, OSError)) else f"{type(error).__name__}: {error}"
+        reason = (
+            str(error) if isinstance(error, (DebuggerError, OSError)) else f"{type(error).__name__}: {error}"
+        )
         _log.debug("What went wrong:", exc_info=error)
         # A log line, not a warning: a program may turn warnings into exceptions.
         _log.warning(
-            "The debugger stopped recording to %s: %s. The program goes on without it.", self.dump_root, reason
+            "The debugger stopped recording to %s: %s. The program goes on without it.",
+            self.dump_root,
+            reason,
         )
 
 
@@ -276,24 +280,26 @@ def enable_dump_debug_info(
 ) -> Recording:
     """Record what the program computes from now on, for the debugger's page in TensorBoard.
 
-    A drop-in for `tf.debugging.experimental.enable_dump_debug_info`. Call it once, before functions are traced::
+    A drop-in for `tf.debugging.experimental.enable_dump_debug_info`. Call it once, before functions are
+    traced::
 
         tb_debugger_plugin.enable_dump_debug_info("/tmp/logdir", "FULL_HEALTH", circular_buffer_size=-1)
 
     Functions that were traced before run unwatched. Files are flushed when the program ends.
 
     Args:
-      dump_root: Folder for the event files, made if it is not there; what `tensorboard --logdir` is told, or a
-        folder anywhere below that.
-      tensor_debug_mode: What is recorded of each tensor. `"NO_TENSOR"` (the default): only that it was computed;
-        `"CURT_HEALTH"`: whether it has any infinity or NaN; `"CONCISE_HEALTH"`: its size and how many elements are
-        -infinity, +infinity and NaN; `"FULL_HEALTH"`: also dtype, rank, and how many are negative, zero and
-        positive; `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the whole value. The health modes look at floating
-        tensors, `"SHAPE"` at integers and bool too.
-      circular_buffer_size: How many of the last executions, and of the last graph executions, are kept. 0 or below
-        keeps all: then a first NaN is never overwritten, and files grow with the program.
-      op_regex: Values are recorded only of ops whose type matches this regular expression from its beginning, such
-        as `"(Log|Exp)$"`. None (the default) for all. Executions, graphs and sources are recorded regardless.
+      dump_root: Folder for the event files, made if it is not there; what `tensorboard --logdir` is told, or
+        a folder anywhere below that.
+      tensor_debug_mode: What is recorded of each tensor. `"NO_TENSOR"` (the default): only that it was
+        computed; `"CURT_HEALTH"`: whether it has any infinity or NaN; `"CONCISE_HEALTH"`: its size and how
+        many elements are -infinity, +infinity and NaN; `"FULL_HEALTH"`: also dtype, rank, and how many are
+        negative, zero and positive; `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the whole value. The health
+        modes look at floating tensors, `"SHAPE"` at integers and bool too.
+      circular_buffer_size: How many of the last executions, and of the last graph executions, are kept. 0 or
+        below keeps all: then a first NaN is never overwritten, and files grow with the program.
+      op_regex: Values are recorded only of ops whose type matches this regular expression from its beginning,
+        such as `"(Log|Exp)$"`. None (the default) for all. Executions, graphs and sources are recorded
+        regardless.
       tensor_dtypes: Values are recorded only of these dtypes: a list such as `["float32", tf.bfloat16]`, or a
         function that takes a `tf.DType` and tells. None (the default) for all.
       logdir: Another name for `dump_root`.
@@ -328,13 +334,13 @@ def _one_root(dump_root: Any, logdir: Any) -> Any:
 def _check_same(current: Options, wanted: Options) -> None:
     if current.mode is not wanted.mode:
         raise UsageError(
-            f"{current.dump_root} is being recorded with tensor_debug_mode {current.mode.name!r}: call "
+            f"{current.dump_root} is recorded with tensor_debug_mode {current.mode.name!r}: call "
             f"disable_dump_debug_info() before enabling it with {wanted.mode.name!r}."
         )
     if current.circular_buffer_size != wanted.circular_buffer_size:
         raise UsageError(
-            f"{current.dump_root} is being recorded with circular_buffer_size {current.circular_buffer_size}: call "
-            f"disable_dump_debug_info() before enabling it with {wanted.circular_buffer_size}."
+            f"{current.dump_root} is recorded with circular_buffer_size {current.circular_buffer_size}: "
+            f"call disable_dump_debug_info() before enabling it with {wanted.circular_buffer_size}."
         )
 
 
@@ -342,8 +348,8 @@ def _check_same(current: Options, wanted: Options) -> None:
 def disable_dump_debug_info() -> None:
     """End the recording and write out all files; does nothing when none is on.
 
-    Functions that were traced while it was on keep working and record nothing. Called by itself when the program
-    ends.
+    Functions that were traced while it was on keep working and record nothing. Called by itself when the
+    program ends.
     """
     with _current_lock:
         if _current is not None:
@@ -363,9 +369,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def record(
-    logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any
-) -> Iterator[Recording]:
+def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> Iterator[Recording]:
     """Record what the program computes inside a block, all of it, written out on leaving.
 
     Use::

@@ -76,6 +76,7 @@ class StockSink:
     ) -> None:
         """Record an execution."""
         from tensorflow.core.framework import tensor_pb2
+
         execution = debug_event_pb2.Execution.FromString(prefix)
         execution.input_tensor_ids.extend(input_ids)
         execution.output_tensor_ids.extend(output_ids)
@@ -113,7 +114,9 @@ class StockSink:
         mode = self._options.mode
         nodes = []
         if mode in SUMMARY_COLUMNS:
-            summarise = node_def_pb2.NodeDef(name=name + "/summary", op="DebugNumericSummaryV2", device=device)
+            summarise = node_def_pb2.NodeDef(
+                name=name + "/summary", op="DebugNumericSummaryV2", device=device
+            )
             summarise.input.append(source)
             summarise.attr["T"].type = tensor.dtype
             summarise.attr["output_dtype"].type = tf.float64.as_datatype_enum
@@ -148,8 +151,8 @@ class StockSink:
     def close(self) -> None:
         """Flush all files.
 
-        They stay open: functions that were traced meanwhile hold TensorFlow's ops, which go on writing when the
-        functions are called, and would crash the program if the files were closed.
+        They stay open: functions that were traced meanwhile hold TensorFlow's ops, which go on writing when
+        the functions are called, and would crash the program if the files were closed.
         """
         self.flush()
 

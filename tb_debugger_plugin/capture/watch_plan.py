@@ -1,6 +1,7 @@
 """Which tensors of a graph are watched, and how.
 
-In comes a complete graph, out comes a `Plan`. Nothing that does not run is watched: watching it would make it run.
+In comes a complete graph, out comes a `Plan`. Nothing that does not run is watched: watching it would make it
+run.
 """
 
 from __future__ import annotations
@@ -69,10 +70,11 @@ _UNINITIALISED_FROM = {
     "FusedBatchNormGradV2": 3,
     "FusedBatchNormGradV3": 3,
 }
-#: Ops that add into whichever input's buffer they may reuse, so that one more reference changes the sum's order.
+#: Ops that add into whichever input's buffer they may reuse, so that one more reference changes the sum's
+#: order.
 _REUSES_BUFFERS = frozenset(("AddN",))
-#: Ops that run other graphs, and the type to give them when those graphs hold watch ops: TensorFlow drops what has no
-#: consumer from graphs that a stateless op runs.
+#: Ops that run other graphs, and the type to give them when those graphs hold watch ops: TensorFlow drops
+#: what has no consumer from graphs that a stateless op runs.
 CALLS = {
     "PartitionedCall": "StatefulPartitionedCall",
     "StatelessIf": "If",

@@ -1,9 +1,9 @@
 """The native half of the recorder: the watch ops, the record encoder, and the event files they write.
 
-`load()` finds the compiled module, registers the watch ops with the TensorFlow that the program has loaded, and
-returns the module; None with a reason in `unavailable_reason()` when there is no compiled module or TensorFlow
-lacks what it needs. The recorder then falls back to TensorFlow's stock debug ops. The C++ headers in `src/` say
-what each part does; `twin` defines in NumPy what the kernels must count.
+`load()` finds the compiled module, registers the watch ops with the TensorFlow that the program has loaded,
+and returns the module; None with a reason in `unavailable_reason()` when there is no compiled module or
+TensorFlow lacks what it needs. The recorder then falls back to TensorFlow's stock debug ops. The C++ headers
+in `src/` say what each part does; `twin` defines in NumPy what the kernels must count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the recorder's tests share: one TensorFlow in the process, and nothing of ours left in it after a test."""
+"""What the recorder's tests share: one TensorFlow in the process, nothing of ours left in it."""
 
 from __future__ import annotations
 

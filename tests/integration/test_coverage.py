@@ -229,3 +229,20 @@ def test_xla_compiled_functions_run_and_what_stands_around_them_is_seen(tmp_path
         np.testing.assert_array_equal(compiled(x), [-np.inf, 0.0])
         assert recording.on
     assert health(read(tmp_path).of("log")) == [counts([-np.inf, 0.0])]
+
+
+def test_tensors_watched_beside_their_consumers_are_seen_in_stateless_calls_and_loops(tmp_path: Path) -> None:
+    # Integers are watched beside; nothing here is stateful but the watch ops.
+    @tf.function
+    def inner(i: tf.Tensor) -> tf.Tensor:
+        return tf.add(i, 1, name="next")
+
+    @tf.function
+    def outer(i: tf.Tensor) -> tf.Tensor:
+        for _ in tf.range(3):
+            i = inner(i)
+        return inner(i) if i > 0 else i
+
+    with tb_debugger_plugin.record(tmp_path, "SHAPE"):
+        assert int(outer(tf.constant(0))) == 4
+    assert len(read(tmp_path).of("next")) == 4

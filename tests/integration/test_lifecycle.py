@@ -1,0 +1,197 @@
+"""Beginning, ending and beginning again; arguments that cannot be used; programs that are killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin.errors import RecordingError, UsageError
+from tests.support.recorded import read
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            {"tensor_debug_mode": "FULL"},
+            "Invalid tensor_debug_mode 'FULL': choose one of NO_TENSOR, CURT_HEALTH",
+        ),
+        ({"tensor_debug_mode": "UNSPECIFIED"}, "choose one of"),
+        ({"circular_buffer_size": "many"}, "circular_buffer_size is 'many'"),
+        ({"op_regex": "("}, "op_regex '\\(' is not a regular expression"),
+        ({"tensor_dtypes": "float32"}, "tensor_dtypes is neither a list"),
+        ({"tensor_dtypes": ["float33"]}, "tensor_dtypes holds something that is no dtype"),
+        ({"dump_root": ""}, "dump_root is empty"),
+        ({"dump_root": None}, "dump_root is empty"),
+        ({"logdir": "elsewhere"}, "two names of one argument"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_raises_at_once(
+    tmp_path: Path, arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        tb_debugger_plugin.enable_dump_debug_info(**{"dump_root": str(tmp_path / "log"), **arguments})
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_dump_root_that_is_a_file_raises_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for root in (file, file / "below"):
+        with pytest.raises(UsageError, match="is a file: give a folder"):
+            tb_debugger_plugin.enable_dump_debug_info(root)
+
+
+def test_a_dump_root_that_cannot_be_written_raises_at_once() -> None:
+    with pytest.raises(RecordingError, match=r"/proc/nowhere cannot be written .*: give another folder"):
+        tb_debugger_plugin.enable_dump_debug_info("/proc/nowhere")
+
+
+def test_a_second_call_for_the_same_folder_returns_the_recording_that_is_on(tmp_path: Path) -> None:
+    first = tb_debugger_plugin.enable_dump_debug_info(tmp_path, "SHAPE", 7)
+    assert (
+        tb_debugger_plugin.enable_dump_debug_info(
+            logdir=tmp_path, tensor_debug_mode="SHAPE", circular_buffer_size=7
+        )
+        is first
+    )
+    with pytest.raises(UsageError, match="is recorded with tensor_debug_mode 'SHAPE'"):
+        tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", 7)
+    with pytest.raises(UsageError, match="is recorded with circular_buffer_size 7"):
+        tb_debugger_plugin.enable_dump_debug_info(tmp_path, "SHAPE", 8)
+    assert first.on
+
+
+def test_another_folder_ends_the_recording_that_was_on(tmp_path: Path) -> None:
+    first = tb_debugger_plugin.enable_dump_debug_info(tmp_path / "a", "FULL_HEALTH", -1)
+    tf.exp(1.0)
+    tb_debugger_plugin.enable_dump_debug_info(tmp_path / "b", "FULL_HEALTH", -1)
+    assert not first.on
+    tf.sqrt(1.0)
+    tb_debugger_plugin.disable_dump_debug_info()
+    assert {e.op_type for e in read(tmp_path / "a").executions} == {"Exp"}
+    assert {e.op_type for e in read(tmp_path / "b").executions} == {"Sqrt"}
+
+
+def test_a_function_of_an_earlier_recording_is_whole_in_a_later_one(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.sqrt(x, name="sqrt") + 1.0)
+    for name in ("a", "b"):
+        with tb_debugger_plugin.record(tmp_path / name):
+            function(tf.constant([4.0, -1.0]))
+    first, second = read(tmp_path / "a"), read(tmp_path / "b")
+    assert len(first.traces) == 4  # the argument, the root, the constant, the sum
+    assert {(t.op_name, t.op_type, t.graph_id, tuple(t.values)) for t in second.traces} == {
+        (t.op_name, t.op_type, t.graph_id, tuple(t.values)) for t in first.traces
+    }
+
+
+def test_a_later_recordings_filters_hold_for_functions_traced_before(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.sqrt(tf.exp(x)))
+    with tb_debugger_plugin.record(tmp_path / "a"):
+        function(tf.constant(1.0))
+    with tb_debugger_plugin.record(tmp_path / "b", op_regex="Sqrt"):
+        function(tf.constant(1.0))
+    assert read(tmp_path / "a").types() - {"Const"} == {"Placeholder", "Exp", "Sqrt"}
+    assert read(tmp_path / "b").types() == {"Sqrt"}
+
+
+def test_the_same_folder_can_be_recorded_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        with tb_debugger_plugin.record(tmp_path):
+            tf.exp(1.0)
+    assert len(list(tmp_path.glob("*.metadata"))) == 2
+
+
+def test_a_circular_buffer_keeps_the_last_records_until_it_is_flushed(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.sqrt(x, name="sqrt"))
+    recording = tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", 5)
+    _, constants = recording.counts()  # of functions that were traced by other tests
+    for _ in range(20):
+        function(tf.constant(4.0))
+    assert recording.counts() == (20, 40 + constants)
+    recording.FlushNonExecutionFiles()
+    recording.FlushExecutionFiles()
+    for _ in range(2):
+        function(tf.constant(4.0))
+    tb_debugger_plugin.disable_dump_debug_info()
+    recorded = read(tmp_path)
+    assert len(recorded.executions) == 5 + 2
+    assert len(recorded.traces) == 5 + 4
+    counts = [e.recording_counts for e in recorded.events["graphs"] if e.HasField("recording_counts")]
+    assert [(c.executions, c.graph_execution_traces, c.finished) for c in counts] == [
+        (20, 40 + constants, False),
+        (22, 44 + constants, True),
+    ]
+
+
+def test_a_circular_buffer_makes_room_for_records_of_any_size(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.sqrt(x, name="sqrt"))
+    tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_TENSOR", 3)
+    for size in (10, 100_000, 1000, 300_000, 7):
+        function(tf.zeros([size]))
+    tb_debugger_plugin.disable_dump_debug_info()
+    sizes = [
+        len(event.graph_execution_trace.tensor_proto.tensor_content) // 4
+        for event in read(tmp_path).events["graph_execution_traces"]
+    ]
+    assert sizes == [300_000, 7, 7]
+    assert not list(tmp_path.glob("*.tail*"))
+
+
+KILLED = """
+import sys, tensorflow as tf, tb_debugger_plugin
+tb_debugger_plugin.enable_dump_debug_info(sys.argv[1], "FULL_HEALTH", int(sys.argv[2]))
+f = tf.function(lambda x: tf.sqrt(x, name="sqrt"))
+i = 0
+while True:
+    f(tf.zeros([i % 1000]))
+    i += 1
+    print(i, flush=True)
+"""
+
+
+@pytest.mark.parametrize("size", [-1, 50])
+def test_what_was_computed_before_a_sigkill_is_readable(tmp_path: Path, size: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path), str(size)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    ) as program:
+        assert program.stdout is not None
+        while int(program.stdout.readline()) < 500:
+            pass
+        time.sleep(0.05)
+        os.kill(program.pid, signal.SIGKILL)
+        done = int(re.findall(r"\d+", program.stdout.read())[-1])
+    recorded = read(tmp_path)
+    sizes = [values[4] for values in recorded.of("sqrt")]
+    if size > 0:
+        # The last so many traces; each call makes two.
+        assert len(recorded.traces) == len(recorded.executions) == size
+    else:
+        # The program may have been killed inside the next call.
+        assert len(sizes) in (done, done + 1)
+    assert sizes == [float((i if size < 0 else sizes[0] + i) % 1000) for i in range(len(sizes))]
+    assert sizes[-1] >= (done - 1) % 1000
+
+
+def test_leaving_a_block_by_an_exception_ends_the_recording(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), tb_debugger_plugin.record(tmp_path) as recording:
+        tf.exp(1.0)
+        raise KeyError("the program's own")
+    assert not recording.on
+    assert len(read(tmp_path).executions) == 1

@@ -1,0 +1,39 @@
+"""TensorFlow's own reader opens what we write and finds the same first bad tensor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb_debugger_plugin.examples import buggy_digits
+from tests.support.programs import record_example
+from tests.support.recorded import read
+
+pytestmark = pytest.mark.tensorflow
+
+
+def test_tensorflows_reader_finds_what_ours_finds(tmp_path: Path) -> None:
+    from tensorflow.python.debug.lib import debug_events_reader
+
+    record_example(tmp_path, "--steps", "3")
+    ours = read(tmp_path)
+    with debug_events_reader.DebugDataReader(str(tmp_path)) as reader:
+        reader.update()
+        theirs = reader.graph_execution_traces()
+        assert [(t.op_name, t.op_type, t.output_slot, list(t.debug_tensor_value)) for t in theirs] == [
+            (t.op_name, t.op_type, t.slot, t.values) for t in ours.traces
+        ]
+        executions = reader.executions(digest=False)
+        assert [(e.op_type, e.graph_id or "", list(e.input_tensor_ids or [])) for e in executions] == [
+            (e.op_type, e.graph_id, list(e.input_tensor_ids)) for e in ours.executions
+        ]
+        bad = next(trace for trace in theirs if any(trace.debug_tensor_value[5:8]))
+        assert bad.op_type == "Log"
+        assert reader.graph_by_id(bad.graph_id).name == "cross_entropy"
+        host, stack = reader.read_graph_op_creation_stack_trace(
+            reader.graph_by_id(bad.graph_id).get_op_creation_digest(bad.op_name)
+        )
+        lines = [line for path, line, _ in stack if path == buggy_digits.__file__]
+        source = reader.source_lines(host, buggy_digits.__file__)
+        assert "tf.math.log(probs)" in source[lines[-1] - 1]
