@@ -221,19 +221,19 @@ describe("a run without bad values", () => {
 });
 
 describe("polling", () => {
-  test("asks nothing but the status while nothing changes, and nothing at all while the tab is hidden", async () => {
+  test("asks for no rows while nothing changes, and nothing at all while the tab is hidden", async () => {
     const { store, state, timer } = await open(ILL);
     state.log.length = 0;
     timer.fire();
     await quiet(store);
-    expect(state.log).toEqual(["status?run=digits%2Ffirst"]);
+    expect(state.log).toEqual(["runs", "status?run=digits%2Ffirst"]);
     store.setSeen(false);
     timer.fire();
     await quiet(store);
-    expect(state.log).toHaveLength(1);
+    expect(state.log).toHaveLength(2);
     store.setSeen(true);
     await quiet(store);
-    expect(state.log.length).toBeGreaterThan(1);
+    expect(state.log.length).toBeGreaterThan(2);
   });
 
   test("says that the server is gone, and comes back when it does", async () => {

@@ -35,6 +35,6 @@ test("a run that goes on is asked often, a finished or silent one seldom", () =>
   expect(pollDelay(live)).toBe(1.5);
   expect(pollDelay({ ...live, loading: true })).toBeLessThan(1.5);
   expect(pollDelay({ ...live, silent: 500 })).toBeGreaterThan(5);
-  expect(pollDelay({ ...live, finished: true })).toBeGreaterThanOrEqual(30);
+  expect(pollDelay({ ...live, finished: true })).toBeGreaterThanOrEqual(10);
   expect(pollDelay({ ...live, finished: true, failed: true })).toBeLessThan(10);
 });

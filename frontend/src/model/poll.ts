@@ -9,10 +9,10 @@ export interface PollState {
   readonly silent: number;
 }
 
-/** Seconds. A finished run is looked at now and then, because its folder may be recorded into again. */
+/** Seconds. A finished run is looked at now and then, because its folder may be recorded into again, and other runs may come. */
 export function pollDelay({ finished, loading, failed, silent }: PollState): number {
   if (failed) return 3;
   if (loading) return 0.5;
-  if (finished === true) return 30;
+  if (finished === true) return 10;
   return silent > 120 ? 10 : 1.5;
 }

@@ -1,6 +1,6 @@
 /**
- * Asks now and then what is new: the runs while there is none, else the status of the run. A new generation refreshes what
- * is seen. Rests while the tab is hidden.
+ * Asks now and then what is new: the runs while there is none or the one looked at is over, else its status. A new
+ * generation refreshes what is seen. Rests while the tab is hidden.
  */
 import { batch, effect, type ReadonlySignal } from "@preact/signals";
 import type { Api, Runs, Status } from "../api/routes";
@@ -41,7 +41,8 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
   async function ask(mine: number): Promise<void> {
     const run = facts.run.peek();
     try {
-      if (run === undefined || round % 8 === 1) takeRuns(await api.runs());
+      const isOver = facts.status.peek()?.finished === true;
+      if (run === undefined || isOver || round % 8 === 1) takeRuns(await api.runs());
       const now = facts.run.peek();
       const status = now === undefined ? undefined : await api.status(now);
       if (mine !== round) return;

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { shown } from "../base/loaded";
 import { counted } from "../base/text";
 import { isBad } from "../model/health";
-import { displayName } from "../model/names";
+import { displayName, isFunctionName } from "../model/names";
 import {
   CARD_HEIGHT,
   type Card,
@@ -52,8 +52,12 @@ export function GraphStructure({ store }: { readonly store: Store }) {
 }
 
 function Breadcrumb({ store }: { readonly store: Store }) {
-  if (store.subject.value === "execution")
-    return store.execution.value === undefined ? null : <>run eagerly</>;
+  if (store.subject.value === "execution") {
+    const data = shown(store.executionData.value);
+    return data === undefined ? null : (
+      <>{isFunctionName(data.op_type) ? "called from Python" : "run eagerly"}</>
+    );
+  }
   const all = shown(store.breadcrumb.value) ?? [];
   // The graph in which everything begins has no name in TensorFlow's own recordings.
   const graphs = all.filter(({ name }, i) => name !== undefined || i === all.length - 1);
