@@ -17,6 +17,8 @@ Array = npt.NDArray[Any]
 
 def integers(values: Sequence[int | None], kind: str = "i8") -> Array:
     """A column of integers; None becomes NULL."""
+    if kind == "?" and None in values:
+        return np.array(values, dtype=object)  # DuckDB before 2.0 takes masked truth values for false
     if any(value is None for value in values):
         mask = [value is None for value in values]
         return np.ma.array([value or 0 for value in values], mask=mask, dtype=kind)
