@@ -68,8 +68,8 @@ def test_nothing_is_wider_than_the_window(browser, example_address, width):
 _CELLS_OUTSIDE_THEIR_ROW = """rows => rows.flatMap(row => {
   const place = row.getBoundingClientRect();
   return [...row.children].filter(cell => {
-    const { top, bottom } = cell.getBoundingClientRect();
-    return top < place.top - 1 || bottom > place.bottom + 1;
+    const { top, bottom, height } = cell.getBoundingClientRect();
+    return height > 0 && (top < place.top - 1 || bottom > place.bottom + 1);
   }).map(cell => cell.textContent);
 })"""
 
