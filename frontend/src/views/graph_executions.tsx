@@ -148,7 +148,7 @@ function Header({ withDevice }: { readonly withDevice: boolean }) {
       <span role="columnheader">op type</span>
       {withDevice && <span role="columnheader">device</span>}
       <span role="columnheader">dtype</span>
-      <span role="columnheader" class="num col-rank">
+      <span role="columnheader" class="num">
         rank
       </span>
       <span role="columnheader">shape</span>
@@ -216,7 +216,7 @@ function Row({ store, row, place, withDevice }: RowProps) {
       <span role="gridcell" class="ellipsis dim">
         {summary.dtype}
       </span>
-      <span role="gridcell" class="num dim col-rank">
+      <span role="gridcell" class="num dim">
         {summary.rank}
       </span>
       <span role="gridcell" class="ellipsis shape" title={summary.shape}>

@@ -54,9 +54,8 @@ export function GraphStructure({ store }: { readonly store: Store }) {
 function Breadcrumb({ store }: { readonly store: Store }) {
   if (store.subject.value === "execution") {
     const data = shown(store.executionData.value);
-    return data === undefined ? null : (
-      <>{isFunctionName(data.op_type) ? "called from Python" : "run eagerly"}</>
-    );
+    if (data === undefined) return null;
+    return <span>{isFunctionName(data.op_type) ? "called from Python" : "run eagerly"}</span>;
   }
   const all = shown(store.breadcrumb.value) ?? [];
   // The graph in which everything begins has no name in TensorFlow's own recordings.
