@@ -5,6 +5,7 @@ import { resource } from "../src/store/resource";
 
 /** A resource whose answers the test gives by key. */
 function setup(first?: string) {
+  const again = signal(0);
   const key = signal<string | undefined>(first);
   const waiting = new Map<
     string,
@@ -16,14 +17,14 @@ function setup(first?: string) {
     asked.push(name);
     return new Promise<string>((give, fail) => waiting.set(name, { give, fail, signal: abort }));
   };
-  const { loaded, stop } = resource(key, load, activity);
+  const { loaded, stop } = resource(key, load, activity, again);
   const settle = async (name: string, value: string | Error) => {
     const one = waiting.get(name);
     if (value instanceof Error) one?.fail(value);
     else one?.give(value);
     await new Promise((resolve) => setTimeout(resolve));
   };
-  return { key, waiting, asked, loaded, stop, settle, activity };
+  return { key, again, waiting, asked, loaded, stop, settle, activity };
 }
 
 test("nothing is there while nothing is asked for", () => {
@@ -63,6 +64,17 @@ test("a failure is a value, and is not kept", async () => {
   key.value = "b";
   key.value = "a";
   expect(asked).toEqual(["a", "b", "a"]);
+});
+
+test("what failed is asked for again when told so, what is there is not", async () => {
+  const { again, asked, loaded, settle } = setup("a");
+  await settle("a", new Error("no"));
+  again.value++;
+  expect(asked).toEqual(["a", "a"]);
+  await settle("a", "A");
+  expect(loaded.value).toEqual({ kind: "ready", value: "A" });
+  again.value++;
+  expect(asked).toHaveLength(2);
 });
 
 test("is busy until its last request settles", async () => {

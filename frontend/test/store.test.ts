@@ -243,9 +243,14 @@ describe("polling", () => {
     await quiet(store);
     expect(store.connection.value).toContain("does not answer");
     expect(store.trace.value).toBe(FIRST_BAD);
+    store.focusExecution(executionIndex(7));
+    await quiet(store);
+    expect(store.neighbourhood.value?.kind).toBe("failed");
     state.down = false;
     timer.fire();
     await quiet(store);
     expect(store.connection.value).toBeUndefined();
+    expect(store.neighbourhood.value?.kind).toBe("ready");
+    expect(store.shownFrame.value?.line).toBe(71);
   });
 });

@@ -31,81 +31,75 @@ export function createDerived(
   const run = facts.run;
   const generation = computed(() => facts.status.value?.generation);
   const op = computed(() => current(facts.walk.value));
+  /** What failed may be there after a change, or when the server is back. */
+  const again = computed(() => `${generation.value} ${facts.reconnects.value}`);
 
-  const execution = resource(
+  const ask = <K, T>(key: ReadonlySignal<K | undefined>, load: (key: K, signal: AbortSignal) => Promise<T>) =>
+    resource(key, load, activity, again);
+
+  const execution = ask(
     computed(() => both(run.value, facts.execution.value)),
     ([name, index], signal) => api.execution(name, index, signal),
-    activity,
   );
-  const inside = resource(
+  const inside = ask(
     computed(() => both(run.value, facts.execution.value)),
     ([name, index], signal) => api.locateExecution(name, index, signal),
-    activity,
   );
-  const opInfo = resource(
+  const opInfo = ask(
     computed(() => both(run.value, op.value)),
     ([name, { graph, opName, trace }], signal) => api.op(name, graph, opName, trace, signal),
-    activity,
   );
   const frameIds = computed(() => framesWanted(facts, opInfo.loaded.value, execution.loaded.value));
-  const stack = resource(
+  const stack = ask(
     computed(() => both(run.value, frameIds.value)),
     ([name, ids], signal) => stackOf(api, name, ids, signal),
-    activity,
   );
   const shownFrame = computed(() => {
     const frames = shown(stack.loaded.value) ?? [];
     return frames.find(({ id }) => id === facts.frame.value) ?? mainFrame(frames);
   });
-  const source = resource(
+  const source = ask(
     computed(() => both(run.value, shownFrame.value?.file)),
     ([name, file], signal) => api.source(name, file, signal),
-    activity,
   );
-  const breadcrumb = resource(
+  const breadcrumb = ask(
     computed(() => both(run.value, shown(opInfo.loaded.value)?.graph_ids)),
     ([name, ids], signal) => graphNames(api, name, ids, signal),
-    activity,
   );
-  const calledGraph = resource(
+  const calledGraph = ask(
     computed(() => both(run.value, shown(execution.loaded.value)?.graph_id || undefined)),
     ([name, id], signal) => api.graph(name, id, signal),
-    activity,
   );
-  const nestedGraphs = resource(
+  const nestedGraphs = ask(
     computed(() => both(run.value, shown(calledGraph.loaded.value)?.inner_graph_ids.slice(0, MOST_NESTED))),
     ([name, ids], signal) => graphNames(api, name, ids, signal),
-    activity,
   );
   const firstAlert = computed(() => {
     const pages = lists.value?.alerts;
     void pages?.edition.value;
     return pages?.at(alertIndex(0))?.alerts[0];
   });
-  const firstBad = resource(
+  const firstBad = ask(
     computed(() => both(run.value, firstAlert.value)),
     ([name, alert], signal) => explainAlert(api, name, alert, signal),
-    activity,
   );
   // No more buckets than rows: a bucket without a row would look like a row without a value.
   const overview = (name: ListName, pixels: ReadonlySignal<number>, rows: (status: Status) => number) =>
-    resource(
+    ask(
       computed(() => {
         const status = facts.status.value;
         const buckets = status === undefined ? 0 : Math.min(pixels.value, rows(status));
         return both(run.value, buckets > 0 ? { buckets, generation: status?.generation } : undefined);
       }),
       ([runName, wanted], signal) => api.overview(runName, name, wanted.buckets, signal),
-      activity,
     );
-  const badRow = resource(
+  const badRow = ask(
     computed(() => {
       const index = facts.trace.value;
       const wanted = facts.onlyBad.value && index !== undefined;
       return both(run.value, wanted ? { index, generation: generation.value } : undefined);
     }),
     async ([name, { index }], signal) => (await api.locateTrace(name, index, signal)).bad_before ?? 0,
-    activity,
   );
 
   return {

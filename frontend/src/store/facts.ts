@@ -29,6 +29,8 @@ export function createFacts() {
     status: signal<Status | undefined>(undefined),
     /** Why the server's last answer about it did not come; undefined when it came. */
     connection: signal<string | undefined>(undefined),
+    /** Rises when the server answers again after it did not. */
+    reconnects: signal(0),
     /** Why the last click led nowhere. */
     problem: signal<string | undefined>(undefined),
     /** The box in focus in the timeline. */

@@ -46,6 +46,7 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
       const now = facts.run.peek();
       const status = now === undefined ? undefined : await api.status(now);
       if (mine !== round) return;
+      if (facts.connection.peek() !== undefined) facts.reconnects.value = facts.reconnects.peek() + 1;
       facts.connection.value = undefined;
       if (status !== undefined && now === facts.run.peek()) takeStatus(status);
     } catch (error) {

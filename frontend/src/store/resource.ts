@@ -14,11 +14,17 @@ export interface Resource<T> {
   stop(): void;
 }
 
-/** `key` is undefined when there is nothing to ask; keys are the same when their JSON is. */
+const NEVER = signal(0);
+
+/**
+ * `key` is undefined when there is nothing to ask; keys are the same when their JSON is. When `again` changes, what failed
+ * is asked for again.
+ */
 export function resource<K, T>(
   key: ReadonlySignal<K | undefined>,
   load: (key: K, signal: AbortSignal) => Promise<T>,
   activity: Activity,
+  again: ReadonlySignal<unknown> = NEVER,
 ): Resource<T> {
   const loaded = signal<Loaded<T> | undefined>(undefined);
   const kept = new Map<string, T>();
@@ -40,7 +46,8 @@ export function resource<K, T>(
   const stop = effect(() => {
     const wanted = key.value;
     const name = wanted === undefined ? undefined : JSON.stringify(wanted);
-    if (name === asked) return;
+    void again.value;
+    if (name === asked && loaded.peek()?.kind !== "failed") return;
     asked = name;
     request.abort();
     if (wanted === undefined || name === undefined) loaded.value = undefined;

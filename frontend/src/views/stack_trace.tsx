@@ -35,8 +35,9 @@ function emptyWords(store: Store): string {
   if (store.stack.value !== undefined) return "Loading …";
   const nothing = store.execution.value === undefined && store.op.value === undefined;
   if (nothing) return "Choose an execution or a tensor to see the line of your program that made it.";
-  const waiting = store.neighbourhood.value?.kind === "loading";
-  return waiting ? "Loading …" : "No stack was recorded for it.";
+  const kind = store.neighbourhood.value?.kind;
+  if (kind === "failed") return "It is not known, because the rest could not be loaded.";
+  return kind === "loading" ? "Loading …" : "No stack was recorded for it.";
 }
 
 function Subject({ store }: { readonly store: Store }) {
