@@ -1,0 +1,80 @@
+"""Records whose frames are right and whose content is anything: every route still gives an answer."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tb_debugger_plugin.analysis.tables import Page
+from tb_debugger_plugin.errors import QuestionError
+from tb_debugger_plugin.events.framing import frame, read_records
+from tb_debugger_plugin.index.library import Library
+from tb_debugger_plugin.server.columnar import encode
+from tb_debugger_plugin.server.question import Question
+from tb_debugger_plugin.server.routes import ROUTES
+from tests.support.events import PATIENCE_S, small_program
+
+_MUTATION = st.tuples(st.sampled_from("set cut add".split()), st.integers(0, 2**16), st.integers(0, 255))
+_QUESTIONS = (
+    *(("/status", {}), ("/alerts", {}), ("/execution/data", {}), ("/graph_execution/data", {})),
+    *(
+        ("/columns/executions", {}),
+        ("/columns/graph_executions", {"only": "bad"}),
+        ("/source_files/list", {}),
+    ),
+    *(("/columns/graph_executions", {}), ("/overview", {"list": "executions", "buckets": "3"})),
+    *(("/inputs_of", {"graph_execution": "1"}), ("/locate", {"execution": "1"})),
+    *(("/graphs/op_info", {"graph_id": "g1", "op_name": "Log"}), ("/graphs/graph_info", {"graph_id": "g1"})),
+    *(("/stack_frames/stack_frames", {"stack_frame_ids": "f1"}), ("/source_files/file", {"index": "0"})),
+)
+
+
+def _mutate(payload: bytes, mutations: list[tuple[str, int, int]]) -> bytes:
+    content = bytearray(payload)
+    for kind, place, value in mutations:
+        at = place % (len(content) + 1)
+        if kind == "add":
+            content.insert(at, value)
+        elif at < len(content):
+            content[at : at + 1] = bytes([value]) if kind == "set" else b""
+    return bytes(content)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**16), st.lists(_MUTATION, min_size=1, max_size=3)), max_size=8))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_content_of_a_record_keeps_a_route_from_answering(victims):
+    with tempfile.TemporaryDirectory() as folder:
+        small_program(Path(folder)).close()
+        paths = sorted(Path(folder).iterdir())
+        for number, mutations in victims:
+            path = paths[number % len(paths)]
+            payloads = [payload for _, payload in read_records(path.read_bytes())[0]]
+            victim = number // len(paths) % len(payloads)
+            payloads[victim] = _mutate(payloads[victim], mutations)
+            path.write_bytes(b"".join(map(frame, payloads)))
+        _ask_everything(Path(folder))
+
+
+def _ask_everything(folder: Path) -> None:
+    library = Library(folder)
+    try:
+        for run in library.runs():
+            loader = library.loader(run)
+            assert loader.wait(PATIENCE_S) and not loader.failure
+            for path, parameters in _QUESTIONS:
+                _ask(library, path, {"run": run, **parameters})
+    finally:
+        library.close()
+
+
+def _ask(library: Library, path: str, parameters: dict[str, str]) -> None:
+    try:
+        answer = ROUTES[path](library, Question(parameters))
+    except QuestionError as error:
+        assert str(error).endswith(".")
+        return
+    assert encode(answer) if isinstance(answer, Page) else json.dumps(answer, allow_nan=False)
