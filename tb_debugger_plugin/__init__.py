@@ -4,9 +4,9 @@ Use::
 
     import tb_debugger_plugin
 
-    tb_debugger_plugin.enable_dump_debug_info("/tmp/logdir", "FULL_HEALTH", circular_buffer_size=-1)
+    tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=-1)
     ...  # the program
-    # then: tensorboard --logdir /tmp/logdir
+    # then: tensorboard --logdir /path/to/logdir
 
 The names are looked up when they are first used, because the viewer imports this package without TensorFlow.
 """

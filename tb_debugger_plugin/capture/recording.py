@@ -44,7 +44,7 @@ class Recording:
 
     Use::
 
-        recording = enable_dump_debug_info("/tmp/logdir", "FULL_HEALTH", circular_buffer_size=1000)
+        recording = enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=1000)
         ...
         recording.FlushExecutionFiles()  # what the circular buffer holds is now in the files
 
@@ -283,7 +283,7 @@ def enable_dump_debug_info(
     A drop-in for `tf.debugging.experimental.enable_dump_debug_info`. Call it once, before functions are
     traced::
 
-        tb_debugger_plugin.enable_dump_debug_info("/tmp/logdir", "FULL_HEALTH", circular_buffer_size=-1)
+        tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=-1)
 
     Functions that were traced before run unwatched. Files are flushed when the program ends.
 
@@ -374,7 +374,7 @@ def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options:
 
     Use::
 
-        with tb_debugger_plugin.record("/tmp/logdir"):
+        with tb_debugger_plugin.record("/path/to/logdir"):
             model.fit(...)
 
     Args:

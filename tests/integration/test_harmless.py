@@ -97,7 +97,7 @@ def test_a_failure_of_ours_is_said_once_and_the_program_goes_on(
 def test_a_disk_that_fails_ends_the_recording_and_not_the_program(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    recording = tb_debugger_plugin.enable_dump_debug_info("/dev/shm/" + tmp_path.name, "FULL_HEALTH", -1)
+    recording = tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", -1)
     writer = recording._sink._files  # type: ignore[attr-defined]
     writer.close()  # every later write of a graph fails
     function = tf.function(tf.sqrt)
