@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,22 +50,7 @@ class Graphs:
         self._host = host
         self._lock = threading.RLock()  # guards _known and the order of what is written
         self._known: weakref.WeakKeyDictionary[Any, KnownGraph] = weakref.WeakKeyDictionary()
-        self._earlier: Mapping[Any, KnownGraph] = {}
         self._of_function: dict[str, str] = {}
-
-    def adopt(self, earlier: Graphs) -> list[tuple[Any, KnownGraph]]:
-        """Take over the graphs of an earlier recording, whose functions may be called again, and write them
-        anew.
-
-        Args:
-          earlier: The graphs of a recording that has ended.
-
-        Returns:
-          Those graphs that are still alive, each with what is known of it.
-        """
-        self._earlier = earlier._known
-        self._of_function.update(earlier._of_function)
-        return [(graph, self.add(graph)) for graph in list(earlier._known.keys())]
 
     def add(self, graph: Any) -> KnownGraph:
         """Write a graph and those of its ops that are new, and return what is known of it.
@@ -97,8 +82,7 @@ class Graphs:
         outer = graph.outer_graph
         if isinstance(outer, func_graph.FuncGraph):
             outer_id = self._add_with_outer_graphs(outer).graph_id
-        earlier = self._earlier.get(graph)
-        known = self._known[graph] = KnownGraph(earlier.graph_id if earlier else str(uuid.uuid4()))
+        known = self._known[graph] = KnownGraph(str(uuid.uuid4()))
         event = DebugEvent()
         event.debugged_graph.graph_id = known.graph_id
         event.debugged_graph.graph_name = graph.name
@@ -107,11 +91,8 @@ class Graphs:
         return known
 
     def _op_creation(self, graph: Any, known: KnownGraph, op: Any) -> Any:
-        earlier = self._earlier.get(graph)
-        ids = earlier.tensor_ids.get(op.name) if earlier else None
-        known.tensor_ids[op.name] = ids = ids or tuple(ops.uid() for _ in op.outputs)
-        # As many outputs as have a number: see `add`.
-        outputs = op.outputs[: len(ids)]
+        outputs = op.outputs
+        known.tensor_ids[op.name] = ids = tuple(ops.uid() for _ in outputs)
         event = DebugEvent()
         creation = event.graph_op_creation
         creation.op_type = op.type

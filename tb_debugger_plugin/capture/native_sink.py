@@ -35,9 +35,6 @@ def _claim_file_set(dump_root: str, host: str) -> int:
             second += 1
 
 
-#: The watch ops of the process by number. They outlive a recording: a function keeps them until it is gone.
-_watches: dict[WatchedTensor, int] = {}
-
 _STRING = tf.string.as_datatype_enum
 
 
@@ -75,8 +72,8 @@ class NativeSink:
         base = self._files.path("")[:-1]
         self._recorder = module.Recorder(base, self._mode, options.circular_buffer_size)
         self.execution = self._recorder.execution
-        for tensor, number in _watches.items():
-            module.switch_watch(number, options.wants(tensor.op_type, tf.as_dtype(tensor.dtype)))
+        self._watches: dict[WatchedTensor, int] = {}
+        self._constants: dict[str, int] = {}
 
     def write(self, suffix: str, *events: Any) -> None:
         """Append events to one of the files that only Python writes."""
@@ -91,20 +88,27 @@ class NativeSink:
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
         proto = self.summary(value, tensor.dtype, tensor.tensor_id)
-        self._recorder.trace(_prefix(tensor), proto)
+        self._module.add_constant(self._constants_of(tensor.graph_id), _prefix(tensor), proto)
 
     def watch_nodes(
         self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
     ) -> list[node_def_pb2.NodeDef]:
         """One node of our own op."""
-        number = _watches.get(tensor)
+        number = self._watches.get(tensor)
         if number is None:
-            number = _watches[tensor] = self._module.add_watch(_prefix(tensor), tensor.tensor_id)
+            constants = self._constants_of(tensor.graph_id)
+            number = self._module.add_watch(_prefix(tensor), tensor.tensor_id, constants)
+            self._watches[tensor] = number
         op = "TbDebuggerWatchInline" if inline else "TbDebuggerWatch"
         node = node_def_pb2.NodeDef(name=name, op=op, input=[source], device=device)
         node.attr["T"].type = tensor.dtype
         node.attr["watch"].i = number
         return [node]
+
+    def _constants_of(self, graph_id: str) -> int:
+        if graph_id not in self._constants:
+            self._constants[graph_id] = self._module.add_constants()
+        return self._constants[graph_id]
 
     def counts(self) -> tuple[int, int]:
         """Executions and traces seen so far."""

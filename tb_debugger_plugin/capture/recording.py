@@ -13,8 +13,7 @@ import os
 import socket
 import threading
 import uuid
-import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,13 +23,14 @@ from tensorflow.python.framework import func_graph, op_callbacks
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
-from tb_debugger_plugin.capture.graphs import Graphs, KnownGraph
-from tb_debugger_plugin.capture.instrument import Function, call_unwatched, record_constants, watch_function
+from tb_debugger_plugin.capture.functions import Function, already_there, just_made, restore
+from tb_debugger_plugin.capture.graphs import Graphs
+from tb_debugger_plugin.capture.instrument import call_unwatched, watch_function
 from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import DTypeFilter, Options, is_remote, make_options
 from tb_debugger_plugin.capture.sinks import Sink
 from tb_debugger_plugin.capture.stock_sink import StockSink
-from tb_debugger_plugin.capture.watch_plan import Plan, make_plan
+from tb_debugger_plugin.capture.watch_plan import make_plan
 from tb_debugger_plugin.errors import DebuggerError, RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent
 
@@ -50,27 +50,30 @@ class Recording:
 
     Args:
       options: What is recorded.
-      earlier: The recording before this one, if any: functions that were traced then are watched already.
 
     Attributes:
       options: What is recorded.
     """
 
-    def __init__(self, options: Options, earlier: Recording | None = None) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
         host = socket.gethostname()
         self._sink = _open_sink(options, host)
         self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
         self._graphs = Graphs(self._sink, self._frames, host)
         self._eager = EagerOps(options, self._sink, self._frames, self._graphs, host)
-        self._watched: dict[str, tuple[Callable[[], Any], Mapping[str, Any]]] = {}
+        self._watched: dict[str, Function] = {}
+        self._calling_unwatched: list[Function] = []
         self._lock = threading.RLock()  # guards _on and what ends a recording
         self._on = True
-        if earlier is not None:
-            self._adopt(earlier)
         self._make_function = atomic_function.from_func_graph
         op_callbacks.add_op_callback(self._on_op)
         atomic_function.from_func_graph = self._from_func_graph
+        try:
+            found = list(already_there())
+            self._watch_all([function for function, _ in found])
+        except Exception as error:  # whatever it is, the program must not see it
+            self._fail(error)
 
     @property
     def dump_root(self) -> str:
@@ -104,13 +107,26 @@ class Recording:
                 self._write_counts(finished=False)
                 self._check_sink()
 
-    def close(self) -> None:
-        """End the recording. Further calls do nothing."""
+    def close(self, *, exiting: bool = False) -> None:
+        """End the recording. Further calls do nothing.
+
+        Args:
+          exiting: Whether the program ends, so that its functions will not be called again.
+        """
         with self._lock:
             if self._on:
                 self._on = False
                 self._unhook()
+                if not exiting:
+                    self._restore_functions()
                 self._close_sink()
+
+    def _restore_functions(self) -> None:
+        for function in (*self._watched.values(), *self._calling_unwatched):
+            try:
+                restore(function)
+            except Exception as error:  # it goes on with watch ops that are silent
+                _log.debug("%s keeps its watch ops", function.name, exc_info=error)
 
     def abandon(self) -> None:
         """End the recording without touching its files: in a forked child, whose parent goes on."""
@@ -173,35 +189,41 @@ class Recording:
         function = self._make_function(name, graph, attrs, function_type, overwrite)
         if self._on:
             try:
-                self._watch(Function(name.decode() if isinstance(name, bytes) else name, graph, attrs or {}))
+                self._watch_made(name.decode() if isinstance(name, bytes) else name, graph, attrs)
             except Exception as error:  # whatever it is, the program must not see it
                 self._fail(error)
         return function
 
+    def _watch_made(self, name: str, graph: Any, attrs: Any) -> None:
+        if isinstance(graph, func_graph.FuncGraph):
+            self._watch_all([just_made(name, graph, attrs)])
+
+    def _watch_all(self, functions: Iterable[Function]) -> None:
+        functions = list(functions)
+        plain = [function for function in functions if not function.is_compiled]
+        # All names first: how a call is treated depends on what it calls.
+        self._watched.update((function.name, function) for function in plain)
+        for function in plain:
+            self._watch(function)
+        for function in functions:
+            if not function.is_compiled:
+                continue
+            self._graphs.name_function(function.name, self._graphs.add(function.graph_of()))
+            if call_unwatched(function, self._watched.get):
+                self._calling_unwatched.append(function)
+
     def _watch(self, function: Function) -> None:
-        if not isinstance(function.graph, func_graph.FuncGraph):
-            return
-        known = self._graphs.add(function.graph)
+        known = self._graphs.add(function.graph_of())
         self._graphs.name_function(function.name, known)
-        if function.is_compiled:
-            call_unwatched(function, self._watched_function)
-            return
-        watch_function(function, known, self._plan(function.graph, known), self._sink, self._watched_function)
-        self._watched[function.name] = weakref.ref(function.graph), function.attrs
-
-    def _plan(self, graph: Any, known: KnownGraph) -> Plan:
-        return make_plan(graph, known, self.options, passes_through=self._sink.passes_through)
-
-    def _adopt(self, earlier: Recording) -> None:
-        """Go on with the functions that were traced during an earlier recording."""
-        self._watched.update(earlier._watched)
-        for graph, known in self._graphs.adopt(earlier._graphs):
-            record_constants(known, self._plan(graph, known), self._sink)
-
-    def _watched_function(self, name: str) -> Function | None:
-        reference, attrs = self._watched.get(name, (_dead, {}))
-        graph = reference()
-        return None if graph is None else Function(name, graph, attrs)
+        try:
+            plan = make_plan(function, known, self.options, passes_through=self._sink.passes_through)
+            watch_function(function, known, plan, self._sink, self._watched.get)
+        except OSError:
+            raise
+        except Exception as error:  # a graph that we do not understand: the others are still worth having
+            del self._watched[function.name]
+            _log.warning("The debugger does not watch the function %s: %s.", function.name, _words(error))
+            _log.debug("What went wrong:", exc_info=error)
 
     def _check_sink(self) -> None:
         if self._sink.failure():
@@ -215,16 +237,19 @@ class Recording:
                 self.close()
 
     def _say(self, error: Exception) -> None:
-        reason = (
-            str(error) if isinstance(error, (DebuggerError, OSError)) else f"{type(error).__name__}: {error}"
-        )
         _log.debug("What went wrong:", exc_info=error)
         # A log line, not a warning: a program may turn warnings into exceptions.
         _log.warning(
             "The debugger stopped recording to %s: %s. The program goes on without it.",
             self.dump_root,
-            reason,
+            _words(error),
         )
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, (DebuggerError, OSError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def _open_sink(options: Options, host: str) -> Sink:
@@ -280,12 +305,12 @@ def enable_dump_debug_info(
 ) -> Recording:
     """Record what the program computes from now on, for the debugger's page in TensorBoard.
 
-    A drop-in for `tf.debugging.experimental.enable_dump_debug_info`. Call it once, before functions are
-    traced::
+    A drop-in for `tf.debugging.experimental.enable_dump_debug_info`. Call it once, at any time; functions
+    that were traced before are recorded too (but not input pipelines that were made before)::
 
         tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=-1)
 
-    Functions that were traced before run unwatched. Files are flushed when the program ends.
+    Files are flushed when the program ends.
 
     Args:
       dump_root: Folder for the event files, made if it is not there; what `tensorboard --logdir` is told, or
@@ -321,7 +346,7 @@ def enable_dump_debug_info(
                 _check_same(_current.options, options)
                 return _current
             _current.close()
-        _current = Recording(options, earlier=_current)
+        _current = Recording(options)
         return _current
 
 
@@ -344,16 +369,22 @@ def _check_same(current: Options, wanted: Options) -> None:
         )
 
 
-@atexit.register
 def disable_dump_debug_info() -> None:
     """End the recording and write out all files; does nothing when none is on.
 
-    Functions that were traced while it was on keep working and record nothing. Called by itself when the
-    program ends.
+    Functions get back the definitions that the program made, and run at full speed again. Called by itself
+    when the program ends.
     """
     with _current_lock:
         if _current is not None:
             _current.close()
+
+
+@atexit.register
+def _end_at_exit() -> None:
+    with _current_lock:
+        if _current is not None:
+            _current.close(exiting=True)
 
 
 def _end_in_child() -> None:

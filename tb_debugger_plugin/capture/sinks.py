@@ -25,7 +25,6 @@ class WatchedTensor:
       slot: Which output.
       tensor_id: Number of the tensor, unique in the process.
       dtype: TensorFlow's DataType number.
-      op_type: Of the op.
     """
 
     graph_id: str
@@ -33,7 +32,6 @@ class WatchedTensor:
     slot: int
     tensor_id: int
     dtype: int
-    op_type: str
 
 
 class Sink(Protocol):
@@ -59,7 +57,7 @@ class Sink(Protocol):
         """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one."""
 
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
-        """Record a tensor of a graph whose value is known when the graph is built."""
+        """Record a tensor whose value is known when its graph is built, before what the graph computes."""
 
     def watch_nodes(
         self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool

@@ -1,6 +1,6 @@
 """Which tensors of a graph are watched, and how.
 
-In comes a complete graph, out comes a `Plan`. Nothing that does not run is watched: watching it would make it
+In comes a function, out comes a `Plan`. Nothing that does not run is watched: watching it would make it
 run.
 """
 
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
 
+from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.options import Options
 
@@ -24,7 +25,7 @@ class Way(enum.Enum):
     INLINE = "inline"
     #: One more consumer. The counting overlaps with what follows.
     BESIDE = "beside"
-    #: Its value is known when the graph is built, and is recorded then.
+    #: Its value is known when the graph is built, and is recorded once.
     CONSTANT = "constant"
 
 
@@ -85,17 +86,17 @@ CALLS = {
 LARGE = 1 << 16
 
 
-def make_plan(graph: Any, known: KnownGraph, options: Options, *, passes_through: bool) -> Plan:
-    """What to watch in a graph.
+def make_plan(function: Function, known: KnownGraph, options: Options, *, passes_through: bool) -> Plan:
+    """What to watch in a function.
 
     Args:
-      graph: A complete `FuncGraph`.
-      known: What is known of it; only outputs that have a number are watched.
+      function: Whose graph is complete.
+      known: What is known of its graph; only outputs that have a number are watched.
       options: What the user wants recorded.
       passes_through: Whether a watch op can stand in line.
     """
-    live = _live_ops(graph)
-    ops = [op for op in graph.get_operations() if op in live]
+    live = _live_ops(function)
+    ops = [op for op in function.graph_of().get_operations() if op in live]
     tensors = [
         Planned(op, slot, _way(op, op.outputs[slot], passes_through))
         for op in ops
@@ -103,6 +104,9 @@ def make_plan(graph: Any, known: KnownGraph, options: Options, *, passes_through
         for slot in _watchable_slots(op, known)
         if options.wants(op.type, op.outputs[slot].dtype)
     ]
+    if all(tensor.way is Way.CONSTANT for tensor in tensors):
+        # Constants are recorded before the first other tensor of their graph, and here there is none.
+        tensors = [replace(tensor, way=Way.BESIDE) for tensor in tensors]
     return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS))
 
 
@@ -111,10 +115,10 @@ def _watchable_slots(op: Any, known: KnownGraph) -> range:
     return range(min(end, len(known.tensor_ids[op.name])))
 
 
-def _live_ops(graph: Any) -> set[Any]:
-    """The ops that run when the graph runs: those that an output or a control output needs."""
+def _live_ops(function: Function) -> set[Any]:
+    """The ops that run when a function is called: those that a result or a control output needs."""
     live: set[Any] = set()
-    waiting = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
+    waiting = [tensor.op for tensor in function.result_tensors()] + function.control_ops()
     while waiting:
         op = waiting.pop()
         if op in live:

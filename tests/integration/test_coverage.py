@@ -246,3 +246,37 @@ def test_tensors_watched_beside_their_consumers_are_seen_in_stateless_calls_and_
     with tb_debugger_plugin.record(tmp_path, "SHAPE"):
         assert int(outer(tf.constant(0))) == 4
     assert len(read(tmp_path).of("next")) == 4
+
+
+def test_functions_traced_before_the_recording_are_seen(tmp_path: Path) -> None:
+    @tf.function
+    def inner(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x, name="log")
+
+    @tf.function
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        for _ in tf.range(2):
+            x = inner(x) + 1.0
+        return x
+
+    data = tf.data.Dataset.from_tensor_slices([1.0, 2.0]).map(lambda x: tf.negative(x, name="neg"))
+    x = tf.Variable([1.0, 4.0])
+
+    def run() -> list[np.ndarray[Any, Any]]:
+        with tf.GradientTape() as tape:
+            y = outer(x)
+        return [y.numpy(), tape.gradient(y, x).numpy(), *data.as_numpy_iterator()]
+
+    plain = run()
+    with tb_debugger_plugin.record(tmp_path):
+        recorded_run = run()
+    after = run()
+    for one, two, three in zip(plain, recorded_run, after, strict=True):
+        np.testing.assert_array_equal(two, one)
+        np.testing.assert_array_equal(three, one)
+    recorded = read(tmp_path)
+    first = np.log(np.float32([1.0, 4.0]))
+    assert health(recorded.of("log")) == [counts(first), counts(np.log(first + np.float32(1)))]
+    # TensorFlow copies the functions of a pipeline when the pipeline is made.
+    assert recorded.of("neg") == []
+    assert any(trace.op_type == "Reciprocal" for trace in recorded.traces)

@@ -67,31 +67,70 @@ def test_the_python_graph_of_a_function_stays_as_the_program_built_it(tmp_path: 
         assert op_types(function) == plain
 
 
-def test_functions_traced_while_recording_go_on_after_it_and_record_nothing(tmp_path: Path) -> None:
-    function = tf.function(lambda x: tf.sqrt(x, name="sqrt"))
+def ops_in_the_runtime() -> set[str]:
+    """The types of all ops in all functions that TensorFlow has."""
+    from tensorflow.python.eager import context
+    from tensorflow.python.eager.polymorphic_function import atomic_function
+
+    names = {name for _, name in atomic_function.RUNTIME_FUNCTION_REFS}
+    definitions = [context.get_function_def(name) for name in names if context.context().has_function(name)]
+    return {node.op for definition in definitions for node in definition.node_def}
+
+
+def test_functions_traced_while_recording_are_the_programs_own_after_it(tmp_path: Path) -> None:
+    @tf.function
+    def inner(x: tf.Tensor) -> tf.Tensor:
+        return tf.sqrt(x, name="sqrt")
+
+    @tf.function(jit_compile=True)
+    def compiled(x: tf.Tensor) -> tf.Tensor:
+        return inner(x)
+
+    @tf.function
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        return inner(x) + compiled(x)
+
+    x = tf.constant([4.0])
     with tb_debugger_plugin.record(tmp_path):
-        function(tf.ones([1]))
-    np.testing.assert_array_equal(function(tf.constant([4.0])), [2.0])
+        outer(x)
+        assert "TbDebuggerWatchInline" in ops_in_the_runtime()
+    assert not [op_type for op_type in ops_in_the_runtime() if "Debug" in op_type]
+    np.testing.assert_array_equal(outer(x), [4.0])
+    np.testing.assert_array_equal(compiled(tf.constant([9.0, 4.0])), [3.0, 2.0])
     assert len(read(tmp_path).of("sqrt")) == 1
 
 
-def test_a_failure_of_ours_is_said_once_and_the_program_goes_on(
+def test_a_function_that_cannot_be_watched_is_named_and_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tb_debugger_plugin.capture import recording as module
+    from tb_debugger_plugin.capture import instrument
 
     def broken(*_: Any, **__: Any) -> None:
         raise KeyError("a bug of ours")
 
-    monkeypatch.setattr(module, "watch_function", broken)
+    with tb_debugger_plugin.record(tmp_path) as recording:
+        monkeypatch.setattr(instrument, "define", broken)
+        np.testing.assert_array_equal(tf.function(lambda x: tf.sqrt(x))(tf.constant([4.0])), [2.0])
+        monkeypatch.undo()
+        np.testing.assert_array_equal(tf.function(lambda x: tf.square(x))(tf.constant([4.0])), [16.0])
+        assert recording.on
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "tb_debugger_plugin"]
+    assert "does not watch the function __inference_" in said
+    assert "a bug of ours" in said
+    assert "Square" in read(tmp_path).types()
+    assert "Sqrt" not in read(tmp_path).types()
+
+
+def test_a_failure_of_ours_in_an_eager_op_is_said_once_and_the_program_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     recording = tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH")
-    function = tf.function(tf.sqrt)
-    np.testing.assert_array_equal(function(tf.constant([4.0])), [2.0])
-    np.testing.assert_array_equal(tf.function(tf.square)(tf.constant([4.0])), [16.0])
+    monkeypatch.setattr(recording, "_eager", None)
+    np.testing.assert_array_equal(tf.sqrt([4.0]), [2.0])
+    np.testing.assert_array_equal(tf.square([4.0]), [16.0])
     assert not recording.on
-    said = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert len(said) == 1
-    assert "a bug of ours" in said[0].getMessage()
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "tb_debugger_plugin"]
+    assert "stopped recording" in said
 
 
 def test_a_disk_that_fails_ends_the_recording_and_not_the_program(
@@ -119,7 +158,8 @@ def test_without_the_native_library_the_stock_ops_record_the_same(
         weights_after(5, fixed=True)
 
     def tensors(name: str) -> list[Any]:
-        traces = read(tmp_path / name).traces
+        # The stock ops have constants recorded when a function is watched, ours when it first runs.
+        traces = [trace for trace in read(tmp_path / name).traces if trace.op_type != "Const"]
         return sorted((t.function.rstrip("0123456789"), t.op_name, t.slot, t.values[1:]) for t in traces)
 
     assert tensors("stock") == tensors("native")

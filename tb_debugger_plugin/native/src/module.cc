@@ -127,19 +127,33 @@ PyObject* EncodeTensorSummary(PyObject*, PyObject* args) {
   return ToBytes(encoded);
 }
 
+PyObject* PyAddConstants(PyObject*, PyObject*) { return PyLong_FromLongLong(AddConstants()); }
+
+// The constants of that number, or null with a Python exception set.
+Constants* ConstantsOf(long long number) {
+  Constants* constants = FindConstants(number);
+  if (constants == nullptr) PyErr_SetString(PyExc_LookupError, "no constants of that number");
+  return constants;
+}
+
+PyObject* PyAddConstant(PyObject*, PyObject* args) {
+  long long number;
+  PyObject *prefix, *proto;
+  if (!PyArg_ParseTuple(args, "LSS", &number, &prefix, &proto)) return nullptr;
+  Constants* constants = ConstantsOf(number);
+  if (constants == nullptr) return nullptr;
+  constants->Add(FromBytes(prefix), FromBytes(proto));
+  Py_RETURN_NONE;
+}
+
 PyObject* PyAddWatch(PyObject*, PyObject* args) {
   PyObject* prefix;
   double tensor_id;
-  if (!PyArg_ParseTuple(args, "Sd", &prefix, &tensor_id)) return nullptr;
-  return PyLong_FromLongLong(AddWatch(FromBytes(prefix), tensor_id));
-}
-
-PyObject* PySwitchWatch(PyObject*, PyObject* args) {
   long long number;
-  int on;
-  if (!PyArg_ParseTuple(args, "Lp", &number, &on)) return nullptr;
-  SwitchWatch(number, on != 0);
-  Py_RETURN_NONE;
+  if (!PyArg_ParseTuple(args, "SdL", &prefix, &tensor_id, &number)) return nullptr;
+  Constants* constants = ConstantsOf(number);
+  if (constants == nullptr) return nullptr;
+  return PyLong_FromLongLong(AddWatch(FromBytes(prefix), tensor_id, constants));
 }
 
 // ---- Recorder ----
@@ -218,16 +232,6 @@ PyObject* WriteExecution(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyObject* WriteTrace(PyObject* self, PyObject* args) {
-  PyObject *prefix, *proto;
-  if (!PyArg_ParseTuple(args, "SS", &prefix, &proto)) return nullptr;
-  const std::string prefix_bytes = FromBytes(prefix), proto_bytes = FromBytes(proto);
-  Py_BEGIN_ALLOW_THREADS
-  Self(self)->Trace(prefix_bytes, proto_bytes);
-  Py_END_ALLOW_THREADS
-  Py_RETURN_NONE;
-}
-
 PyObject* Flush(PyObject* self, PyObject*) {
   Py_BEGIN_ALLOW_THREADS
   Self(self)->Flush();
@@ -261,8 +265,6 @@ PyObject* GetFailure(PyObject* self, void*) {
 PyMethodDef recorder_methods[] = {
     {"execution", WriteExecution, METH_VARARGS,
      "execution(prefix, input_ids, output_ids, device_ids, tensor_protos): record an execution."},
-    {"trace", WriteTrace, METH_VARARGS,
-     "trace(prefix, tensor_proto): record a tensor of a graph."},
     {"flush", Flush, METH_NOARGS, "Write what is buffered to the event files."},
     {"close", Close, METH_NOARGS, "Flush and end the recording."},
     {"abandon", Abandon, METH_NOARGS, "End it without touching the files, for a forked child."},
@@ -289,9 +291,12 @@ PyMethodDef module_methods[] = {
     {"crc32c", Crc, METH_O, "crc32c(buffer): the unmasked checksum."},
     {"encode_summary", EncodeTensorSummary, METH_VARARGS,
      "encode_summary(buffer, dtype, shape, mode, tensor_id): an encoded TensorProto."},
+    {"add_constants", PyAddConstants, METH_NOARGS,
+     "add_constants(): the number of a new graph's constants."},
+    {"add_constant", PyAddConstant, METH_VARARGS,
+     "add_constant(constants, prefix, tensor_proto): a value to record when the graph first runs."},
     {"add_watch", PyAddWatch, METH_VARARGS,
-     "add_watch(prefix, tensor_id): the number of a new watched tensor."},
-    {"switch_watch", PySwitchWatch, METH_VARARGS, "switch_watch(number, on)."},
+     "add_watch(prefix, tensor_id, constants): the number of a new watched tensor."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, "_native",

@@ -11,11 +11,21 @@ namespace {
 
 std::atomic<Recorder*> current{nullptr};
 
-std::mutex watches_mutex;
-// A deque never moves its elements. Guarded by watches_mutex.
+std::mutex tables_mutex;
+// Deques never move their elements. Both guarded by tables_mutex.
 std::deque<Watch>& Watches() {
   static auto* watches = new std::deque<Watch>;
   return *watches;
+}
+std::deque<Constants>& AllConstants() {
+  static auto* constants = new std::deque<Constants>;
+  return *constants;
+}
+
+template <typename T>
+T* Find(std::deque<T>& table, int64_t number) {
+  std::lock_guard<std::mutex> lock(tables_mutex);
+  return number >= 0 && number < static_cast<int64_t>(table.size()) ? &table[number] : nullptr;
 }
 
 }  // namespace
@@ -97,26 +107,33 @@ void SetCurrentRecorder(Recorder* recorder) {
   current.store(recorder, std::memory_order_release);
 }
 
-int64_t AddWatch(std::string prefix, double tensor_id) {
-  std::lock_guard<std::mutex> lock(watches_mutex);
-  auto& watches = Watches();
-  watches.emplace_back();
-  Watch& watch = watches.back();
-  watch.prefix = std::move(prefix);
-  watch.tensor_id = tensor_id;
-  watch.on = true;
-  return static_cast<int64_t>(watches.size()) - 1;
+void Constants::Add(std::string prefix, std::string tensor_proto) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  records_.emplace_back(std::move(prefix), std::move(tensor_proto));
+  pending_ = true;
 }
 
-void SwitchWatch(int64_t number, bool on) {
-  Watch* watch = FindWatch(number);
-  if (watch != nullptr) watch->on = on;
+void Constants::Record(Recorder* recorder) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& record : records_) recorder->Trace(record.first, record.second);
+  records_.clear();
+  pending_ = false;
 }
 
-Watch* FindWatch(int64_t number) {
-  std::lock_guard<std::mutex> lock(watches_mutex);
-  auto& watches = Watches();
-  return number >= 0 && number < static_cast<int64_t>(watches.size()) ? &watches[number] : nullptr;
+int64_t AddConstants() {
+  std::lock_guard<std::mutex> lock(tables_mutex);
+  AllConstants().emplace_back();
+  return static_cast<int64_t>(AllConstants().size()) - 1;
 }
+
+Constants* FindConstants(int64_t number) { return Find(AllConstants(), number); }
+
+int64_t AddWatch(std::string prefix, double tensor_id, Constants* constants) {
+  std::lock_guard<std::mutex> lock(tables_mutex);
+  Watches().push_back({std::move(prefix), tensor_id, constants, CurrentRecorder()});
+  return static_cast<int64_t>(Watches().size()) - 1;
+}
+
+Watch* FindWatch(int64_t number) { return Find(Watches(), number); }
 
 }  // namespace tbdbg

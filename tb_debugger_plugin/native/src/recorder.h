@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "event_file.h"
 #include "summary.h"
@@ -53,25 +55,50 @@ class Recorder {
   std::string failure_;  // guarded by mutex_
 };
 
-// Where the watch ops send what they see: null while nothing records. A watch
-// op that was built during an earlier recording serves a later one as well. A
-// recorder that was ever current is never deleted: an op may be inside it when
-// it is closed.
+// Where the watch ops send what they see: null while nothing records. A recorder
+// that was ever current is never deleted: an op may be inside it when it is
+// closed.
 Recorder* CurrentRecorder();
 void SetCurrentRecorder(Recorder* recorder);
+
+// The constants of a graph: recorded when the graph first runs, so that graphs
+// that never run leave no records.
+class Constants {
+ public:
+  // `prefix` and `tensor_proto`: see Recorder::Trace.
+  void Add(std::string prefix, std::string tensor_proto);
+  // Records them if that has not been done. Thread-safe.
+  void RecordOnce(Recorder* recorder) {
+    if (pending_.load(std::memory_order_relaxed)) Record(recorder);
+  }
+
+ private:
+  void Record(Recorder* recorder);
+
+  std::atomic<bool> pending_{false};
+  std::mutex mutex_;
+  std::vector<std::pair<std::string, std::string>> records_;  // guarded by mutex_
+};
 
 // A tensor of a graph that is watched. Lives as long as the process: graphs
 // that refer to it by number are never known to be gone.
 struct Watch {
   std::string prefix;
   double tensor_id;
-  // Cleared while a recording's filters leave this tensor out.
-  std::atomic<bool> on;
+  Constants* constants;
+  // The recording that it was made for; it is silent in others, which have made
+  // their own.
+  const Recorder* recorder;
 };
 
-// Returns the number by which the watch op's attribute refers to it.
-int64_t AddWatch(std::string prefix, double tensor_id);
-void SwitchWatch(int64_t number, bool on);
+// The constants of a new graph; returns their number.
+int64_t AddConstants();
+// Null when there is no such number.
+Constants* FindConstants(int64_t number);
+
+// A watch for the current recorder. Returns the number by which the watch op's
+// attribute refers to it.
+int64_t AddWatch(std::string prefix, double tensor_id, Constants* constants);
 // Null when there is no such watch.
 Watch* FindWatch(int64_t number);
 

@@ -86,6 +86,7 @@ void Record(WatchKernel* kernel, TF_OpKernelContext* context, const TF_Tensor* t
     dims[i] = tf.TF_Dim(tensor, i);
     view.num_elements *= dims[i];
   }
+  kernel->watch->constants->RecordOnce(recorder);
   recorder->Trace(kernel->PrefixOn(context), kernel->watch->tensor_id, view);
 }
 
@@ -93,7 +94,7 @@ void Record(WatchKernel* kernel, TF_OpKernelContext* context, const TF_Tensor* t
 Recorder* WatchingRecorder(const WatchKernel* kernel) {
   Recorder* recorder = CurrentRecorder();
   if (recorder == nullptr || !recorder->on()) return nullptr;
-  return kernel->watch != nullptr && kernel->watch->on ? recorder : nullptr;
+  return kernel->watch != nullptr && kernel->watch->recorder == recorder ? recorder : nullptr;
 }
 
 void ComputeBeside(void* state, TF_OpKernelContext* context) {

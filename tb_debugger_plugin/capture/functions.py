@@ -1,0 +1,247 @@
+"""The functions of the runtime: found, remembered, defined anew and put back.
+
+A TensorFlow function is a name in the runtime with a definition made from a `FuncGraph`. This module knows
+which functions there are and can give a name another definition; what stands in that definition is
+`instrument`'s business. A graph may get more inputs and outputs after a function was made from it (forward
+functions of gradients share the graph of the plain one), so a `Function` keeps the names of those it was made
+with.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tensorflow.core.framework import attr_value_pb2, graph_pb2
+from tensorflow.python.client import pywrap_tf_session as c_api
+from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function import atomic_function, attributes
+from tensorflow.python.framework import c_api_util, func_graph, ops
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function as it was made.
+
+    Attributes:
+      name: In the runtime.
+      graph_of: Gives the `FuncGraph` it was made from, or None when that is gone and the function with it.
+      attrs: The attributes of its definition: protobufs by name.
+      inputs: Names of its argument tensors.
+      outputs: Names of its result tensors.
+      control_outputs: Names of the ops that run without a result.
+    """
+
+    name: str
+    graph_of: Callable[[], Any]
+    attrs: Mapping[str, attr_value_pb2.AttrValue]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    control_outputs: tuple[str, ...]
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether XLA compiles it; it has no kernel for our ops."""
+        value = self.attrs.get(attributes.XLA_COMPILE)
+        return value is not None and bool(value.b)
+
+    def result_tensors(self) -> list[Any]:
+        """Its results, as tensors of its graph."""
+        graph = self.graph_of()
+        return [graph.get_tensor_by_name(name) for name in self.outputs]
+
+    def control_ops(self) -> list[Any]:
+        """The ops that run without a result, of its graph."""
+        graph = self.graph_of()
+        return [graph.get_operation_by_name(name) for name in self.control_outputs]
+
+
+def just_made(name: str, graph: Any, attrs: Mapping[str, Any] | None) -> Function:
+    """The function that `from_func_graph` has made from its arguments.
+
+    Args:
+      name: Of the function.
+      graph: The `FuncGraph`.
+      attrs: Attributes as `from_func_graph` takes them.
+    """
+    return Function(
+        name,
+        weakref.ref(graph),
+        attributes.parse_func_attrs(dict(attrs or {})),
+        tuple(tensor.name for tensor in graph.inputs),
+        tuple(tensor.name for tensor in graph.outputs),
+        tuple(op.name for op in graph.control_outputs),
+    )
+
+
+def already_there() -> Iterator[tuple[Function, Any]]:
+    """The functions that the program has made so far and can still call, each with its graph.
+
+    The graph is what a caller has to hold while it works on the function.
+    """
+    runtime = context.context()
+    for found in gc.get_objects():
+        if isinstance(found, atomic_function.AtomicFunction):
+            graph = found._cached_graph
+            if isinstance(graph, func_graph.FuncGraph) and runtime.has_function(found.name):
+                yield _as_it_was_made(found, graph), graph
+
+
+def _as_it_was_made(function: Any, graph: Any) -> Function:
+    # What a graph gets later comes after what it had.
+    definition = function.definition
+    num_inputs, num_outputs = len(definition.signature.input_arg), len(definition.signature.output_arg)
+    return Function(
+        function.name.decode(),
+        weakref.ref(graph),
+        {
+            name: value
+            for name, value in definition.attr.items()
+            if name in attributes.MONOMORPHIC_FUNCTION_ALLOWLIST
+        },
+        tuple(tensor.name for tensor in graph.inputs[:num_inputs]),
+        tuple(tensor.name for tensor in graph.outputs[:num_outputs]),
+        tuple(op.name for op in graph.control_outputs),
+    )
+
+
+def definition_of(function: Function) -> graph_pb2.GraphDef:
+    """The graph of a function, to be edited, without the functions that it calls."""
+    definition = function.graph_of().as_graph_def()
+    definition.ClearField("library")
+    return definition
+
+
+def define(
+    function: Function,
+    definition: graph_pb2.GraphDef,
+    *,
+    moved: Mapping[str, str] | None = None,
+    run: Iterable[str] = (),
+    name: str | None = None,
+) -> None:
+    """Give a function another definition in the runtime. Its next call runs that.
+
+    The creation stacks of its ops are carried over, so error messages name the same lines.
+
+    Args:
+      function: Whose graph is still there.
+      definition: The changed graph. All ops of the function's graph stand in it under their names.
+      moved: Tensors whose place as results is taken by others: old name (`op` or `op:slot`) to op.
+      run: Names of ops to run besides the function's control outputs.
+      name: Define a function of this name instead.
+
+    Raises:
+      Exception: TensorFlow refuses the graph; the old definition is still there.
+    """
+    copy, copied = _import(definition)
+    graph = function.graph_of()
+    for op in graph.get_operations():
+        traceback = op.traceback
+        if traceback is not None:
+            # A slice is a copy that the new op can own; of the user's frames only, as TensorFlow shows them.
+            c_api.TF_SetOpStackTrace(copied[op.name]._c_op, traceback.get_user_frames()[:])
+    moved = moved or {}
+
+    def result(tensor: Any) -> Any:
+        new = moved.get(source_name(tensor.op.name, tensor.value_index))
+        return copied[new].outputs[0] if new else copied[tensor.op.name].outputs[tensor.value_index]
+
+    arguments = [copied[tensor.rpartition(":")[0]] for tensor in function.inputs]
+    results = function.result_tensors()
+    made = _make(
+        copy,
+        name or function.name,
+        [op for op in copied.values() if op not in set(arguments)],
+        [op.outputs[0] for op in arguments],
+        [result(tensor) for tensor in results],
+        _output_names(graph, results),
+        [copied[op_name] for op_name in (*function.control_outputs, *run)],
+    )
+    _put_into_runtime(made, name or function.name, function.attrs)
+
+
+def restore(function: Function) -> None:
+    """Give a function the definition back that the program made; do nothing when the function is gone.
+
+    Args:
+      function: Any.
+    """
+    graph = function.graph_of()
+    if graph is None or not context.context().has_function(function.name):
+        return
+    arguments = [graph.get_tensor_by_name(name) for name in function.inputs]
+    argument_ops = {tensor.op for tensor in arguments}
+    results = function.result_tensors()
+    made = _make(
+        graph,
+        function.name,
+        [op for op in graph.get_operations() if op not in argument_ops],
+        arguments,
+        results,
+        _output_names(graph, results),
+        function.control_ops(),
+    )
+    _put_into_runtime(made, function.name, function.attrs)
+
+
+def source_name(op_name: str, slot: int) -> str:
+    """A tensor as the inputs of a `NodeDef` name it."""
+    return op_name if slot == 0 else f"{op_name}:{slot}"
+
+
+def _import(definition: graph_pb2.GraphDef) -> tuple[Any, dict[str, Any]]:
+    """A graph made from its definition, and its ops by name."""
+    copy = ops.Graph()
+    options = c_api.TF_NewImportGraphDefOptions()
+    with copy._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
+        c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
+    copy._add_new_tf_operations(compute_devices=False)
+    return copy, {op.name: op for op in copy.get_operations()}
+
+
+def _make(
+    graph: Any,
+    name: str,
+    body: Iterable[Any],
+    arguments: Iterable[Any],
+    results: Iterable[Any],
+    output_names: list[bytes],
+    control_ops: Iterable[Any],
+) -> Any:
+    with graph._c_graph.get() as c_graph:
+        return c_api.TF_GraphToFunction_wrapper(
+            c_graph,
+            name,
+            False,
+            [op._c_op for op in body],
+            [tensor._as_tf_output() for tensor in arguments],
+            [tensor._as_tf_output() for tensor in results],
+            output_names,
+            [op._c_op for op in control_ops],
+            [],
+            None,
+            "",
+        )
+
+
+def _put_into_runtime(made: Any, name: str, attrs: Mapping[str, attr_value_pb2.AttrValue]) -> None:
+    for attr_name, value in attrs.items():
+        c_api.TF_FunctionSetAttrValueProto(made, attr_name, value.SerializeToString())
+    runtime = context.context()
+    if runtime.has_function(name):
+        runtime.remove_function(name)
+    runtime.add_c_function(made)
+    c_api.TF_DeleteFunction(made)
+
+
+def _output_names(graph: Any, results: list[Any]) -> list[bytes]:
+    """The names a graph gives to its results, by the rule of `from_func_graph`; empty for the default."""
+    names = graph._output_names
+    if names is None or not all(ops.tensor_id(tensor) in names for tensor in results):
+        return []
+    chosen = [names[ops.tensor_id(tensor)].encode() for tensor in results]
+    return chosen if len(set(chosen)) == len(chosen) else []
