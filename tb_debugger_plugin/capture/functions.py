@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tensorflow.core.framework import attr_value_pb2, graph_pb2
+from tensorflow.core.framework import attr_value_pb2, function_pb2, graph_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import atomic_function, attributes
@@ -78,16 +78,16 @@ def just_made(name: str, graph: Any, attrs: Mapping[str, Any] | None) -> Functio
 
 
 def already_there() -> Iterator[tuple[Function, Any]]:
-    """The functions that the program has made so far and can still call, each with its graph.
+    """The functions that the program has made so far and can still call.
 
-    The graph is what a caller has to hold while it works on the function.
+    Each comes with the object to hold while it is worked on: without it the runtime may drop the function.
     """
     runtime = context.context()
     for found in gc.get_objects():
         if isinstance(found, atomic_function.AtomicFunction):
             graph = found._cached_graph
             if isinstance(graph, func_graph.FuncGraph) and runtime.has_function(found.name):
-                yield _as_it_was_made(found, graph), graph
+                yield _as_it_was_made(found, graph), found
 
 
 def _as_it_was_made(function: Any, graph: Any) -> Function:
@@ -106,6 +106,59 @@ def _as_it_was_made(function: Any, graph: Any) -> Function:
         tuple(tensor.name for tensor in graph.outputs[:num_outputs]),
         tuple(op.name for op in graph.control_outputs),
     )
+
+
+class ProgramsView:
+    """Shows Python the definitions that the program made, while the runtime has others.
+
+    Python asks the runtime for a definition when a graph that calls a function takes a copy of it, and when a
+    model is exported or converted: none of that may hold watch ops. Lives from the first hook to `remove()`.
+    """
+
+    def __init__(self) -> None:
+        self._runtime = context.context()
+        self._handles: dict[bytes, Any] = {}
+        self._get_handle = self._runtime.get_c_function
+        self._get_definition = self._runtime.get_function_def
+        self._runtime.get_c_function = self._handle
+        self._runtime.get_function_def = self._definition
+
+    def keep(self, function: Function) -> None:
+        """Go on showing the definition that a function has now, whatever it gets."""
+        name = function.name.encode()
+        self._handles[name] = self._get_handle(name)
+        if len(self._handles) % _FORGET_EVERY == 0:
+            self._forget_those_that_are_gone()
+
+    def remove(self) -> None:
+        """Let Python see the runtime's definitions again."""
+        # What stands in the instance hides the method of the class.
+        del self._runtime.get_c_function
+        del self._runtime.get_function_def
+        self._handles.clear()
+
+    def _handle(self, name: str | bytes) -> Any:
+        return self._handles.get(_bytes(name)) or self._get_handle(name)
+
+    def _definition(self, name: str | bytes) -> Any:
+        kept = self._handles.get(_bytes(name))
+        if kept is None:
+            return self._get_definition(name)
+        with c_api_util.tf_buffer() as buffer, kept.get() as function:
+            c_api.TF_FunctionToFunctionDef(function, buffer)
+            return function_pb2.FunctionDef.FromString(c_api.TF_GetBuffer(buffer))
+
+    def _forget_those_that_are_gone(self) -> None:
+        for name in list(self._handles):
+            if not self._runtime.has_function(name):
+                del self._handles[name]
+
+
+_FORGET_EVERY = 256
+
+
+def _bytes(name: str | bytes) -> bytes:
+    return name.encode() if isinstance(name, str) else name
 
 
 def definition_of(function: Function) -> graph_pb2.GraphDef:
@@ -197,6 +250,8 @@ def _import(definition: graph_pb2.GraphDef) -> tuple[Any, dict[str, Any]]:
     """A graph made from its definition, and its ops by name."""
     copy = ops.Graph()
     options = c_api.TF_NewImportGraphDefOptions()
+    # Branches and loop bodies may name ops of the graph around them.
+    c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
     with copy._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
         c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
     copy._add_new_tf_operations(compute_devices=False)

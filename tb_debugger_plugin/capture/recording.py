@@ -1,6 +1,6 @@
 """One recording of the running program, from `enable_dump_debug_info` to `disable_dump_debug_info`.
 
-A recording hooks into TensorFlow at two places: the op callbacks of the thread, for what runs eagerly, and
+A recording hooks into TensorFlow at two places: the op callbacks of every thread, for what runs eagerly, and
 the one place where functions are made, for what runs in graphs. Rule: no failure of ours reaches the program;
 the first one is said once, ends the recording, and the program goes on.
 """
@@ -18,18 +18,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from tensorflow.python.eager.polymorphic_function import atomic_function
-from tensorflow.python.framework import func_graph, op_callbacks
+from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
-from tb_debugger_plugin.capture.functions import Function, already_there, just_made, restore
+from tb_debugger_plugin.capture.functions import Function, ProgramsView, already_there, just_made, restore
 from tb_debugger_plugin.capture.graphs import Graphs
 from tb_debugger_plugin.capture.instrument import call_unwatched, watch_function
 from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import DTypeFilter, Options, is_remote, make_options
 from tb_debugger_plugin.capture.sinks import Sink
 from tb_debugger_plugin.capture.stock_sink import StockSink
+from tb_debugger_plugin.capture.threads import EveryThread
 from tb_debugger_plugin.capture.watch_plan import make_plan
 from tb_debugger_plugin.errors import DebuggerError, RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent
@@ -67,7 +68,8 @@ class Recording:
         self._lock = threading.RLock()  # guards _on and what ends a recording
         self._on = True
         self._make_function = atomic_function.from_func_graph
-        op_callbacks.add_op_callback(self._on_op)
+        self._view = ProgramsView()
+        self._threads = EveryThread(self._on_op)
         atomic_function.from_func_graph = self._from_func_graph
         try:
             found = list(already_there())
@@ -154,15 +156,8 @@ class Recording:
     def _unhook(self) -> None:
         if atomic_function.from_func_graph == self._from_func_graph:
             atomic_function.from_func_graph = self._make_function
-        self._remove_callback()
-
-    def _remove_callback(self) -> None:
-        # Callbacks belong to a thread. Another thread than the one that enabled leaves this one in place;
-        # it takes itself out when it is next called.
-        try:
-            op_callbacks.remove_op_callback(self._on_op)
-        except KeyError:
-            pass
+        self._threads.remove()
+        self._view.remove()
 
     def _on_op(
         self,
@@ -176,7 +171,7 @@ class Recording:
         if graph is not None:
             return
         if not self._on:
-            self._remove_callback()
+            self._threads.leave_this_one()
             return
         try:
             self._eager.on_op(op_type, inputs, outputs)
@@ -206,16 +201,20 @@ class Recording:
         for function in plain:
             self._watch(function)
         for function in functions:
-            if not function.is_compiled:
-                continue
-            self._graphs.name_function(function.name, self._graphs.add(function.graph_of()))
-            if call_unwatched(function, self._watched.get):
-                self._calling_unwatched.append(function)
+            if function.is_compiled:
+                self._let_call_unwatched(function)
+
+    def _let_call_unwatched(self, function: Function) -> None:
+        self._graphs.name_function(function.name, self._graphs.add(function.graph_of()))
+        self._view.keep(function)
+        if call_unwatched(function, self._watched.get):
+            self._calling_unwatched.append(function)
 
     def _watch(self, function: Function) -> None:
         known = self._graphs.add(function.graph_of())
         self._graphs.name_function(function.name, known)
         try:
+            self._view.keep(function)
             plan = make_plan(function, known, self.options, passes_through=self._sink.passes_through)
             watch_function(function, known, plan, self._sink, self._watched.get)
         except OSError:

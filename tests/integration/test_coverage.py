@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,43 @@ def test_eager_ops_are_seen_with_their_inputs_outputs_and_the_users_line(tmp_pat
     own = [frame for frame in stack if frame[0] == __file__]
     assert own[-1][3] == "tf.math.log(product)  # the line of the log"
     assert not any("tb_debugger_plugin" in frame[0] for frame in stack)
+
+
+def test_eager_ops_and_functions_of_other_threads_are_seen(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.sqrt(x, name="root"))
+
+    def work() -> None:
+        for _ in range(50):
+            tf.exp(0.0)
+            function(tf.constant(4.0))
+
+    def function_only() -> None:
+        function(four)
+
+    four = tf.constant(4.0)
+    begin, go_on = threading.Event(), threading.Event()
+
+    def there_before() -> None:
+        tf.exp(0.0)
+        begin.set()
+        go_on.wait()
+        work()
+
+    early = threading.Thread(target=there_before)
+    early.start()
+    begin.wait()
+    with tb_debugger_plugin.record(tmp_path):
+        go_on.set()
+        threads = [threading.Thread(target=target) for target in (work, work, function_only)]
+        for thread in threads:
+            thread.start()
+        for thread in (*threads, early):
+            thread.join()
+    recorded = read(tmp_path)
+    types = [execution.op_type for execution in recorded.executions]
+    assert types.count("Exp") == 150
+    assert len([name for name in types if name.startswith("__inference_")]) == 151
+    assert health(recorded.of("root")) == [counts(2.0)] * 151
 
 
 def test_ops_that_do_not_run_are_not_made_to_run(tmp_path: Path) -> None:

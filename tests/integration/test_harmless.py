@@ -72,8 +72,12 @@ def ops_in_the_runtime() -> set[str]:
     from tensorflow.python.eager import context
     from tensorflow.python.eager.polymorphic_function import atomic_function
 
+    runtime = context.context()
     names = {name for _, name in atomic_function.RUNTIME_FUNCTION_REFS}
-    definitions = [context.get_function_def(name) for name in names if context.context().has_function(name)]
+    # The class's method: an instance may show something else.
+    definitions = [
+        context.Context.get_function_def(runtime, name) for name in names if runtime.has_function(name)
+    ]
     return {node.op for definition in definitions for node in definition.node_def}
 
 
@@ -98,6 +102,46 @@ def test_functions_traced_while_recording_are_the_programs_own_after_it(tmp_path
     np.testing.assert_array_equal(outer(x), [4.0])
     np.testing.assert_array_equal(compiled(tf.constant([9.0, 4.0])), [3.0, 2.0])
     assert len(read(tmp_path).of("sqrt")) == 1
+
+
+def test_what_is_saved_while_recording_holds_nothing_of_ours(tmp_path: Path) -> None:
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None])])
+        def inner(self, x: tf.Tensor) -> tf.Tensor:
+            return tf.sqrt(x)
+
+        @tf.function(input_signature=[tf.TensorSpec([None])])
+        def __call__(self, x: tf.Tensor) -> tf.Tensor:
+            for _ in tf.range(2):
+                x = self.inner(x)
+            return x
+
+    with tb_debugger_plugin.record(tmp_path / "log"):
+        model = Model()
+        model(tf.constant([16.0]))
+        tf.saved_model.save(model, str(tmp_path / "while"))
+        graph = model.__call__.get_concrete_function().graph.as_graph_def(add_shapes=True)
+        loaded = tf.saved_model.load(str(tmp_path / "while"))
+        np.testing.assert_array_equal(loaded(tf.constant([16.0])), [2.0])
+    tf.saved_model.save(model, str(tmp_path / "after"))
+    assert b"TbDebugger" not in graph.SerializeToString()
+    for name in ("while", "after"):
+        assert b"TbDebugger" not in (tmp_path / name / "saved_model.pb").read_bytes()
+    # The loaded model's functions are seen as well.
+    assert len([t for t in read(tmp_path / "log").traces if t.op_type == "Sqrt"]) == 4
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own
+def test_keras_models_are_exported_and_converted_without_our_ops(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path / "log"):
+        model = tf.keras.Sequential([tf.keras.Input([3]), tf.keras.layers.Dense(2, activation="relu")])
+        model.compile("adam", "mse")
+        model.fit(np.ones([4, 3]), np.ones([4, 2]), verbose=0)
+        model.export(str(tmp_path / "exported"), verbose=False)
+        model.save(tmp_path / "model.keras")
+    assert b"TbDebugger" not in (tmp_path / "exported" / "saved_model.pb").read_bytes()
+    assert b"TbDebugger" not in (tmp_path / "model.keras").read_bytes()
+    assert {"MatMul", "ReluGrad"} <= read(tmp_path / "log").types()
 
 
 def test_a_function_that_cannot_be_watched_is_named_and_runs(
