@@ -26,9 +26,16 @@ SUPPORTED_MODES = (
     TensorDebugMode.CONCISE_HEALTH,
     TensorDebugMode.FULL_HEALTH,
     TensorDebugMode.SHAPE,
+    TensorDebugMode.FULL_NUMERICS,
     TensorDebugMode.FULL_TENSOR,
 )
-_HEALTH_MODES = SUPPORTED_MODES[1:4]
+#: Those that look at the elements of floating tensors.
+_HEALTH_MODES = (
+    TensorDebugMode.CURT_HEALTH,
+    TensorDebugMode.CONCISE_HEALTH,
+    TensorDebugMode.FULL_HEALTH,
+    TensorDebugMode.FULL_NUMERICS,
+)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import atexit
 import logging
 import os
 import socket
+import sys
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -168,13 +169,14 @@ class Recording:
         op_name: Any = None,
         graph: Any = None,
     ) -> None:
-        if graph is not None:
-            return
         if not self._on:
             self._threads.leave_this_one()
             return
         try:
-            self._eager.on_op(op_type, inputs, outputs)
+            if graph is None:
+                self._eager.on_op(op_type, inputs, outputs)
+            else:
+                self._graphs.note_op(graph, op_name, sys._getframe(1))
         except Exception as error:  # whatever it is, the program must not see it
             self._fail(error)
 
@@ -317,8 +319,9 @@ def enable_dump_debug_info(
       tensor_debug_mode: What is recorded of each tensor. `"NO_TENSOR"` (the default): only that it was
         computed; `"CURT_HEALTH"`: whether it has any infinity or NaN; `"CONCISE_HEALTH"`: its size and how
         many elements are -infinity, +infinity and NaN; `"FULL_HEALTH"`: also dtype, rank, and how many are
-        negative, zero and positive; `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the whole value. The health
-        modes look at floating tensors, `"SHAPE"` at integers and bool too.
+        negative, zero and positive; `"FULL_NUMERICS"`: also minimum, maximum, mean and variance of the finite
+        elements (needs the native library); `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the whole value.
+        The health modes and `"FULL_NUMERICS"` look at floating tensors, `"SHAPE"` at integers and bool too.
       circular_buffer_size: How many of the last executions, and of the last graph executions, are kept. 0 or
         below keeps all: then a first NaN is never overwritten, and files grow with the program.
       op_regex: Values are recorded only of ops whose type matches this regular expression from its beginning,

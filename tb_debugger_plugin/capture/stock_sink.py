@@ -16,7 +16,7 @@ from tensorflow.python.debug.lib import debug_events_writer
 
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks import WatchedTensor
-from tb_debugger_plugin.errors import RecordingError
+from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.native import twin
 
@@ -30,11 +30,18 @@ class StockSink:
 
     Raises:
       RecordingError: The dump root cannot be written.
+      UsageError: TensorFlow's ops do not have the mode.
     """
 
     passes_through = False
 
     def __init__(self, options: Options, run_id: str) -> None:
+        if options.mode is TensorDebugMode.FULL_NUMERICS:
+            raise UsageError(
+                "FULL_NUMERICS needs the native library and a local dump_root, because TensorFlow's own ops "
+                "do not have it: give tensor_debug_mode 'FULL_HEALTH', or install a C++ compiler and "
+                "reinstall tb-debugger-plugin."
+            )
         self._options = options
         self._run_id = run_id
         self._counts = [0, 0]

@@ -1,11 +1,13 @@
 """What the summary kernels compute, said in NumPy: slow, obvious, and the definition.
 
 In comes an array, out comes the vector of `docs/event-format.md` for a mode. The kernels in `src/summary.cc`
-must give the same numbers for every input.
+must give the same numbers for every input; mean and variance to within a few roundings of a float64.
 """
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -34,14 +36,34 @@ def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, te
         dims = list(array.shape[-SHAPE_DIMS:])
         padding = [0] * (SHAPE_DIMS - len(dims))
         return [float(x) for x in [tensor_id, dtype, array.ndim, array.size, *dims, *padding]]
-    values = array.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
+        values = array.astype(np.float64)
     bad = [np.sum(values == -np.inf), np.sum(values == np.inf), np.sum(np.isnan(values))]
     if mode is TensorDebugMode.CURT_HEALTH:
         return [float(tensor_id), float(any(bad))]
     if mode is TensorDebugMode.CONCISE_HEALTH:
         return [float(x) for x in [tensor_id, array.size, *bad]]
-    if mode is TensorDebugMode.FULL_HEALTH:
+    if mode in (TensorDebugMode.FULL_HEALTH, TensorDebugMode.FULL_NUMERICS):
         finite = values[np.isfinite(values)]
         signs = [np.sum(finite < 0), np.sum(finite == 0), np.sum(finite > 0)]
-        return [float(x) for x in [tensor_id, HOST_MEMORY, dtype, array.ndim, array.size, *bad, *signs]]
+        health = [float(x) for x in [tensor_id, HOST_MEMORY, dtype, array.ndim, array.size, *bad, *signs]]
+        return health if mode is TensorDebugMode.FULL_HEALTH else health + _moments(finite.tolist())
     raise ValueError(f"{mode.name} is not a vector")
+
+
+def _moments(finite: list[float]) -> list[float]:
+    """Smallest, largest, mean and variance of numbers, without any rounding but that of the result."""
+    if not finite:
+        return [math.nan] * 4
+    exact = [Fraction(x) for x in finite]
+    mean = sum(exact, Fraction()) / len(exact)
+    variance = sum(((x - mean) ** 2 for x in exact), Fraction()) / len(exact)
+    # A zero has no sign here.
+    return [min(finite) + 0.0, max(finite) + 0.0, float(mean), _float(variance)]
+
+
+def _float(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf

@@ -10,6 +10,8 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
+from tb_debugger_plugin import native
+from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.native import twin
 from tests.support.recorded import counts, read, summary
@@ -50,6 +52,49 @@ def test_graph_and_eager_tensors_have_the_twins_numbers(tmp_path: Path, mode: st
     eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "Reshape"]
     assert [values[1:] for values in eager] == expected
     assert all(values[0] == -1 for values in eager)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_full_numerics_are_numpys(tmp_path: Path, dtype: tf.DType) -> None:
+    random = np.random.default_rng(0)
+    tensors = [
+        tf.constant(random.normal(5, 3, [70, 91]), dtype),
+        tf.constant([1.5, np.nan, -2.0, np.inf, -0.0], dtype),
+        tf.constant([np.nan, -np.inf], dtype),
+        tf.constant([], dtype),
+        smallest_denormals(dtype),
+    ]
+    function = tf.function(lambda x: tf.reshape(x, tf.shape(x), name="watched"))
+    with tb_debugger_plugin.record(tmp_path, "FULL_NUMERICS"):
+        for tensor in tensors:
+            function(tensor)
+            tf.reshape(tensor, tf.shape(tensor))
+    recorded = read(tmp_path)
+    eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "Reshape"]
+    for found in (recorded.of("watched"), eager):
+        assert len(found) == len(tensors)
+        for values, tensor in zip(found, tensors, strict=True):
+            assert values[4:11] == counts(tensor)
+            np.testing.assert_allclose(values[11:], moments(tensor.numpy()), rtol=1e-12)
+
+
+def smallest_denormals(dtype: tf.DType) -> tf.Tensor:
+    """They are zero to the threads of TensorFlow, which flush them."""
+    return tf.constant(np.array([1, 3], f"uint{8 * dtype.size}").view(dtype.as_numpy_dtype), dtype)
+
+
+def moments(array: np.ndarray[Any, Any]) -> list[float]:
+    """What FULL_NUMERICS adds."""
+    finite = array.astype(np.float64)[np.isfinite(array)]
+    return [finite.min(), finite.max(), finite.mean(), finite.var()] if finite.size else [np.nan] * 4
+
+
+def test_full_numerics_without_the_native_library_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "load", lambda: None)
+    with pytest.raises(UsageError, match="FULL_NUMERICS needs the native library"):
+        tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_NUMERICS")
 
 
 def test_the_twin_agrees_with_counting_element_by_element() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
+import tb_debugger_plugin
 from tb_debugger_plugin.examples import buggy_digits
 from tests.support.programs import record_example
 from tests.support.recorded import read
@@ -37,3 +40,14 @@ def test_tensorflows_reader_finds_what_ours_finds(tmp_path: Path) -> None:
         lines = [line for path, line, _ in stack if path == buggy_digits.__file__]
         source = reader.source_lines(host, buggy_digits.__file__)
         assert "tf.math.log(probs)" in source[lines[-1] - 1]
+
+
+def test_tensorflows_reader_reads_a_mode_that_tensorflow_never_writes(tmp_path: Path) -> None:
+    from tensorflow.python.debug.lib import debug_events_reader
+
+    with tb_debugger_plugin.record(tmp_path, "FULL_NUMERICS"):
+        tf.function(lambda x: tf.negative(x, name="neg"))(tf.constant([1.0, np.nan, 4.0]))
+    with debug_events_reader.DebugDataReader(str(tmp_path)) as reader:
+        reader.update()
+        (neg,) = (t for t in reader.graph_execution_traces() if t.op_name == "neg")
+    assert list(neg.debug_tensor_value)[1:] == [-1, 1, 1, 3, 0, 0, 1, 2, 0, 0, -4.0, -1.0, -2.5, 2.25]

@@ -1,32 +1,12 @@
 #include "summary.h"
 
 #include <algorithm>
-#include <cstring>
 
-// One source, several instruction sets: the loader picks at run time.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
-#define TBDBG_CLONES                                                           \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define TBDBG_CLONES
-#endif
+#include "float_bits.h"
+#include "moments.h"
 
 namespace tbdbg {
 namespace {
-
-// The bits of a float, seen as an unsigned integer of its width. Comparing
-// bits keeps denormals apart from zero whatever the rounding flags of the
-// thread are; TensorFlow's threads flush them.
-template <typename Bits, Bits kInfinity>
-struct Layout {
-  using Word = Bits;
-  static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (sizeof(Bits) * 8 - 1));
-  static constexpr Bits kInf = kInfinity;
-};
-using Float = Layout<uint32_t, 0x7f800000u>;
-using Double = Layout<uint64_t, 0x7ff0000000000000ull>;
-using Half = Layout<uint16_t, 0x7c00u>;
-using Bfloat16 = Layout<uint16_t, 0x7f80u>;
 
 // Short enough that a count fits into the narrowest word.
 constexpr int64_t kBlock = 32768;
@@ -34,8 +14,7 @@ constexpr int64_t kBlock = 32768;
 // The finite kinds of one block. The counters are as wide as the elements, so
 // that the compiler can keep one count a lane.
 template <typename L>
-inline __attribute__((always_inline)) void CountFinite(const typename L::Word* x, int64_t n,
-                                                       Counts* counts) {
+TBDBG_INLINE void CountFinite(typename L::Element* x, int64_t n, Counts* counts) {
   using Word = typename L::Word;
   Word negative = 0, zero = 0, positive = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -51,8 +30,7 @@ inline __attribute__((always_inline)) void CountFinite(const typename L::Word* x
 }
 
 template <typename L>
-inline __attribute__((always_inline)) void CountInfinite(const typename L::Word* x, int64_t n,
-                                                         Counts* counts) {
+TBDBG_INLINE void CountInfinite(typename L::Element* x, int64_t n, Counts* counts) {
   using Word = typename L::Word;
   Word neg_inf = 0, pos_inf = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -64,8 +42,8 @@ inline __attribute__((always_inline)) void CountInfinite(const typename L::Word*
 }
 
 template <typename L>
-inline __attribute__((always_inline)) Counts CountAll(const void* data, int64_t n) {
-  const auto* x = static_cast<const typename L::Word*>(data);
+TBDBG_INLINE Counts CountAll(const void* data, int64_t n) {
+  auto* x = static_cast<typename L::Element*>(data);
   Counts counts;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t size = std::min(kBlock, n - begin);
@@ -81,9 +59,9 @@ inline __attribute__((always_inline)) Counts CountAll(const void* data, int64_t 
 }
 
 template <typename L>
-inline __attribute__((always_inline)) bool AnyBad(const void* data, int64_t n) {
+TBDBG_INLINE bool AnyBad(const void* data, int64_t n) {
   using Word = typename L::Word;
-  const auto* x = static_cast<const Word*>(data);
+  auto* x = static_cast<typename L::Element*>(data);
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = std::min(n, begin + kBlock);
     Word largest = 0;
@@ -120,7 +98,63 @@ int SummarizeShape(const TensorView& tensor, double tensor_id, double out[kMaxSu
   return 4 + kShapeDims;
 }
 
+int SummarizeCurtly(const TensorView& tensor, double tensor_id, double out[kMaxSummary]) {
+  out[0] = tensor_id;
+  out[1] = HasInfOrNan(tensor.data, tensor.num_elements, tensor.dtype) ? 1.0 : 0.0;
+  return 2;
+}
+
+// The columns that the modes have in common: size, -inf, +inf, NaN.
+double* WriteBad(const TensorView& tensor, const Counts& counts, double* next) {
+  *next++ = static_cast<double>(tensor.num_elements);
+  *next++ = static_cast<double>(counts.neg_inf);
+  *next++ = static_cast<double>(counts.pos_inf);
+  *next++ = static_cast<double>(counts.nan);
+  return next;
+}
+
+int SummarizeConcisely(const TensorView& tensor, double tensor_id, double out[kMaxSummary]) {
+  out[0] = tensor_id;
+  const Counts counts = CountKinds(tensor.data, tensor.num_elements, tensor.dtype);
+  return static_cast<int>(WriteBad(tensor, counts, out + 1) - out);
+}
+
+int WriteFullHealth(const TensorView& tensor, double tensor_id, const Counts& counts,
+                    double out[kMaxSummary]) {
+  out[0] = tensor_id;
+  out[1] = -1;  // the host's memory
+  out[2] = tensor.dtype;
+  out[3] = tensor.rank;
+  double* next = WriteBad(tensor, counts, out + 4);
+  *next++ = static_cast<double>(counts.negative);
+  *next++ = static_cast<double>(counts.zero);
+  *next++ = static_cast<double>(counts.positive);
+  return static_cast<int>(next - out);
+}
+
+int SummarizeNumerics(const TensorView& tensor, double tensor_id, double out[kMaxSummary]) {
+  Counts counts;
+  const Moments moments =
+      CountAndMeasure(tensor.data, tensor.num_elements, tensor.dtype, &counts);
+  double* next = out + WriteFullHealth(tensor, tensor_id, counts, out);
+  *next++ = moments.min;
+  *next++ = moments.max;
+  *next++ = moments.mean;
+  *next++ = moments.variance;
+  return static_cast<int>(next - out);
+}
+
 }  // namespace
+
+Counts& Counts::operator+=(const Counts& other) {
+  neg_inf += other.neg_inf;
+  pos_inf += other.pos_inf;
+  nan += other.nan;
+  negative += other.negative;
+  zero += other.zero;
+  positive += other.positive;
+  return *this;
+}
 
 Counts CountKinds(const void* data, int64_t num_elements, int dtype) {
   switch (dtype) {
@@ -143,31 +177,17 @@ bool HasInfOrNan(const void* data, int64_t num_elements, int dtype) {
 }
 
 int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[kMaxSummary]) {
-  if (mode == Mode::kShape) return SummarizeShape(tensor, tensor_id, out);
-  if (mode == Mode::kCurtHealth) {
-    out[0] = tensor_id;
-    out[1] = HasInfOrNan(tensor.data, tensor.num_elements, tensor.dtype) ? 1.0 : 0.0;
-    return 2;
+  switch (mode) {
+    case Mode::kShape: return SummarizeShape(tensor, tensor_id, out);
+    case Mode::kCurtHealth: return SummarizeCurtly(tensor, tensor_id, out);
+    case Mode::kConciseHealth: return SummarizeConcisely(tensor, tensor_id, out);
+    case Mode::kFullHealth: {
+      const Counts counts = CountKinds(tensor.data, tensor.num_elements, tensor.dtype);
+      return WriteFullHealth(tensor, tensor_id, counts, out);
+    }
+    case Mode::kFullNumerics: return SummarizeNumerics(tensor, tensor_id, out);
+    default: return 0;
   }
-  if (mode != Mode::kConciseHealth && mode != Mode::kFullHealth) return 0;
-  const Counts counts = CountKinds(tensor.data, tensor.num_elements, tensor.dtype);
-  double* next = out;
-  *next++ = tensor_id;
-  if (mode == Mode::kFullHealth) {
-    *next++ = -1;  // the host's memory
-    *next++ = tensor.dtype;
-    *next++ = tensor.rank;
-  }
-  *next++ = static_cast<double>(tensor.num_elements);
-  *next++ = static_cast<double>(counts.neg_inf);
-  *next++ = static_cast<double>(counts.pos_inf);
-  *next++ = static_cast<double>(counts.nan);
-  if (mode == Mode::kFullHealth) {
-    *next++ = static_cast<double>(counts.negative);
-    *next++ = static_cast<double>(counts.zero);
-    *next++ = static_cast<double>(counts.positive);
-  }
-  return static_cast<int>(next - out);
 }
 
 }  // namespace tbdbg

@@ -16,6 +16,7 @@ enum class Mode : int {
   kConciseHealth = 3,
   kFullHealth = 4,
   kShape = 5,
+  kFullNumerics = 6,
   kFullTensor = 7,
 };
 
@@ -46,6 +47,8 @@ struct Counts {
   int64_t negative = 0;  // finite and below zero
   int64_t zero = 0;      // of either sign
   int64_t positive = 0;  // finite and above zero
+
+  Counts& operator+=(const Counts& other);
 };
 
 // Counts every element into exactly one field. Elements of a dtype that is not
@@ -55,7 +58,7 @@ Counts CountKinds(const void* data, int64_t num_elements, int dtype);
 // Whether any element is infinite or NaN.
 bool HasInfOrNan(const void* data, int64_t num_elements, int dtype);
 
-constexpr int kMaxSummary = 11;
+constexpr int kMaxSummary = 15;
 
 // Writes the columns of `mode` (docs/event-format.md) to `out` and returns how
 // many there are; 0 for the modes that are no vector.

@@ -1,0 +1,157 @@
+"""The compiled kernels and the NumPy twin find the same numbers in the same bytes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tb_debugger_plugin.events.messages import TensorProto
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.native import module_without_tensorflow, twin
+
+try:
+    native = module_without_tensorflow()
+except ImportError:
+    pytest.skip("the native library was not built", allow_module_level=True)
+
+MODES = [mode for mode in SUMMARY_COLUMNS if mode is not TensorDebugMode.REDUCE_INF_NAN_THREE_SLOTS]
+TENSOR_ID = 7
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A floating dtype: its number, and where exponent and mantissa lie in its bits."""
+
+    name: str
+    number: int
+    bits: int
+    infinity: int
+
+    @property
+    def word(self) -> np.dtype[Any]:
+        return np.dtype(f"u{self.bits // 8}")
+
+    def awkward(self) -> list[int]:
+        """Zeros, ones, denormals, the largest, infinities and NaN of every payload's ends, of both signs."""
+        inf, one_below = self.infinity, self.infinity - 1
+        smallest_normal = inf & -inf
+        positive = [
+            0,
+            1,
+            smallest_normal - 1,
+            smallest_normal,
+            inf // 2,
+            one_below,
+            inf,
+            inf + 1,
+            2 * one_below,
+        ]
+        everything = [value for value in positive if value < 1 << (self.bits - 1)]
+        everything.append((1 << (self.bits - 1)) - 1)
+        return everything + [value | 1 << (self.bits - 1) for value in everything]
+
+    def values(self, bits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The numbers that bits stand for."""
+        if self.name == "bfloat16":
+            return (bits.astype(np.uint32) << 16).view(np.float32)
+        return bits.view(f"f{self.bits // 8}")
+
+
+KINDS = [
+    Kind("float16", 19, 16, 0x7C00),
+    Kind("bfloat16", 14, 16, 0x7F80),
+    Kind("float32", 1, 32, 0x7F800000),
+    Kind("float64", 2, 64, 0x7FF0000000000000),
+]
+
+
+def elements(kind: Kind, size: int, seed: int, palette: str) -> np.ndarray[Any, Any]:
+    """The bits of a tensor's elements."""
+    random = np.random.default_rng(seed)
+    if palette == "awkward":
+        return random.choice(np.array(kind.awkward(), kind.word), size)
+    if palette == "any bits":
+        return np.frombuffer(random.bytes(size * kind.bits // 8), kind.word)
+    values = random.normal(random.normal(scale=100), size=size)  # as in a training
+    if palette == "denormal":
+        return random.integers(0, kind.infinity & -kind.infinity, size).astype(kind.word)
+    if kind.name == "bfloat16":
+        return (values.astype(np.float32).view(np.uint32) >> 16).astype(kind.word)
+    return values.astype(f"f{kind.bits // 8}").view(kind.word)
+
+
+def kernel(bits: np.ndarray[Any, Any], kind: Kind, mode: TensorDebugMode, offset: int) -> list[float]:
+    """What the compiled code finds in the elements when they begin `offset` bytes into a buffer."""
+    buffer = memoryview(bytes(offset) + bits.tobytes())[offset:]
+    encoded = native.encode_summary(buffer, kind.number, bits.shape, int(mode), TENSOR_ID)
+    proto = TensorProto.FromString(encoded)
+    vector = np.frombuffer(proto.tensor_content, "<f8")
+    assert [dim.size for dim in proto.tensor_shape.dim] == [len(vector)]
+    return vector.tolist()
+
+
+SIZES = st.one_of(st.integers(0, 70), st.sampled_from([2047, 2048, 2049, 4095, 4097, 6151]))
+PALETTES = st.sampled_from(["awkward", "any bits", "denormal", "training"])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@settings(max_examples=60, deadline=None)
+@given(size=SIZES, seed=st.integers(0, 2**32 - 1), palette=PALETTES, offset=st.integers(0, 9))
+@example(size=40_001, seed=0, palette="any bits", offset=1)
+@example(size=40_001, seed=0, palette="training", offset=3)
+def test_kernels_and_twin_agree_on_any_elements_at_any_address(
+    kind: Kind, size: int, seed: int, palette: str, offset: int
+) -> None:
+    bits = elements(kind, size, seed, palette)
+    values = kind.values(bits)
+    expected = {mode: twin.summarize(values, kind.number, mode, TENSOR_ID) for mode in MODES}
+    for mode in MODES:
+        found = kernel(bits, kind, mode, offset)
+        if mode is TensorDebugMode.FULL_NUMERICS:
+            assert_same_moments(found[-4:], expected[mode][-4:], values)
+            found, expected[mode] = found[:-4], expected[mode][:-4]
+        assert found == expected[mode], mode.name
+
+
+def assert_same_moments(found: list[float], expected: list[float], values: np.ndarray[Any, Any]) -> None:
+    if math.isnan(expected[0]):
+        assert all(map(math.isnan, found))
+        return
+    largest = float(np.max(np.abs(values[np.isfinite(values)].astype(np.float64))))
+    assert found[:2] == expected[:2]
+    assert [math.copysign(1, x) for x in found[:2]] == [math.copysign(1, x) for x in expected[:2]]
+    assert found[2] == pytest.approx(expected[2], rel=0, abs=1e-14 * largest)
+    # The distance of two numbers is no more exact than the numbers are.
+    unavoidable = (1e-14 * largest) ** 2 if largest < 1e100 else 0.0
+    assert found[3] == pytest.approx(expected[3], rel=1e-12, abs=unavoidable + 1e-319)
+
+
+@pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
+def test_every_eighth_value_of_two_bytes_is_of_the_right_kind(kind: Kind) -> None:
+    for bits in np.arange(1 << 16, dtype=np.uint16).reshape(-1, 1)[:: 1 << 3]:
+        expected = twin.summarize(kind.values(bits), kind.number, TensorDebugMode.FULL_NUMERICS, TENSOR_ID)
+        np.testing.assert_array_equal(kernel(bits, kind, TensorDebugMode.FULL_NUMERICS, 0), expected)
+
+
+def test_equal_elements_have_no_variance_and_their_own_value_as_mean() -> None:
+    for value in (0.1, -1e308, 5e-324):
+        bits = np.full(5001, value).view(np.uint64)
+        assert kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)[-4:] == [value, value, value, 0.0]
+
+
+def test_a_mean_far_from_zero_leaves_the_variance_exact() -> None:
+    bits = (1e9 + np.arange(9000) % 2).view(np.uint64)
+    assert kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)[-2:] == [1e9 + 0.5, 0.25]
+
+
+def test_the_mean_of_the_largest_numbers_does_not_overflow() -> None:
+    largest = float(np.finfo(np.float64).max)
+    bits = np.array([largest, largest, -largest, largest]).view(np.uint64)
+    found = kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)
+    assert found[-4:] == [-largest, largest, largest / 2, math.inf]
