@@ -17,6 +17,9 @@ from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, Protocol
 
+from tensorflow.python.framework import op_callbacks
+from tensorflow.python.util import tf_stack
+
 from tb_debugger_plugin.events.messages import DebugEvent
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -24,8 +27,12 @@ _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep
 _LIBRARIES = tuple(
     {os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
-#: Our own modules, whose frames are left out of every stack.
-_OWN = (os.path.join(_PACKAGE, "capture") + os.sep, os.path.join(_PACKAGE, "native") + os.sep)
+#: Files whose frames are left out of every stack: ours.
+_OWN = (
+    os.path.join(_PACKAGE, "capture") + os.sep,
+    os.path.join(_PACKAGE, "native") + os.sep,
+    op_callbacks.__file__,  # through which TensorFlow calls us
+)
 
 
 class Frame(NamedTuple):
@@ -83,16 +90,22 @@ class Frames:
             return tuple([known[frame] for frame in frames])
 
     def current(self, frame: FrameType | None) -> tuple[str, ...]:
-        """The ids of a running stack, outermost first, without this package's own frames.
+        """The ids of the running stack, outermost first, without this package's own frames.
 
         Args:
-          frame: The innermost frame.
+          frame: The innermost frame that tells this stack from others.
         """
         key = _stack_key(frame)
         ids = self._stacks.get(key)
         if ids is None:
-            ids = self._stacks[key] = self.ids(reversed(list(_walk(frame, self._codes))))
+            self._keep_codes(frame)
+            ids = self._stacks[key] = self.ids(_of_stack(tf_stack.extract_stack()))
         return ids
+
+    def _keep_codes(self, frame: FrameType | None) -> None:
+        while frame is not None:
+            self._codes[id(frame.f_code)] = frame.f_code
+            frame = frame.f_back
 
     def _write_new(self, frames: list[Frame]) -> None:
         new = [frame for frame in dict.fromkeys(frames) if frame not in self._frames]
@@ -133,22 +146,44 @@ def _stack_key(frame: FrameType | None) -> tuple[int, ...]:
     return tuple(key)
 
 
-def _walk(frame: FrameType | None, codes: dict[int, CodeType]) -> Iterable[Frame]:
-    while frame is not None:
-        code = frame.f_code
-        codes[id(code)] = code
-        if not code.co_filename.startswith(_OWN):
-            yield Frame(_absolute(code.co_filename), frame.f_lineno, code.co_name)
-        frame = frame.f_back
-
-
-def of_traceback(traceback: Iterable[Any] | None) -> list[Frame]:
-    """The frames of `op.traceback`, outermost first, without our own; none for an op made in C++."""
+def _of_stack(stack: Iterable[Any]) -> list[Frame]:
+    """The frames of a stack as TensorFlow extracts it: lines of AutoGraph's code are lines of the user's."""
     return [
         Frame(_absolute(frame.filename), frame.lineno, frame.name)
-        for frame in traceback or ()
+        for frame in stack
         if not frame.filename.startswith(_OWN)
     ]
+
+
+def of_tracebacks(ops: Iterable[Any]) -> dict[str, tuple[Frame, ...]]:
+    """The creation stacks of graph ops, outermost frame first, without our own.
+
+    TensorFlow tells stacks apart in C++ and hands over each frame and each stack once: a large graph has
+    thousands of ops and hundreds of stacks.
+
+    Args:
+      ops: Of one graph.
+
+    Returns:
+      Stacks by op name; one tuple stands for all ops of one stack. Ops made in C++ have none.
+    """
+    builder = tf_stack.GraphDebugInfoBuilder()
+    for op in ops:
+        traceback = op.traceback
+        if traceback is not None:
+            builder.AccumulateStackTrace("", op.name, traceback)
+    found = builder.Build()
+    frames = {key: Frame(found.files[f.file_index], f.line, f.func) for key, f in found.frames_by_id.items()}
+    stacks = {
+        key: tuple(
+            Frame(_absolute(frames[at].path), *frames[at][1:])
+            for at in trace.frame_id
+            if not frames[at].path.startswith(_OWN)
+        )
+        for key, trace in found.traces_by_id.items()
+    }
+    # The builder's keys are "op@function".
+    return {name.removesuffix("@"): stacks[key] for name, key in found.name_to_trace_id.items()}
 
 
 @functools.cache

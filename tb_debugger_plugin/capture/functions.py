@@ -9,9 +9,10 @@ with.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,6 +175,7 @@ def define(
     *,
     moved: Mapping[str, str] | None = None,
     run: Iterable[str] = (),
+    stacks: Mapping[str, Hashable] | None = None,
     name: str | None = None,
 ) -> None:
     """Give a function another definition in the runtime. Its next call runs that.
@@ -185,6 +187,7 @@ def define(
       definition: The changed graph. All ops of the function's graph stand in it under their names.
       moved: Tensors whose place as results is taken by others: old name (`op` or `op:slot`) to op.
       run: Names of ops to run besides the function's control outputs.
+      stacks: By op name; what is equal for two ops says that they have the same creation stack.
       name: Define a function of this name instead.
 
     Raises:
@@ -192,11 +195,7 @@ def define(
     """
     copy, copied = _import(definition)
     graph = function.graph_of()
-    for op in graph.get_operations():
-        traceback = op.traceback
-        if traceback is not None:
-            # A slice is a copy that the new op can own; of the user's frames only, as TensorFlow shows them.
-            c_api.TF_SetOpStackTrace(copied[op.name]._c_op, traceback.get_user_frames()[:])
+    _carry_stacks_over(graph, copied, stacks or {})
     moved = moved or {}
 
     def result(tensor: Any) -> Any:
@@ -215,6 +214,24 @@ def define(
         [copied[op_name] for op_name in (*function.control_outputs, *run)],
     )
     _put_into_runtime(made, name or function.name, function.attrs)
+    size = len(copied)
+    # A graph and its ops refer to each other.
+    ops.dismantle_graph(copy)
+    del copy, copied, arguments, made
+    if size > _LARGE:
+        _give_memory_back()
+
+
+#: Ops of a graph whose copy is worth a call to give its memory back.
+_LARGE = 1000
+
+
+def _give_memory_back() -> None:
+    """Have the allocator return what the copy took: else the process keeps it, some 15 kB an op."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError):
+        pass  # not the GNU C library
 
 
 def restore(function: Function) -> None:
@@ -256,6 +273,20 @@ def _import(definition: graph_pb2.GraphDef) -> tuple[Any, dict[str, Any]]:
         c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
     copy._add_new_tf_operations(compute_devices=False)
     return copy, {op.name: op for op in copy.get_operations()}
+
+
+def _carry_stacks_over(graph: Any, copied: Mapping[str, Any], stacks: Mapping[str, Hashable]) -> None:
+    made: dict[Hashable, Any] = {}
+    for op in graph.get_operations():
+        key = stacks.get(op.name, op.name)
+        stack = made.get(key)
+        if stack is None:
+            traceback = op.traceback
+            if traceback is None:
+                continue
+            # A slice is a copy that ops can own; of the user's frames only, as TensorFlow shows them.
+            stack = made[key] = traceback.get_user_frames()[:]
+        c_api.TF_SetOpStackTrace(copied[op.name]._c_op, stack)
 
 
 def _make(

@@ -9,15 +9,14 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
-import tensorflow as tf
 from tensorflow.python.framework import func_graph, ops
 
-from tb_debugger_plugin.capture.frames import EventWriter, Frames, of_traceback
-from tb_debugger_plugin.events.messages import DebugEvent
+from tb_debugger_plugin.capture.frames import EventWriter, Frames, of_tracebacks
+from tb_debugger_plugin.events.messages import CodeLocation, DebugEvent, GraphOpCreation, StaticTensor
 
 
 @dataclass
@@ -27,11 +26,13 @@ class KnownGraph:
     Attributes:
       graph_id: By which records refer to it.
       tensor_ids: Numbers of the outputs of each op, by op name.
+      stacks: Creation stack of each op, by op name: ids of frames, outermost first.
       recorded_constants: Names of the constants whose value is on record.
     """
 
     graph_id: str
     tensor_ids: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    stacks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     recorded_constants: set[str] = field(default_factory=set)
 
 
@@ -50,7 +51,21 @@ class Graphs:
         self._host = host
         self._lock = threading.RLock()  # guards _known and the order of what is written
         self._known: weakref.WeakKeyDictionary[Any, KnownGraph] = weakref.WeakKeyDictionary()
+        self._stacks: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, ...]]] = weakref.WeakKeyDictionary()
         self._of_function: dict[str, str] = {}
+
+    def note_op(self, graph: Any, op_name: str, frame: FrameType) -> None:
+        """Remember where an op is being made: an op that is asked later keeps the answer, 9 kB, for ever.
+
+        Args:
+          graph: Which is being built.
+          op_name: Of the op that has just been added.
+          frame: The innermost frame.
+        """
+        stacks = self._stacks.get(graph)
+        if stacks is None:
+            stacks = self._stacks[graph] = {}
+        stacks[op_name] = self._frames.current(frame)
 
     def add(self, graph: Any) -> KnownGraph:
         """Write a graph and those of its ops that are new, and return what is known of it.
@@ -63,8 +78,15 @@ class Graphs:
         with self._lock:
             known = self._add_with_outer_graphs(graph)
             new = [op for op in graph.get_operations() if op.name not in known.tensor_ids]
+            known.stacks.update(self._stacks.pop(graph, {}))
+            known.stacks.update(self._frame_ids([op for op in new if op.name not in known.stacks]))
             self._writer.write("graphs", *[self._op_creation(graph, known, op) for op in new])
             return known
+
+    def _frame_ids(self, new: list[Any]) -> dict[str, tuple[str, ...]]:
+        stacks = of_tracebacks(new)
+        ids = {stack: self._frames.ids(stack) for stack in set(stacks.values())}
+        return {name: ids[stack] for name, stack in stacks.items()}
 
     def name_function(self, function_name: str, known: KnownGraph) -> None:
         """Remember which graph a function runs: several functions may share one."""
@@ -92,28 +114,26 @@ class Graphs:
 
     def _op_creation(self, graph: Any, known: KnownGraph, op: Any) -> Any:
         outputs = op.outputs
-        known.tensor_ids[op.name] = ids = tuple(ops.uid() for _ in outputs)
-        event = DebugEvent()
-        creation = event.graph_op_creation
-        creation.op_type = op.type
-        creation.op_name = op.name
-        creation.graph_name = graph.name
-        creation.graph_id = known.graph_id
-        creation.device_name = op.device
-        creation.input_names.extend(tensor.name for tensor in op.inputs)
-        creation.num_outputs = len(outputs)
-        creation.output_tensor_ids.extend(ids)
-        creation.code_location.host_name = self._host
-        creation.code_location.stack_frame_ids.extend(self._frames.ids(of_traceback(op.traceback)))
-        _describe(creation.outputs, outputs)
-        return event
+        known.tensor_ids[op.name] = ids = tuple([ops.uid() for _ in outputs])
+        creation = GraphOpCreation(
+            op_type=op.type,
+            op_name=op.name,
+            graph_name=graph.name,
+            graph_id=known.graph_id,
+            device_name=op.device,
+            input_names=[tensor.name for tensor in op.inputs],
+            num_outputs=len(outputs),
+            output_tensor_ids=ids,
+            code_location=CodeLocation(host_name=self._host, stack_frame_ids=known.stacks.get(op.name, ())),
+            outputs=[_static(tensor) for tensor in outputs],
+        )
+        return DebugEvent(graph_op_creation=creation)
 
 
-def _describe(described: Any, tensors: Iterable[tf.Tensor]) -> None:
-    """Append to `described` what is known of tensors before they are computed."""
-    for tensor in tensors:
-        static = described.add()
-        static.dtype = tensor.dtype.as_datatype_enum
-        shape = tensor.shape
-        static.unknown_rank = shape.rank is None
-        static.dims.extend(-1 if dim is None else dim for dim in (shape.as_list() if shape.rank else ()))
+def _static(tensor: Any) -> Any:
+    """What is known of a tensor before it is computed."""
+    shape = tensor.shape
+    if shape.rank is None:
+        return StaticTensor(dtype=tensor.dtype.as_datatype_enum, unknown_rank=True)
+    dims = [-1 if dim is None else dim for dim in shape.as_list()]
+    return StaticTensor(dtype=tensor.dtype.as_datatype_enum, dims=dims)

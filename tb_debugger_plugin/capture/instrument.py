@@ -46,7 +46,7 @@ def watch_function(
     definition = definition_of(function)
     moved, run = _add_watches(definition, known, plan.tensors, sink)
     run += _keep_calls(definition, plan, watched)
-    define(function, definition, moved=moved, run=run)
+    define(function, definition, moved=moved, run=run, stacks=known.stacks)
 
 
 def call_unwatched(function: Function, watched: WatchedFunctions) -> bool:

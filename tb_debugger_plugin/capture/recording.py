@@ -176,7 +176,9 @@ class Recording:
             if graph is None:
                 self._eager.on_op(op_type, inputs, outputs)
             else:
-                self._graphs.note_op(graph, op_name, sys._getframe(1))
+                # For a constant TensorFlow gives the name that was asked for, not the one it got.
+                name = outputs[0].op.name if outputs else op_name
+                self._graphs.note_op(graph, name, sys._getframe(1))
         except Exception as error:  # whatever it is, the program must not see it
             self._fail(error)
 
