@@ -16,23 +16,22 @@ import numpy as np
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.columns import Array, measured
 from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.traces import TraceRows
 
 _INT32_MAX: Final = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Row:
-    """One record of a long list.
+    """One execution.
 
     Attributes:
       host: Number of the host.
       event: The ``DebugEvent``.
-      position: Offset in the event file; -1 when it is in a ring only.
     """
 
     host: int
     event: Any
-    position: int
 
 
 def _times(rows: Sequence[Row]) -> Array:
@@ -40,8 +39,8 @@ def _times(rows: Sequence[Row]) -> Array:
     return np.where(np.isfinite(times), times, 0.0)
 
 
-def _summary_columns(summaries: tensors.Summaries) -> dict[str, Array]:
-    columns = dict(summaries.columns)
+def _summary_columns(summaries: dict[str, Array]) -> dict[str, Array]:
+    columns = dict(summaries)
     for name in tensors.NUMBERS:
         columns[name] = measured(columns[name])
     ids = columns["tensor_id"]
@@ -52,29 +51,19 @@ def _summary_columns(summaries: tensors.Summaries) -> dict[str, Array]:
     return columns
 
 
-def trace_columns(rows: Sequence[Row], registry: Registry, first: int) -> dict[str, Array]:
+def trace_columns(rows: TraceRows, first: int) -> dict[str, Array]:
     """Columns of ``traces``.
 
     Args:
-      rows: Events that hold a ``graph_execution_trace``.
-      registry: Numbers graphs, ops, sites and shapes.
+      rows: Decoded traces.
       first: Position of the first row in the list.
     """
-    records = [row.event.graph_execution_trace for row in rows]
-    sites = [
-        registry.site(
-            row.host, record.tfdbg_context_id, record.op_name, record.output_slot, record.device_name
-        )
-        for row, record in zip(rows, records, strict=True)
-    ]
-    modes = [record.tensor_debug_mode for record in records]
-    summaries = tensors.summarize(modes, [record.tensor_proto for record in records], registry.shape)
     return {
         "idx": np.arange(first, first + len(rows)),
-        "wall_time": _times(rows),
-        "site": np.array(sites, np.int32),
-        "position": np.array([row.position for row in rows], np.int64),
-        **_summary_columns(summaries),
+        "wall_time": rows.times,
+        "site": rows.sites,
+        "position": rows.offsets,
+        **_summary_columns(rows.summaries),
     }
 
 
@@ -163,7 +152,7 @@ def _output_columns(
             devices.append(known_devices[slot] if slot < len(known_devices) else -1)
             modes.append(record.tensor_debug_mode)
             protos.append(values[slot] if slot < len(values) else None)
-    columns = _summary_columns(tensors.summarize(modes, protos, registry.shape))
+    columns = _summary_columns(tensors.summarize(modes, protos, registry.shape).columns)
     place = np.array(places, np.int64).reshape(-1, 3)
     numbers = np.array(ids, np.float64)
     columns["tensor_id"] = np.ma.array(np.nan_to_num(numbers).astype(np.int64), mask=np.isnan(numbers))

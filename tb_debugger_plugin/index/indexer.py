@@ -13,10 +13,11 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import duckdb
+import numpy as np
 
 from tb_debugger_plugin.events import tail
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED
@@ -25,12 +26,22 @@ from tb_debugger_plugin.index.columns import insert, insert_rows
 from tb_debugger_plugin.index.describe import Describer, Host
 from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.runs import Run
-from tb_debugger_plugin.index.source import Batch, FileState, Notice, SetFile, ring_events
+from tb_debugger_plugin.index.source import (
+    Batch,
+    FileState,
+    Notice,
+    SetFile,
+    ring_events,
+    ring_frames,
+    unreadable,
+)
+from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 
 _SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
-_KIND: Final = {EXECUTION: "execution", GRAPH_EXECUTION_TRACES: "graph_execution_trace"}
-#: About how many bytes of each file one step reads.
-STEP_BYTES: Final = 16 << 20
+_KIND: Final = "execution"
+#: About how many bytes of each file one step reads: enough traces to fill whole row groups of the table,
+#: which are written three times as fast as what has to pass through the database's log.
+STEP_BYTES: Final = 64 << 20
 #: Of one file; a file that is damaged everywhere must not fill the page.
 _MAX_NOTICES: Final = 20
 _FILE_KINDS: Final = {
@@ -119,6 +130,7 @@ class Indexer:
     def _restore(self) -> None:
         registry: Registry = load_registry(self._connection)
         self._describer = Describer(registry, num_sources=self._count("sources"))
+        self._decoders = [TraceDecoder(registry, host) for host in range(len(self._run.file_sets))]
         for host, count in self._rows("SELECT host, count(*) FROM sources GROUP BY host"):
             self._describer.file_counts[host] = count
         self._describer.devices.update(self._rows("SELECT host, device_id FROM devices"))
@@ -185,6 +197,12 @@ class Indexer:
           duckdb.Error: The database cannot be written; this indexer is of no more use.
         """
         batches = {key: self._files[key].read(self._states[key], self._step_bytes) for key in self._files}
+        for (host, suffix), batch in batches.items():
+            if suffix in _SHORT:
+                for event in batch.events:
+                    self._describer.add(self._hosts[host], event)
+        for host in self._numbers():
+            self._decode_traces(host, batches[host, GRAPH_EXECUTION_TRACES])
         for suffix in TAILED:
             self._align({host: batches[host, suffix] for host in range(len(self._hosts))}, suffix, batches)
         rings = {key: found for key in self._files if (found := self._ring_counters(key))}
@@ -201,10 +219,22 @@ class Indexer:
         return self._progress(any(batch.more for batch in batches.values()))
 
     def _is_news(self, batches: dict[tuple[int, str], Batch]) -> bool:
-        return any(batch.events or batch.state != self._states[key] for key, batch in batches.items())
+        return any(
+            batch.events or batch.traces or batch.state != self._states[key] for key, batch in batches.items()
+        )
+
+    def _decode_traces(self, host: int, batch: Batch) -> None:
+        name = self._files[host, GRAPH_EXECUTION_TRACES].path.name
+        parts = []
+        for frames in batch.frames:
+            rows, unreadable_records = self._decoders[host].decode(frames)
+            parts.append(rows)
+            batch.notices += [unreadable(name, bad.offset, bad.reason) for bad in unreadable_records]
+        batch.frames.clear()
+        batch.traces = joined(parts) if parts else None
 
     def _ring_counters(self, key: tuple[int, str]) -> tuple[int, int] | None:
-        state = self._files[key].tail()
+        state = self._files[key].read_tail()
         return (state.tail, state.head) if state and state.mode is tail.TailMode.RING else None
 
     def _progress(self, more: bool) -> Progress:
@@ -214,20 +244,19 @@ class Indexer:
 
     def _align(self, by_host: dict[int, Batch], suffix: str, batches: dict[tuple[int, str], Batch]) -> None:
         # Rows of a host must not overtake those of another that has not been read as far in time.
-        unfinished = [batch for batch in by_host.values() if batch.more and batch.events]
-        if len(by_host) < 2 or not unfinished:
+        if len(by_host) < 2:
             return
-        horizon = min(max(event.wall_time for event in batch.events) for batch in unfinished)
+        times = {host: batch.times() for host, batch in by_host.items()}
+        unfinished = [times[host] for host, batch in by_host.items() if batch.more and len(times[host])]
+        if not unfinished:
+            return
+        horizon = min(found.max() for found in unfinished)
         for host, batch in by_host.items():
-            count = next((n for n, event in enumerate(batch.events) if event.wall_time > horizon), None)
-            if count is not None:
-                batches[host, suffix] = batch.cut(count)
+            beyond = np.flatnonzero(times[host] > horizon)
+            if len(beyond):
+                batches[host, suffix] = batch.cut(int(beyond[0]))
 
     def _write(self, batches: dict[tuple[int, str], Batch]) -> None:
-        for (host, suffix), batch in batches.items():
-            if suffix in _SHORT:
-                for event in batch.events:
-                    self._describer.add(self._hosts[host], event)
         self._take_back()
         self._append(batches)
         self._append_rings()
@@ -243,48 +272,52 @@ class Indexer:
         self._connection.execute(f"DELETE FROM bad_traces WHERE bad >= {self._stable_bad}")
 
     def _append(self, batches: dict[tuple[int, str], Batch]) -> None:
-        for suffix in TAILED:
-            rows = _merged(
-                [self._batch_rows(host, batches[host, suffix], suffix) for host in self._numbers()]
-            )
-            bad = self._insert(suffix, rows, self._stable[suffix], self._stable_bad)
-            self._stable[suffix] += len(rows)
-            self._stable_bad += bad
+        executions = _merged([self._batch_rows(host, batches[host, EXECUTION]) for host in self._numbers()])
+        self._insert_executions(executions)
+        self._stable[EXECUTION] += len(executions)
+        traces = _merged_traces([batches[host, GRAPH_EXECUTION_TRACES].traces for host in self._numbers()])
+        if traces is not None:
+            self._stable_bad += self._insert_traces(traces)
+            self._stable[GRAPH_EXECUTION_TRACES] += len(traces)
 
     def _append_rings(self) -> None:
-        for suffix in TAILED:
-            rows = _merged([self._ring_rows(host, suffix) for host in self._numbers()])
-            self._insert(suffix, rows, self._stable[suffix], self._stable_bad)
+        self._insert_executions(_merged([self._ring_rows(host) for host in self._numbers()]))
+        traces = _merged_traces([self._ring_traces(host) for host in self._numbers()])
+        if traces is not None:
+            self._insert_traces(traces)
 
     def _numbers(self) -> range:
         return range(len(self._hosts))
 
-    def _batch_rows(self, host: int, batch: Batch, suffix: str) -> list[decode.Row]:
-        kind = _KIND[suffix]
-        return [
-            decode.Row(host, event, offset)
-            for event, offset in zip(batch.events, batch.offsets, strict=True)
-            if event.HasField(kind)
-        ]
+    def _batch_rows(self, host: int, batch: Batch) -> list[decode.Row]:
+        return [decode.Row(host, event) for event in batch.events if event.HasField(_KIND)]
 
-    def _ring_rows(self, host: int, suffix: str) -> list[decode.Row]:
-        state = self._files[host, suffix].tail()
-        if state is None or state.mode is not tail.TailMode.RING:
-            return []
-        return [decode.Row(host, event, -1) for event in ring_events(state) if event.HasField(_KIND[suffix])]
+    def _ring(self, host: int, suffix: str) -> tail.Tail | None:
+        state = self._files[host, suffix].read_tail()
+        return state if state is not None and state.mode is tail.TailMode.RING else None
 
-    def _insert(self, suffix: str, rows: list[decode.Row], first: int, first_bad: int) -> int:
-        registry = self._describer.registry
+    def _ring_rows(self, host: int) -> list[decode.Row]:
+        state = self._ring(host, EXECUTION)
+        events = ring_events(state) if state else ()
+        return [decode.Row(host, event) for event in events if event.HasField(_KIND)]
+
+    def _ring_traces(self, host: int) -> TraceRows | None:
+        state = self._ring(host, GRAPH_EXECUTION_TRACES)
+        parts = [self._decoders[host].decode(frames)[0] for frames in ring_frames(state)] if state else []
+        return replace(joined(parts), offsets=np.full(sum(map(len, parts)), -1)) if parts else None
+
+    def _insert_executions(self, rows: list[decode.Row]) -> None:
         if not rows:
-            return 0
-        if suffix == EXECUTION:
-            columns = decode.execution_columns(rows, registry, first)
-            insert(self._connection, "executions", columns.executions)
-            insert(self._connection, "execution_inputs", columns.inputs)
-            insert(self._connection, "execution_outputs", columns.outputs)
-            return 0
-        traces = decode.trace_columns(rows, registry, first)
-        bad = decode.bad_columns(traces, first_bad)
+            return
+        first = self._stable[EXECUTION]
+        columns = decode.execution_columns(rows, self._describer.registry, first)
+        insert(self._connection, "executions", columns.executions)
+        insert(self._connection, "execution_inputs", columns.inputs)
+        insert(self._connection, "execution_outputs", columns.outputs)
+
+    def _insert_traces(self, rows: TraceRows) -> int:
+        traces = decode.trace_columns(rows, self._stable[GRAPH_EXECUTION_TRACES])
+        bad = decode.bad_columns(traces, self._stable_bad)
         insert(self._connection, "traces", traces)
         insert(self._connection, "bad_traces", bad)
         return len(bad["idx"])
@@ -323,6 +356,16 @@ class Indexer:
                 rows.append(("warning", notice.file, notice.position, notice.message))
         kinds = {"severity": "O", "file": "O", "position": "i8", "message": "O"}
         insert_rows(self._connection, "notices", kinds, rows)
+
+
+def _merged_traces(hosts: list[TraceRows | None]) -> TraceRows | None:
+    parts = [rows for rows in hosts if rows]
+    if not parts:
+        return None
+    # As for executions; a stable sort keeps the order of hosts and, within one, that of its file.
+    times = np.concatenate([np.maximum.accumulate(rows.times) for rows in parts])
+    rows = joined(parts)
+    return rows if len(parts) == 1 else rows.take(np.argsort(times, kind="stable"))
 
 
 def _merged(hosts: list[list[decode.Row]]) -> list[decode.Row]:

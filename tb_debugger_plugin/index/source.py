@@ -7,16 +7,22 @@ not be read. The state says where to resume and is stored beside the rows, in th
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
-from tb_debugger_plugin.events.fileset import TAILED, FileSet
+from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, TAILED, FileSet
 from tb_debugger_plugin.events.messages import parse_event
+from tb_debugger_plugin.index.frames import FrameReader, Frames
+from tb_debugger_plugin.index.traces import TraceRows
 
 _FINGERPRINT_BYTES: Final = 64
 
@@ -66,6 +72,9 @@ class Batch:
       state: The file's state after the last of them.
       more: Whether there is more to read now.
       notices: What had to be left out.
+      frames: In place of events, offsets and ends: the records as they stand in the file, until somebody
+        decodes them.
+      traces: Decoded records of ``graph_execution_traces``.
     """
 
     events: list[Any] = field(default_factory=list)
@@ -74,15 +83,31 @@ class Batch:
     state: FileState = FileState()
     more: bool = False
     notices: list[Notice] = field(default_factory=list)
+    frames: list[Frames] = field(default_factory=list)
+    traces: TraceRows | None = None
+
+    def times(self) -> npt.NDArray[np.float64]:
+        """``wall_time`` of each record."""
+        if self.traces is not None:
+            return self.traces.times
+        return np.array([event.wall_time for event in self.events], np.float64)
 
     def cut(self, count: int) -> Batch:
         """Only the first records; the rest will be read again."""
-        if count >= len(self.events):
+        offsets = self.offsets if self.traces is None else self.traces.offsets
+        ends = self.ends if self.traces is None else self.traces.ends
+        if count >= len(offsets):
             return self
-        resume = self.ends[count - 1] if count else self.offsets[0]
-        notices = [notice for notice in self.notices if (notice.position or 0) < resume]
-        state = replace(self.state, resume=resume, state="open")
-        return Batch(self.events[:count], self.offsets[:count], self.ends[:count], state, True, notices)
+        resume = int(ends[count - 1] if count else offsets[0])
+        return Batch(
+            self.events[:count],
+            self.offsets[:count],
+            self.ends[:count],
+            replace(self.state, resume=resume, state="open"),
+            True,
+            [notice for notice in self.notices if (notice.position or 0) < resume],
+            traces=self.traces and self.traces.take(slice(count)),
+        )
 
 
 class SetFile:
@@ -91,6 +116,7 @@ class SetFile:
     def __init__(self, files: FileSet, suffix: str) -> None:
         self.path = files.path(suffix)
         self._tail_path: Path | None = files.tail_path(suffix) if suffix in TAILED else None
+        self._extend = _extend_frames if suffix == GRAPH_EXECUTION_TRACES else _extend
 
     def signature(self) -> tuple[int, ...]:
         """Changes whenever the file or its tail may have changed; costs two stats."""
@@ -115,10 +141,10 @@ class SetFile:
     def size_with_journal(self) -> int:
         """Bytes of the file followed by what its journal tail holds beyond it."""
         size = _stat(self.path)[0]
-        journal = self.tail()
+        journal = self.read_tail()
         return size + (len(journal.after(size)) if journal and journal.mode is tail.TailMode.JOURNAL else 0)
 
-    def tail(self) -> tail.Tail | None:
+    def read_tail(self) -> tail.Tail | None:
         """The tail file; None when there is none or it cannot be used."""
         try:
             return tail.read_tail(self._tail_path) if self._tail_path else None
@@ -136,7 +162,7 @@ class SetFile:
         if state.state == "corrupt":
             return batch
         # The tail is read before the file: what is drained in between is then found in the file.
-        journal = self.tail()
+        journal = self.read_tail()
         try:
             with self.path.open("rb") as stream:
                 self._read_stream(stream, batch, limit)
@@ -144,7 +170,7 @@ class SetFile:
         except FileNotFoundError:
             size = 0
         if journal is not None and journal.mode is tail.TailMode.JOURNAL and not batch.more:
-            _read_journal(self, journal, batch)
+            self._read_journal(journal, batch)
         fingerprint = self.fingerprint(_FINGERPRINT_BYTES)
         batch.state = replace(batch.state, size=max(size, batch.state.resume), fingerprint=fingerprint)
         return batch
@@ -153,23 +179,46 @@ class SetFile:
         stop = batch.state.resume + limit
         at: int | None = batch.state.resume
         while at is not None and at < stop:
-            at = _extend(batch, self.path.name, framing.RecordReader(stream, at, limit=stop - at), 0)
+            at = self._extend(batch, self.path.name, stream, at, stop - at, 0)
         batch.more = batch.state.resume >= stop and batch.state.resume < stream.seek(0, 2)
 
+    def _read_journal(self, journal: tail.Tail, batch: Batch) -> None:
+        start = batch.state.resume
+        data = journal.after(start)
+        if start < journal.file_size or not data or batch.state.state == "corrupt":
+            return
+        self._extend(batch, self.path.name, io.BytesIO(data), 0, None, start)
 
-def _extend(batch: Batch, name: str, reader: framing.RecordReader, base: int) -> int | None:
-    for offset, payload in reader:
+
+def _extend(
+    batch: Batch, name: str, stream: BinaryIO, offset: int, limit: int | None, base: int
+) -> int | None:
+    reader = framing.RecordReader(stream, offset, limit)
+    for at, payload in reader:
         try:
             event = parse_event(payload)
         except FormatError as error:
-            batch.notices.append(Notice(name, base + offset, f"A record was left out: {error}."))
+            batch.notices.append(unreadable(name, base + at, str(error)))
             continue
         if not math.isfinite(event.wall_time):
             event.wall_time = 0.0  # damage; nobody could sort it or send it as JSON
         batch.events.append(event)
-        batch.offsets.append(base + offset)
-        batch.ends.append(base + offset + len(payload) + framing.OVERHEAD)
+        batch.offsets.append(base + at)
+        batch.ends.append(base + at + len(payload) + framing.OVERHEAD)
     return _finish(batch, name, reader.end, base)
+
+
+def _extend_frames(
+    batch: Batch, name: str, stream: BinaryIO, offset: int, limit: int | None, base: int
+) -> int | None:
+    reader = FrameReader(stream, offset, limit)
+    batch.frames.extend(replace(frames, base=frames.base + base) for frames in reader)
+    return _finish(batch, name, reader.end, base)
+
+
+def unreadable(name: str, position: int, reason: str) -> Notice:
+    """The notice about a record that could not be parsed."""
+    return Notice(name, position, f"A record was left out: {reason}.")
 
 
 def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:
@@ -184,14 +233,6 @@ def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:
     return None
 
 
-def _read_journal(file: SetFile, journal: tail.Tail, batch: Batch) -> None:
-    start = batch.state.resume
-    data = journal.after(start)
-    if start < journal.file_size or not data or batch.state.state == "corrupt":
-        return
-    _extend(batch, file.path.name, framing.RecordReader(data), start)
-
-
 def ring_events(state: tail.Tail) -> Iterator[Any]:
     """The decoded records of a ring, oldest first; what cannot be decoded is left out."""
     for _, payload in framing.read_records(state.data)[0]:
@@ -199,6 +240,15 @@ def ring_events(state: tail.Tail) -> Iterator[Any]:
             yield parse_event(payload)
         except FormatError:
             continue
+
+
+def ring_frames(state: tail.Tail) -> Iterator[Frames]:
+    """The records of a ring, oldest first."""
+    at: int | None = 0
+    while at is not None:
+        reader = FrameReader(state.data, at)
+        yield from reader
+        at = reader.end.skip_to
 
 
 def _stat(path: Path) -> tuple[int, int, int]:

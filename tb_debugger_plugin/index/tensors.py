@@ -10,7 +10,7 @@ Rule: any bytes are accepted; what makes no sense becomes "not measured".
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.events.modes import SHAPE_DIMS, SUMMARY_COLUMNS, TensorDebugMode
 
 Floats = npt.NDArray[np.float64]
+Rows = list[int] | npt.NDArray[np.int64]
 
 #: Columns of numbers, NaN = not measured.
 NUMBERS: Final = (
@@ -64,7 +65,7 @@ class _Table:
         self.data: dict[str, Floats] = {name: np.full(rows, np.nan) for name in (*_RAW, *NUMBERS)}
         self.shape = np.full(rows, -1, np.int32)
 
-    def put(self, rows: list[int], names: Sequence[str], values: Floats) -> None:
+    def put(self, rows: Rows, names: Sequence[str], values: Floats) -> None:
         for column, name in enumerate(names):
             if name in self.data:
                 self.data[name][rows] = values[:, column]
@@ -95,6 +96,35 @@ def summarize(
         if mode_number == TensorDebugMode.FULL_TENSOR and proto is not None and proto.dtype:
             counted[row] = _put_whole_tensor(table, row, proto, intern_shape)
     return Summaries(_columns(table, np.asarray(modes, np.int64), counted))
+
+
+def summarize_vectors(
+    count: int,
+    vectors: Mapping[TensorDebugMode, Sequence[tuple[Rows, Floats]]],
+    intern_shape: Callable[[str, int], int],
+) -> Summaries:
+    """Turn summaries that are vectors already into columns.
+
+    Args:
+      count: How many tensors there are.
+      vectors: By mode: which of the tensors, and the vector of each, as long as the mode wants it. Each
+        tensor is in exactly one of them.
+      intern_shape: As for :func:`summarize`.
+
+    Returns:
+      One row for each, in order.
+    """
+    table = _Table(count)
+    modes = np.zeros(count, np.int64)
+    counted = np.zeros(count, bool)
+    for mode, parts in vectors.items():
+        for rows, values in parts:
+            table.put(rows, SUMMARY_COLUMNS.get(mode, ()), values)
+            if mode is TensorDebugMode.SHAPE:
+                table.shape[rows] = _summary_shapes(values, intern_shape)
+            modes[rows] = mode
+            counted[rows] = mode in _HEALTH_MODES
+    return Summaries(_columns(table, modes, counted))
 
 
 def _vector_rows(modes: Sequence[int], protos: Sequence[Any]) -> dict[TensorDebugMode, list[int]]:

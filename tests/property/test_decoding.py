@@ -1,0 +1,168 @@
+"""The fast readers of records and traces against their slow, obvious twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tb_debugger_plugin.events.framing import RecordReader, frame
+from tb_debugger_plugin.events.messages import DebugEvent
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.index import frames as frames_module
+from tb_debugger_plugin.index.frames import FrameReader, Frames
+from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.traces import MAX_TEMPLATES, TraceDecoder, parse_traces
+from tests.support.events import vector, whole
+
+_SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_PAYLOADS = st.lists(st.binary(max_size=40), max_size=12)
+
+
+def _read(kind, content: bytes, offset: int, limit: int | None):
+    """Records and ends, skipping what is damaged, as the index does."""
+    records, ends = [], []
+    at: int | None = offset
+    while at is not None:
+        reader = kind(content, at, limit)
+        for found in reader:
+            if isinstance(found, Frames):
+                places = zip(found.offsets.tolist(), found.ends.tolist(), strict=True)
+                records += [(begin, end, found.payload(row)) for row, (begin, end) in enumerate(places)]
+            else:
+                records.append((found[0], found[0] + len(found[1]) + 16, found[1]))
+        ends.append(reader.end)
+        at = reader.end.skip_to
+    return records, ends
+
+
+@given(_PAYLOADS, st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 7)), max_size=3), st.data())
+@_SETTINGS
+def test_many_records_at_once_are_those_that_are_read_one_by_one(payloads, flips, data):
+    content = bytearray(b"".join(map(frame, payloads)))
+    for place, bit in flips if content else ():
+        content[place % len(content)] ^= 1 << bit
+    content = content[: data.draw(st.integers(0, len(content)))]
+    limit = data.draw(st.one_of(st.none(), st.integers(0, len(content) + 5)))
+    assert _read(FrameReader, bytes(content), 0, limit) == _read(RecordReader, bytes(content), 0, limit)
+
+
+@given(st.binary(max_size=200), st.integers(0, 50))
+@_SETTINGS
+def test_no_bytes_are_taken_for_records_by_one_reader_only(content, offset):
+    offset = min(offset, len(content))
+    assert _read(FrameReader, content, offset, None) == _read(RecordReader, content, offset, None)
+
+
+def test_a_record_longer_than_what_is_read_at_once_is_read_whole(monkeypatch):
+    monkeypatch.setattr(frames_module, "_SLACK", 16)
+    content = frame(b"a" * 1000) + frame(b"b") + frame(b"c" * 2000)
+    for limit in (1, 20, 1016, 1020, None):
+        assert _read(FrameReader, content, 0, limit) == _read(RecordReader, content, 0, limit)
+
+
+_MODES = sorted(SUMMARY_COLUMNS)
+_NUMBER = st.one_of(st.integers(-2, 9).map(float), st.floats(width=64))
+
+
+@st.composite
+def _trace(draw) -> bytes:
+    event = DebugEvent(wall_time=draw(st.floats(width=64)))
+    if draw(st.integers(0, 9)) == 0:
+        event.debugged_device.device_name = "not a trace"
+        return event.SerializeToString()
+    trace = event.graph_execution_trace
+    trace.tfdbg_context_id = draw(st.sampled_from(["g1", "g2"]))
+    trace.op_name = draw(st.sampled_from(["a", "b", "cc", "0123456789"]))
+    trace.output_slot = draw(st.integers(0, 2))
+    trace.device_name = draw(st.sampled_from(["", "CPU", "GPU:0"]))
+    trace.tensor_debug_mode = draw(st.sampled_from([*_MODES, 1, 7, 99]))
+    mode = trace.tensor_debug_mode
+    if mode in SUMMARY_COLUMNS:
+        size = len(SUMMARY_COLUMNS[TensorDebugMode(mode)])
+        numbers = draw(st.lists(_NUMBER, min_size=size, max_size=size))
+        trace.tensor_proto.CopyFrom(vector(numbers))
+        if draw(st.integers(0, 9)) == 0:
+            trace.tensor_proto.double_val.append(1.0)
+    elif mode == 7:
+        trace.tensor_proto.CopyFrom(whole(np.array(draw(st.lists(_NUMBER, max_size=3)), "<f8"), 2))
+    return event.SerializeToString()
+
+
+@st.composite
+def _mutated(draw) -> bytes:
+    payload = bytearray(draw(_trace()))
+    for place in draw(st.lists(st.integers(0, 1 << 12), max_size=2)):
+        payload[place % len(payload)] = draw(st.integers(0, 255))
+    return bytes(payload)
+
+
+_RECORDS = st.lists(st.one_of(_trace(), _trace(), _mutated(), st.binary(max_size=12)), max_size=25)
+
+
+def _frames(payloads: list[bytes]) -> list[Frames]:
+    return list(FrameReader(b"".join(map(frame, payloads)) + b"behind"))
+
+
+def _told(registry: Registry, rows) -> list[str]:
+    """The rows in words, with the places and shapes that their numbers stand for."""
+    ops, graphs = registry.ops.rows, registry.graphs.rows
+    told = []
+    for row, number in enumerate(rows.sites.tolist()):
+        op, graph, host, slot, device = registry.sites.rows[number]
+        fields = {name: values[row].item() for name, values in rows.summaries.items()}
+        shape = registry.shapes.rows[fields.pop("shape")] if fields["shape"] >= 0 else fields.pop("shape")
+        place = (rows.times[row].item(), rows.offsets[row].item(), rows.ends[row].item())
+        told.append(repr((place, ops[op][1], graphs[graph][1], host, slot, device, shape, fields)))
+    return told
+
+
+@given(_RECORDS, st.integers(1, 4))
+@_SETTINGS
+def test_traces_decoded_at_once_are_those_that_are_parsed_one_by_one(payloads, rounds):
+    fast, slow = Registry(), Registry()
+    decoder = TraceDecoder(fast, host=3)
+    for _ in range(rounds):  # first everything is new, then everything is known
+        for found in _frames(payloads):
+            rows, unreadable = decoder.decode(found)
+            _, expected, refused = parse_traces(found, np.arange(len(found.starts)), slow, 3)
+            assert _told(fast, rows) == _told(slow, expected)
+            assert unreadable == refused
+
+
+def _payload(op_name: str, value: float) -> bytes:
+    event = DebugEvent(wall_time=value)
+    trace = event.graph_execution_trace
+    trace.op_name, trace.tensor_debug_mode = op_name, TensorDebugMode.CURT_HEALTH
+    trace.tensor_proto.CopyFrom(vector([value, 0.0]))
+    return event.SerializeToString()
+
+
+def test_records_of_a_known_op_are_not_parsed(monkeypatch):
+    decoder = TraceDecoder(Registry(), host=0)
+    payloads = [_payload(f"op{n % 7}", float(n)) for n in range(1, 200)]
+    for found in _frames(payloads):
+        decoder.decode(found)
+    parsed: list[bytes] = []
+
+    def parse(payload: bytes):
+        parsed.append(payload)
+        return DebugEvent.FromString(payload)
+
+    monkeypatch.setattr("tb_debugger_plugin.index.traces.parse_event", parse)
+    times = [rows.times for found in _frames(payloads) for rows, _ in [decoder.decode(found)]]
+    assert np.concatenate(times).tolist() == [float(n) for n in range(1, 200)]
+    assert not parsed
+
+
+@pytest.mark.parametrize("limit", [0, 3, MAX_TEMPLATES])
+def test_a_log_in_which_every_record_is_another_ops_is_read_too(monkeypatch, limit):
+    monkeypatch.setattr("tb_debugger_plugin.index.traces.MAX_TEMPLATES", limit)
+    registry = Registry()
+    decoder = TraceDecoder(registry, host=0)
+    payloads = [_payload(f"op{n:04}", float(n)) for n in range(1, 100)]
+    (found,) = _frames(payloads)
+    rows, _ = decoder.decode(found)
+    names = [registry.ops.rows[registry.sites.rows[site][0]][1] for site in rows.sites.tolist()]
+    assert names == [f"op{n:04}" for n in range(1, 100)]
