@@ -13,7 +13,8 @@ NPM := $(PY) -m build_steps.node
 
 # What has to be compiled or installed again when it changes; Python sources need nothing.
 BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto \
-              tb_debugger_plugin/native/src/*.cc tb_debugger_plugin/native/src/*.h)
+              tb_debugger_plugin/native/src/*.cc tb_debugger_plugin/native/src/*.h \
+              tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format bench frontend clean
@@ -50,7 +51,7 @@ frontend: $(VENV)/.node ## build the page
 
 clean: ## remove what was built (not .venv, not recordings)
 	rm -rf build dist *.egg-info tb_debugger_plugin/static tb_debugger_plugin/events/debug_event.binpb \
-	    tb_debugger_plugin/native/_native*.so frontend/node_modules test-results \
+	    tb_debugger_plugin/native/_native*.so tb_debugger_plugin/index/_frames*.so frontend/node_modules test-results \
 	    .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -f $(VENV)/.node $(VENV)/.demo $(VENV)/.dev
 

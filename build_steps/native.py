@@ -1,35 +1,46 @@
-"""The native library: every C++ file of `tb_debugger_plugin/native/src`, without TensorFlow's headers.
+"""The native libraries, all optional: where they cannot be compiled the package still installs.
 
-It is loaded by path, not imported, and is optional: where it cannot be compiled the package still installs,
-and the recorder uses TensorFlow's stock ops.
+The recorder's is every C++ file of `tb_debugger_plugin/native/src`, without TensorFlow's headers; without it
+the recorder uses TensorFlow's stock ops. The viewer's, `tb_debugger_plugin/index/src`, only makes reading
+faster; it is loaded by path, not imported.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from setuptools import Extension
 
 from build_steps.freshness import PACKAGE, ROOT
 
 _SOURCES = PACKAGE / "native" / "src"
+_INDEX_SOURCES = PACKAGE / "index" / "src"
 _FLAGS = ["-std=c++17", "-O3", "-fvisibility=hidden", "-pthread", "-g0"]
 
 
 def extensions() -> list[Extension]:
-    """The extension to build; none while there is no C++ source."""
-    sources = [str(path.relative_to(ROOT)) for path in sorted(_SOURCES.glob("*.cc"))]
-    if not sources or os.name == "nt":
+    """The extensions to build; none while there is no C++ source."""
+    recorder = sorted(_SOURCES.glob("*.cc"))
+    if not recorder or os.name == "nt":
         return []
+    viewer = [*sorted(_INDEX_SOURCES.glob("*.cc")), _SOURCES / "crc32c.cc"]
     return [
-        Extension(
-            "tb_debugger_plugin.native._native",
-            sources,
-            include_dirs=[str(_SOURCES.relative_to(ROOT))],
-            depends=[str(path.relative_to(ROOT)) for path in sorted(_SOURCES.glob("*.h"))],
-            extra_compile_args=_FLAGS,
-            extra_link_args=["-pthread"],
-            language="c++",
-            optional=True,
-        )
+        _extension("tb_debugger_plugin.native._native", recorder),
+        _extension("tb_debugger_plugin.index._frames", viewer),
     ]
+
+
+def _extension(name: str, sources: list[Path]) -> Extension:
+    folders = sorted({source.parent for source in sources})
+    headers = sorted(header for folder in folders for header in folder.glob("*.h"))
+    return Extension(
+        name,
+        [str(path.relative_to(ROOT)) for path in sources],
+        include_dirs=[str(folder.relative_to(ROOT)) for folder in folders],
+        depends=[str(path.relative_to(ROOT)) for path in headers],
+        extra_compile_args=_FLAGS,
+        extra_link_args=["-pthread"],
+        language="c++",
+        optional=True,
+    )

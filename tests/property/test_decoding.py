@@ -20,6 +20,17 @@ _SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]
 _PAYLOADS = st.lists(st.binary(max_size=40), max_size=12)
 
 
+@pytest.fixture(scope="module", params=["compiled", "python"], autouse=True)
+def _walker(request):
+    """Every test runs with the compiled library, where it was built, and without."""
+    if request.param == "compiled" and frames_module._compiled() is None:
+        pytest.skip("the library was not compiled")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "python":
+            patch.setattr(frames_module, "_compiled", lambda: None)
+        yield
+
+
 def _read(kind, content: bytes, offset: int, limit: int | None):
     """Records and ends, skipping what is damaged, as the index does."""
     records, ends = [], []
