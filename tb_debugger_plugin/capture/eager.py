@@ -17,6 +17,7 @@ from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.graphs import Graphs
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks import Sink
+from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
 
 #: Ops that TensorFlow runs when Python drops an object, at any place in the program.
@@ -36,14 +37,18 @@ class EagerOps:
       sink: Takes executions and `graphs` records.
       frames: Turns the running stack into ids.
       graphs: Knows which graph a function runs.
+      steps: Knows whether the step that runs is recorded.
       host: Name of this host.
     """
 
-    def __init__(self, options: Options, sink: Sink, frames: Frames, graphs: Graphs, host: str) -> None:
+    def __init__(
+        self, options: Options, sink: Sink, frames: Frames, graphs: Graphs, steps: Steps, host: str
+    ) -> None:
         self._options = options
         self._sink = sink
         self._frames = frames
         self._graphs = graphs
+        self._steps = steps
         self._host = host
         self._prefixes: dict[tuple[str, int, tuple[str, ...]], bytes] = {}
         self._devices: dict[str, int] = {}
@@ -58,6 +63,8 @@ class EagerOps:
           inputs: Its eager tensors.
           outputs: Its eager tensors.
         """
+        if not self._steps.wanted:
+            return
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
         if name in _NOT_THE_PROGRAMS:
             return
@@ -99,7 +106,9 @@ class EagerOps:
         dtype = tensor._datatype_enum()
         wanted = self._wanted.get((name, dtype))
         if wanted is None:
-            wanted = self._wanted[name, dtype] = self._options.wants(name, tf.as_dtype(dtype))
+            functions = (name,) if self._graphs.id_of_function(name) else ()
+            wanted = self._options.wants(name, tf.as_dtype(dtype), functions=functions)
+            self._wanted[name, dtype] = wanted
         if not wanted:
             return _NOT_WATCHED
         return self._sink.summary(tensor._numpy_internal(), dtype)

@@ -193,33 +193,47 @@ def define(
     Raises:
       Exception: TensorFlow refuses the graph; the old definition is still there.
     """
-    copy, copied = _import(definition)
+    copy = _import(definition)
+    size = len(definition.node)
+    try:
+        made = _made_of(copy, function, moved or {}, run, stacks or {}, name or function.name)
+    finally:
+        # A graph and its ops refer to each other.
+        ops.dismantle_graph(copy)
+    _put_into_runtime(made, name or function.name, function.attrs)
+    if size > _LARGE:
+        _give_memory_back()
+
+
+def _made_of(
+    copy: Any,
+    function: Function,
+    moved: Mapping[str, str],
+    run: Iterable[str],
+    stacks: Mapping[str, Hashable],
+    name: str,
+) -> Any:
+    """The function that a changed copy of a function's graph makes; see `define`."""
+    copied = {op.name: op for op in copy.get_operations()}
     graph = function.graph_of()
-    _carry_stacks_over(graph, copied, stacks or {})
-    moved = moved or {}
+    _carry_stacks_over(graph, copied, stacks)
 
     def result(tensor: Any) -> Any:
         new = moved.get(source_name(tensor.op.name, tensor.value_index))
         return copied[new].outputs[0] if new else copied[tensor.op.name].outputs[tensor.value_index]
 
     arguments = [copied[tensor.rpartition(":")[0]] for tensor in function.inputs]
+    argument_ops = set(arguments)
     results = function.result_tensors()
-    made = _make(
+    return _make(
         copy,
-        name or function.name,
-        [op for op in copied.values() if op not in set(arguments)],
+        name,
+        [op for op in copied.values() if op not in argument_ops],
         [op.outputs[0] for op in arguments],
         [result(tensor) for tensor in results],
         _output_names(graph, results),
         [copied[op_name] for op_name in (*function.control_outputs, *run)],
     )
-    _put_into_runtime(made, name or function.name, function.attrs)
-    size = len(copied)
-    # A graph and its ops refer to each other.
-    ops.dismantle_graph(copy)
-    del copy, copied, arguments, made
-    if size > _LARGE:
-        _give_memory_back()
 
 
 #: Ops of a graph whose copy is worth a call to give its memory back.
@@ -263,8 +277,8 @@ def source_name(op_name: str, slot: int) -> str:
     return op_name if slot == 0 else f"{op_name}:{slot}"
 
 
-def _import(definition: graph_pb2.GraphDef) -> tuple[Any, dict[str, Any]]:
-    """A graph made from its definition, and its ops by name."""
+def _import(definition: graph_pb2.GraphDef) -> Any:
+    """A graph made from its definition."""
     copy = ops.Graph()
     options = c_api.TF_NewImportGraphDefOptions()
     # Branches and loop bodies may name ops of the graph around them.
@@ -272,7 +286,7 @@ def _import(definition: graph_pb2.GraphDef) -> tuple[Any, dict[str, Any]]:
     with copy._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
         c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
     copy._add_new_tf_operations(compute_devices=False)
-    return copy, {op.name: op for op in copy.get_operations()}
+    return copy
 
 
 def _carry_stacks_over(graph: Any, copied: Mapping[str, Any], stacks: Mapping[str, Hashable]) -> None:

@@ -19,7 +19,9 @@ from tensorflow.core.framework import node_def_pb2
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks import WatchedTensor
 from tb_debugger_plugin.events.fileset import METADATA, FileSet, FileSetWriter
-from tb_debugger_plugin.events.messages import GraphExecutionTrace
+from tb_debugger_plugin.events.messages import GraphExecutionTrace, TensorProto
+from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.native import twin
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:
@@ -56,6 +58,7 @@ class NativeSink:
     def __init__(self, options: Options, host: str, run_id: str, module: Any) -> None:
         second = _claim_file_set(options.dump_root, host)
         self._mode = int(options.mode)
+        self._max_tensor_bytes = -1 if options.max_tensor_bytes is None else options.max_tensor_bytes
         self._module = module
         self._encode = module.encode_summary
         self._files = FileSetWriter(options.dump_root, host, second)
@@ -70,7 +73,9 @@ class NativeSink:
             host_name=host,
         )
         base = self._files.path("")[:-1]
-        self._recorder = module.Recorder(base, self._mode, options.circular_buffer_size)
+        self._recorder = module.Recorder(
+            base, self._mode, options.circular_buffer_size, self._max_tensor_bytes
+        )
         self.execution = self._recorder.execution
         self._watches: dict[WatchedTensor, int] = {}
         self._constants: dict[str, int] = {}
@@ -82,8 +87,24 @@ class NativeSink:
     def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto that stands for a tensor."""
         if dtype == _STRING:
+            return self._strings(array, tensor_id)
+        return self._encode(  # type: ignore[no-any-return]
+            _lendable(array), dtype, array.shape, self._mode, tensor_id, self._max_tensor_bytes
+        )
+
+    def _strings(self, array: np.ndarray[Any, Any], tensor_id: int) -> bytes:
+        """The only tensors that NumPy holds in another layout than TensorFlow."""
+        if self._mode != TensorDebugMode.FULL_TENSOR:
+            return self._encode(b"", tf.float32.as_datatype_enum, (0,), self._mode, tensor_id)  # type: ignore[no-any-return]
+        size = sum(map(len, array.ravel().tolist()))
+        if not 0 <= self._max_tensor_bytes < size:
             return bytes(tf.make_tensor_proto(array, tf.string).SerializeToString())
-        return self._encode(_lendable(array), dtype, array.shape, self._mode, tensor_id)  # type: ignore[no-any-return]
+        vector = np.array(twin.summarize(array, _STRING, TensorDebugMode.SHAPE, tensor_id))
+        proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=vector.tobytes())
+        proto.tensor_shape.dim.add(size=vector.size)
+        proto.summary_mode = TensorDebugMode.SHAPE
+        proto.left_out_bytes = size
+        return bytes(proto.SerializeToString())
 
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
@@ -109,6 +130,10 @@ class NativeSink:
         if graph_id not in self._constants:
             self._constants[graph_id] = self._module.add_constants()
         return self._constants[graph_id]
+
+    def begin_step(self, step: int, *, wanted: bool) -> None:
+        """What graphs compute from now on belongs to a step, and is recorded or not."""
+        self._recorder.begin_step(step, wanted)
 
     def counts(self) -> tuple[int, int]:
         """Executions and traces seen so far."""

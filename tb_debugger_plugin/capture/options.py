@@ -38,6 +38,10 @@ _HEALTH_MODES = (
 )
 
 
+#: What FULL_TENSOR records whole, unless the user says otherwise: 1 MiB.
+MAX_TENSOR_BYTES = 1 << 20
+
+
 @dataclass(frozen=True)
 class Options:
     """What one recording keeps.
@@ -48,6 +52,11 @@ class Options:
       circular_buffer_size: Above 0, how many executions and how many traces are kept; else all.
       op_regex: Only tensors of ops whose type matches from its beginning; None for all.
       tensor_dtypes: Only tensors of dtypes for which it is true; None for all.
+      function_regex: Only tensors of functions, or parts of functions, in whose name it is found; None for all.
+      name_regex: Only tensors of graph ops in whose name, scopes included, it is found; None for all.
+      every_n_steps: Of so many steps, one is recorded.
+      step_range: Of which steps: the first, and the one before which it ends or None.
+      max_tensor_bytes: How large a value FULL_TENSOR records whole; None for any.
     """
 
     dump_root: str
@@ -55,19 +64,47 @@ class Options:
     circular_buffer_size: int
     op_regex: re.Pattern[str] | None = None
     tensor_dtypes: Callable[[tf.DType], bool] | None = None
+    function_regex: re.Pattern[str] | None = None
+    name_regex: re.Pattern[str] | None = None
+    every_n_steps: int = 1
+    step_range: tuple[int, int | None] = (0, None)
+    max_tensor_bytes: int | None = MAX_TENSOR_BYTES
 
-    def wants(self, op_type: str, dtype: tf.DType) -> bool:
+    def wants(
+        self, op_type: str, dtype: tf.DType, *, op_name: str | None = None, functions: Iterable[str] = ()
+    ) -> bool:
         """Whether the value of a tensor is recorded.
 
         Args:
           op_type: Of the op that makes it.
           dtype: Of the tensor.
+          op_name: Name of that op in its graph; None for what Python runs, which has none.
+          functions: Names of the functions that the op is part of; or of the function, when that is the op.
         """
         if not covers(self.mode, dtype):
             return False
         if self.op_regex is not None and not self.op_regex.match(op_type):
             return False
+        if self.function_regex is not None and not any(map(self.function_regex.search, functions)):
+            return False
+        if self.name_regex is not None and (op_name is None or not self.name_regex.search(op_name)):
+            return False
         return self.tensor_dtypes is None or self.tensor_dtypes(dtype)
+
+    @property
+    def chooses_steps(self) -> bool:
+        """Whether some steps are not recorded."""
+        return self.every_n_steps > 1 or self.step_range != (0, None)
+
+    def wants_step(self, step: int) -> bool:
+        """Whether what runs in a step is recorded.
+
+        Args:
+          step: How many steps ended before it.
+        """
+        first, end = self.step_range
+        in_range = step >= first and (end is None or step < end)
+        return in_range and (step - first) % self.every_n_steps == 0
 
 
 def covers(mode: TensorDebugMode, dtype: tf.DType) -> bool:
@@ -85,8 +122,14 @@ def make_options(
     dump_root: str | os.PathLike[str],
     tensor_debug_mode: str,
     circular_buffer_size: int,
+    *,
     op_regex: str | None,
     tensor_dtypes: Any,
+    function_regex: str | None,
+    name_regex: str | None,
+    every_n_steps: int,
+    step_range: Any,
+    max_tensor_bytes: int | None,
 ) -> Options:
     """Check the user's arguments.
 
@@ -97,8 +140,13 @@ def make_options(
         _dump_root(dump_root),
         _mode(tensor_debug_mode),
         _buffer_size(circular_buffer_size),
-        _regex(op_regex),
+        _regex("op_regex", op_regex),
         _dtype_predicate(tensor_dtypes),
+        _regex("function_regex", function_regex),
+        _regex("name_regex", name_regex),
+        _every_n_steps(every_n_steps),
+        _step_range(step_range),
+        _max_bytes(max_tensor_bytes),
     )
 
 
@@ -122,20 +170,50 @@ def _mode(name: str) -> TensorDebugMode:
 
 
 def _buffer_size(size: int) -> int:
-    if isinstance(size, bool) or not isinstance(size, int):
+    if not _is_whole(size):
         raise UsageError(
             f"circular_buffer_size is {size!r}: give a whole number of records to keep, or -1 to keep all."
         )
     return size
 
 
-def _regex(pattern: str | None) -> re.Pattern[str] | None:
+def _is_whole(number: Any, at_least: int | None = None) -> bool:
+    is_int = isinstance(number, int) and not isinstance(number, bool)
+    return is_int and (at_least is None or number >= at_least)
+
+
+def _every_n_steps(steps: int) -> int:
+    if not _is_whole(steps, 1):
+        raise UsageError(f"every_n_steps is {steps!r}: give a whole number from 1 (every step) on.")
+    return steps
+
+
+def _step_range(chosen: Any) -> tuple[int, int | None]:
+    if chosen is None:
+        return (0, None)
+    if isinstance(chosen, (tuple, list)) and len(chosen) == 2:
+        first, end = chosen
+        if _is_whole(first, 0) and (end is None or _is_whole(end, first + 1)):
+            return first, end
+    raise UsageError(
+        f"step_range is {chosen!r}: give the first step and the one before which it ends, such as (100, 200), "
+        "or (100, None) for no end."
+    )
+
+
+def _max_bytes(size: int | None) -> int | None:
+    if size is None or _is_whole(size, 0):
+        return size
+    raise UsageError(f"max_tensor_bytes is {size!r}: give a number of bytes, or None for no limit.")
+
+
+def _regex(argument: str, pattern: str | None) -> re.Pattern[str] | None:
     if pattern is None:
         return None
     try:
         return re.compile(pattern)
     except (re.error, TypeError) as error:
-        raise UsageError(f"op_regex {pattern!r} is not a regular expression: {error}.") from None
+        raise UsageError(f"{argument} {pattern!r} is not a regular expression: {error}.") from None
 
 
 def _dtype_predicate(chosen: Any) -> Callable[[tf.DType], bool] | None:

@@ -28,8 +28,15 @@ from tb_debugger_plugin.capture.functions import Function, ProgramsView, already
 from tb_debugger_plugin.capture.graphs import Graphs
 from tb_debugger_plugin.capture.instrument import call_unwatched, watch_function
 from tb_debugger_plugin.capture.native_sink import NativeSink
-from tb_debugger_plugin.capture.options import DTypeFilter, Options, is_remote, make_options
+from tb_debugger_plugin.capture.options import (
+    MAX_TENSOR_BYTES,
+    DTypeFilter,
+    Options,
+    is_remote,
+    make_options,
+)
 from tb_debugger_plugin.capture.sinks import Sink
+from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.stock_sink import StockSink
 from tb_debugger_plugin.capture.threads import EveryThread
 from tb_debugger_plugin.capture.watch_plan import make_plan
@@ -63,7 +70,8 @@ class Recording:
         self._sink = _open_sink(options, host)
         self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
         self._graphs = Graphs(self._sink, self._frames, host)
-        self._eager = EagerOps(options, self._sink, self._frames, self._graphs, host)
+        self._steps = Steps(options, self._sink)
+        self._eager = EagerOps(options, self._sink, self._frames, self._graphs, self._steps, host)
         self._watched: dict[str, Function] = {}
         self._calling_unwatched: list[Function] = []
         self._lock = threading.RLock()  # guards _on and what ends a recording
@@ -91,6 +99,10 @@ class Recording:
     def counts(self) -> tuple[int, int]:
         """Executions and graph execution traces seen so far, whether a circular buffer kept them or not."""
         return self._sink.counts()
+
+    def end_step(self) -> None:
+        """A step of the program ends: see `tb_debugger_plugin.step`."""
+        self._steps.end_one()
 
     def FlushNonExecutionFiles(self) -> None:
         """Write out what is buffered of metadata, sources, stack frames and graphs.
@@ -138,6 +150,11 @@ class Recording:
         self._sink.abandon()
 
     def _close_sink(self) -> None:
+        if self._steps.never_marked:
+            _log.warning(
+                "every_n_steps or step_range was given to the debugger, but the program never called "
+                "tb_debugger_plugin.step() at the end of a step: all of it was step 0."
+            )
         try:
             self._write_counts(finished=True)
             self._sink.close()
@@ -305,6 +322,11 @@ def enable_dump_debug_info(
     tensor_dtypes: DTypeFilter = None,
     *,
     logdir: str | os.PathLike[str] | None = None,
+    function_regex: str | None = None,
+    name_regex: str | None = None,
+    every_n_steps: int = 1,
+    step_range: tuple[int, int | None] | None = None,
+    max_tensor_bytes: int | None = MAX_TENSOR_BYTES,
 ) -> Recording:
     """Record what the program computes from now on, for the debugger's page in TensorBoard.
 
@@ -332,6 +354,20 @@ def enable_dump_debug_info(
       tensor_dtypes: Values are recorded only of these dtypes: a list such as `["float32", tf.bfloat16]`, or a
         function that takes a `tf.DType` and tells. None (the default) for all.
       logdir: Another name for `dump_root`.
+      function_regex: Values are recorded only inside functions in whose name this regular expression is
+        found, such as `"^train_step$"`, and inside what is part of them: loops, branches, gradients, functions
+        first called there. None (the default) for all, and for eager ops too.
+      name_regex: Values are recorded only of graph ops in whose name, scopes included, this regular expression
+        is found: `"(^|/)dense_1/"` for a name scope. None (the default) for all, and for eager ops too.
+      every_n_steps: Only one of so many steps is recorded, the first one to begin with; 1 (the default) for
+        every step. What is a step, the program says by calling `step()` at the end of each. Between those
+        that are recorded, neither executions nor values of tensors are; graphs and sources always are.
+        Needs the native library.
+      step_range: The first step to record and the one before which to end, such as `(100, 200)`; None as the
+        latter for no end. Steps count from 0. None (the default) for all. Needs the native library.
+      max_tensor_bytes: In `"FULL_TENSOR"`, a value of more bytes (the default: 1 MiB; None: no limit) is not
+        kept: its record holds what `"FULL_HEALTH"` would of a floating tensor, and `"SHAPE"` of any other, and
+        how many bytes were left out. Without the native library there is no limit.
 
     Returns:
       The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write out what is buffered.
@@ -343,7 +379,18 @@ def enable_dump_debug_info(
     """
     global _current
     root = _one_root(dump_root, logdir)
-    options = make_options(root, tensor_debug_mode, circular_buffer_size, op_regex, tensor_dtypes)
+    options = make_options(
+        root,
+        tensor_debug_mode,
+        circular_buffer_size,
+        op_regex=op_regex,
+        tensor_dtypes=tensor_dtypes,
+        function_regex=function_regex,
+        name_regex=name_regex,
+        every_n_steps=every_n_steps,
+        step_range=step_range,
+        max_tensor_bytes=max_tensor_bytes,
+    )
     with _current_lock:
         if _current is not None and _current.on:
             if _current.options.dump_root == options.dump_root:
@@ -371,6 +418,24 @@ def _check_same(current: Options, wanted: Options) -> None:
             f"{current.dump_root} is recorded with circular_buffer_size {current.circular_buffer_size}: "
             f"call disable_dump_debug_info() before enabling it with {wanted.circular_buffer_size}."
         )
+
+
+def step() -> None:
+    """Tell the recording that a step of the program ends here; does nothing when none is on.
+
+    Use::
+
+        tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", every_n_steps=100)
+        for batch in data:
+            train_step(batch)
+            tb_debugger_plugin.step()
+
+    What runs until the first call is step 0. Each record says in which step it was made, and `every_n_steps`
+    and `step_range` choose by it.
+    """
+    recording = _current
+    if recording is not None and recording.on:
+        recording.end_step()
 
 
 def disable_dump_debug_info() -> None:

@@ -29,10 +29,7 @@ class Steps:
         self._lock = threading.Lock()  # guards _number, and the order of what the sink is told
         self._number = -1
         self.wanted = True
-        if options.chooses_steps:
-            self.end_one()
-        else:
-            self._number = 0
+        self.end_one()
 
     def end_one(self) -> None:
         """The next step begins."""

@@ -30,18 +30,13 @@ class StockSink:
 
     Raises:
       RecordingError: The dump root cannot be written.
-      UsageError: TensorFlow's ops do not have the mode.
+      UsageError: TensorFlow's ops cannot do what the options ask for.
     """
 
     passes_through = False
 
     def __init__(self, options: Options, run_id: str) -> None:
-        if options.mode is TensorDebugMode.FULL_NUMERICS:
-            raise UsageError(
-                "FULL_NUMERICS needs the native library and a local dump_root, because TensorFlow's own ops "
-                "do not have it: give tensor_debug_mode 'FULL_HEALTH', or install a C++ compiler and "
-                "reinstall tb-debugger-plugin."
-            )
+        _refuse_what_the_stock_ops_lack(options)
         self._options = options
         self._run_id = run_id
         self._counts = [0, 0]
@@ -142,6 +137,9 @@ class StockSink:
         write.attr["tfdbg_run_id"].s = self._run_id.encode()
         return [*nodes, write]
 
+    def begin_step(self, step: int, *, wanted: bool) -> None:
+        """Nothing: TensorFlow's ops cannot be silenced, and its records know no steps."""
+
     def counts(self) -> tuple[int, int]:
         """Executions seen so far; TensorFlow does not count traces."""
         return self._counts[0], self._counts[1]
@@ -165,3 +163,17 @@ class StockSink:
 
     def abandon(self) -> None:
         """TensorFlow's writer cannot be let go; a forked child must not use it."""
+
+
+def _refuse_what_the_stock_ops_lack(options: Options) -> None:
+    lacking = {
+        "tensor_debug_mode 'FULL_NUMERICS'": options.mode is TensorDebugMode.FULL_NUMERICS,
+        "every_n_steps and step_range": options.chooses_steps,
+    }
+    for name, asked_for in lacking.items():
+        if asked_for:
+            raise UsageError(
+                f"TensorFlow's own debug ops, which record where the native library or a local dump_root is "
+                f"missing, lack {name}: leave it out, or install a C++ compiler and reinstall "
+                "tb-debugger-plugin."
+            )

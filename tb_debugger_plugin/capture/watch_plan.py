@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
@@ -96,18 +97,28 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
       passes_through: Whether a watch op can stand in line.
     """
     live = _live_ops(function)
+    names = _names(function)
     ops = [op for op in function.graph_of().get_operations() if op in live]
     tensors = [
         Planned(op, slot, _way(op, op.outputs[slot], passes_through))
         for op in ops
         if op.type not in _NOT_COMPUTED
         for slot in _watchable_slots(op, known)
-        if options.wants(op.type, op.outputs[slot].dtype)
+        if options.wants(op.type, op.outputs[slot].dtype, op_name=op.name, functions=names)
     ]
     if all(tensor.way is Way.CONSTANT for tensor in tensors):
         # Constants are recorded before the first other tensor of their graph, and here there is none.
         tensors = [replace(tensor, way=Way.BESIDE) for tensor in tensors]
     return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS))
+
+
+def _names(function: Function) -> tuple[str, ...]:
+    """What a user may call a function: its name, that of its graph, and those of the graphs around it."""
+    names, graph = [function.name], function.graph_of()
+    while isinstance(graph, func_graph.FuncGraph):
+        names.append(graph.name)
+        graph = graph.outer_graph
+    return tuple(names)
 
 
 def _watchable_slots(op: Any, known: KnownGraph) -> range:
