@@ -4,8 +4,8 @@ In come bytes of an event file, out come arrays of places. This is the fast twin
 :class:`tb_debugger_plugin.events.framing.RecordReader`, which takes over wherever a record is not plainly
 whole: at the end of the bytes, and where something is damaged.
 
-Rules: what :func:`walk` calls whole is exactly what the reader would have yielded, and it does so in Python as
-well as in the small library that is compiled from ``src/`` where there is a compiler (ten times as fast).
+Rules: what :func:`walk` calls whole is exactly what the reader would have yielded, and it does so in Python
+as well as in the small library that is compiled from ``src/`` where there is a compiler (ten times as fast).
 """
 
 from __future__ import annotations

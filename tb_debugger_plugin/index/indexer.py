@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -81,7 +82,9 @@ class Progress:
 
 
 class Indexer:
-    """Keeps one run's database up to date; lives as long as the database is open, in one thread.
+    """Keeps one run's database up to date; lives from its making to :meth:`close`, in one thread.
+
+    While one batch is written, a second thread reads the next one.
 
     Args:
       run: The run.
@@ -95,6 +98,8 @@ class Indexer:
         self._run = run
         self._connection = connection
         self._step_bytes = step_bytes
+        self._reader = ThreadPoolExecutor(1, "tb-debugger-reader")
+        self._ahead: Future[dict[tuple[int, str], Batch]] | None = None
         self._files = {
             (host, suffix): SetFile(files, suffix)
             for host, files in enumerate(run.file_sets)
@@ -184,6 +189,7 @@ class Indexer:
 
     def reset(self) -> None:
         """Forget all rows and read everything again."""
+        self._forget_ahead()
         self._reset()
         self._restore()
 
@@ -196,15 +202,8 @@ class Indexer:
         Raises:
           duckdb.Error: The database cannot be written; this indexer is of no more use.
         """
-        batches = {key: self._files[key].read(self._states[key], self._step_bytes) for key in self._files}
-        for (host, suffix), batch in batches.items():
-            if suffix in _SHORT:
-                for event in batch.events:
-                    self._describer.add(self._hosts[host], event)
-        for host in self._numbers():
-            self._decode_traces(host, batches[host, GRAPH_EXECUTION_TRACES])
-        for suffix in TAILED:
-            self._align({host: batches[host, suffix] for host in range(len(self._hosts))}, suffix, batches)
+        ahead, self._ahead = self._ahead, None
+        batches = ahead.result() if ahead else self._read(self._states)
         rings = {key: found for key in self._files if (found := self._ring_counters(key))}
         if self._written and not self._is_news(batches) and rings == self._rings:
             return self._progress(False)
@@ -217,6 +216,28 @@ class Indexer:
             self._connection.execute("ROLLBACK")
             raise
         return self._progress(any(batch.more for batch in batches.values()))
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        self._forget_ahead()
+        self._reader.shutdown()
+
+    def _forget_ahead(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.exception()  # what it was going to say does not matter any more
+
+    def _read(self, states: dict[tuple[int, str], FileState]) -> dict[tuple[int, str], Batch]:
+        batches = {key: file.read(states[key], self._step_bytes) for key, file in self._files.items()}
+        for (host, suffix), batch in batches.items():
+            if suffix in _SHORT:
+                for event in batch.events:
+                    self._describer.add(self._hosts[host], event)
+        for host in self._numbers():
+            self._decode_traces(host, batches[host, GRAPH_EXECUTION_TRACES])
+        for suffix in TAILED:
+            self._align({host: batches[host, suffix] for host in self._numbers()}, suffix, batches)
+        return batches
 
     def _is_news(self, batches: dict[tuple[int, str], Batch]) -> bool:
         return any(
@@ -258,11 +279,22 @@ class Indexer:
 
     def _write(self, batches: dict[tuple[int, str], Batch]) -> None:
         self._take_back()
-        self._append(batches)
-        self._append_rings()
+        self._append_executions(batches)
+        traces = _merged_traces([batches[host, GRAPH_EXECUTION_TRACES].traces for host in self._numbers()])
+        ring = _merged_traces([self._ring_traces(host) for host in self._numbers()])
         self._describer.save(self._connection)
         described = self._describer.registry.save(self._connection)
-        self._save_states(batches, described)
+        self._states = {key: batch.state for key, batch in batches.items()}
+        hosts = [host.fields() for host in self._hosts]
+        if any(batch.more for batch in batches.values()):
+            # What follows needs neither the describer nor the registry, which reading changes.
+            self._ahead = self._reader.submit(self._read, dict(self._states))
+        if traces is not None:
+            self._stable_bad += self._insert_traces(traces)
+            self._stable[GRAPH_EXECUTION_TRACES] += len(traces)
+        if ring is not None:
+            self._insert_traces(ring)
+        self._save_states(batches, hosts, described)
 
     def _take_back(self) -> None:
         stable = self._stable[EXECUTION]
@@ -271,20 +303,11 @@ class Indexer:
         self._connection.execute(f"DELETE FROM traces WHERE idx >= {self._stable[GRAPH_EXECUTION_TRACES]}")
         self._connection.execute(f"DELETE FROM bad_traces WHERE bad >= {self._stable_bad}")
 
-    def _append(self, batches: dict[tuple[int, str], Batch]) -> None:
-        executions = _merged([self._batch_rows(host, batches[host, EXECUTION]) for host in self._numbers()])
-        self._insert_executions(executions)
-        self._stable[EXECUTION] += len(executions)
-        traces = _merged_traces([batches[host, GRAPH_EXECUTION_TRACES].traces for host in self._numbers()])
-        if traces is not None:
-            self._stable_bad += self._insert_traces(traces)
-            self._stable[GRAPH_EXECUTION_TRACES] += len(traces)
-
-    def _append_rings(self) -> None:
+    def _append_executions(self, batches: dict[tuple[int, str], Batch]) -> None:
+        rows = _merged([self._batch_rows(host, batches[host, EXECUTION]) for host in self._numbers()])
+        self._insert_executions(rows)
+        self._stable[EXECUTION] += len(rows)
         self._insert_executions(_merged([self._ring_rows(host) for host in self._numbers()]))
-        traces = _merged_traces([self._ring_traces(host) for host in self._numbers()])
-        if traces is not None:
-            self._insert_traces(traces)
 
     def _numbers(self) -> range:
         return range(len(self._hosts))
@@ -322,13 +345,14 @@ class Indexer:
         insert(self._connection, "bad_traces", bad)
         return len(bad["idx"])
 
-    def _save_states(self, batches: dict[tuple[int, str], Batch], described: bool) -> None:
-        self._states = {key: batch.state for key, batch in batches.items()}
+    def _save_states(
+        self, batches: dict[tuple[int, str], Batch], hosts: list[tuple[Any, ...]], described: bool
+    ) -> None:
         self._save_notices(itertools.chain.from_iterable(batch.notices for batch in batches.values()))
         self._connection.execute("DELETE FROM files")
         insert_rows(self._connection, "files", _FILE_KINDS, [self._file_row(key) for key in self._files])
         self._connection.execute("DELETE FROM hosts")
-        insert_rows(self._connection, "hosts", _HOST_KINDS, [host.fields() for host in self._hosts])
+        insert_rows(self._connection, "hosts", _HOST_KINDS, hosts)
         self.generation += 1
         self._written = True
         if described:

@@ -165,6 +165,12 @@ class RunLoader:
         with self._changed:
             self._database = database
         indexer = Indexer(self.run, database.connection, step_bytes=self._step_bytes)
+        try:
+            self._follow(indexer)
+        finally:
+            indexer.close()
+
+    def _follow(self, indexer: Indexer) -> None:
         seen: tuple[tuple[int, ...], ...] | None = None
         while not self._stop.is_set():
             signature = indexer.signature()

@@ -84,6 +84,7 @@ def summarize(
     Returns:
       One row for each, in order.
     """
+    modes = [_mode_of_value(mode, proto) for mode, proto in zip(modes, protos, strict=True)]
     table = _Table(len(protos))
     counted = np.zeros(len(protos), bool)
     for mode, rows in _vector_rows(modes, protos).items():
@@ -96,6 +97,13 @@ def summarize(
         if mode_number == TensorDebugMode.FULL_TENSOR and proto is not None and proto.dtype:
             counted[row] = _put_whole_tensor(table, row, proto, intern_shape)
     return Summaries(_columns(table, np.asarray(modes, np.int64), counted))
+
+
+def _mode_of_value(mode: int, proto: Any) -> int:
+    """The mode of a value: that of its record, or of the summary that stands for a tensor too large to keep."""
+    if mode == TensorDebugMode.FULL_TENSOR and proto is not None and proto.summary_mode:
+        return int(proto.summary_mode)
+    return mode
 
 
 def summarize_vectors(

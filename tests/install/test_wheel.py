@@ -58,9 +58,10 @@ def test_a_wheel_carries_the_page_and_the_descriptor(checkout, tmp_path):
 @pytest.mark.skipif(
     not any(map(shutil.which, _COMPILERS)), reason=f"no C++ compiler: {', '.join(_COMPILERS)}"
 )
-def test_a_wheel_carries_the_native_library(checkout, tmp_path):
+def test_a_wheel_carries_the_native_libraries(checkout, tmp_path):
     names = _names_in_wheel(checkout, tmp_path)
-    assert [name for name in names if name.startswith("tb_debugger_plugin/native/_native.")]
+    for library in ("native/_native.", "index/_frames."):
+        assert [name for name in names if name.startswith(f"tb_debugger_plugin/{library}")]
 
 
 def test_a_wheel_carries_every_module_and_nothing_else_of_the_checkout(checkout, tmp_path):

@@ -23,9 +23,11 @@ from tests.support.events import Recording, full_health, small_program, vector
 def _indexer(folder, step_bytes: int = STEP_BYTES) -> Iterator[tuple[Indexer, duckdb.DuckDBPyConnection]]:
     (run,) = find_runs(folder)
     database = open_database(run)
+    indexer = Indexer(run, database.connection, step_bytes=step_bytes)
     try:
-        yield Indexer(run, database.connection, step_bytes=step_bytes), database.connection
+        yield indexer, database.connection
     finally:
+        indexer.close()
         database.close()
 
 
