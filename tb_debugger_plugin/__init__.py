@@ -19,20 +19,26 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.capture.recording import disable_dump_debug_info as disable_dump_debug_info
     from tb_debugger_plugin.capture.recording import enable_dump_debug_info as enable_dump_debug_info
     from tb_debugger_plugin.capture.recording import record as record
+    from tb_debugger_plugin.capture.recording import step as step
 
-__all__ = ["disable_dump_debug_info", "enable_dump_debug_info", "record"]
+__all__ = ["disable_dump_debug_info", "enable_dump_debug_info", "record", "step"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _require_tensorflow(f"{__name__}.{name}")
+    from tb_debugger_plugin.capture import recording
+
+    return getattr(recording, name)
+
+
+def _require_tensorflow(wanted_by: str) -> None:
+    """Say what to install when TensorFlow is missing."""
     try:
         import tensorflow  # noqa: F401
     except ImportError:
         raise ImportError(
-            f"tb_debugger_plugin.{name} records a TensorFlow program, and TensorFlow is not installed: "
+            f"{wanted_by} records a TensorFlow program, and TensorFlow is not installed: "
             "run `pip install tensorflow` (or tensorflow-cpu)."
         ) from None
-    from tb_debugger_plugin.capture import recording
-
-    return getattr(recording, name)

@@ -131,9 +131,9 @@ class NativeSink:
             self._constants[graph_id] = self._module.add_constants()
         return self._constants[graph_id]
 
-    def begin_step(self, step: int, *, wanted: bool) -> None:
-        """What graphs compute from now on belongs to a step, and is recorded or not."""
-        self._recorder.begin_step(step, wanted)
+    def set_wanted(self, wanted: bool) -> None:
+        """Whether what graphs compute from now on is recorded."""
+        self._recorder.set_wanted(wanted)
 
     def counts(self) -> tuple[int, int]:
         """Executions and traces seen so far."""

@@ -38,6 +38,7 @@ _HEALTH_MODES = (
 )
 
 
+_WRAPPED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+$")
 #: What FULL_TENSOR records whole, unless the user says otherwise: 1 MiB.
 MAX_TENSOR_BYTES = 1 << 20
 
@@ -52,7 +53,7 @@ class Options:
       circular_buffer_size: Above 0, how many executions and how many traces are kept; else all.
       op_regex: Only tensors of ops whose type matches from its beginning; None for all.
       tensor_dtypes: Only tensors of dtypes for which it is true; None for all.
-      function_regex: Only tensors of functions, or parts of functions, in whose name it is found; None for all.
+      function_regex: Only tensors of functions, and parts of them, in whose name it is found; None for all.
       name_regex: Only tensors of graph ops in whose name, scopes included, it is found; None for all.
       every_n_steps: Of so many steps, one is recorded.
       step_range: Of which steps: the first, and the one before which it ends or None.
@@ -85,11 +86,22 @@ class Options:
             return False
         if self.op_regex is not None and not self.op_regex.match(op_type):
             return False
-        if self.function_regex is not None and not any(map(self.function_regex.search, functions)):
+        if self.function_regex is not None and not any(map(self._names_chosen_function, functions)):
             return False
         if self.name_regex is not None and (op_name is None or not self.name_regex.search(op_name)):
             return False
         return self.tensor_dtypes is None or self.tensor_dtypes(dtype)
+
+    def _names_chosen_function(self, name: str) -> bool:
+        # TensorFlow's name for a function that the user calls f may be __inference___backward_f_12_34.
+        while self.function_regex is not None:
+            if self.function_regex.search(name):
+                return True
+            wrapped = _WRAPPED.match(name)
+            if wrapped is None:
+                break
+            name = wrapped.group(1)
+        return False
 
     @property
     def chooses_steps(self) -> bool:
@@ -196,8 +208,8 @@ def _step_range(chosen: Any) -> tuple[int, int | None]:
         if _is_whole(first, 0) and (end is None or _is_whole(end, first + 1)):
             return first, end
     raise UsageError(
-        f"step_range is {chosen!r}: give the first step and the one before which it ends, such as (100, 200), "
-        "or (100, None) for no end."
+        f"step_range is {chosen!r}: give the first step and the one before which it ends, such as "
+        "(100, 200), or (100, None) for no end."
     )
 
 

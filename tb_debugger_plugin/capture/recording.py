@@ -355,10 +355,11 @@ def enable_dump_debug_info(
         function that takes a `tf.DType` and tells. None (the default) for all.
       logdir: Another name for `dump_root`.
       function_regex: Values are recorded only inside functions in whose name this regular expression is
-        found, such as `"^train_step$"`, and inside what is part of them: loops, branches, gradients, functions
-        first called there. None (the default) for all, and for eager ops too.
-      name_regex: Values are recorded only of graph ops in whose name, scopes included, this regular expression
-        is found: `"(^|/)dense_1/"` for a name scope. None (the default) for all, and for eager ops too.
+        found, such as `"^train_step$"`, and inside what is part of them: loops, branches, gradients,
+        functions first called there. None (the default) for all, and for eager ops too.
+      name_regex: Values are recorded only of graph ops in whose name, scopes included, this regular
+        expression is found: `"(^|/)dense_1/"` for a name scope. None (the default) for all, and for eager
+        ops too.
       every_n_steps: Only one of so many steps is recorded, the first one to begin with; 1 (the default) for
         every step. What is a step, the program says by calling `step()` at the end of each. Between those
         that are recorded, neither executions nor values of tensors are; graphs and sources always are.
@@ -366,8 +367,8 @@ def enable_dump_debug_info(
       step_range: The first step to record and the one before which to end, such as `(100, 200)`; None as the
         latter for no end. Steps count from 0. None (the default) for all. Needs the native library.
       max_tensor_bytes: In `"FULL_TENSOR"`, a value of more bytes (the default: 1 MiB; None: no limit) is not
-        kept: its record holds what `"FULL_HEALTH"` would of a floating tensor, and `"SHAPE"` of any other, and
-        how many bytes were left out. Without the native library there is no limit.
+        kept: its record holds what `"FULL_HEALTH"` would of a floating tensor, and `"SHAPE"` of any other,
+        and how many bytes were left out. Without the native library there is no limit.
 
     Returns:
       The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write out what is buffered.
@@ -430,12 +431,18 @@ def step() -> None:
             train_step(batch)
             tb_debugger_plugin.step()
 
-    What runs until the first call is step 0. Each record says in which step it was made, and `every_n_steps`
-    and `step_range` choose by it.
+    What runs until the first call is step 0; `every_n_steps` and `step_range` of `enable_dump_debug_info`
+    choose by the number.
     """
     recording = _current
     if recording is not None and recording.on:
         recording.end_step()
+
+
+def is_recording() -> bool:
+    """Whether a recording is on."""
+    with _current_lock:
+        return _current is not None and _current.on
 
 
 def disable_dump_debug_info() -> None:

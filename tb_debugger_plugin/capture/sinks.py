@@ -64,8 +64,8 @@ class Sink(Protocol):
     ) -> list[node_def_pb2.NodeDef]:
         """The nodes that record a tensor; the last one is the one to run, or to take the tensor from."""
 
-    def begin_step(self, step: int, *, wanted: bool) -> None:
-        """What graphs compute from now on belongs to a step, and is recorded or not."""
+    def set_wanted(self, wanted: bool) -> None:
+        """Whether what graphs compute from now on is recorded; it is to begin with."""
 
     def counts(self) -> tuple[int, int]:
         """Executions and traces seen so far."""

@@ -36,7 +36,7 @@ class Steps:
         with self._lock:
             self._number += 1
             self.wanted = self._options.wants_step(self._number)
-            self._sink.begin_step(self._number, wanted=self.wanted)
+            self._sink.set_wanted(self.wanted)
 
     @property
     def never_marked(self) -> bool:

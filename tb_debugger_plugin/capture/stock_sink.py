@@ -137,8 +137,8 @@ class StockSink:
         write.attr["tfdbg_run_id"].s = self._run_id.encode()
         return [*nodes, write]
 
-    def begin_step(self, step: int, *, wanted: bool) -> None:
-        """Nothing: TensorFlow's ops cannot be silenced, and its records know no steps."""
+    def set_wanted(self, wanted: bool) -> None:
+        """Nothing: TensorFlow's ops cannot be silenced."""
 
     def counts(self) -> tuple[int, int]:
         """Executions seen so far; TensorFlow does not count traces."""

@@ -100,7 +100,7 @@ def summarize(
 
 
 def _mode_of_value(mode: int, proto: Any) -> int:
-    """The mode of a value: that of its record, or of the summary that stands for a tensor too large to keep."""
+    """The mode of a value: that of its record, or of the summary in place of a tensor too large."""
     if mode == TensorDebugMode.FULL_TENSOR and proto is not None and proto.summary_mode:
         return int(proto.summary_mode)
     return mode

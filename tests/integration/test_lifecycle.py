@@ -36,6 +36,12 @@ pytestmark = pytest.mark.tensorflow
         ({"dump_root": ""}, "dump_root is empty"),
         ({"dump_root": None}, "dump_root is empty"),
         ({"logdir": "elsewhere"}, "two names of one argument"),
+        ({"function_regex": "["}, "function_regex '\\[' is not a regular expression"),
+        ({"name_regex": 3}, "name_regex 3 is not a regular expression"),
+        ({"every_n_steps": 0}, "every_n_steps is 0: give a whole number from 1"),
+        ({"step_range": (3, 3)}, "step_range is \\(3, 3\\): give the first step"),
+        ({"step_range": 100}, "step_range is 100"),
+        ({"max_tensor_bytes": "1MB"}, "max_tensor_bytes is '1MB'"),
     ],
 )
 def test_an_argument_that_cannot_be_used_raises_at_once(
@@ -141,7 +147,7 @@ def test_a_circular_buffer_keeps_the_last_records_until_it_is_flushed(tmp_path: 
 
 def test_a_circular_buffer_makes_room_for_records_of_any_size(tmp_path: Path) -> None:
     function = tf.function(lambda x: tf.sqrt(x, name="sqrt"))
-    tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_TENSOR", 3)
+    tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_TENSOR", 3, max_tensor_bytes=None)
     for size in (10, 100_000, 1000, 300_000, 7):
         function(tf.zeros([size]))
     tb_debugger_plugin.disable_dump_debug_info()

@@ -89,12 +89,17 @@ def moments(array: np.ndarray[Any, Any]) -> list[float]:
     return [finite.min(), finite.max(), finite.mean(), finite.var()] if finite.size else [np.nan] * 4
 
 
-def test_full_numerics_without_the_native_library_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "options",
+    [{"tensor_debug_mode": "FULL_NUMERICS"}, {"every_n_steps": 2}, {"step_range": (1, None)}],
+    ids=str,
+)
+def test_what_only_the_native_library_can_is_refused_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(native, "load", lambda: None)
-    with pytest.raises(UsageError, match="FULL_NUMERICS needs the native library"):
-        tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_NUMERICS")
+    with pytest.raises(UsageError, match=f"lack .*{next(iter(options))}.*: leave it out"):
+        tb_debugger_plugin.enable_dump_debug_info(tmp_path, **options)
 
 
 def test_the_twin_agrees_with_counting_element_by_element() -> None:
@@ -140,6 +145,39 @@ def test_full_tensor_mode_keeps_strings(tmp_path: Path) -> None:
         if event.graph_execution_trace.op_name == "join"
     )
     assert list(proto.string_val) == [word + word for word in words]
+
+
+def test_a_value_above_the_limit_is_a_summary_and_says_so(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.identity_n([x], name="watched")[0])
+    values = [
+        np.array([1.0, np.nan, -3.0], np.float32),  # 12 bytes, the limit
+        np.array([1.0, np.nan, -3.0, 0.0], np.float32),
+        np.arange(12, dtype=np.int64).reshape(3, 4),
+        np.array([b"four", b"long enough to stand on the heap"]),
+        np.array([b"short"]),
+    ]
+    with tb_debugger_plugin.record(tmp_path, "FULL_TENSOR", max_tensor_bytes=12):
+        for value in values:
+            function(value)
+            tf.identity_n([tf.constant(value)])
+        # A constant's value is recorded when its graph first runs.
+        tf.function(lambda: tf.identity_n([tf.constant([2.0, np.inf] * 2, name="table")]))()
+    recorded = read(tmp_path)
+    traces = [event.graph_execution_trace for event in recorded.events["graph_execution_traces"]]
+    in_graphs = [trace.tensor_proto for trace in traces if trace.op_name == "watched"]
+    eager = [e.tensor_protos[0] for e in recorded.executions if e.op_type == "IdentityN"]
+    (table,) = (trace.tensor_proto for trace in traces if trace.op_name == "table")
+    assert all(trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR for trace in traces)
+    health, shape = int(TensorDebugMode.FULL_HEALTH), int(TensorDebugMode.SHAPE)
+    for protos in (in_graphs, eager):
+        said = [(proto.summary_mode, proto.left_out_bytes) for proto in protos]
+        assert said == [(0, 0), (health, 16), (shape, 96), (shape, 36), (0, 0)]
+        assert protos[0].tensor_content == values[0].tobytes()
+        assert summary(protos[1])[1:] == [-1, 1, 1, *counts(values[1])]
+        assert summary(protos[2])[1:] == [9, 2, 12, 3, 4, 0, 0, 0, 0]
+        assert summary(protos[3])[1:] == [7, 1, 2, 2, 0, 0, 0, 0, 0]
+        assert list(protos[4].string_val) == [b"short"]
+    assert (table.summary_mode, summary(table)[4:]) == (health, counts([2.0, np.inf] * 2))
 
 
 def test_no_tensor_mode_tells_that_each_tensor_was_computed(tmp_path: Path) -> None:

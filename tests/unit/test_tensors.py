@@ -69,6 +69,17 @@ def test_shape_keeps_the_last_six_dimensions_of_a_higher_rank():
     assert (row["shape"], row["rank"]) == ("[?, ?, 2, 2, 2, 1, 2, 2]", 8)
 
 
+def test_a_summary_in_place_of_a_tensor_too_large_to_keep_is_read_as_what_it_is():
+    proto = vector([3, -1, 1, 1, 9, 0, 2, 0, 3, 3, 1])
+    proto.summary_mode = TensorDebugMode.FULL_HEALTH
+    proto.left_out_bytes = 36
+    row = _one(TensorDebugMode.FULL_TENSOR, proto)
+    assert (row["mode"], row["health"], row["size"], row["pos_inf"]) == (4, BAD, 9, 2)
+    proto = vector([3, 9, 2, 6, 2, 3, 0, 0, 0, 0])
+    proto.summary_mode = TensorDebugMode.SHAPE
+    assert _one(TensorDebugMode.FULL_TENSOR, proto)["shape"] == "[2, 3]"
+
+
 def test_a_summary_written_element_by_element_is_read_too():
     proto = TensorProto(dtype=2, double_val=[3.0, 1.0])
     proto.tensor_shape.dim.add(size=2)

@@ -14,7 +14,8 @@ namespace trace {
 constexpr int kTensorDebugMode = 4, kTensorProto = 5;
 }
 namespace tensor_proto {
-constexpr int kDtype = 1, kTensorShape = 2, kTensorContent = 4, kStringVal = 8;
+constexpr int kDtype = 1, kTensorShape = 2, kTensorContent = 4, kStringVal = 8,
+              kSummaryMode = 1001, kLeftOutBytes = 1002;
 }
 namespace shape {
 constexpr int kDim = 2, kSize = 1;
@@ -68,6 +69,19 @@ std::pair<const char*, size_t> StringElement(const char* element) {
 
 constexpr size_t kStringElementSize = 24;
 
+std::pair<const char*, size_t> StringAt(const TensorView& tensor, int64_t i) {
+  return StringElement(static_cast<const char*>(tensor.data) + i * kStringElementSize);
+}
+
+int64_t ValueBytes(const TensorView& tensor) {
+  if (tensor.dtype != kString) return static_cast<int64_t>(tensor.byte_size);
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < tensor.num_elements; ++i) {
+    bytes += static_cast<int64_t>(StringAt(tensor, i).second);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void WireWriter::Varint(uint64_t value) {
@@ -113,23 +127,45 @@ void EncodeTensor(const TensorView& tensor, std::string* out) {
     return;
   }
   for (int64_t i = 0; i < tensor.num_elements; ++i) {
-    const auto element =
-        StringElement(static_cast<const char*>(tensor.data) + i * kStringElementSize);
+    const auto element = StringAt(tensor, i);
     writer.BytesField(tensor_proto::kStringVal, element.first, element.second);
   }
 }
 
-void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, std::string* out) {
-  if (mode == Mode::kFullTensor) return EncodeTensor(tensor, out);
+namespace {
+
+void EncodeVectorOf(const TensorView& tensor, Mode mode, double tensor_id, std::string* out) {
+  double values[kMaxSummary];
+  const int count = Summarize(tensor, mode, tensor_id, values);
+  EncodeVector(values, count, out);
+}
+
+// A summary where the tensor itself was asked for.
+void EncodeInstead(const TensorView& tensor, double tensor_id, int64_t bytes, std::string* out) {
+  const Mode mode = IsFloating(tensor.dtype) ? Mode::kFullHealth : Mode::kShape;
+  EncodeVectorOf(tensor, mode, tensor_id, out);
+  WireWriter writer(out);
+  writer.VarintField(tensor_proto::kSummaryMode, static_cast<uint64_t>(mode));
+  writer.VarintField(tensor_proto::kLeftOutBytes, static_cast<uint64_t>(bytes));
+}
+
+}  // namespace
+
+void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_t max_tensor_bytes,
+                   std::string* out) {
+  if (mode == Mode::kFullTensor) {
+    if (max_tensor_bytes < 0) return EncodeTensor(tensor, out);
+    const int64_t bytes = ValueBytes(tensor);
+    return bytes <= max_tensor_bytes ? EncodeTensor(tensor, out)
+                                     : EncodeInstead(tensor, tensor_id, bytes, out);
+  }
   if (mode == Mode::kNoTensor) {
     // TensorFlow writes a float32 vector of no elements.
     const int64_t dims[] = {0};
     WireWriter writer(out);
     return EncodeHead(kFloat, dims, 1, &writer);
   }
-  double values[kMaxSummary];
-  const int count = Summarize(tensor, mode, tensor_id, values);
-  EncodeVector(values, count, out);
+  EncodeVectorOf(tensor, mode, tensor_id, out);
 }
 
 void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,

@@ -34,8 +34,10 @@ void EncodeVector(const double* values, int count, std::string* out);
 // A TensorProto: the whole tensor.
 void EncodeTensor(const TensorView& tensor, std::string* out);
 
-// A TensorProto for `tensor` in `mode`.
-void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, std::string* out);
+// A TensorProto for `tensor` in `mode`. Of a whole tensor with a value of more than
+// `max_tensor_bytes` (below 0: no limit) it holds a summary instead, and says so.
+void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_t max_tensor_bytes,
+                   std::string* out);
 
 // A DebugEvent with a GraphExecutionTrace. `prefix` holds the trace's encoded
 // fields other than the mode and the tensor.

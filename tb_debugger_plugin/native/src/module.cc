@@ -115,14 +115,16 @@ PyObject* EncodeTensorSummary(PyObject*, PyObject* args) {
   PyObject *data, *shape;
   int dtype, mode;
   double tensor_id;
-  if (!PyArg_ParseTuple(args, "OiO!id", &data, &dtype, &PyTuple_Type, &shape, &mode, &tensor_id)) {
+  long long max_tensor_bytes = -1;
+  if (!PyArg_ParseTuple(args, "OiO!id|L", &data, &dtype, &PyTuple_Type, &shape, &mode, &tensor_id,
+                        &max_tensor_bytes)) {
     return nullptr;
   }
   Argument tensor;
   if (!tensor.Parse(data, dtype, shape)) return nullptr;
   std::string encoded;
   Py_BEGIN_ALLOW_THREADS
-  EncodeSummary(tensor.view(), static_cast<Mode>(mode), tensor_id, &encoded);
+  EncodeSummary(tensor.view(), static_cast<Mode>(mode), tensor_id, max_tensor_bytes, &encoded);
   Py_END_ALLOW_THREADS
   return ToBytes(encoded);
 }
@@ -168,9 +170,11 @@ Recorder* Self(PyObject* self) { return reinterpret_cast<RecorderObject*>(self)-
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   const char* base;
   int mode;
-  long long circular_buffer_size;
-  if (!PyArg_ParseTuple(args, "siL", &base, &mode, &circular_buffer_size)) return nullptr;
-  auto* recorder = new Recorder(static_cast<Mode>(mode));
+  long long circular_buffer_size, max_tensor_bytes = -1;
+  if (!PyArg_ParseTuple(args, "siL|L", &base, &mode, &circular_buffer_size, &max_tensor_bytes)) {
+    return nullptr;
+  }
+  auto* recorder = new Recorder(static_cast<Mode>(mode), max_tensor_bytes);
   const std::string failure = recorder->Open(base, circular_buffer_size);
   if (!failure.empty()) {
     recorder->Abandon();
@@ -232,6 +236,13 @@ PyObject* WriteExecution(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+PyObject* SetWanted(PyObject* self, PyObject* wanted) {
+  const int truth = PyObject_IsTrue(wanted);
+  if (truth < 0) return nullptr;
+  Self(self)->SetWanted(truth != 0);
+  Py_RETURN_NONE;
+}
+
 PyObject* Flush(PyObject* self, PyObject*) {
   Py_BEGIN_ALLOW_THREADS
   Self(self)->Flush();
@@ -265,6 +276,8 @@ PyObject* GetFailure(PyObject* self, void*) {
 PyMethodDef recorder_methods[] = {
     {"execution", WriteExecution, METH_VARARGS,
      "execution(prefix, input_ids, output_ids, device_ids, tensor_protos): record an execution."},
+    {"set_wanted", SetWanted, METH_O,
+     "set_wanted(wanted): whether what graphs compute from now on is recorded."},
     {"flush", Flush, METH_NOARGS, "Write what is buffered to the event files."},
     {"close", Close, METH_NOARGS, "Flush and end the recording."},
     {"abandon", Abandon, METH_NOARGS, "End it without touching the files, for a forked child."},
@@ -290,7 +303,8 @@ PyMethodDef module_methods[] = {
      "load_tensorflow(path): register the watch ops with the loaded libtensorflow_framework."},
     {"crc32c", Crc, METH_O, "crc32c(buffer): the unmasked checksum."},
     {"encode_summary", EncodeTensorSummary, METH_VARARGS,
-     "encode_summary(buffer, dtype, shape, mode, tensor_id): an encoded TensorProto."},
+     "encode_summary(buffer, dtype, shape, mode, tensor_id, max_tensor_bytes=-1): an encoded "
+     "TensorProto."},
     {"add_constants", PyAddConstants, METH_NOARGS,
      "add_constants(): the number of a new graph's constants."},
     {"add_constant", PyAddConstant, METH_VARARGS,

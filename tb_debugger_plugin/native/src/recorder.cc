@@ -49,7 +49,7 @@ void Recorder::Trace(const std::string& prefix, double tensor_id, const TensorVi
   // Kept by each thread, so that recording allocates nothing once it is warm.
   thread_local std::string tensor_proto;
   tensor_proto.clear();
-  EncodeSummary(tensor, mode_, tensor_id, &tensor_proto);
+  EncodeSummary(tensor, mode_, tensor_id, max_tensor_bytes_, &tensor_proto);
   Trace(prefix, tensor_proto);
 }
 

@@ -20,7 +20,9 @@ double Now();  // seconds since the epoch
 // call is a cheap no-op. Thread-safe.
 class Recorder {
  public:
-  explicit Recorder(Mode mode) : mode_(mode) {}
+  // `max_tensor_bytes`: see EncodeSummary.
+  Recorder(Mode mode, int64_t max_tensor_bytes)
+      : mode_(mode), max_tensor_bytes_(max_tensor_bytes) {}
 
   // `base` is the path of the file set without its suffix. Returns an empty
   // string, or why nothing can be recorded.
@@ -33,11 +35,16 @@ class Recorder {
   // `execution`: the encoded fields of an Execution.
   void Execution(const std::string& execution);
 
+  // Whether what graphs compute from now on is recorded; it is to begin with.
+  void SetWanted(bool wanted) { wanted_ = wanted; }
+
   void Flush();
   void Close();
   void Abandon();
 
   bool on() const { return on_.load(std::memory_order_relaxed); }
+  // Whether what graphs compute now is recorded.
+  bool wanted() const { return on() && wanted_.load(std::memory_order_relaxed); }
   Mode mode() const { return mode_; }
   int64_t executions() const { return executions_.appended(); }
   int64_t traces() const { return traces_.appended(); }
@@ -48,7 +55,9 @@ class Recorder {
   void StopIf(const std::string& failure);
 
   const Mode mode_;
+  const int64_t max_tensor_bytes_;
   std::atomic<bool> on_{false};
+  std::atomic<bool> wanted_{true};
   EventFile executions_;
   EventFile traces_;
   mutable std::mutex mutex_;

@@ -30,6 +30,10 @@ enum DType : int {
   kHalf = 19,
 };
 
+constexpr bool IsFloating(int dtype) {
+  return dtype == kFloat || dtype == kDouble || dtype == kBfloat16 || dtype == kHalf;
+}
+
 // A tensor in host memory. Not owned.
 struct TensorView {
   const void* data = nullptr;

@@ -93,7 +93,7 @@ void Record(WatchKernel* kernel, TF_OpKernelContext* context, const TF_Tensor* t
 // The recorder that wants to see this node's tensor, or null.
 Recorder* WatchingRecorder(const WatchKernel* kernel) {
   Recorder* recorder = CurrentRecorder();
-  if (recorder == nullptr || !recorder->on()) return nullptr;
+  if (recorder == nullptr || !recorder->wanted()) return nullptr;
   return kernel->watch != nullptr && kernel->watch->recorder == recorder ? recorder : nullptr;
 }
 

@@ -1,0 +1,107 @@
+"""What is left out: by the name of function or op, and by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tests.support.recorded import Recorded, counts, read, summary
+
+pytestmark = pytest.mark.tensorflow
+
+
+def recorded_types(recorded: Recorded) -> tuple[set[str], set[str]]:
+    """Op types that have a value on record: in graphs, and eager ones."""
+    return recorded.types(), {e.op_type for e in recorded.executions if e.tensor_protos}
+
+
+def test_a_function_is_chosen_by_name_with_all_that_is_part_of_it(tmp_path: Path) -> None:
+    @tf.function
+    def chosen(x: tf.Tensor) -> tf.Tensor:
+        for _ in tf.range(2):
+            x = tf.exp(x)
+        return x
+
+    @tf.function
+    def other(x: tf.Tensor) -> tf.Tensor:
+        return tf.sqrt(x)
+
+    x = tf.Variable(0.5)
+    with tb_debugger_plugin.record(tmp_path, function_regex="^chosen$"):
+        with tf.GradientTape() as tape:
+            y = chosen(x)
+        tape.gradient(y, x)
+        other(tf.tanh(1.0))
+    graphs, eager = recorded_types(read(tmp_path))
+    assert {"Exp", "Mul"} <= graphs  # Mul: the gradient of Exp, in the backward function's loop
+    assert "Sqrt" not in graphs
+    assert "Tanh" not in eager
+    assert any("Tanh" == e.op_type for e in read(tmp_path).executions)
+
+
+def test_a_name_scope_is_chosen_by_name(tmp_path: Path) -> None:
+    @tf.function
+    def function(x: tf.Tensor) -> tf.Tensor:
+        with tf.name_scope("first"):
+            x = tf.sqrt(x)
+        with tf.name_scope("second"), tf.name_scope("inner"):
+            return tf.exp(x)
+
+    with tb_debugger_plugin.record(tmp_path, name_regex="(^|/)second/"):
+        function(tf.tanh(1.0))
+    graphs, eager = recorded_types(read(tmp_path))
+    assert graphs == {"Exp"}
+    assert eager == set()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"every_n_steps": 3}, [0, 3, 6, 9]),
+        ({"step_range": (2, 5)}, [2, 3, 4]),
+        ({"step_range": (1, None), "every_n_steps": 4}, [1, 5, 9]),
+        ({}, list(range(10))),
+    ],
+    ids=str,
+)
+def test_only_the_chosen_steps_are_recorded(
+    tmp_path: Path, options: dict[str, Any], expected: list[int]
+) -> None:
+    function = tf.function(lambda x: tf.negative(x, name="neg"))
+    inputs = [np.arange(i + 1, dtype=np.float32) for i in range(10)]
+    with tb_debugger_plugin.record(tmp_path, **options):
+        for x in inputs:
+            np.testing.assert_array_equal(function(x), -x)
+            tf.exp(x)
+            tb_debugger_plugin.step()
+    recorded = read(tmp_path)
+    assert [row[4:] for row in recorded.of("neg")] == [counts(-inputs[i]) for i in expected]
+    eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "Exp"]
+    assert [row[4:] for row in eager] == [counts(np.exp(inputs[i])) for i in expected]
+
+
+def test_the_constants_of_a_graph_that_first_runs_in_a_step_left_out_come_with_the_first_one_kept(
+    tmp_path: Path,
+) -> None:
+    function = tf.function(lambda x: x * tf.constant([2.0, np.inf], name="table"))
+    with tb_debugger_plugin.record(tmp_path, step_range=(1, None)):
+        for _ in range(3):
+            function(tf.ones([2]))
+            tb_debugger_plugin.step()
+    assert [row[4:] for row in read(tmp_path).of("table")] == [counts([2.0, np.inf])]
+
+
+def test_a_program_that_marks_no_step_is_told_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with tb_debugger_plugin.record(tmp_path, every_n_steps=10):
+        tf.exp(1.0)
+    assert "never called tb_debugger_plugin.step()" in caplog.text
+    assert len(read(tmp_path).executions) == 1
+
+
+def test_a_step_without_a_recording_does_nothing() -> None:
+    tb_debugger_plugin.step()
