@@ -1,0 +1,24 @@
+"""The debugger for Keras: `model.fit(..., callbacks=[DebuggerCallback("/path/to/logdir")])`.
+
+The name is looked up when it is first used, because the viewer imports this package without TensorFlow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tb_debugger_plugin import _require_tensorflow
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.capture.keras_callback import DebuggerCallback as DebuggerCallback
+
+__all__ = ["DebuggerCallback"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _require_tensorflow(f"{__name__}.{name}")
+    from tb_debugger_plugin.capture import keras_callback
+
+    return getattr(keras_callback, name)

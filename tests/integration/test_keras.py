@@ -1,0 +1,129 @@
+"""Keras models, through the callback: what they compute is seen and stays the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin.keras import DebuggerCallback
+from tests.support.recorded import counts, read
+
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # Keras's own
+]
+
+X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
+Y = np.linspace(0, 1, 16, dtype=np.float32).reshape(8, 2)
+
+
+def compiled_model(**options: Any) -> Any:
+    tf.keras.utils.set_random_seed(1)
+    layers = [
+        tf.keras.layers.Dense(4, activation="relu"),
+        tf.keras.layers.Dropout(0.5),
+        tf.keras.layers.Dense(2),
+    ]
+    model = tf.keras.Sequential([tf.keras.Input([3]), *layers])
+    model.compile("adam", "mse", **options)
+    return model
+
+
+def weights(model: Any) -> list[bytes]:
+    return [weight.tobytes() for weight in model.get_weights()]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"jit_compile": False}, {"run_eagerly": True}, {"steps_per_execution": 2}, {"jit_compile": True}],
+    ids=lambda options: "-".join(options) or "default",
+)
+def test_training_gives_the_same_bits_and_is_seen(tmp_path: Path, options: dict[str, Any]) -> None:
+    plain, recorded_model = compiled_model(**options), compiled_model(**options)
+    tf.keras.utils.set_random_seed(2)
+    plain.fit(X, Y, batch_size=4, epochs=2, verbose=0)
+    tf.keras.utils.set_random_seed(2)
+    recorded_model.fit(X, Y, batch_size=4, epochs=2, verbose=0, callbacks=[DebuggerCallback(tmp_path)])
+    assert weights(recorded_model) == weights(plain)
+    recorded = read(tmp_path)
+    if options.get("jit_compile"):
+        return  # what XLA computes inside is not recorded yet
+    seen = [trace for trace in recorded.traces if trace.op_type == "ReluGrad"]
+    executions = [e for e in recorded.executions if e.op_type == "ReluGrad"]
+    assert len(seen) + len(executions) == 4
+
+
+def test_a_model_that_was_trained_before_is_seen_and_is_plain_again_afterwards(tmp_path: Path) -> None:
+    model = compiled_model()
+    model.fit(X, Y, batch_size=4, verbose=0)
+    model.fit(X, Y, batch_size=4, verbose=0, callbacks=[DebuggerCallback(tmp_path)])
+    seen = len(read(tmp_path).traces)
+    assert "ReluGrad" in read(tmp_path).types()
+    model.fit(X, Y, batch_size=4, verbose=0)
+    assert len(read(tmp_path).traces) == seen
+
+
+def test_evaluating_and_predicting_are_runs_of_their_own_and_validation_belongs_to_its_training(
+    tmp_path: Path,
+) -> None:
+    model = compiled_model()
+    callback = DebuggerCallback(tmp_path)
+    model.fit(X, Y, validation_data=(X, Y), epochs=2, verbose=0, callbacks=[callback])
+    model.evaluate(X, Y, verbose=0, callbacks=[callback])
+    prediction = model.predict(X, verbose=0, callbacks=[callback])
+    assert len(list(tmp_path.glob("*.metadata"))) == 3
+    np.testing.assert_array_equal(prediction, model.predict(X, verbose=0))
+
+
+def test_the_callback_leaves_a_recording_alone_that_is_on(tmp_path: Path) -> None:
+    model = compiled_model()
+    with tb_debugger_plugin.record(tmp_path / "outer") as recording:
+        model.fit(X, Y, verbose=0, callbacks=[DebuggerCallback(tmp_path / "inner")])
+        assert recording.on
+    assert not (tmp_path / "inner").exists()
+    assert "ReluGrad" in read(tmp_path / "outer").types()
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_mixed_precision_gives_the_same_bits_and_its_narrow_tensors_are_seen(
+    tmp_path: Path, policy: str
+) -> None:
+    def train(callbacks: list[Any]) -> Any:
+        tf.keras.utils.set_random_seed(1)
+        layer = tf.keras.layers.Dense(2, dtype=policy)
+        model = tf.keras.Sequential([tf.keras.Input([3]), layer])
+        model.compile("sgd", "mse", jit_compile=False)
+        model.fit(X, Y, batch_size=4, verbose=0, shuffle=False, callbacks=callbacks)
+        return model
+
+    # TensorFlow's optimizer fuses around bfloat16, and a watched tensor cannot be fused away.
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    try:
+        plain = train([])
+    finally:
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
+    recorded_model = train([DebuggerCallback(tmp_path)])
+    assert weights(recorded_model) == weights(plain)
+    narrow = {"mixed_float16": 19, "mixed_bfloat16": 14}[policy]
+    products = [t.values for t in read(tmp_path).traces if t.op_type == "MatMul" and t.values[2] == narrow]
+    assert len(products) >= 2
+    assert all(sum(values[5:]) == values[4] for values in products)
+
+
+def test_the_first_bad_tensor_of_a_model_is_the_log_of_its_layer(tmp_path: Path) -> None:
+    class Log(tf.keras.layers.Layer):
+        def call(self, x: tf.Tensor) -> tf.Tensor:
+            return tf.math.log(tf.nn.relu(x))
+
+    model = tf.keras.Sequential([tf.keras.Input([3]), Log(), tf.keras.layers.Dense(2)])
+    model.compile("sgd", "mse", jit_compile=False)
+    model.fit(X, Y, batch_size=8, shuffle=False, verbose=0, callbacks=[DebuggerCallback(tmp_path)])
+    first = next(trace for trace in read(tmp_path).traces if any(trace.values[5:8]))
+    assert first.op_type == "Log"
+    with np.errstate(divide="ignore"):
+        assert first.values[4:] == counts(np.log(np.maximum(X, 0)))
