@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 PORT   ?= 6006
 LOGDIR ?= demo_logdir
+# The TensorFlow of `make test-tf`.
+VERSION ?= 2.16.2
 # Passed on: to tbdbg by `make demo`, to pytest by `make test`, to the benchmark by `make bench`.
 ARGS   ?=
 
@@ -17,11 +19,11 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench frontend clean
+.PHONY: help demo test test-long test-sanitize test-tf lint format bench bench-index frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo frontend ## record the example with its bug and show it (PORT, LOGDIR, ARGS=--no-serve)
 	@$(VENV)/bin/tbdbg demo --logdir "$(LOGDIR)" --port "$(PORT)" $(ARGS)
@@ -30,6 +32,31 @@ test: $(VENV)/.dev frontend ## every test, browser and front end included (ARGS 
 	@$(PY) -m tests.support.chromium
 	$(PY) -m pytest $(ARGS)
 	$(NPM) test
+
+test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: programs killed 200 times, sanitizers
+	$(PY) -m pytest -m long $(ARGS)
+
+# What needs no TensorFlow of the native library, in a program of its own: a sanitizer wants to be there first.
+SANITIZED := tests/native/exercise.cc \
+    $(filter-out %/module.cc %/tf_api.cc %/watch_op.cc,$(wildcard tb_debugger_plugin/native/src/*.cc))
+
+test-sanitize: build/sanitize-address,undefined build/sanitize-thread ## the native library under ASan, UBSan and TSan
+	@for program in $^; do echo $$program; rm -rf $$program.files; mkdir $$program.files; \
+	    ./$$program $$program.files || exit 1; rm -r $$program.files; done
+
+build/sanitize-%: $(SANITIZED) $(wildcard tb_debugger_plugin/native/src/*.h)
+	@mkdir -p build
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-tsan -pthread -fsanitize=$* -fno-sanitize-recover=all \
+	    -DTBDBG_NO_CLONES -Itb_debugger_plugin/native/src $(SANITIZED) -o $@
+
+test-tf: build/tensorflow-$(VERSION)/.made ## the recorder's tests with another TensorFlow (VERSION=2.16.2, ARGS for pytest)
+	build/tensorflow-$(VERSION)/bin/python -m pytest tests/integration $(ARGS)
+
+build/tensorflow-%/.made: $(VENV)/.dev
+	@echo "Installing TensorFlow $* into $(@D)"
+	@$(PY) -m venv $(@D)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$*' scikit-learn pytest hypothesis
+	@touch $@
 
 lint: $(VENV)/.dev frontend ## formatting, types and import rules, Python and TypeScript
 	$(VENV)/bin/ruff check .
@@ -45,6 +72,9 @@ format: $(VENV)/.dev frontend ## format Python and TypeScript sources
 
 bench: $(VENV)/.dev ## what recording costs, beside TensorFlow's own recorder
 	$(PY) -m benchmarks.overhead $(ARGS)
+
+bench-index: $(VENV)/.dev ## how fast the viewer reads and answers, beside the built-in plugin's reader
+	$(PY) -m benchmarks.index $(ARGS)
 
 frontend: $(VENV)/.node ## build the page
 	@$(PY) -m build_steps.frontend

@@ -30,9 +30,16 @@ def texts(values: Sequence[str | None]) -> Array:
     return np.array(values, dtype=object)
 
 
-def measured(values: npt.NDArray[np.float64]) -> Array:
-    """A column of numbers whose NaN and infinities, which mean "not measured", become NULL."""
-    return np.ma.masked_invalid(values, copy=False)
+def measured(values: npt.NDArray[np.float64]) -> Array | None:
+    """A column of numbers whose NaN and infinities, which mean "not measured", become NULL.
+
+    Returns:
+      None when nothing was measured: a column that is left out of an INSERT is NULL.
+    """
+    finite = np.isfinite(values)
+    if finite.all():
+        return values
+    return np.ma.array(values, mask=~finite) if finite.any() else None
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str, Array]) -> None:

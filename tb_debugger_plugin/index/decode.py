@@ -42,7 +42,9 @@ def _times(rows: Sequence[Row]) -> Array:
 def _summary_columns(summaries: dict[str, Array]) -> dict[str, Array]:
     columns = dict(summaries)
     for name in tensors.NUMBERS:
-        columns[name] = measured(columns[name])
+        values = measured(columns.pop(name))
+        if values is not None:
+            columns[name] = values
     ids = columns["tensor_id"]
     fits = np.abs(np.nan_to_num(ids)) < 2**53
     columns["tensor_id"] = np.ma.array(

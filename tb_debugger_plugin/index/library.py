@@ -23,7 +23,7 @@ _RESCAN_SECONDS: Final = 1.0
 _LOOK_AGAIN_SECONDS: Final = 0.25
 #: The first listing of plugins may wait for one look at the logdir; later ones hardly.
 _FIRST_WAIT_SECONDS: Final = 0.25
-_LATER_WAIT_SECONDS: Final = 0.004
+_LATER_WAIT_SECONDS: Final = 0.002
 
 
 class Library:

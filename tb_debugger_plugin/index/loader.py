@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -56,6 +57,7 @@ class RunLoader:
         self._progress: Progress | None = None
         self._caught_up = False
         self._failure = ""
+        self._started = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -64,6 +66,7 @@ class RunLoader:
         with self._changed:
             if self._thread is None and not self._stop.is_set():
                 self._thread = threading.Thread(target=self._work, name="tb-debugger-loader", daemon=True)
+                self._started = time.monotonic()
                 self._thread.start()
 
     def close(self) -> None:
@@ -109,8 +112,11 @@ class RunLoader:
         Raises:
           NotReadyError: Nothing has been read yet, or the run is being closed.
         """
-        self.wait(_WAIT_WHOLE_SECONDS)
+        self.start()
         with self._changed:
+            # Once, so that a page on a run that is still being read gets its answers at once.
+            patience = self._started + _WAIT_WHOLE_SECONDS - time.monotonic()
+            self._changed.wait_for(lambda: self._caught_up or bool(self._failure), max(0.0, patience))
             self._changed.wait_for(
                 lambda: self._progress is not None or bool(self._failure) or self._stop.is_set(),
                 _WAIT_ANY_SECONDS,

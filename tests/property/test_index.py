@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.analysis import alerts, tables, traces
 from tb_debugger_plugin.analysis.calls import inner_health
 from tb_debugger_plugin.analysis.view import Range, look_at
-from tests.support.events import Recording, full_health, loaded
+from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.index.runs import find_runs
+from tests.support.events import PATIENCE_S, Recording, full_health, loaded
 
 _VALUES = {
     "good": full_health([1.0, 0.0, -1.0]),
@@ -71,12 +74,9 @@ def _record(folder: Path, program: list[tuple[str, str, str]]) -> Twin:
     recording.graph("g", "f")
     for name in _OPS:
         recording.op("g", name, name.upper())
-    for kind, name, value in program:
-        twin.run(kind, name, value)
-        if kind == "trace":
-            recording.trace("g", name, _VALUES[value])
-        else:
-            recording.execution(name, [_VALUES[value]], graph_id="g" if kind == "call" else "", ids=[1])
+    for step in program:
+        twin.run(*step)
+    _run_on(recording, program)
     recording.close()
     return twin
 
@@ -152,3 +152,49 @@ def test_a_flipped_bit_anywhere_is_survived_and_everything_before_it_kept(progra
 
 def _is_truncated(view) -> bool:
     return bool(view.rows("SELECT 1 FROM files WHERE state = 'truncated'"))
+
+
+@given(st.lists(_PROGRAM, min_size=2, max_size=4), st.booleans())
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_what_is_kept_of_a_growing_run_is_what_a_new_look_finds(parts, described_late):
+    with tempfile.TemporaryDirectory() as folder:
+        recording = Recording(Path(folder))
+        (run,) = find_runs(Path(folder))
+        loader = RunLoader(run, poll_seconds=0.001)
+        try:
+            for number, part in enumerate(parts):
+                if number == described_late:
+                    recording.graph("g", "f")
+                _run_on(recording, [*part, *_MANY_CALLS])
+                _wait_for(loader, sum(map(len, parts[: number + 1])) + len(_MANY_CALLS) * (number + 1))
+                with look_at(loader) as view:
+                    kept = inner_health(view).tolist()
+                    worst = tables.overview(view, "executions", 3)
+                    loader.memory.clear()
+                    assert kept == inner_health(view).tolist()
+                    assert worst == tables.overview(view, "executions", 3)
+        finally:
+            loader.close()
+            recording.close()
+
+
+_CALL_OF_ONE = (("trace", "a", "nan"), ("call", "__inference_f_1", "good"))
+_MANY_CALLS = [step for n in range(12) for step in _CALL_OF_ONE]
+
+
+def _run_on(recording: Recording, program: list[tuple[str, str, str]]) -> None:
+    for kind, name, value in program:
+        if kind == "trace":
+            recording.trace("g", name, _VALUES[value])
+        else:
+            recording.execution(name, [_VALUES[value]], graph_id="g" if kind == "call" else "", ids=[1])
+
+
+def _wait_for(loader: RunLoader, rows: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        with look_at(loader) as view:
+            if view.num_executions + view.num_traces == rows:
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.002)

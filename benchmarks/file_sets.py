@@ -1,0 +1,124 @@
+"""Event files of any size for benchmarks: what a training program would have left behind.
+
+In come a folder and how many graph tensors to write, out comes a file set in FULL_HEALTH: one step after
+another of one training function whose ops form a chain, with a few eager ops between the steps. In the last
+hundredth of the steps every tensor behind one op is NaN.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, GRAPHS, FileSetWriter
+from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.events.messages import DebugEvent, TensorProto
+
+#: Ops of the training function, as in a transformer of four layers.
+OPS = 3000
+EAGER_OPS = 4
+_START = 1.7e9
+_STEP_S = 0.05
+_GRAPH = "0f3a9b2c-1d2e-4f5a-8b7c-2a9b31f00001"
+_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+_KINDS = ("MatMul", "AddV2", "Mul", "Softmax", "Reshape", "Rsqrt", "Sum")
+_SIZE = 4096
+
+
+def write(folder: Path, num_traces: int) -> int:
+    """Write a file set.
+
+    Returns:
+      How many bytes of traces there are.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileSetWriter(folder, "worker0", _START) as writer:
+        writer.write_metadata(tensorflow_version="2.21.0", tfdbg_run_id="bench", recorder_version="0.1.0")
+        _describe(writer)
+        good, bad = ([_trace(op, bad) for op in range(OPS)] for bad in (False, True))
+        path = writer.files.path(GRAPH_EXECUTION_TRACES)
+        calls = []
+        with path.open("wb") as stream:
+            for begin in range(0, num_traces, OPS):
+                now = _START + begin // OPS * _STEP_S
+                records = (bad if begin >= num_traces * 0.99 else good)[: num_traces - begin]
+                stream.write(b"".join(_at(now + op * 1e-5, record) for op, record in enumerate(records)))
+                calls += _executions(now + OPS * 1e-5)
+        writer.files.path(EXECUTION).write_bytes(b"".join(calls))
+        end = DebugEvent(wall_time=now + 1)
+        end.recording_counts.executions, end.recording_counts.graph_execution_traces = len(calls), num_traces
+        end.recording_counts.finished = True
+        writer.write(GRAPHS, end)
+        return path.stat().st_size
+
+
+def _name(op: int) -> str:
+    return f"transformer/layer_{op % 4}/block_{op % 97}/{_KINDS[op % len(_KINDS)]}_{op}"
+
+
+def _describe(writer: FileSetWriter) -> None:
+    source, stack = DebugEvent(wall_time=_START), DebugEvent(wall_time=_START)
+    source.source_file.file_path, source.source_file.host_name = "/home/me/train.py", "worker0"
+    source.source_file.lines.extend(f"line {n}" for n in range(1000))
+    writer.write("source_files", source)
+    for line in range(1, 300):
+        place = stack.stack_frame_with_id
+        place.id, place.file_line_col.line, place.file_line_col.func = f"frame{line}", line, "step"
+        writer.write("stack_frames", stack)
+    graph = DebugEvent(wall_time=_START)
+    graph.debugged_graph.graph_id, graph.debugged_graph.graph_name = _GRAPH, "train_step"
+    writer.write(GRAPHS, graph, *(_creation(op) for op in range(OPS)))
+
+
+def _creation(op: int) -> DebugEvent:
+    event = DebugEvent(wall_time=_START)
+    created = event.graph_op_creation
+    created.op_name, created.op_type = _name(op), _KINDS[op % len(_KINDS)]
+    created.graph_id, created.graph_name, created.device_name = _GRAPH, "train_step", _DEVICE
+    created.num_outputs = 1
+    created.output_tensor_ids.append(op)
+    created.input_names.extend(f"{_name(source)}:0" for source in (op - 1, op - 7) if source >= 0)
+    created.code_location.host_name = "worker0"
+    created.code_location.stack_frame_ids.extend([f"frame{1 + op % 299}", f"frame{1 + op % 13}"])
+    return event
+
+
+def _health(op: int, bad: bool) -> TensorProto:
+    nan = _SIZE if bad and op >= OPS // 2 else 0
+    numbers = [op, -1, 1, 2, _SIZE, 0, 0, nan, *((0, 0, 0) if nan else (2000 + op % 7, 96, 2000 - op % 7))]
+    proto = TensorProto(dtype=2, tensor_content=np.array(numbers, "<f8").tobytes())
+    proto.tensor_shape.dim.add(size=len(numbers))
+    return proto
+
+
+def _trace(op: int, bad: bool) -> bytes:
+    event = DebugEvent(wall_time=1.0)
+    trace = event.graph_execution_trace
+    trace.tfdbg_context_id, trace.op_name, trace.tensor_debug_mode = _GRAPH, _name(op), 4
+    trace.tensor_proto.CopyFrom(_health(op, bad))
+    trace.device_name = _DEVICE
+    return bytes(event.SerializeToString())
+
+
+def _at(wall_time: float, record: bytes) -> bytes:
+    # The time is the first field: a tag and 8 bytes.
+    return frame(record[:1] + struct.pack("<d", wall_time) + record[9:])
+
+
+def _executions(now: float) -> list[bytes]:
+    events = []
+    for number in range(1 + EAGER_OPS):
+        event = DebugEvent(wall_time=now + number * 1e-5)
+        execution = event.execution
+        execution.op_type = "AssignSubVariableOp" if number else "__inference_train_step_1234"
+        execution.graph_id = "" if number else _GRAPH
+        execution.num_outputs, execution.tensor_debug_mode = 1, 4
+        execution.output_tensor_ids.append(number)
+        execution.input_tensor_ids.extend([number + 1])
+        execution.tensor_protos.append(_health(number, False))
+        execution.code_location.host_name = "worker0"
+        execution.code_location.stack_frame_ids.extend(["frame1", "frame2"])
+        events.append(frame(event.SerializeToString()))
+    return events

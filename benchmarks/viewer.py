@@ -1,0 +1,195 @@
+"""One measurement of the viewer, in a process of its own so that memory and warmth are its own.
+
+    python -m benchmarks.viewer index|reopen|serve|builtin|active LOGDIR
+
+Prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_ROUNDS = 40
+
+
+def _plugin(logdir: Path) -> Any:
+    from tensorboard.plugins import base_plugin
+
+    from tb_debugger_plugin.server.plugin import DebuggerPlugin
+
+    return DebuggerPlugin(base_plugin.TBContext(logdir=str(logdir)))
+
+
+def _ask(plugin: Any, path: str, **query: object) -> Any:
+    from werkzeug.test import Client
+
+    if not hasattr(plugin, "bench_apps"):
+        plugin.bench_apps = {path: Client(app) for path, app in plugin.get_plugin_apps().items()}
+    text = {name: str(value) for name, value in query.items()}
+    response = plugin.bench_apps[path].get(f"/data/plugin/debugger{path}", query_string=text)
+    assert response.status_code == 200, (path, query, response.text)
+    return response
+
+
+def _memory_mb(what: str = "VmRSS") -> float:
+    text = Path("/proc/self/status").read_text("ascii")
+    found = re.search(rf"^{what}:\s+(\d+) kB$", text, re.MULTILINE)
+    return int(found[1]) / 1000 if found else float("nan")
+
+
+def index(logdir: Path) -> dict[str, Any]:
+    """Index a logdir while its status is asked for, then serve all routes; what it took."""
+    plugin = _plugin(logdir)
+    before = _memory_mb()
+    begin = time.perf_counter()
+    status = _ask(plugin, "/status", run=".").json
+    first, started = _count(status), time.perf_counter()
+    waits = []
+    while status["loading"] is not None:
+        asked = time.perf_counter()
+        status = _ask(plugin, "/status", run=".").json
+        waits.append(time.perf_counter() - asked)
+        time.sleep(0.1)
+    seconds, later = time.perf_counter() - begin, time.perf_counter() - started
+    count = _count(status)
+    indexed = _memory_mb("VmHWM")
+    routes = _routes(plugin, status)
+    plugin.close()
+    return {
+        "seconds": seconds,
+        "events": count,
+        "per_second": count / seconds,
+        # Without the second that the first answer may wait for the whole.
+        "steady_per_second": (count - first) / later if waits else count / seconds,
+        "before_mb": before,
+        "indexed_mb": indexed,
+        "peak_mb": _memory_mb("VmHWM"),
+        "status_while_loading_ms": max(waits, default=0.0) * 1000,
+        "routes": routes,
+    }
+
+
+def _count(status: dict[str, Any]) -> int:
+    return int(status["num_graph_executions"] + status["num_executions"])
+
+
+def reopen(logdir: Path) -> dict[str, Any]:
+    """Open an indexed logdir again; how long until the first page is there."""
+    plugin = _plugin(logdir)
+    begin = time.perf_counter()
+    _ask(plugin, "/runs")
+    _ask(plugin, "/columns/graph_executions", run=".", begin=0, end=100)
+    seconds = time.perf_counter() - begin
+    _ask(plugin, "/columns/executions", run=".", begin=0, end=1)
+    _ask(plugin, "/alerts", run=".", begin=0, end=0)
+    whole = time.perf_counter() - begin
+    plugin.close()
+    return {"seconds": seconds, "with_executions_and_alerts": whole}
+
+
+def serve(logdir: Path) -> dict[str, Any]:
+    """Ask every route of an indexed logdir."""
+    plugin = _plugin(logdir)
+    status = _ask(plugin, "/status", run=".").json
+    routes = _routes(plugin, status)
+    plugin.close()
+    return {"routes": routes, "peak_mb": _memory_mb("VmHWM")}
+
+
+def questions(
+    traces: int, executions: int, alerts: int, trace: dict[str, Any], frames: list[str]
+) -> dict[str, Question]:
+    """What the page asks of each route; the number varies from one time to the next."""
+
+    def page(total: int, size: int) -> Callable[[int], dict[str, Any]]:
+        def ask(number: int) -> dict[str, Any]:
+            begin = number * 7919 * size % max(1, total - size)
+            return {"begin": begin, "end": min(total, begin + size)}
+
+        return ask
+
+    def at(number: int) -> int:
+        return number * 1_299_709 % traces
+
+    op = {"graph_id": trace["graph_id"], "op_name": trace["op_name"]}
+    return {
+        "/status": lambda n: {},
+        "/alerts": page(alerts, 100),
+        "/execution/digests": page(executions, 1000),
+        "/execution/data": page(executions, 50),
+        "/graph_execution/digests": page(traces, 1000),
+        "/graph_execution/data": page(traces, 100),
+        "/graphs/graph_info": lambda n: {"graph_id": trace["graph_id"]},
+        "/graphs/op_info": lambda n: {**op, "at": at(n)},
+        "/source_files/list": lambda n: {},
+        "/source_files/file": lambda n: {"index": 0},
+        "/stack_frames/stack_frames": lambda n: {"stack_frame_ids": ",".join(frames)},
+        "/columns/executions": page(executions, 1000),
+        "/columns/graph_executions": page(traces, 1000),
+        "/overview": lambda n: {"list": "graph_executions", "buckets": 1000 + n},
+        "/locate": lambda n: {"graph_execution": at(n)},
+        "/inputs_of": lambda n: {"graph_execution": at(n)},
+    }
+
+
+def _routes(plugin: Any, status: dict[str, Any]) -> dict[str, float]:
+    """95th percentile of each route, warm, in milliseconds."""
+    traces, executions = status["num_graph_executions"], status["num_executions"]
+    frames = _ask(plugin, "/execution/data", run=".", begin=0, end=1).json["executions"][0]["stack_frame_ids"]
+    first = _ask(plugin, "/graph_execution/data", run=".", begin=traces // 2, end=traces // 2 + 1).json
+    found = {}
+    for path, make in questions(
+        traces, executions, status["num_alerts"], first["graph_executions"][0], frames
+    ).items():
+        times = []
+        for number in range(_ROUNDS):
+            begin = time.perf_counter()
+            _ask(plugin, path, run=".", **make(number)).data  # noqa: B018
+            times.append(time.perf_counter() - begin)
+        found[path] = statistics.quantiles(times[1:], n=20)[-1] * 1000
+    return found
+
+
+def builtin(logdir: Path) -> dict[str, Any]:
+    """Read with TensorFlow's own reader, as the built-in plugin does."""
+    from tensorflow.python.debug.lib import debug_events_reader
+
+    before = _memory_mb()
+    begin = time.perf_counter()
+    with debug_events_reader.DebugDataReader(str(logdir)) as reader:
+        reader.update()
+        seconds = time.perf_counter() - begin
+        count = reader.num_executions() + reader.num_graph_execution_traces()
+    return {
+        "seconds": seconds,
+        "events": count,
+        "per_second": count / seconds,
+        "bytes_an_event": (_memory_mb() - before) * 1e6 / count,
+    }
+
+
+def active(logdir: Path) -> dict[str, Any]:
+    """Ask whether the plugin is active, again and again."""
+    plugin = _plugin(logdir)
+    plugin.is_active()
+    times = []
+    for _ in range(300):
+        begin = time.perf_counter()
+        plugin.is_active()
+        times.append(time.perf_counter() - begin)
+        time.sleep(0.01)
+    plugin.close()
+    assert threading.active_count() < 10
+    return {"p95_ms": statistics.quantiles(times, n=20)[-1] * 1000, "max_ms": max(times) * 1000}
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]](Path(sys.argv[2]))))
