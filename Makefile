@@ -52,7 +52,7 @@ build/sanitize-%: $(SANITIZED) $(wildcard tb_debugger_plugin/native/src/*.h)
 test-tf: build/tensorflow-$(VERSION)/.made ## the recorder's tests with another TensorFlow (VERSION=2.16.2, ARGS for pytest)
 	build/tensorflow-$(VERSION)/bin/python -m pytest tests/integration $(ARGS)
 
-build/tensorflow-%/.made: $(VENV)/.dev
+build/tensorflow-%/.made: | $(VENV)/.dev
 	@echo "Installing TensorFlow $* into $(@D)"
 	@$(PY) -m venv $(@D)
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$*' scikit-learn pytest hypothesis

@@ -1,0 +1,201 @@
+// Runs every part of the native library that needs no TensorFlow, from several
+// threads, and checks what comes out. `make test-sanitize` builds it with
+// sanitizers; argument: an empty folder.
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "crc32c.h"
+#include "encode.h"
+#include "recorder.h"
+#include "summary.h"
+
+namespace {
+
+using namespace tbdbg;
+
+#define CHECK(condition)                                                         \
+  do {                                                                           \
+    if (!(condition)) {                                                          \
+      std::fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #condition); \
+      std::exit(1);                                                              \
+    }                                                                            \
+  } while (false)
+
+constexpr Mode kModes[] = {Mode::kNoTensor,   Mode::kCurtHealth, Mode::kConciseHealth,
+                           Mode::kFullHealth, Mode::kShape,      Mode::kFullNumerics,
+                           Mode::kFullTensor};
+constexpr int kThreads = 4, kRecordsPerThread = 3000;
+
+TensorView ViewOf(const std::vector<char>& bytes, size_t offset, int dtype, int64_t* dims) {
+  const int64_t element = dtype == kDouble ? 8 : dtype == kFloat ? 4 : 2;
+  TensorView view;
+  view.data = bytes.data() + offset;
+  view.num_elements = dims[0] = static_cast<int64_t>(bytes.size() - offset) / element;
+  view.byte_size = static_cast<size_t>(view.num_elements * element);
+  view.dtype = dtype;
+  view.rank = 1;
+  view.dims = dims;
+  return view;
+}
+
+// Bytes of any value, at any address, of any length.
+void SummarizeAnything() {
+  std::mt19937 random(0);
+  for (int dtype : {kFloat, kDouble, kBfloat16, kHalf}) {
+    for (size_t size : {0, 1, 7, 16, 333, 16384, 16397, 40001}) {
+      for (size_t offset = 0; offset < 8 && offset <= size; offset += 3) {
+        std::vector<char> bytes(size);
+        for (char& byte : bytes) byte = static_cast<char>(random());
+        int64_t dims[1];
+        const TensorView view = ViewOf(bytes, offset, dtype, dims);
+        const Counts counts = CountKinds(view.data, view.num_elements, dtype);
+        const int64_t bad = counts.neg_inf + counts.pos_inf + counts.nan;
+        CHECK(bad + counts.negative + counts.zero + counts.positive == view.num_elements);
+        CHECK(HasInfOrNan(view.data, view.num_elements, dtype) == (bad > 0));
+        double values[kMaxSummary];
+        for (Mode mode : kModes) CHECK(Summarize(view, mode, 1, values) <= kMaxSummary);
+        CHECK(Summarize(view, Mode::kFullNumerics, 1, values) == kMaxSummary);
+        CHECK((bad == view.num_elements) == std::isnan(values[11]));
+        CHECK(bad == view.num_elements || (values[11] <= values[13] && values[13] <= values[12]));
+        for (Mode mode : kModes) {
+          for (int64_t limit : {-1, 0, 100}) {
+            std::string encoded;
+            EncodeSummary(view, mode, 1, limit, &encoded);
+            CHECK(mode != Mode::kFullTensor || limit >= 0 || encoded.size() > view.byte_size);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Strings of each of TensorFlow's four layouts.
+void EncodeStrings() {
+  const std::string owned(40, 'o');
+  const char* data = owned.data();
+  char elements[3][24] = {};
+  elements[0][0] = 3 << 2;
+  std::memcpy(elements[0] + 1, "abc", 3);
+  uint64_t size = owned.size() << 2 | 1;
+  std::memcpy(elements[1], &size, 8);
+  std::memcpy(elements[1] + 16, &data, 8);
+  size = owned.size() << 2 | 3;
+  std::memcpy(elements[2], &size, 8);
+  std::memcpy(elements[2] + 8, &data, 8);
+  const int64_t dims[] = {3};
+  const TensorView view{elements, sizeof(elements), kString, 1, 3, dims};
+  std::string encoded;
+  EncodeSummary(view, Mode::kFullTensor, 1, 83, &encoded);
+  CHECK(encoded.find("abc") != std::string::npos && encoded.find(owned) != std::string::npos);
+  std::string summary;
+  EncodeSummary(view, Mode::kFullTensor, 1, 82, &summary);
+  CHECK(summary.find("abc") == std::string::npos);
+}
+
+std::string ContentsOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// How many records a file holds; each of them must be whole.
+int64_t RecordsIn(const std::string& path) {
+  const std::string bytes = ContentsOf(path);
+  int64_t records = 0;
+  for (size_t at = 0; at < bytes.size(); ++records) {
+    uint64_t size;
+    uint32_t head_crc, crc;
+    CHECK(at + 12 <= bytes.size());
+    std::memcpy(&size, &bytes[at], 8);
+    std::memcpy(&head_crc, &bytes[at + 8], 4);
+    CHECK(head_crc == MaskedCrc32c(&bytes[at], 8));
+    CHECK(at + 16 + size <= bytes.size());
+    std::memcpy(&crc, &bytes[at + 12 + size], 4);
+    CHECK(crc == MaskedCrc32c(&bytes[at + 12], size));
+    at += 16 + size;
+  }
+  return records;
+}
+
+// Several threads record, one flushes, one chooses steps; `close_early` ends the
+// recording under their feet.
+void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) {
+  auto* recorder = new Recorder(Mode::kFullTensor, 2000);  // as in a program: never deleted
+  CHECK(recorder->Open(base, ring).empty());
+  SetCurrentRecorder(recorder);
+  Constants* constants = FindConstants(AddConstants());
+  constants->Add("constant", "value");
+  Watch* watch = FindWatch(AddWatch("prefix", 7, constants));
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([=] {
+      std::vector<char> bytes(4000, static_cast<char>(thread));
+      int64_t dims[1];
+      for (int i = 0; i < kRecordsPerThread; ++i) {
+        bytes.resize(static_cast<size_t>(i * 37 % 9000));  // up to and above the limit
+        watch->constants->RecordOnce(recorder);
+        recorder->Trace(watch->prefix, watch->tensor_id, ViewOf(bytes, 0, kHalf, dims));
+        recorder->Execution(watch->prefix);
+        if (i % 500 == 0) CHECK(FindWatch(AddWatch("other", i, constants)) != nullptr);
+      }
+    });
+  }
+  threads.emplace_back([=] {
+    for (int i = 0; i < 50; ++i) {
+      recorder->Flush();
+      recorder->SetWanted(recorder->traces() >= 0 && recorder->executions() >= 0);
+    }
+    if (close_early) recorder->Close();
+  });
+  for (std::thread& thread : threads) thread.join();
+  const int64_t seen = recorder->traces();
+  recorder->Close();
+  CHECK(recorder->failure().empty());
+  CHECK(!recorder->on() && recorder->traces() == seen);
+  const int64_t traces = RecordsIn(base + ".graph_execution_traces");
+  const int64_t executions = RecordsIn(base + ".execution");
+  if (ring == 0) CHECK(traces == seen && executions == recorder->executions());
+  if (!close_early) CHECK(seen == kThreads * kRecordsPerThread + 1);
+  CHECK(ContentsOf(base + ".execution.tail").empty());
+  SetCurrentRecorder(nullptr);
+}
+
+void KeepTheLastOnes(const std::string& base) {
+  EventFile file;
+  CHECK(file.Open(base, 10).empty());
+  // Longer and longer, so that the ring wraps and grows.
+  for (int i = 0; i < 1000; ++i) CHECK(file.Append(i, std::string(i * i % 70001, 'x')).empty());
+  CHECK(file.appended() == 1000);
+  CHECK(file.Close().empty());
+  CHECK(RecordsIn(base) == 10);
+  CHECK(file.Append(0, "closed").empty() && file.Flush().empty() && RecordsIn(base) == 10);
+}
+
+void SayWhatFails(const std::string& base) {
+  Recorder nowhere(Mode::kFullHealth, -1);
+  CHECK(nowhere.Open(base + "/not/there", 0).find("cannot open") == 0);
+  CHECK(!nowhere.on());
+  CHECK(FindWatch(-1) == nullptr && FindConstants(1 << 20) == nullptr);
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  const std::string folder = arguments[1];
+  SummarizeAnything();
+  EncodeStrings();
+  RecordFromThreads(folder + "/journal", 0, false);
+  RecordFromThreads(folder + "/ring", 100, false);
+  RecordFromThreads(folder + "/closed", 0, true);
+  KeepTheLastOnes(folder + "/last");
+  SayWhatFails(folder + "/fails");
+  std::puts("good");
+}
