@@ -77,6 +77,9 @@ def index(logdir: Path) -> dict[str, Any]:
     }
 
 
+Question = Callable[[int], dict[str, Any]]
+
+
 def _count(status: dict[str, Any]) -> int:
     return int(status["num_graph_executions"] + status["num_executions"])
 
