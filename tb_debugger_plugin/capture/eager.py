@@ -18,6 +18,7 @@ from tb_debugger_plugin.capture.graphs import Graphs
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks import Sink
 from tb_debugger_plugin.capture.steps import Steps
+from tb_debugger_plugin.errors import RecordingError
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
 
 #: Ops that TensorFlow runs when Python drops an object, at any place in the program.
@@ -62,6 +63,9 @@ class EagerOps:
           op_type: The op's type, or a function's name.
           inputs: Its eager tensors.
           outputs: Its eager tensors.
+
+        Raises:
+          RecordingError: Recording has stopped by itself.
         """
         if not self._steps.wanted:
             return
@@ -70,13 +74,15 @@ class EagerOps:
             return
         outputs = outputs or ()
         location = self._frames.current(sys._getframe(2))
-        self._sink.execution(
+        goes_on = self._sink.execution(
             self._prefix(name, len(outputs), location),
             tuple([tensor._id for tensor in inputs]),
             tuple([tensor._id for tensor in outputs]),
             tuple([self._device(tensor.device) for tensor in outputs]),
             self._summaries(name, outputs),
         )
+        if not goes_on:
+            raise RecordingError(self._sink.failure())
 
     def _prefix(self, name: str, num_outputs: int, location: tuple[str, ...]) -> bytes:
         key = (name, num_outputs, location)

@@ -16,6 +16,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from tensorflow.python.eager.polymorphic_function import atomic_function
@@ -76,6 +77,7 @@ class Recording:
         self._calling_unwatched: list[Function] = []
         self._lock = threading.RLock()  # guards _on and what ends a recording
         self._on = True
+        self._said = False
         self._make_function = atomic_function.from_func_graph
         self._view = ProgramsView()
         self._threads = EveryThread(self._on_op)
@@ -118,9 +120,12 @@ class Recording:
         """
         with self._lock:
             if self._on:
-                self._sink.flush()
-                self._write_counts(finished=False)
-                self._check_sink()
+                try:
+                    self._sink.flush()
+                    self._write_counts(finished=False)
+                    self._check_sink()
+                except (OSError, ValueError) as error:
+                    self._fail(error)
 
     def close(self, *, exiting: bool = False) -> None:
         """End the recording. Further calls do nothing.
@@ -155,11 +160,11 @@ class Recording:
                 "every_n_steps or step_range was given to the debugger, but the program never called "
                 "tb_debugger_plugin.step() at the end of a step: all of it was step 0."
             )
-        try:
-            self._write_counts(finished=True)
-            self._sink.close()
-        except (OSError, ValueError) as error:
-            self._say(error)
+        for finish in (partial(self._write_counts, finished=True), self._sink.close):
+            try:
+                finish()
+            except (OSError, ValueError) as error:
+                self._say(error)
         if self._sink.failure():
             self._say(RecordingError(self._sink.failure()))
 
@@ -258,6 +263,9 @@ class Recording:
 
     def _say(self, error: Exception) -> None:
         _log.debug("What went wrong:", exc_info=error)
+        if self._said:
+            return
+        self._said = True
         # A log line, not a warning: a program may turn warnings into exceptions.
         _log.warning(
             "The debugger stopped recording to %s: %s. The program goes on without it.",

@@ -50,8 +50,11 @@ class Sink(Protocol):
         output_ids: tuple[int, ...],
         device_ids: tuple[int, ...],
         protos: tuple[bytes, ...],
-    ) -> None:
-        """Record an execution. `prefix`: the encoded fields of an Execution that the others do not give."""
+    ) -> bool:
+        """Record an execution, and tell whether recording goes on.
+
+        `prefix`: the encoded fields of an Execution that the others do not give.
+        """
 
     def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one."""

@@ -75,7 +75,7 @@ class StockSink:
         output_ids: tuple[int, ...],
         device_ids: tuple[int, ...],
         protos: tuple[bytes, ...],
-    ) -> None:
+    ) -> bool:
         """Record an execution."""
         from tensorflow.core.framework import tensor_pb2
 
@@ -86,6 +86,7 @@ class StockSink:
         execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
         self._writer.WriteExecution(execution)
         self._counts[0] += 1
+        return True
 
     def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto that stands for a tensor."""
