@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ namespace {
 constexpr uint64_t kJournalBytes = 256 << 10;
 // A health record has about 250 bytes; a ring grows when its records are longer.
 constexpr uint64_t kRingBytesPerRecord = 320;
-constexpr double kFlushSeconds = 0.5;
+constexpr double kTurnSeconds = 0.5;
 
 // TFRecord framing: length, its checksum, payload, its checksum.
 constexpr size_t kHeadSize = 12, kFootSize = 4;
@@ -76,9 +77,9 @@ std::string EventFile::Append(double wall_time, const std::string& payload) {
   if (fd_ < 0) return "";
   const std::string failure = AppendFramed(head, payload, foot);
   if (!failure.empty()) return failure;
-  if (limit_ > 0 || wall_time - last_flush_ < kFlushSeconds) return "";
-  last_flush_ = wall_time;
-  return FlushLocked();
+  if (wall_time - last_turn_ < kTurnSeconds) return "";
+  last_turn_ = wall_time;
+  return limit_ > 0 ? Removed() : FlushLocked();
 }
 
 std::string EventFile::AppendFramed(const char* head, const std::string& payload,
@@ -118,13 +119,26 @@ std::string EventFile::Flush() {
   return fd_ < 0 ? "" : FlushLocked();
 }
 
+std::string EventFile::Removed() const {
+  struct stat about;
+  if (fstat(fd_, &about) == 0 && about.st_nlink > 0) return "";
+  return path_ + " was removed";
+}
+
 std::string EventFile::FlushLocked() {
+  const std::string removed = Removed();
+  if (!removed.empty()) return removed;
   const TailFile::Pieces bytes = tail_.pieces();
   iovec pieces[] = {{const_cast<char*>(bytes.first), bytes.first_size},
                     {const_cast<char*>(bytes.second), bytes.second_size}};
   const uint64_t size = tail_.size();
   const int error = WriteAll(fd_, pieces, 2);
-  if (error != 0) return Failure("write", error);
+  if (error != 0) {
+    // What was written of it stands in the tail file as well.
+    const int ignored = ftruncate(fd_, static_cast<off_t>(file_size_));
+    static_cast<void>(ignored);
+    return Failure("write", error);
+  }
   file_size_ += size;
   in_tail_ = 0;
   tail_.Drained(file_size_);

@@ -41,6 +41,8 @@ class EventFile {
   std::string MakeRoom(uint64_t size);
   void DropOldest();
   std::string FlushLocked();
+  // Why nobody will see what is written; empty while the file has a name.
+  std::string Removed() const;
   std::string Failure(const char* what, int error) const;
 
   mutable std::mutex mutex_;
@@ -52,7 +54,7 @@ class EventFile {
   int64_t in_tail_ = 0;
   int64_t appended_ = 0;
   uint64_t file_size_ = 0;
-  double last_flush_ = 0;
+  double last_turn_ = 0;
 };
 
 }  // namespace tbdbg

@@ -233,7 +233,7 @@ PyObject* WriteExecution(PyObject* self, PyObject* args) {
   Py_BEGIN_ALLOW_THREADS
   Self(self)->Execution(execution);
   Py_END_ALLOW_THREADS
-  Py_RETURN_NONE;
+  return PyBool_FromLong(Self(self)->on());
 }
 
 PyObject* SetWanted(PyObject* self, PyObject* wanted) {
@@ -275,7 +275,8 @@ PyObject* GetFailure(PyObject* self, void*) {
 
 PyMethodDef recorder_methods[] = {
     {"execution", WriteExecution, METH_VARARGS,
-     "execution(prefix, input_ids, output_ids, device_ids, tensor_protos): record an execution."},
+     "execution(prefix, input_ids, output_ids, device_ids, tensor_protos): record an execution; "
+     "whether recording goes on."},
     {"set_wanted", SetWanted, METH_O,
      "set_wanted(wanted): whether what graphs compute from now on is recorded."},
     {"flush", Flush, METH_NOARGS, "Write what is buffered to the event files."},
