@@ -59,6 +59,6 @@ def test_the_examples_of_the_readme_are_python_that_uses_public_names():
         node.attr
         for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL)
         for node in ast.walk(ast.parse(block))
-        if isinstance(node, ast.Attribute)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "tb_debugger_plugin"
     }
     assert used and used <= set(tb_debugger_plugin.__all__)
