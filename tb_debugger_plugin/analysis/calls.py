@@ -134,8 +134,25 @@ def _find_call(view: View, execution: int) -> tuple[int, HostCalls | None, int |
     return -1, None, None
 
 
+@dataclass(frozen=True)
+class _Settled:
+    """Inner health as far as no later record can change it; the array only grows.
+
+    Attributes:
+      described: Of the view that it was made from; owners depend on the graphs.
+      num_traces: How many traces are counted in.
+      health: By position of the execution.
+    """
+
+    described: int
+    num_traces: int
+    health: npt.NDArray[np.uint8]
+
+
 def inner_health(view: View) -> npt.NDArray[np.uint8]:
     """Health of what ran inside each execution.
+
+    What cannot change any more is kept, so that a look at a growing run costs what is new in it.
 
     Returns:
       For each position of the list of executions: 0 nothing measured, 1 good, 2 bad.
@@ -144,15 +161,43 @@ def inner_health(view: View) -> npt.NDArray[np.uint8]:
 
 
 def _inner_health(view: View) -> npt.NDArray[np.uint8]:
-    health = np.zeros(view.num_executions, np.uint8)
     if not host_calls(view):
-        return health
-    for begin in range(0, view.num_traces, _CHUNK):
+        return np.zeros(view.num_executions, np.uint8)
+    kept: _Settled | None = view.recall("settled_health")
+    if kept is None or kept.described != view.described or kept.num_traces > view.num_traces:
+        kept = _Settled(view.described, 0, np.empty(0, np.uint8))
+    settled = np.zeros(view.num_executions, np.uint8)
+    settled[: len(kept.health)] = kept.health
+    counted = kept.num_traces
+    recent: list[tuple[Floats, npt.NDArray[np.uint8]]] = []
+    for begin in range(counted, view.num_traces, _CHUNK):
         found = view.columns(
             "SELECT wall_time, site, health FROM traces WHERE idx >= ? AND idx < ? ORDER BY idx",
             [begin, begin + _CHUNK],
         )
         owner = owners(view, found["wall_time"], found["site"])
-        known = ~np.isnan(owner)
-        np.maximum.at(health, owner[known].astype(np.int64), found["health"][known])
+        final = _num_final(view, found["wall_time"], found["site"]) if begin == counted else 0
+        _note(settled, owner[:final], found["health"][:final])
+        counted += final
+        recent.append((owner[final:], found["health"][final:]))
+    if view.is_settled:
+        view.keep("settled_health", _Settled(view.described, counted, settled))
+    health = settled.copy()
+    for owner, found_health in recent:
+        _note(health, owner, found_health)
     return health
+
+
+def _note(health: npt.NDArray[np.uint8], owner: Floats, found: npt.NDArray[np.uint8]) -> None:
+    known = ~np.isnan(owner)
+    np.maximum.at(health, owner[known].astype(np.int64), found[known])
+
+
+def _num_final(view: View, times: Floats, sites: npt.NDArray[np.int32]) -> int:
+    """How many traces, from the first, have an owner that no later call can take from them."""
+    hosts = view.catalog.site_hosts[sites]
+    final = np.zeros(len(times), bool)
+    for host, calls in host_calls(view).items():
+        if len(calls.times) > CONCURRENT_CALLS:
+            final |= (hosts == host) & (times <= calls.times[-1 - CONCURRENT_CALLS])
+    return len(final) if final.all() else int(np.argmin(final))

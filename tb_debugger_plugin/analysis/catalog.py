@@ -101,6 +101,11 @@ class Catalog:
         return np.array([site.graph for site in self.sites], np.int32)
 
     @cached_property
+    def site_hosts(self) -> npt.NDArray[np.int32]:
+        """Host of each site, as an array."""
+        return np.array([site.host for site in self.sites], np.int32)
+
+    @cached_property
     def site_statics(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
         """Static dtype and shape of each site, as arrays."""
         none = Static(None, 0, -1)

@@ -21,6 +21,8 @@ from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
 
 _MAX_SLOTS: Final = 256
+#: How far from a position its nearest traces are looked for first.
+_REACH: Final = 1 << 16
 
 
 class Side(enum.Enum):
@@ -81,21 +83,45 @@ def nearest_traces(
     }
     if not sites:
         return {}
-    bounds: dict[tuple[int, int], list[int | None]] = {}
-    for site, before, after in view.rows(
-        "SELECT site, max(idx) FILTER (idx <= $at), min(idx) FILTER (idx >= $at)"
-        " FROM traces WHERE site IN (SELECT unnest($sites)) GROUP BY site",
-        {"at": place, "sites": list(sites)},
-    ):
-        known = bounds.setdefault(sites[site], [None, None])
-        known[0] = before if known[0] is None or (before or -1) > known[0] else known[0]
-        known[1] = after if known[1] is None else min(known[1], after or known[1])
+    bounds = _bounds(view, sites, place, wanted)
     return {
         (op, slot, side): chosen
         for op, slot, side in wanted
         if (op, slot) in bounds
         and (chosen := _choose((bounds[op, slot][0], bounds[op, slot][1]), side, place)) is not None
     }
+
+
+def _bounds(
+    view: View, sites: dict[int, tuple[int, int]], at: int, wanted: list[tuple[int, int, Side]]
+) -> dict[tuple[int, int], list[int | None]]:
+    """Of each tensor, the last trace at or before a position and the first at or after it.
+
+    A program runs its ops again and again, so what counts is mostly near. Farther away is looked only as long
+    as a side that is wanted is missing.
+    """
+    needed = {(op, slot, side) for op, slot, side in wanted if (op, slot) in sites.values()}
+    reach = _REACH
+    while True:
+        bounds: dict[tuple[int, int], list[int | None]] = {}
+        for site, before, after in view.rows(
+            "SELECT site, max(idx) FILTER (idx <= $at), min(idx) FILTER (idx >= $at) FROM traces"
+            " WHERE idx >= $begin AND idx <= $end AND site IN (SELECT unnest($sites)) GROUP BY site",
+            {"at": at, "begin": at - reach, "end": at + reach, "sites": list(sites)},
+        ):
+            known = bounds.setdefault(sites[site], [None, None])
+            known[0] = before if known[0] is None or (before or -1) > known[0] else known[0]
+            known[1] = after if known[1] is None else min(known[1], after or known[1])
+        if reach >= max(at, view.num_traces - at) or all(_is_found(bounds, *key) for key in needed):
+            return bounds
+        reach *= 16
+
+
+def _is_found(bounds: dict[tuple[int, int], list[int | None]], op: int, slot: int, side: Side) -> bool:
+    before, after = bounds.get((op, slot), (None, None))
+    if side is Side.NEAREST:
+        return before is not None or after is not None
+    return (before if side is Side.BEFORE else after) is not None
 
 
 def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int | None:
@@ -107,7 +133,8 @@ def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int |
     return before if side is Side.BEFORE else after
 
 
-def _health_of(view: View, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
+def health_of(view: View, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
+    """Health of some traces by position."""
     found = view.rows(
         f"SELECT t.idx, t.site, {health.SELECT} FROM traces t WHERE t.idx IN (SELECT unnest(?))",
         [list(set(indices))],
@@ -150,10 +177,19 @@ def op_info(view: View, graph_id: str, op_name: str, at: int | None = None) -> d
     """
     if at is not None:
         check_index(at, view.num_traces, "graph execution")
+    return _Neighbourhood(view, find_op(view, graph_id, op_name), at).info()
+
+
+def find_op(view: View, graph_id: str, op_name: str) -> Op:
+    """An op by its graph's id and its name.
+
+    Raises:
+      NotFoundError: There is no such graph, or no such op in it.
+    """
     number = view.catalog.op_numbers.get((graph_number(view, graph_id), op_name))
     if number is None:
         raise NotFoundError(f"There is no op named {op_name!r} in the graph with the id {graph_id!r}.")
-    return _Neighbourhood(view, view.catalog.ops[number], at).info()
+    return view.catalog.ops[number]
 
 
 class _Neighbourhood:
@@ -172,7 +208,7 @@ class _Neighbourhood:
         sides.update({consumer: Side.AFTER for _, consumer, _ in self._consumers if consumer not in sides})
         wanted = [(n, slot, side) for n, side in sides.items() for slot in range(self._num_slots(n))]
         traces = nearest_traces(view, wanted, at)
-        healths = _health_of(view, traces.values())
+        healths = health_of(view, traces.values())
         self._health = {(n, slot): healths.get(index) for (n, slot, _), index in traces.items()}
 
     def _num_slots(self, number: int) -> int:
@@ -264,7 +300,7 @@ def inputs_of(view: View, index: int) -> list[dict[str, Any]]:
     edges = input_edges(view, view.catalog.sites[site].op)
     wanted = [(source, slot, Side.BEFORE) for _, source, slot in edges]
     traces = {key: found for key, found in nearest_traces(view, wanted, index).items() if found <= index}
-    healths = _health_of(view, traces.values())
+    healths = health_of(view, traces.values())
     return [
         {
             "op_name": view.catalog.ops[source].name,

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.calls import inner_health, owners
+from tb_debugger_plugin.analysis.selection import Selection
 from tb_debugger_plugin.analysis.view import Range, View
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
@@ -30,6 +31,7 @@ class Page:
       total: Length of the list.
       columns: Arrays of float64, int32 or uint8 by name.
       dictionaries: Values of the columns that hold positions in a dictionary (-1 = none).
+      matching: How many rows fulfil the filter; None when there is none.
     """
 
     generation: int
@@ -37,6 +39,7 @@ class Page:
     total: int
     columns: dict[str, npt.NDArray[Any]]
     dictionaries: dict[str, list[str]]
+    matching: int | None = None
 
 
 class _Builder:
@@ -59,52 +62,69 @@ class _Builder:
         self.encode(name, inverse.reshape(-1), [values[site] for site in used.tolist()])
 
 
-def executions_page(view: View, wanted: Range) -> Page:
+_EXECUTIONS: Final = "t.idx, t.wall_time, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs"
+_TRACES: Final = (
+    "t.idx, t.wall_time, t.site, t.mode, t.health, t.dtype, t.rank, t.shape, t.size, t.neg_inf, t.zero,"
+    " t.pos_inf, t.nan, t.negative, t.positive"
+)
+
+
+def executions_page(view: View, wanted: Range, chosen: Selection | None = None) -> Page:
     """A page of the list of executions.
 
     Args:
       view: The run.
-      wanted: Positions.
+      wanted: Positions; among the chosen ones if ``chosen``.
+      chosen: Which rows, from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all.
     """
-    found = view.columns(
-        "SELECT e.wall_time, e.op_type, e.health, e.graph, e.num_inputs, e.num_outputs FROM executions e"
-        " WHERE e.idx >= ? AND e.idx < ? ORDER BY e.idx",
-        [wanted.begin, wanted.end],
-    )
+    if chosen is None:
+        query = f"SELECT {_EXECUTIONS} FROM executions t WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx"
+        found = view.columns(query, [wanted.begin, wanted.end])
+    else:
+        found = chosen.rows(view, _EXECUTIONS, wanted)
     builder = _Builder()
+    if chosen is not None:
+        builder.columns["index"] = found["idx"].astype(np.float64)
     builder.columns["wall_time"] = found["wall_time"]
     builder.encode("op_type", found["op_type"], [name for name, _ in view.catalog.op_types])
     functions = np.array([is_function for _, is_function in view.catalog.op_types], bool)
     is_function = functions[found["op_type"]] | (found["graph"] >= 0)
     builder.columns["is_function"] = is_function.astype(np.uint8)
     builder.columns["health"] = found["health"]
-    builder.columns["inner_health"] = inner_health(view)[wanted.begin : wanted.end]
+    builder.columns["inner_health"] = inner_health(view)[found["idx"]]
     builder.encode("graph_id", found["graph"], [graph.graph_id for graph in view.catalog.graphs])
     builder.columns["num_inputs"] = found["num_inputs"]
     builder.columns["num_outputs"] = found["num_outputs"]
-    return Page(view.generation, wanted, view.num_executions, builder.columns, builder.dictionaries)
+    return _page(view, wanted, view.num_executions, chosen, builder)
 
 
-_TRACES: Final = (
-    "SELECT t.idx, t.wall_time, t.site, t.mode, t.health, t.dtype, t.rank, t.shape, t.size, t.neg_inf,"
-    " t.zero, t.pos_inf, t.nan, t.negative, t.positive FROM traces t"
-)
+def _page(view: View, wanted: Range, total: int, chosen: Selection | None, builder: _Builder) -> Page:
+    matching = None if chosen is None else chosen.matching
+    total = total if chosen is None else chosen.total
+    return Page(view.generation, wanted, total, builder.columns, builder.dictionaries, matching)
 
 
-def traces_page(view: View, wanted: Range, *, only_bad: bool = False) -> Page:
+def traces_page(
+    view: View, wanted: Range, *, only_bad: bool = False, chosen: Selection | None = None
+) -> Page:
     """A page of the list of graph executions.
 
     Args:
       view: The run.
-      wanted: Positions; among the bad ones if ``only_bad``.
+      wanted: Positions; among the bad ones if ``only_bad``, among the chosen ones if ``chosen``.
       only_bad: Leave out what is not bad.
+      chosen: Which rows, from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all.
     """
-    which = (
-        " WHERE t.idx IN (SELECT idx FROM bad_traces WHERE bad >= ? AND bad < ?)"
-        if only_bad
-        else " WHERE t.idx >= ? AND t.idx < ?"
-    )
-    found = view.columns(f"{_TRACES}{which} ORDER BY t.idx", [wanted.begin, wanted.end])
+    if chosen is not None:
+        found = chosen.rows(view, _TRACES, wanted)
+    else:
+        which = (
+            "t.idx IN (SELECT idx FROM bad_traces WHERE bad >= ? AND bad < ?)"
+            if only_bad
+            else "t.idx >= ? AND t.idx < ?"
+        )
+        query = f"SELECT {_TRACES} FROM traces t WHERE {which} ORDER BY t.idx"
+        found = view.columns(query, [wanted.begin, wanted.end])
     builder = _Builder()
     builder.columns["index"] = found["idx"].astype(np.float64)
     builder.columns["wall_time"] = found["wall_time"]
@@ -115,8 +135,7 @@ def traces_page(view: View, wanted: Range, *, only_bad: bool = False) -> Page:
     for name in _COUNTS:
         builder.columns[name] = found[name].astype(np.float64)
     builder.columns["owner"] = owners(view, found["wall_time"], found["site"])
-    total = view.num_bad_traces if only_bad else view.num_traces
-    return Page(view.generation, wanted, total, builder.columns, builder.dictionaries)
+    return _page(view, wanted, view.num_bad_traces if only_bad else view.num_traces, chosen, builder)
 
 
 def _add_places(view: View, builder: _Builder, sites: npt.NDArray[Any]) -> None:
@@ -172,9 +191,32 @@ def overview(view: View, table: str, buckets: int) -> dict[str, Any]:
         np.add.at(bad, part, worst == BAD)
         np.add.at(measured, part, worst != NOT_MEASURED)
     elif total:
-        for part, num_bad, num_measured in view.rows(
-            f"SELECT idx * {buckets} // {total} AS part, count(*) FILTER (health = {BAD}),"
-            f" count(*) FILTER (health <> {NOT_MEASURED}) FROM traces GROUP BY part"
-        ):
-            bad[part], measured[part] = num_bad, num_measured
+        place = f"idx * {buckets} // {total}"
+        bad = _count_parts(view, f"SELECT {place}, count(*) FROM bad_traces GROUP BY 1", buckets)
+        measured = _measured_parts(view, place, buckets)
     return {"total": total, "bad": bad.tolist(), "measured": measured.tolist()}
+
+
+def _count_parts(view: View, query: str, buckets: int) -> npt.NDArray[np.int64]:
+    counts = np.zeros(buckets, np.int64)
+    for part, count in view.rows(query):
+        counts[part] = count
+    return counts
+
+
+def _measured_parts(view: View, place: str, buckets: int) -> npt.NDArray[np.int64]:
+    # Mostly everything is measured, or nothing. The rarer of the two is counted: the database knows which
+    # stretches of the column hold none of it and passes over them.
+    unmeasured = view.remember("unmeasured", lambda: _num_unmeasured(view))
+    rarer = "=" if unmeasured * 2 <= view.num_traces else "<>"
+    query = f"SELECT {place}, count(*) FROM traces WHERE health {rarer} {NOT_MEASURED} GROUP BY 1"
+    counts = _count_parts(view, query, buckets)
+    if rarer == "<>":
+        return counts
+    # The first row of part b is the first whose position * buckets is not below b * total.
+    firsts = -(-np.arange(buckets + 1) * view.num_traces // buckets)
+    return np.diff(firsts) - counts
+
+
+def _num_unmeasured(view: View) -> int:
+    return int(view.rows(f"SELECT count(*) FROM traces WHERE health = {NOT_MEASURED}")[0][0])

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Catalog, load_catalog
 from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.events.fileset import TAILED
 from tb_debugger_plugin.index.loader import RunLoader
 
 T = TypeVar("T")
@@ -31,6 +32,8 @@ class View:
       loader: The run's loader.
       connection: A cursor in a transaction.
       generation: Number of the commit.
+      described: Number of the commit in which graphs, ops or sites last changed.
+      is_settled: Whether positions stay as they are: nothing is in the ring of a circular buffer.
       catalog: Graphs, ops and sites.
       num_executions: Length of the list of executions.
       num_traces: Length of the list of graph executions.
@@ -40,6 +43,8 @@ class View:
     loader: RunLoader
     connection: duckdb.DuckDBPyConnection
     generation: int
+    described: int
+    is_settled: bool
     catalog: Catalog
     num_executions: int
     num_traces: int
@@ -57,6 +62,17 @@ class View:
     def remember(self, name: str, make: Callable[[], T]) -> T:
         """What ``make`` gives, made once per generation."""
         return _remember(self.loader, name, self.generation, make)
+
+    def recall(self, name: str) -> Any:
+        """What :meth:`keep` was last given, in whatever generation; None when nothing."""
+        with self.loader.memory_lock:
+            found = self.loader.memory.get(name)
+        return None if found is None else found[1]
+
+    def keep(self, name: str, value: Any) -> None:
+        """Keep a value with the run; whoever recalls it has to see whether it still holds."""
+        with self.loader.memory_lock:
+            self.loader.memory[name] = (self.generation, value)
 
 
 def _filled(values: Any) -> npt.NDArray[Any]:
@@ -96,7 +112,8 @@ def look_at(loader: RunLoader) -> Iterator[View]:
             "SELECT (SELECT count(*) FROM executions), (SELECT count(*) FROM traces),"
             " (SELECT count(*) FROM bad_traces)"
         ).fetchall()[0]
-        yield View(loader, connection, generation, catalog, *counts)
+        stable = tuple(int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED)
+        yield View(loader, connection, generation, described, stable == counts[:2], catalog, *counts)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ def _header(page: Page, columns: list[dict[str, Any]]) -> bytes:
             "begin": page.range.begin,
             "end": page.range.end,
             "total": page.total,
+            **({} if page.matching is None else {"matching": page.matching}),
             "columns": columns,
             "dictionaries": page.dictionaries,
         },

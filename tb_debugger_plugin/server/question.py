@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from tb_debugger_plugin.analysis.filters import HEALTH, Filter, Order, parse_comparisons
 from tb_debugger_plugin.analysis.view import Range, resolve_range
 from tb_debugger_plugin.errors import BadQuestionError
 
 _INTEGER: Final = re.compile(r"^-?[0-9]{1,15}$")
+_NUMBER: Final = re.compile(r"^[-+]?[0-9]{1,20}(\.[0-9]{0,20})?([eE][-+]?[0-9]{1,2})?$")
 _MAX_TEXT: Final = 10_000
 _MAX_LIST: Final = 10_000
 #: Rows of one page of the JSON routes, and of the columnar ones.
@@ -82,6 +84,60 @@ class Question:
         value = self.optional_text(name)
         return None if value is None else _integer(name, value)
 
+    def optional_number(self, name: str) -> float | None:
+        """A finite number that may be left out.
+
+        Raises:
+          BadQuestionError: It is not a number.
+        """
+        value = self.optional_text(name)
+        if value is None:
+            return None
+        if not _NUMBER.match(value):
+            raise BadQuestionError(f"{name} must be a number, but is {value[:50]!r}.")
+        return float(value)
+
+    def optional_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
+        """A parameter that may be left out, else must be one of some words.
+
+        Raises:
+          BadQuestionError: It is another word.
+        """
+        return None if self.optional_text(name) is None else self.choice(name, choices)
+
+    def filter(self) -> Filter:
+        """The parameters that choose rows of a long list.
+
+        Raises:
+          BadQuestionError: One of them makes no sense.
+        """
+        return Filter(
+            op_name=self.optional_text("op_name") or None,
+            op_type=self.optional_text("op_type") or None,
+            function=self.optional_text("function") or None,
+            device=self.optional_text("device") or None,
+            dtype=self.optional_text("dtype") or None,
+            host=self.optional_text("host") or None,
+            health=self.optional_choice("health", tuple(HEALTH)),
+            where=parse_comparisons(self.optional_text("where") or ""),
+            since=self.optional_number("since"),
+            until=self.optional_number("until"),
+            source=self.optional_integer("source"),
+            line=self.optional_integer("line"),
+        )
+
+    def order(self, columns: tuple[str, ...]) -> Order | None:
+        """The parameters ``sort`` and ``descending``.
+
+        Raises:
+          BadQuestionError: There is no such column to sort by.
+        """
+        column = self.optional_choice("sort", columns)
+        descending = self.optional_choice("descending", ("true", "false")) == "true"
+        if column is None and descending:
+            raise BadQuestionError("descending needs sort.")
+        return None if column is None else Order(column, descending)
+
     def position(self, name: str) -> int:
         """A number that must be there and not be below 0.
 
@@ -91,6 +147,19 @@ class Question:
         value = self.integer(name)
         if value < 0:
             raise BadQuestionError(f"{name} must not be below 0, but is {value}.")
+        return value
+
+    def bounded(self, name: str, lowest: int, highest: int, default: int | None = None) -> int:
+        """A number within bounds.
+
+        Raises:
+          BadQuestionError: It is missing and has no default, or it is not a whole number within the bounds.
+        """
+        if default is not None and self.optional_text(name) is None:
+            return default
+        value = self.integer(name)
+        if not lowest <= value <= highest:
+            raise BadQuestionError(f"{name} must be {lowest} to {highest}, but is {value}.")
         return value
 
     def texts(self, name: str) -> list[str]:

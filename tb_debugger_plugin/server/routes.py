@@ -7,9 +7,21 @@ here knows HTTP; errors are raised, and answered in one place by the plugin.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis import alerts, executions, graphs, sources, tables, traces
+from tb_debugger_plugin.analysis import (
+    alerts,
+    executions,
+    graphs,
+    neighbours,
+    search,
+    sources,
+    tables,
+    traces,
+)
+from tb_debugger_plugin.analysis.filters import EXECUTION_ORDERS, TRACE_ORDERS
+from tb_debugger_plugin.analysis.selection import Selection, select
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.tables import Page
 from tb_debugger_plugin.analysis.view import Range, View, look_at
@@ -105,21 +117,36 @@ def _status(view: View, question: Question) -> Answer:
 
 
 def _execution_columns(view: View, question: Question) -> Page:
-    return tables.executions_page(view, question.range(view.num_executions, COLUMN_ROWS))
+    chosen = _selection(view, question, "executions", EXECUTION_ORDERS)
+    total = view.num_executions if chosen is None else chosen.total
+    return tables.executions_page(view, question.range(total, COLUMN_ROWS), chosen)
 
 
 def _trace_columns(view: View, question: Question) -> Page:
-    only_bad = question.optional_text("only") is not None and question.choice("only", ("bad",)) == "bad"
+    only_bad = question.optional_choice("only", ("bad",)) == "bad"
+    chosen = _selection(view, question, "traces", TRACE_ORDERS, only_bad=only_bad)
+    if chosen is not None:
+        return tables.traces_page(view, question.range(chosen.total, COLUMN_ROWS), chosen=chosen)
     total = view.num_bad_traces if only_bad else view.num_traces
     return tables.traces_page(view, question.range(total, COLUMN_ROWS), only_bad=only_bad)
 
 
+def _selection(
+    view: View, question: Question, table: str, orders: tuple[str, ...], *, only_bad: bool = False
+) -> Selection | None:
+    wanted, order = question.filter(), question.order(orders)
+    if wanted.is_empty and order is None:
+        return None
+    if only_bad:
+        if wanted.health not in (None, "bad"):
+            raise BadQuestionError("only=bad and another health cannot both be.")
+        wanted = replace(wanted, health="bad")
+    return select(view, table, wanted, order)
+
+
 def _overview(view: View, question: Question) -> Answer:
     table = _LISTS[question.choice("list", tuple(_LISTS))]
-    buckets = question.integer("buckets")
-    if not 1 <= buckets <= _MAX_BUCKETS:
-        raise BadQuestionError(f"buckets must be 1 to {_MAX_BUCKETS}, but is {buckets}.")
-    return tables.overview(view, table, buckets)
+    return tables.overview(view, table, question.bounded("buckets", 1, _MAX_BUCKETS))
 
 
 def _locate(view: View, question: Question) -> Answer:
@@ -135,6 +162,21 @@ def _locate(view: View, question: Question) -> Answer:
 
 def _inputs_of(view: View, question: Question) -> Answer:
     return {"inputs": graphs.inputs_of(view, question.position("graph_execution"))}
+
+
+def _neighbours(view: View, question: Question) -> Answer:
+    return neighbours.neighbours(
+        view,
+        question.text("graph_id"),
+        question.text("op_name"),
+        hops=question.bounded("hops", 1, neighbours.MAX_HOPS, 2),
+        limit=question.bounded("limit", 1, neighbours.MAX_OPS, 200),
+        at=question.optional_integer("at"),
+    )
+
+
+def _find(view: View, question: Question) -> Answer:
+    return search.find(view, question.text("text"), question.bounded("limit", 1, search.MAX_FOUND, 50))
 
 
 #: By path below ``/data/plugin/debugger``.
@@ -156,4 +198,6 @@ ROUTES: Final[dict[str, Route]] = {
     "/overview": _of_run(_overview),
     "/locate": _of_run(_locate),
     "/inputs_of": _of_run(_inputs_of),
+    "/neighbours": _of_run(_neighbours),
+    "/find": _of_run(_find),
 }

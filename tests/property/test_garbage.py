@@ -29,6 +29,9 @@ _QUESTIONS = (
     *(("/columns/graph_executions", {}), ("/overview", {"list": "executions", "buckets": "3"})),
     *(("/inputs_of", {"graph_execution": "1"}), ("/locate", {"execution": "1"})),
     *(("/graphs/op_info", {"graph_id": "g1", "op_name": "Log"}), ("/graphs/graph_info", {"graph_id": "g1"})),
+    *(("/columns/graph_executions", {"op_name": ".", "sort": "nan"}), ("/find", {"text": "l"})),
+    *(("/columns/executions", {"where": "size>=0"}), ("/columns/executions", {"source": "0", "line": "3"})),
+    *(("/neighbours", {"graph_id": "g1", "op_name": "Log", "hops": "9"}), ("/find", {"text": "Log:0"})),
     *(("/stack_frames/stack_frames", {"stack_frame_ids": "f1"}), ("/source_files/file", {"index": "0"})),
 )
 

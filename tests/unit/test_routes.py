@@ -289,6 +289,72 @@ def test_a_bad_range_is_a_bad_request(page, path, query):
     assert status == 400 and any(name in sentence for name in query)
 
 
+def _chosen(page, path: str, **query: object) -> tuple[dict, dict[str, list]]:
+    response = page.get(path, **_RUN, **query)
+    assert response.status_code == 200, response.text
+    (size,) = struct.unpack_from("<I", response.data)
+    header = json.loads(response.data[4 : 4 + size])
+    kinds = {"f64": "<f8", "i32": "<i4", "u8": "|u1"}
+    blocks = {
+        column["name"]: np.frombuffer(
+            response.data, kinds[column["type"]], column["length"], 4 + size + column["offset"]
+        ).tolist()
+        for column in header["columns"]
+    }
+    return header, blocks
+
+
+def test_filters_and_an_order_over_http(page):
+    header, columns = _chosen(page, "/columns/graph_executions", op_name="^(Log|mul)$", where="nan>0")
+    assert (header["total"], header["matching"], columns["index"]) == (2, 2, [2.0, 6.0])
+    header, columns = _columns(
+        page, "/columns/graph_executions", sort="neg_inf", descending="true", begin=0, end=2, source=0, line=3
+    )
+    assert (header["total"], columns["index"]) == (8, [1.0, 5.0])
+    header, columns = _chosen(page, "/columns/executions", health="bad")
+    assert (header["matching"], columns["index"]) == (2, [1.0, 3.0])
+    assert "matching" not in _chosen(page, "/columns/executions")[0]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"op_name": "("},
+        {"where": "nan"},
+        {"where": "idx>0"},
+        {"sort": "idx"},
+        {"descending": "true"},
+        {"descending": "yes", "sort": "nan"},
+        {"since": "nan"},
+        {"since": "now"},
+        {"since": "1" * 400},
+        {"health": "sick"},
+        {"only": "bad", "health": "good"},
+        {"dtype": "float31"},
+        {"line": 3},
+        {"source": "x"},
+        {"op_name": "Log", "begin": 3, "end": 99},
+    ],
+)
+def test_filters_that_make_no_sense_are_bad_requests(page, query):
+    code, sentence = page.refusal("/columns/graph_executions", **_RUN, **query)
+    assert code == 400 and sentence.endswith(".")
+
+
+def test_neighbours_and_search_over_http(page):
+    found = page.json("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=1, at=2)
+    assert {op["op_name"]: op["distance"] for op in found["ops"]} == {"mul": 0, "x": -1, "Log": -1, "Mean": 1}
+    assert set(found["ops"][0]) == {
+        *("graph_id", "graph_name", "op_name", "op_type", "device_name", "distance", "outputs")
+    }
+    assert [edge["call"] for edge in found["edges"]] == [None] * len(found["edges"])
+    assert page.refusal("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=99)[0] == 400
+    assert page.refusal("/neighbours", **_RUN, graph_id="g1", op_name="nobody")[0] == 404
+    found = page.json("/find", **_RUN, text="tf.math.log")
+    assert [line["line"] for line in found["lines"]] == [3]
+    assert page.refusal("/find", **_RUN)[0] == 400
+
+
 @pytest.mark.parametrize("path", [path for path in ROUTES if path != "/runs"])
 def test_a_run_is_needed_and_must_exist(page, path):
     assert page.refusal(path) == (400, "The parameter run is missing.")

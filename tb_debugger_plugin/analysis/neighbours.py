@@ -1,0 +1,230 @@
+"""The ops around an op, some hops in either direction, across calls of functions.
+
+In come an op and a number of hops, out come ops and the tensors between them, each op with what was measured
+of it. What went into an argument of a function is what went into the op that called it, and what takes a
+call's result takes it from the ops at the end of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.functions import ARGUMENTS, calls
+from tb_debugger_plugin.analysis.graphs import Side, find_op, health_of, nearest_traces
+from tb_debugger_plugin.analysis.view import View, check_index
+
+MAX_HOPS: Final = 16
+MAX_OPS: Final = 1000
+_MAX_SLOTS: Final = 32
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A tensor on its way from one op to another.
+
+    Attributes:
+      source, source_slot: The op that made it.
+      target, input_slot: The op that takes it.
+      call: ``into`` a function, ``out`` of one, or None inside a graph.
+    """
+
+    source: int
+    source_slot: int
+    target: int
+    input_slot: int
+    call: str | None = None
+
+
+def neighbours(
+    view: View, graph_id: str, op_name: str, *, hops: int, limit: int, at: int | None = None
+) -> dict[str, Any]:
+    """The ops within some hops of an op.
+
+    Args:
+      view: The run.
+      graph_id: The op's graph.
+      op_name: Its name.
+      hops: How far.
+      limit: How many ops at most, the nearest ones.
+      at: Position in the list of graph executions that health is asked for; None = the end.
+
+    Returns:
+      ``ops``, ``edges`` between them, and whether the list is ``truncated``.
+
+    Raises:
+      BadQuestionError: There is no such position.
+      NotFoundError: There is no such graph, or no such op in it.
+    """
+    if at is not None:
+        check_index(at, view.num_traces, "graph execution")
+    start = find_op(view, graph_id, op_name)
+    before, edges_before, cut_before = _walk(view, start.number, hops, limit, backward=True)
+    room = max(1, limit - len(before) + 1)
+    after, edges_after, cut_after = _walk(view, start.number, hops, room, backward=False)
+    distance = {**{op: -steps for op, steps in before.items()}}
+    for op, steps in after.items():
+        distance.setdefault(op, steps)
+    whole = {e for e in (*edges_before, *edges_after) if e.source in distance and e.target in distance}
+    edges = sorted(whole, key=lambda e: (e.source, e.source_slot, e.target, e.input_slot, e.call or ""))
+    place = {op: number for number, op in enumerate(distance)}
+    return {
+        "ops": _described(view, distance, at),
+        "edges": [
+            {
+                "source": place[edge.source],
+                "output_slot": edge.source_slot,
+                "target": place[edge.target],
+                "input_slot": edge.input_slot,
+                "call": edge.call,
+            }
+            for edge in edges
+        ],
+        "truncated": cut_before or cut_after,
+    }
+
+
+def _walk(
+    view: View, start: int, hops: int, limit: int, *, backward: bool
+) -> tuple[dict[int, int], list[Edge], bool]:
+    found = {start: 0}
+    edges: list[Edge] = []
+    front = [start]
+    for steps in range(1, hops + 1):
+        if not front:
+            break
+        step = _inputs(view, front) if backward else _consumers(view, front)
+        edges += step
+        following = dict.fromkeys(edge.source if backward else edge.target for edge in step)
+        front = [op for op in following if op not in found]
+        room = limit - len(found)
+        found.update(dict.fromkeys(front[:room], steps))
+        if len(front) > room:
+            return found, edges, True
+    return found, edges, False
+
+
+def _inputs(view: View, ops: list[int]) -> list[Edge]:
+    rows = view.rows(
+        "SELECT source_op, source_slot, op, input_slot FROM edges WHERE op IN (SELECT unnest(?))"
+        " ORDER BY op, input_slot",
+        [ops],
+    )
+    known = calls(view)
+    edges = []
+    for edge in (Edge(*row) for row in rows):
+        ends = _ends_inside(view, edge.source) if edge.source in known.graphs else []
+        edges += [Edge(end, 0, edge.target, edge.input_slot, "out") for end in ends] or [edge]
+        edges += [edge] if ends else []
+    return edges + [edge for op in ops for edge in _from_callers(view, view.catalog.ops[op])]
+
+
+def _consumers(view: View, ops: list[int]) -> list[Edge]:
+    rows = view.rows(
+        "SELECT source_op, source_slot, op, input_slot FROM edges WHERE source_op IN (SELECT unnest(?))"
+        " ORDER BY op, input_slot",
+        [ops],
+    )
+    known = calls(view)
+    edges = [Edge(*row) for row in rows]
+    inside = [
+        Edge(edge.source, edge.source_slot, argument, edge.input_slot, "into")
+        for edge in edges
+        for graph, first in known.graphs.get(edge.target, ())
+        for argument in _arguments(view, graph)[edge.input_slot - first :][:1]
+        if edge.input_slot >= first
+    ]
+    taken = {edge.source for edge in edges}
+    outside = [edge for op in ops if op not in taken for edge in _to_callers(view, view.catalog.ops[op])]
+    return edges + inside + outside
+
+
+def _from_callers(view: View, op: Op) -> list[Edge]:
+    """What went into an argument of a function, at those who call it."""
+    if op.type not in ARGUMENTS:
+        return []
+    known = calls(view)
+    place = _arguments(view, op.graph).index(op.number)
+    wanted = [
+        (caller, place + first)
+        for caller in known.callers.get(op.graph, ())
+        for graph, first in known.graphs[caller]
+        if graph == op.graph
+    ]
+    return [
+        Edge(source, slot, op.number, 0, "into")
+        for caller, input_slot in wanted
+        for source, slot in view.rows(
+            "SELECT source_op, source_slot FROM edges WHERE op = ? AND input_slot = ?", [caller, input_slot]
+        )
+    ]
+
+
+def _to_callers(view: View, op: Op) -> list[Edge]:
+    """An op at the end of a function gives its result to those who call it."""
+    return [Edge(op.number, 0, caller, 0, "out") for caller in calls(view).callers.get(op.graph, ())]
+
+
+def _arguments(view: View, graph: int) -> list[int]:
+    return [op.number for op in _graph_ops(view).get(graph, ()) if op.type in ARGUMENTS]
+
+
+def _graph_ops(view: View) -> dict[int, list[Op]]:
+    return view.remember("graph_ops", lambda: _group(view.catalog.ops))
+
+
+def _group(ops: Iterable[Op]) -> dict[int, list[Op]]:
+    found: dict[int, list[Op]] = {}
+    for op in ops:
+        found.setdefault(op.graph, []).append(op)
+    return found
+
+
+def _ends_inside(view: View, caller: int) -> list[int]:
+    graphs = [graph for graph, _ in calls(view).graphs[caller]]
+    return [
+        op
+        for (op,) in view.rows(
+            "SELECT op FROM ops WHERE graph IN (SELECT unnest(?)) AND op IN (SELECT op FROM edges)"
+            " AND op NOT IN (SELECT source_op FROM edges) ORDER BY op",
+            [graphs],
+        )
+    ]
+
+
+def _described(view: View, distance: dict[int, int], at: int | None) -> list[dict[str, Any]]:
+    slots = {op: _slots(view, op) for op in distance}
+    wanted = [
+        (op, slot, Side.NEAREST if not steps else Side.BEFORE if steps < 0 else Side.AFTER)
+        for op, steps in distance.items()
+        for slot in slots[op]
+    ]
+    traces = nearest_traces(view, wanted, at)
+    healths = health_of(view, traces.values())
+    health = {(op, slot): healths.get(index) for (op, slot, _), index in traces.items()}
+    return [
+        {
+            **_op(view, view.catalog.ops[op]),
+            "distance": steps,
+            "outputs": [{"health": health.get((op, slot))} for slot in slots[op]],
+        }
+        for op, steps in distance.items()
+    ]
+
+
+def _slots(view: View, op: int) -> range:
+    recorded = [site.slot + 1 for site in view.catalog.op_sites.get(op, ())]
+    return range(min(_MAX_SLOTS, max([view.catalog.ops[op].num_outputs or 0, *recorded])))
+
+
+def _op(view: View, op: Op) -> dict[str, Any]:
+    graph = view.catalog.graphs[op.graph]
+    return {
+        "graph_id": graph.graph_id,
+        "graph_name": graph.name,
+        "op_name": op.name,
+        "op_type": op.type,
+        "device_name": op.device,
+    }

@@ -1,0 +1,119 @@
+"""Full-text search: where to jump from a few letters.
+
+In comes text, out come ops, tensors, functions, source files and lines that hold it, in any case of letters.
+What is equal comes first, then what begins with it, then the shortest.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.view import View
+
+KINDS: Final = ("ops", "tensors", "functions", "files", "lines")
+MAX_FOUND: Final = 1000
+_TENSOR: Final = re.compile(r"^(.+):([0-9]{1,9})$", re.DOTALL)
+_PLACE: Final = re.compile(r"^(.*?):([0-9]{1,9})$", re.DOTALL)
+_MAX_LINE: Final = 500
+
+
+def find(view: View, text: str, limit: int) -> dict[str, list[dict[str, Any]]]:
+    """Everything that holds a text.
+
+    Args:
+      view: The run.
+      text: ``name:2`` also finds the third output of an op, ``train.py:12`` also a line.
+      limit: How many of each kind at most.
+
+    Returns:
+      A list for each of :data:`KINDS`.
+    """
+    return {
+        "ops": _ops(view, text, limit),
+        "tensors": _tensors(view, text, limit),
+        "functions": _functions(view, text, limit),
+        "files": _files(view, text, limit),
+        "lines": _lines(view, text, limit),
+    }
+
+
+def _best(column: str) -> str:
+    return (
+        f"ORDER BY lower({column}) <> lower($text), NOT starts_with(lower({column}), lower($text)),"
+        f" length({column})"
+    )
+
+
+def _ops(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+    rows = view.rows(
+        "SELECT g.graph_id, g.name, o.name, o.type FROM ops o JOIN graphs g USING (graph)"
+        " WHERE contains(lower(o.name), lower($text)) OR contains(lower(coalesce(o.type, '')), lower($text))"
+        f" {_best('o.name')}, o.op LIMIT $limit",
+        {"text": text, "limit": limit},
+    )
+    return [
+        {"graph_id": graph_id, "graph_name": graph, "op_name": name, "op_type": kind}
+        for graph_id, graph, name, kind in rows
+    ]
+
+
+def _tensors(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+    match = _TENSOR.match(text)
+    if match is None:
+        return []
+    rows = view.rows(
+        "SELECT g.graph_id, g.name, o.name, o.type FROM ops o JOIN graphs g USING (graph)"
+        " WHERE contains(lower(o.name), lower($text)) AND (o.num_outputs > $slot"
+        " OR o.op IN (SELECT op FROM sites WHERE slot = $slot))"
+        f" {_best('o.name')}, o.op LIMIT $limit",
+        {"text": match[1], "slot": int(match[2]), "limit": limit},
+    )
+    return [
+        {
+            "graph_id": graph_id,
+            "graph_name": graph,
+            "op_name": name,
+            "op_type": kind,
+            "output_slot": int(match[2]),
+        }
+        for graph_id, graph, name, kind in rows
+    ]
+
+
+def _functions(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+    rows = view.rows(
+        "SELECT g.graph_id, g.name FROM graphs g WHERE contains(lower(g.name), lower($text))"
+        f" {_best('g.name')}, g.graph LIMIT $limit",
+        {"text": text, "limit": limit},
+    )
+    return [{"graph_id": graph_id, "name": name} for graph_id, name in rows]
+
+
+def _files(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+    rows = view.rows(
+        "SELECT source, host_name, path FROM sources WHERE contains(lower(path), lower($text))"
+        f" {_best('path')}, source LIMIT $limit",
+        {"text": text, "limit": limit},
+    )
+    return [{"index": source, "host_name": host, "file_path": path} for source, host, path in rows]
+
+
+def _lines(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+    place = _PLACE.match(text)
+    rows = view.rows(
+        "SELECT l.source, s.path, l.line, l.text FROM source_lines l JOIN sources s USING (source)"
+        " WHERE contains(lower(l.text), lower($text))"
+        " OR ($path IS NOT NULL AND l.line = $line AND ends_with(lower(s.path), lower($path)))"
+        " ORDER BY contains(lower(l.text), lower($text)), l.source, l.line LIMIT $limit",
+        {
+            "text": text,
+            "limit": limit,
+            "path": place[1] if place else None,
+            "line": int(place[2]) if place else 0,
+        },
+    )
+    return [
+        {"index": source, "file_path": path, "line": line, "text": content[:_MAX_LINE]}
+        for source, path, line, content in rows
+    ]

@@ -1,0 +1,128 @@
+"""Rows of a long list that fulfil a filter, by their position among themselves.
+
+In come a filter and an order, out comes a :class:`Selection`, which is counted once per commit and then gives
+pages. Of a list in its own order it keeps how many rows of each stretch match, so that a page reads the few
+stretches that it needs; of a sorted list it keeps the first rows.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.filters import (
+    Condition,
+    Filter,
+    Order,
+    execution_condition,
+    trace_condition,
+)
+from tb_debugger_plugin.analysis.view import Range, View
+
+#: How many rows a sorted list holds; the others come behind all of them.
+MAX_SORTED: Final = 10_000
+#: Rows of a stretch: as many as the database keeps together.
+_STRETCH: Final = 122_880
+_KEPT: Final = 16
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Rows of one list at one commit.
+
+    Attributes:
+      table: ``executions`` or ``traces``.
+      condition: That they fulfil.
+      matching: How many there are.
+      total: How many positions there are: all of them, but of a sorted list at most :data:`MAX_SORTED`.
+      ends: How many rows match in a stretch and all before it.
+      order: Positions in the whole list, sorted; None when they are in the list's own order.
+    """
+
+    table: str
+    condition: Condition
+    matching: int
+    total: int
+    ends: npt.NDArray[np.int64]
+    order: npt.NDArray[np.int64] | None
+
+    def rows(self, view: View, select: str, wanted: Range) -> dict[str, npt.NDArray[Any]]:
+        """Some of the rows.
+
+        Args:
+          view: The run, at the same commit.
+          select: Columns, of rows called ``t``, with ``t.idx`` among them.
+          wanted: Positions among the rows of the selection.
+        """
+        if self.order is not None:
+            return self._sorted_rows(view, select, self.order[wanted.begin : wanted.end])
+        first = int(np.searchsorted(self.ends, wanted.begin, side="right"))
+        last = int(np.searchsorted(self.ends, wanted.end, side="left"))
+        before = int(self.ends[first - 1]) if first else 0
+        return view.columns(
+            f"SELECT {select} FROM {self.table} t WHERE t.idx >= ? AND t.idx < ? AND ({self.condition.sql})"
+            " ORDER BY t.idx LIMIT ? OFFSET ?",
+            [
+                *(first * _STRETCH, (last + 1) * _STRETCH, *self.condition.parameters),
+                *(wanted.end - wanted.begin, wanted.begin - before),
+            ],
+        )
+
+    def _sorted_rows(self, view: View, select: str, positions: npt.NDArray[np.int64]) -> dict[str, Any]:
+        query = f"SELECT {select} FROM {self.table} t WHERE t.idx IN (SELECT unnest(?)) ORDER BY t.idx"
+        found = view.columns(query, [positions.tolist()])
+        place = np.searchsorted(found["idx"], positions)
+        return {name: values[place] for name, values in found.items()}
+
+
+def select(view: View, table: str, wanted: Filter, order: Order | None = None) -> Selection:
+    """Find the rows of a list that fulfil a filter.
+
+    Args:
+      view: The run.
+      table: ``executions`` or ``traces``.
+      wanted: The filter.
+      order: How they are sorted; None = as in the list.
+
+    Raises:
+      BadQuestionError: The filter asks for what there is not.
+    """
+    kept: OrderedDict[Any, Selection] = view.remember("selections", OrderedDict)
+    key = (table, wanted, order)
+    with view.loader.memory_lock:
+        found = kept.get(key)
+    if found is None:
+        found = _select(view, table, wanted, order)
+        with view.loader.memory_lock:
+            kept[key] = found
+            while len(kept) > _KEPT:
+                kept.popitem(last=False)
+    return found
+
+
+def _select(view: View, table: str, wanted: Filter, order: Order | None) -> Selection:
+    condition = (trace_condition if table == "traces" else execution_condition)(view, wanted)
+    total = view.num_traces if table == "traces" else view.num_executions
+    counts = np.zeros(-(-total // _STRETCH), np.int64)
+    for stretch, count in view.rows(
+        f"SELECT t.idx // {_STRETCH}, count(*) FROM {table} t WHERE {condition.sql} GROUP BY 1",
+        list(condition.parameters),
+    ):
+        counts[stretch] = count
+    matching = int(counts.sum())
+    if order is None:
+        return Selection(table, condition, matching, matching, np.cumsum(counts), None)
+    direction = "DESC" if order.descending else "ASC"
+    # What is infinite or NaN in the files is NULL here; a rank that is not known is -1.
+    column = "nullif(t.rank, -1)" if order.column == "rank" else f"t.{order.column}"
+    rows = view.columns(
+        f"SELECT t.idx FROM {table} t WHERE {condition.sql}"
+        f" ORDER BY {column} {direction} NULLS LAST, t.idx LIMIT {MAX_SORTED}",
+        list(condition.parameters),
+    )
+    positions = rows["idx"].astype(np.int64)
+    return Selection(table, condition, matching, len(positions), np.cumsum(counts), positions)

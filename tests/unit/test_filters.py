@@ -1,0 +1,223 @@
+"""Filters and orders of the long lists, against a row by row reading of the same recording."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tb_debugger_plugin.analysis import selection, tables
+from tb_debugger_plugin.analysis.filters import Filter, Order, parse_comparisons
+from tb_debugger_plugin.analysis.selection import select
+from tb_debugger_plugin.analysis.view import Range, View, look_at
+from tb_debugger_plugin.errors import BadQuestionError
+from tests.support.events import Recording, full_health, loaded
+
+_VALUES = ([1.0, 0.0], [math.nan], [[-math.inf, 2.0]], [], [0.0] * 5, None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two hosts whose programs run three ops, with every kind of value."""
+    folder = tmp_path_factory.mktemp("run")
+    for host in ("worker0", "worker1"):
+        recording = Recording(folder, host=host)
+        recording.source("/home/me/train.py", ["a", "b", "c"])
+        recording.frame(f"{host}1", 0, 1, "main")
+        recording.frame(f"{host}2", 0, 2, "loss")
+        recording.device(1)
+        recording.graph("g1", "train_step")
+        recording.graph("g2", "evaluate")
+        for number, (graph, name, kind) in enumerate(_OPS):
+            recording.op(
+                graph, name, kind, stack=[f"{host}{1 + number % 2}"], outputs=[(1 + number % 2, [2])]
+            )
+        for step in range(20):
+            graph, name, _ = _OPS[step % len(_OPS)]
+            value = _VALUES[step % len(_VALUES)]
+            recording.trace(graph, name, None if value is None else full_health(value))
+            recording.execution(
+                ("Log", "__inference_train_step_7")[step % 2],
+                [None if value is None else full_health(value)],
+                graph_id=graph if step % 2 else "",
+                inputs=range(step % 3),
+                ids=[step],
+                stack=[f"{host}{1 + step % 2}"],
+            )
+        recording.close()
+    return folder
+
+
+_OPS = (("g1", "layer_1/Log", "Log"), ("g1", "layer_2/MatMul", "MatMul"), ("g2", "Sum", "Sum"))
+
+
+@pytest.fixture(scope="module")
+def view(folder) -> Iterator[View]:
+    with contextlib.ExitStack() as stack:
+        loader = loaded(folder)
+        stack.callback(loader.close)
+        yield stack.enter_context(look_at(loader))
+
+
+def _words(page: tables.Page, name: str) -> list[str | None]:
+    entries = page.dictionaries[name]
+    return [entries[code] if code >= 0 else None for code in page.columns[name].tolist()]
+
+
+def _traces(view, wanted: Filter, order: Order | None = None) -> list[int]:
+    chosen = select(view, "traces", wanted, order)
+    page = tables.traces_page(view, Range(0, chosen.total), chosen=chosen)
+    return page.columns["index"].astype(int).tolist()
+
+
+def _executions(view, wanted: Filter, order: Order | None = None) -> list[int]:
+    chosen = select(view, "executions", wanted, order)
+    page = tables.executions_page(view, Range(0, chosen.total), chosen)
+    return page.columns["index"].astype(int).tolist()
+
+
+@pytest.fixture(scope="module")
+def traces(view) -> list[dict]:
+    """Every graph execution, as plain values."""
+    page = tables.traces_page(view, Range(0, view.num_traces))
+    words = {name: _words(page, name) for name in page.dictionaries}
+    numbers = {name: values.tolist() for name, values in page.columns.items() if name not in words}
+    rows = [
+        dict(zip({**words, **numbers}, row, strict=True))
+        for row in zip(*{**words, **numbers}.values(), strict=True)
+    ]
+    hosts = view.columns("SELECT s.host FROM traces t JOIN sites s USING (site) ORDER BY t.idx")[
+        "host"
+    ].tolist()
+    return [{**row, "host": host} for row, host in zip(rows, hosts, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holds"),
+    [
+        (Filter(op_name="layer_[0-9]/"), lambda row: row["op_name"].startswith("layer_")),
+        (Filter(op_name="^Sum$"), lambda row: row["op_name"] == "Sum"),
+        (Filter(op_type="Mat|Log"), lambda row: row["op_type"] in ("MatMul", "Log")),
+        (Filter(function="eval"), lambda row: row["function"] == "evaluate"),
+        (Filter(device="CPU"), lambda row: True),
+        (Filter(device="GPU"), lambda row: False),
+        (Filter(dtype="float32"), lambda row: row["dtype"] == 1),
+        (Filter(host="worker1"), lambda row: row["host"] == 1),
+        (Filter(health="bad"), lambda row: row["health"] == 2),
+        (Filter(health="unmeasured"), lambda row: row["health"] == 0),
+        (Filter(health="good", op_name="Log"), lambda row: row["health"] == 1 and row["op_type"] == "Log"),
+        (Filter(where=parse_comparisons("nan>0")), lambda row: row["nan"] > 0),
+        (
+            Filter(where=parse_comparisons("size>=1, zero=0")),
+            lambda row: row["size"] >= 1 and row["zero"] == 0,
+        ),
+        (Filter(where=parse_comparisons("rank<2")), lambda row: row["health"] and row["rank"] < 2),
+        (Filter(since=1000.02), lambda row: row["wall_time"] >= 1000.02),
+        (Filter(until=1000.03, since=1000.02), lambda row: 1000.02 <= row["wall_time"] < 1000.03),
+        (Filter(source=0), lambda row: row["host"] == 0),
+        (Filter(source=1, line=2), lambda row: row["host"] == 1 and row["op_type"] == "MatMul"),
+        (Filter(source=7), lambda row: False),
+    ],
+)
+def test_a_filter_leaves_the_rows_for_which_it_holds(view, traces, wanted, holds):
+    expected = [int(row["index"]) for row in traces if holds(row)]
+    assert _traces(view, wanted) == expected
+    assert select(view, "traces", wanted).matching == len(expected)
+
+
+@pytest.mark.parametrize("stretch", [1, 3, 7, 1000])
+@pytest.mark.parametrize("wanted", [Filter(op_type="Log"), Filter(health="bad"), Filter(host="worker1")])
+def test_any_page_of_a_filtered_list_is_a_part_of_the_whole(view, monkeypatch, stretch, wanted):
+    monkeypatch.setattr(selection, "_STRETCH", stretch)
+    view.loader.memory.pop("selections", None)
+    chosen = select(view, "traces", wanted)
+    whole = chosen.rows(view, "t.idx", Range(0, chosen.total))["idx"].tolist()
+    for begin in range(chosen.total + 1):
+        for end in range(begin, chosen.total + 1):
+            assert chosen.rows(view, "t.idx", Range(begin, end))["idx"].tolist() == whole[begin:end]
+    view.loader.memory.pop("selections", None)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("column", ["size", "nan", "wall_time", "rank"])
+def test_a_sorted_list_has_the_rows_without_a_number_last(view, traces, column, descending):
+    def number(row):
+        value = row[column] if row["health"] or column == "wall_time" else math.nan
+        return (math.isnan(value), -value if descending else value)
+
+    expected = [int(row["index"]) for row in sorted(traces, key=number)]
+    assert _traces(view, Filter(), Order(column, descending)) == expected
+
+
+def test_a_sorted_list_is_cut_and_says_how_many_there_are(view, monkeypatch):
+    monkeypatch.setattr(selection, "MAX_SORTED", 3)
+    chosen = select(view, "traces", Filter(health="bad"), Order("size"))
+    assert (chosen.total, chosen.matching) == (3, len(_traces(view, Filter(health="bad"))))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "rows"),
+    [
+        (Filter(op_type="^Log$", host="worker0"), 10),
+        (Filter(function="evaluate"), 6),
+        (Filter(where=parse_comparisons("nan>=1")), 8),
+        (Filter(health="bad", dtype="float32"), 14),
+        (Filter(device="CPU"), 40),
+        (Filter(source=0, line=1), 10),
+        (Filter(since=0.0, until=1.0), 0),
+    ],
+)
+def test_executions_are_filtered_too(view, wanted, rows):
+    found = _executions(view, wanted)
+    assert len(found) == rows == len(set(found)) and found == sorted(found)
+
+
+def test_executions_can_be_sorted(view):
+    order = _executions(view, Filter(), Order("num_inputs", True))
+    page = tables.executions_page(view, Range(0, view.num_executions))
+    inputs = page.columns["num_inputs"]
+    assert order == np.argsort(-inputs, kind="stable").tolist()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda view: select(view, "traces", Filter(op_name="(")),
+        lambda view: select(view, "traces", Filter(op_name="(?=look)ahead")),
+        lambda view: select(view, "traces", Filter(op_name="a" * 2000)),
+        lambda view: select(view, "executions", Filter(op_type="[")),
+        lambda view: select(view, "executions", Filter(op_name="Log")),
+        lambda view: select(view, "traces", Filter(host="nobody")),
+        lambda view: select(view, "traces", Filter(dtype="float31")),
+        lambda view: select(view, "traces", Filter(line=3)),
+        lambda view: parse_comparisons("nan"),
+        lambda view: parse_comparisons("idx>0"),
+        lambda view: parse_comparisons("nan>1; DROP TABLE traces"),
+        lambda view: parse_comparisons("nan>1.2.3"),
+        lambda view: parse_comparisons(",".join(["nan>0"] * 17)),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_sentence(view, ask):
+    with pytest.raises(BadQuestionError, match=r"\.$"):
+        ask(view)
+
+
+def test_no_regular_expression_takes_for_ever(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("g", "f")
+    recording.op("g", "a" * 50_000 + "!", "Long")
+    recording.trace("g", "a" * 50_000 + "!", full_health([1.0]))
+    recording.close()
+    loader = loaded(tmp_path)
+    try:
+        with look_at(loader) as view:
+            begin = time.monotonic()
+            for pattern in ("^(a+)+$", "^(a|aa)+$", "^(.*a){20}$", "(a*)*b"):
+                assert select(view, "traces", Filter(op_name=pattern)).matching == 0
+            assert time.monotonic() - begin < 5
+    finally:
+        loader.close()

@@ -1,0 +1,191 @@
+"""Neighbours of ops across calls, and full-text search."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from tb_debugger_plugin.analysis.neighbours import neighbours
+from tb_debugger_plugin.analysis.search import find
+from tb_debugger_plugin.analysis.view import View, look_at
+from tb_debugger_plugin.errors import BadQuestionError, NotFoundError
+from tests.support.events import Recording, full_health, loaded
+
+
+@contextlib.contextmanager
+def _view(folder) -> Iterator[View]:
+    loader = loaded(folder)
+    try:
+        with look_at(loader) as view:
+            yield view
+    finally:
+        loader.close()
+
+
+def _nested(folder) -> None:
+    """A program whose function calls a function, and runs a loop.
+
+    ::
+
+        step:   x -> Exp -> call(Exp, w) -> Neg        w -> call
+                x -> loop/while(x) -> Abs
+        inner:  a, b -> Mul -> Out
+        loop_while_body_3:  i -> Add;   loop_while_cond_4:  j -> Less
+    """
+    recording = Recording(folder)
+    recording.source("/home/me/train.py", ["import tensorflow as tf", "loss = tf.math.log(x)"])
+    recording.graph("s", "step")
+    for graph, name in (("f", "inner"), ("b", "loop_while_body_3"), ("c", "loop_while_cond_4")):
+        recording.graph(graph, name, "s")
+    for graph, name, kind, inputs in (
+        *(("s", "x", "Placeholder", []), ("s", "w", "Placeholder", []), ("s", "Exp", "Exp", ["x:0"])),
+        ("f", "a", "Placeholder", []),
+        ("f", "b", "Placeholder", []),
+        *(("f", "Mul", "Mul", ["a:0", "b:0"]), ("f", "Out", "Identity", ["Mul:0"])),
+        ("s", "call", "StatefulPartitionedCall", ["Exp:0", "w:0"]),
+        ("s", "Neg", "Neg", ["call:0"]),
+        *(("b", "i", "Placeholder", []), ("b", "Add", "AddV2", ["i:0"])),
+        *(("c", "j", "Placeholder", []), ("c", "Less", "Less", ["j:0"])),
+        *(("s", "loop/while", "While", ["x:0"]), ("s", "Abs", "Abs", ["loop/while:0"])),
+    ):
+        recording.op(graph, name, kind, inputs, ids=[1])
+    recording.trace("s", "Exp", full_health([1.0]))
+    recording.trace("f", "Mul", full_health([math.nan]))
+    recording.close()
+
+
+def _hops(found) -> dict[str, int]:
+    return {op["op_name"]: op["distance"] for op in found["ops"]}
+
+
+def _edges(found) -> set[tuple[str, str, str | None]]:
+    names = [op["op_name"] for op in found["ops"]]
+    return {(names[edge["source"]], names[edge["target"]], edge["call"]) for edge in found["edges"]}
+
+
+def test_neighbours_reach_over_some_hops(tmp_path):
+    _nested(tmp_path)
+    with _view(tmp_path) as view:
+        assert _hops(neighbours(view, "f", "Out", hops=1, limit=100)) == {"Out": 0, "Mul": -1, "call": 1}
+        far = neighbours(view, "f", "Out", hops=3, limit=100)
+    assert _hops(far) == {
+        **{"Out": 0, "Mul": -1, "a": -2, "b": -2, "Exp": -3, "w": -3},
+        **{"call": 1, "Neg": 2},
+    }
+    assert far["truncated"] is False
+
+
+def test_what_went_into_a_function_is_found_at_its_caller(tmp_path):
+    _nested(tmp_path)
+    with _view(tmp_path) as view:
+        found = neighbours(view, "f", "a", hops=2, limit=100)
+        assert _edges(found) == {
+            ("a", "Mul", None),
+            ("Mul", "Out", None),
+            ("Exp", "a", "into"),
+            ("x", "Exp", None),
+        }
+        found = neighbours(view, "s", "Exp", hops=2, limit=100)
+        assert ("Exp", "a", "into") in _edges(found) and ("w", "b", "into") not in _edges(found)
+
+
+def test_what_takes_the_result_of_a_call_takes_it_from_inside(tmp_path):
+    _nested(tmp_path)
+    with _view(tmp_path) as view:
+        found = neighbours(view, "s", "Neg", hops=2, limit=100)
+    assert _hops(found) == {"Neg": 0, "call": -1, "Out": -1, "Exp": -2, "w": -2, "Mul": -2}
+    assert ("Out", "Neg", "out") in _edges(found)
+
+
+def test_loops_are_entered_by_the_names_of_their_graphs(tmp_path):
+    _nested(tmp_path)
+    with _view(tmp_path) as view:
+        found = neighbours(view, "s", "x", hops=2, limit=100)
+        assert {("x", "i", "into"), ("x", "j", "into")} <= _edges(found)
+        found = neighbours(view, "s", "Abs", hops=1, limit=100)
+        assert {("Add", "Abs", "out"), ("loop/while", "Abs", None)} <= _edges(found)
+
+
+def test_a_call_that_could_be_of_two_graphs_is_not_followed(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("s", "step")
+    for graph in ("f", "g"):
+        recording.graph(graph, f"inner_{graph}", "s")
+        recording.op(graph, "a", "Placeholder")
+    recording.op("s", "x", "Placeholder")
+    recording.op("s", "call", "PartitionedCall", ["x:0"])
+    recording.close()
+    with _view(tmp_path) as view:
+        assert _hops(neighbours(view, "s", "x", hops=3, limit=100)) == {"x": 0, "call": 1}
+
+
+def test_neighbours_carry_their_health(tmp_path):
+    _nested(tmp_path)
+    with _view(tmp_path) as view:
+        found = neighbours(view, "f", "Out", hops=3, limit=100)
+        bad = {
+            op["op_name"]: [slot["health"] and slot["health"]["bad"] for slot in op["outputs"]]
+            for op in found["ops"]
+        }
+        assert (bad["Mul"], bad["Exp"], bad["Out"]) == ([True], [False], [None])
+        with pytest.raises(BadQuestionError):
+            neighbours(view, "f", "Out", hops=1, limit=9, at=99)
+        with pytest.raises(NotFoundError):
+            neighbours(view, "f", "nobody", hops=1, limit=9)
+
+
+def test_too_many_neighbours_are_cut_and_said_to_be(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("g", "f")
+    for n in range(50):
+        recording.op("g", f"op{n}", "Add", ["op0:0"] if n else [])
+    recording.close()
+    with _view(tmp_path) as view:
+        found = neighbours(view, "g", "op0", hops=1, limit=10)
+        assert (len(found["ops"]), found["truncated"]) == (10, True)
+        assert len(neighbours(view, "g", "op0", hops=1, limit=50)["ops"]) == 50
+
+
+def test_a_graph_with_cycles_has_an_end(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("g", "f", "g")
+    recording.op("g", "a", "Placeholder", ["b:0", "a:0"])
+    recording.op("g", "b", "PartitionedCall", ["a:0"])
+    recording.close()
+    with _view(tmp_path) as view:
+        assert _hops(neighbours(view, "g", "a", hops=16, limit=1000)) == {"a": 0, "b": -1}
+
+
+def test_text_is_found_wherever_it_stands(tmp_path):
+    _nested(tmp_path)
+    with _view(tmp_path) as view:
+        found = find(view, "EXP", 10)
+        assert [op["op_name"] for op in found["ops"]] == ["Exp"]
+        assert [op["op_name"] for op in find(view, "loop", 10)["ops"]] == ["loop/while"]
+        assert [one["name"] for one in find(view, "while_body", 10)["functions"]] == ["loop_while_body_3"]
+        assert [one["file_path"] for one in find(view, "TRAIN", 10)["files"]] == ["/home/me/train.py"]
+        assert [one["line"] for one in find(view, "math.log", 10)["lines"]] == [2]
+        assert [one["text"] for one in find(view, "train.py:1", 10)["lines"]] == ["import tensorflow as tf"]
+        (tensor,) = find(view, "mul:0", 10)["tensors"]
+        assert (tensor["op_name"], tensor["graph_name"], tensor["output_slot"]) == ("Mul", "inner", 0)
+        assert find(view, "mul:5", 10)["tensors"] == []
+
+
+def test_what_is_equal_is_found_first_and_no_more_than_wanted(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("g", "f")
+    for name in ("my/Log", "Log1", "Log", "aLog"):
+        recording.op("g", name, "T")
+    recording.close()
+    with _view(tmp_path) as view:
+        assert [op["op_name"] for op in find(view, "log", 3)["ops"]] == ["Log", "Log1", "aLog"]
+
+
+@pytest.mark.parametrize("text", ["%", "_", "'", "\\", "(", "\0", ":1", "a:99999999999", "é"])
+def test_text_is_text_and_no_pattern(tmp_path, text):
+    _nested(tmp_path)
+    with _view(tmp_path) as view:
+        assert all(text.casefold() in op["op_name"].casefold() for op in find(view, text, 10)["ops"])
