@@ -117,6 +117,25 @@ def _connect_anew(path: Path) -> duckdb.DuckDBPyConnection | None:
         return None
 
 
+def databases() -> list[Path]:
+    """All databases in the cache folder."""
+    return sorted(cache_folder().glob("*.duckdb"))
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether a viewer, this process or another, has a database open."""
+    with _open_paths_lock:
+        if path in _open_paths:
+            return True
+    try:
+        duckdb.connect(str(path), read_only=True).close()
+    except duckdb.IOException as error:
+        return "lock" in str(error).lower()
+    except duckdb.Error:
+        pass  # damaged, and so nobody's
+    return False
+
+
 def remove_database(path: Path) -> None:
     """Delete a database file with its log."""
     for victim in (path, path.with_name(path.name + ".wal")):

@@ -15,6 +15,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import duckdb
@@ -91,6 +92,13 @@ class RunLoader:
         """Why reading ended for good; empty as long as it goes on."""
         with self._changed:
             return self._failure
+
+    @property
+    def database_path(self) -> Path | None:
+        """Where the tables are kept; None when that is a private place, deleted with the loader."""
+        with self._changed:
+            database = self._database
+        return None if database is None or database.private else database.path
 
     def wait(self, seconds: float) -> bool:
         """Wait until everything that is in the files has been read.

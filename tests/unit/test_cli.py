@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 
+import duckdb
 import pytest
 
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events.text import event_lines
-from tests.support.events import Recording, small_program
+from tb_debugger_plugin.index.cache import database_path
+from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.index.schema import TABLES
+from tests.support.events import Recording, full_health, loaded, small_program
 
 
 def test_info_shows_each_run(tmp_path, capsys):
@@ -94,3 +98,147 @@ def test_repeated_fields_and_bytes_have_a_form_in_the_dump(tmp_path):
     recording.close()
     lines = event_lines(event)
     assert "    original_graph_def: <5 bytes>" in lines and "    instrumented_ops: 'a', 'b'" in lines
+
+
+def _json(capsys, *words) -> object:
+    assert main([*map(str, words), "--json"]) == 0
+    return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+
+
+def test_index_builds_tables_and_brings_them_up_to_date(tmp_path, capsys):
+    recording = small_program(tmp_path, steps=1)
+    assert main(["index", str(tmp_path)]) == 0
+    assert "2 executions, 4 graph executions" in capsys.readouterr().out
+    recording.trace("g1", "Log", full_health([1.0]))
+    recording.close()
+    found = _json(capsys, "index", tmp_path)["."]
+    assert (found["executions"], found["graph_executions"], found["bad_graph_executions"]) == (2, 5, 3)
+    assert found["database"] == str(database_path(find_runs(tmp_path)[0]))
+    assert found["bytes"] == sum(path.stat().st_size for path in tmp_path.iterdir())
+
+
+def test_index_says_when_another_viewer_keeps_the_tables(tmp_path, capsys):
+    small_program(tmp_path).close()
+    loader = loaded(tmp_path)
+    try:
+        assert _json(capsys, "index", tmp_path)["."]["database"] is None
+        assert main(["index", str(tmp_path)]) == 0
+        assert "another program has the tables open" in capsys.readouterr().out
+    finally:
+        loader.close()
+
+
+def test_sql_answers_a_query_with_rows(tmp_path, capsys):
+    small_program(tmp_path, steps=1).close()
+    query = "SELECT o.name, t.nan FROM traces t JOIN sites USING (site) JOIN ops o USING (op) ORDER BY idx"
+    assert main(["sql", str(tmp_path), query]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "name\tnan",
+        "x\t0.0",
+        "Log\t0.0",
+        "mul\t1.0",
+        "Mean\t1.0",
+    ]
+    assert _json(capsys, "sql", tmp_path, f"{query} LIMIT 1") == [{"name": "x", "nan": 0.0}]
+    odd = "SELECT 'nan'::DOUBLE AS a, NULL AS b, [1, 2] AS c, DATE '2026-01-02' AS d, {'x': 1} AS e"
+    assert _json(capsys, "sql", tmp_path, odd) == [
+        {"a": None, "b": None, "c": [1, 2], "d": "2026-01-02", "e": {"x": 1}}
+    ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "DELETE FROM traces",
+        "SELECT 1; DROP TABLE traces",
+        "COMMIT",
+        "COPY traces TO 'stolen.csv'",
+        "ATTACH 'other.db'",
+        "SELECT nothing FROM nowhere",
+        "SELEC",
+        "",
+    ],
+)
+def test_sql_takes_nothing_but_one_select(tmp_path, capsys, query, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small_program(tmp_path / "run").close()
+    assert main(["sql", "run", query]) == 1
+    assert capsys.readouterr().err.startswith("tbdbg: ")
+    assert _json(capsys, "sql", "run", "SELECT count(*) AS n FROM traces") == [{"n": 8}]
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_sql_shows_names_of_a_log_as_they_are_but_controls_nothing(tmp_path, capsys):
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "\x1b[2J[red]\ta\nb", "Evil")
+    recording.close()
+    assert main(["sql", str(tmp_path), "SELECT name FROM ops WHERE type = 'Evil'"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["name", "\\x1b[2J[red]\\ta\\nb"]
+
+
+def test_sql_needs_to_know_which_run(tmp_path, capsys):
+    small_program(tmp_path / "one").close()
+    small_program(tmp_path / "two").close()
+    query = "SELECT count(*) AS n FROM traces"
+    assert main(["sql", str(tmp_path), query]) == 1
+    assert "one, two" in capsys.readouterr().err
+    assert _json(capsys, "sql", tmp_path, query, "--run", "two") == [{"n": 8}]
+    assert main(["sql", str(tmp_path), query, "--run", "three"]) == 1
+    assert "'three'" in capsys.readouterr().err
+
+
+def test_export_writes_every_table_of_every_run(tmp_path, capsys):
+    small_program(tmp_path / "logs" / "one").close()
+    small_program(tmp_path / "logs" / "two", steps=1).close()
+    out = tmp_path / "it's out"
+    found = _json(capsys, "export", tmp_path / "logs", "--parquet", out)
+    assert set(found) == {"one", "two"} and set(found["one"]["rows"]) == set(TABLES)
+    assert {path.stem for path in (out / "two").iterdir()} == set(TABLES)
+    with duckdb.connect() as connection:
+        read = f"SELECT idx, health FROM '{str(out).replace(chr(39), chr(39) * 2)}/one/traces.parquet'"
+        assert connection.execute(read).fetchall() == [(n, 1 if n % 4 == 0 else 2) for n in range(8)]
+    assert found["one"]["rows"]["traces"] == 8
+
+
+def test_export_to_where_nothing_can_be_written_fails(tmp_path, capsys):
+    small_program(tmp_path / "logs").close()
+    (tmp_path / "file").touch()
+    assert main(["export", str(tmp_path / "logs"), "--parquet", str(tmp_path / "file")]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_clean_deletes_tables_and_leaves_event_files(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
+    for name in ("one", "two"):
+        small_program(tmp_path / name).close()
+        assert main(["index", str(tmp_path / name)]) == 0
+    capsys.readouterr()
+    (one,) = find_runs(tmp_path / "one")
+    found = _json(capsys, "clean", tmp_path / "one")
+    assert found["deleted"] == [str(database_path(one))] and found["bytes"] > 0
+    assert len(list((tmp_path / "cache").glob("*.duckdb"))) == 1
+    assert main(["clean"]) == 0
+    assert capsys.readouterr().out.startswith("1 deleted")
+    assert not list((tmp_path / "cache").iterdir()) and find_runs(tmp_path / "one")
+    assert main(["clean"]) == 0
+
+
+def test_clean_leaves_what_a_viewer_has_open(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
+    small_program(tmp_path / "logs").close()
+    loader = loaded(tmp_path / "logs")
+    try:
+        assert main(["clean", "--json"]) == 1
+        assert len(json.loads(capsys.readouterr().out)["in_use"]) == 1
+    finally:
+        loader.close()
+    assert main(["clean"]) == 0
+    (tmp_path / "cache" / "damaged.duckdb").write_bytes(b"not a database" * 100)
+    assert main(["clean"]) == 0
+    assert not list((tmp_path / "cache").iterdir())
+
+
+@pytest.mark.parametrize("verb", [["index"], ["sql", "SELECT 1"], ["export", "--parquet", "out"]])
+def test_verbs_on_a_folder_without_events_fail_with_a_sentence(tmp_path, capsys, verb):
+    assert main([verb[0], str(tmp_path), *verb[1:]]) == 1
+    assert "no debug events" in capsys.readouterr().err

@@ -307,7 +307,7 @@ def _chosen(page, path: str, **query: object) -> tuple[dict, dict[str, list]]:
 def test_filters_and_an_order_over_http(page):
     header, columns = _chosen(page, "/columns/graph_executions", op_name="^(Log|mul)$", where="nan>0")
     assert (header["total"], header["matching"], columns["index"]) == (2, 2, [2.0, 6.0])
-    header, columns = _columns(
+    header, columns = _chosen(
         page, "/columns/graph_executions", sort="neg_inf", descending="true", begin=0, end=2, source=0, line=3
     )
     assert (header["total"], columns["index"]) == (8, [1.0, 5.0])

@@ -1,0 +1,58 @@
+"""`tbdbg export`: the tables of runs as Parquet files.
+
+In goes a logdir, out comes a folder with one file a table (`docs/schema.md`), and one such folder a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, read_whole
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.schema import TABLES
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `export` to the command line."""
+    parser = subparsers.add_parser("export", help="write the tables of runs as Parquet files")
+    add_arguments(parser)
+    parser.add_argument("--parquet", type=Path, metavar="DIR", required=True, help="folder to write into")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Export; the exit code."""
+    runs = chosen_runs(args.logdir, args.name)
+    found = {one.name: _export(one, args.parquet / one.name) for one in runs}
+    print(json.dumps(found, indent=2) if args.json else "\n".join(map(_line, found.items())))
+    return 0
+
+
+def _export(one: Run, folder: Path) -> dict[str, Any]:
+    rows: dict[str, int] = {}
+    with read_whole(one) as loader, loader.reading() as connection:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for table in TABLES:
+                path = str(folder / f"{table}.parquet")
+                target = "'" + path.replace("'", "''") + "'"
+                copied = connection.execute(f"COPY {table} TO {target} (FORMAT parquet)").fetchall()
+                rows[table] = int(copied[0][0])
+        except (OSError, duckdb.Error) as error:
+            raise UsageError(f"{folder} cannot be written: {error}") from error
+    return {"folder": str(folder), "rows": rows}
+
+
+def _line(item: tuple[str, dict[str, Any]]) -> str:
+    name, facts = item
+    return f"{name}: {len(facts['rows'])} tables, {sum(facts['rows'].values()):,} rows in {facts['folder']}"

@@ -1,0 +1,68 @@
+"""`tbdbg index`: build the tables of the runs of a logdir, or bring them up to date.
+
+In goes a logdir, out come tables in the cache, which the viewer then opens at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, read_whole
+from tb_debugger_plugin.index import indexer
+from tb_debugger_plugin.index.runs import Run
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `index` to the command line."""
+    parser = subparsers.add_parser("index", help="build the tables of runs, or bring them up to date")
+    add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Index; the exit code."""
+    # The bar goes to stderr, so that what is printed stays clean, and is not drawn where nobody sees it.
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        found = {one.name: _index(one, bar) for one in chosen_runs(args.logdir, args.name)}
+    print(json.dumps(found, indent=2) if args.json else "\n".join(map(_line, found.items())))
+    return 0
+
+
+def _index(one: Run, bar: Progress) -> dict[str, Any]:
+    task = bar.add_task(one.name, total=None)
+
+    def report(progress: indexer.Progress) -> None:
+        bar.update(task, completed=progress.bytes_done, total=progress.bytes_total)
+
+    begin = time.monotonic()
+    with read_whole(one, report) as loader, look_at(loader) as view:
+        if loader.progress is not None:
+            report(loader.progress)
+        return {
+            "database": None if loader.database_path is None else str(loader.database_path),
+            "executions": view.num_executions,
+            "graph_executions": view.num_traces,
+            "bad_graph_executions": view.num_bad_traces,
+            "bytes": loader.progress.bytes_done if loader.progress else 0,
+            "seconds": round(time.monotonic() - begin, 3),
+        }
+
+
+def _line(item: tuple[str, dict[str, Any]]) -> str:
+    name, facts = item
+    counts = f"{facts['executions']:,} executions, {facts['graph_executions']:,} graph executions"
+    kept = "" if facts["database"] else "; another program has the tables open, so these were not kept"
+    return f"{name}: {counts}, {facts['seconds']:.1f} s{kept}"

@@ -1,0 +1,83 @@
+"""`tbdbg sql`: ask the tables of a run.
+
+In go a logdir and a query on the tables of `docs/schema.md`, out come rows. The query sees one commit and can
+change nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+from rich.console import Console
+from rich.table import Table
+
+from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain, read_whole
+from tb_debugger_plugin.errors import BadQuestionError
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+_AT_ONCE: Final = 10_000
+#: Of a table on a terminal; a pipe gets all rows.
+_SHOWN: Final = 1000
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `sql` to the command line."""
+    parser = subparsers.add_parser("sql", help="ask the tables of a run (docs/schema.md)")
+    add_arguments(parser)
+    parser.add_argument("query", metavar="QUERY", help="such as 'SELECT count(*) FROM traces'")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask and print; the exit code."""
+    with read_whole(only_run(args.logdir, args.name)) as loader, loader.reading() as connection:
+        try:
+            _ask(connection, args.query)
+            names = [str(column[0]) for column in connection.description or ()]
+            _print(connection, names, as_json=args.json)
+        except duckdb.Error as error:
+            raise BadQuestionError(f"The query failed: {error}") from error
+    return 0
+
+
+def _ask(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    statements = connection.extract_statements(query)
+    kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+    if len(statements) != 1 or statements[0].type not in kinds:
+        raise BadQuestionError("Give one SELECT; the tables cannot be changed here.")
+    connection.execute(statements[0])
+
+
+def _print(connection: duckdb.DuckDBPyConnection, names: list[str], *, as_json: bool) -> None:
+    if as_json:
+        rows = connection.fetchall()
+        print(json.dumps([dict(zip(names, map(plain, row), strict=True)) for row in rows], indent=2))
+    elif sys.stdout.isatty():
+        _print_table(names, connection.fetchmany(_SHOWN + 1))
+    else:
+        print("\t".join(names))
+        while rows := connection.fetchmany(_AT_ONCE):
+            print("\n".join("\t".join(map(_cell, row)) for row in rows))
+
+
+def _print_table(names: list[str], rows: list[tuple[Any, ...]]) -> None:
+    table = Table(*names)
+    for row in rows[:_SHOWN]:
+        table.add_row(*map(_cell, row))
+    # A name in a log may look like the markup of the printing library.
+    console = Console(markup=False, highlight=False)
+    console.print(table, markup=False)
+    if len(rows) > _SHOWN:
+        console.print(f"Only the first {_SHOWN} rows are shown; a pipe or --json gets all.")
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
