@@ -31,7 +31,7 @@ def _claim_file_set(dump_root: str, host: str) -> int:
     while True:
         path = FileSet(Path(dump_root), second, host).path(METADATA)
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            os.close(os.open(str(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             return second
         except FileExistsError:
             second += 1
