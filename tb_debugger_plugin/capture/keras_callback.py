@@ -10,7 +10,7 @@ import tensorflow as tf
 from tb_debugger_plugin.capture import recording
 
 
-class DebuggerCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
+class DebuggerCallback(tf.keras.callbacks.Callback):
     """Records a Keras model while it trains, is evaluated or predicts.
 
     Use::
