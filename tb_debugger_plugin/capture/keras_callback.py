@@ -70,6 +70,18 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
         """End the recording and write out all files."""
         self._end()
 
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Mark the end of a step, by which `every_n_steps` and `step_range` count."""
+        recording.step()
+
+    def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Mark the end of a step."""
+        recording.step()
+
+    def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Mark the end of a step."""
+        recording.step()
+
     def _begin(self) -> None:
         self._depth += 1
         if self._depth == 1 and not recording.is_recording():

@@ -80,6 +80,14 @@ def test_evaluating_and_predicting_are_runs_of_their_own_and_validation_belongs_
     np.testing.assert_array_equal(prediction, model.predict(X, verbose=0))
 
 
+def test_a_batch_is_a_step(tmp_path: Path) -> None:
+    model = compiled_model(jit_compile=False)
+    callback = DebuggerCallback(tmp_path, every_n_steps=2)
+    model.fit(X, Y, batch_size=2, verbose=0, callbacks=[callback])  # 4 batches
+    seen = [trace for trace in read(tmp_path).traces if trace.op_type == "ReluGrad"]
+    assert len(seen) == 2
+
+
 def test_the_callback_leaves_a_recording_alone_that_is_on(tmp_path: Path) -> None:
     model = compiled_model()
     with tb_debugger_plugin.record(tmp_path / "outer") as recording:
