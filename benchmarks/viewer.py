@@ -124,6 +124,7 @@ def questions(
     def at(number: int) -> int:
         return number * 1_299_709 % traces
 
+    op_name, few = f"^{re.escape(trace['op_name'])}", min(10, traces)
     op = {"graph_id": trace["graph_id"], "op_name": trace["op_name"]}
     return {
         "/status": lambda n: {},
@@ -145,9 +146,9 @@ def questions(
         "/neighbours": lambda n: {**op, "hops": 4, "limit": 100, "at": at(n)},
         "/find": lambda n: {"text": f"layer_{n % 4}"},
         "/columns/graph_executions only=bad": lambda n: {"only": "bad", **page(bad, 1000)(n)},
-        "/columns/graph_executions op_name": lambda n: {"op_name": "layer_1/.*MatMul", "end": 100},
+        "/columns/graph_executions op_name": lambda n: {"op_name": op_name, "end": few},
         "/columns/graph_executions where": lambda n: {"where": "nan>0", "end": min(bad, 100)},
-        "/columns/graph_executions sort": lambda n: {"sort": "nan", "descending": "true", "end": 1000},
+        "/columns/graph_executions sort": lambda n: {"sort": "nan", "descending": "true", "end": few},
     }
 
 

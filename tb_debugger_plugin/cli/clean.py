@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_debugger_plugin.events.places import place
 from tb_debugger_plugin.index.cache import database_path, databases, is_in_use, remove_database
 from tb_debugger_plugin.index.runs import find_runs
 
@@ -24,7 +24,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `clean` to the command line."""
     parser = subparsers.add_parser("clean", help="delete tables from the cache; event files stay")
     parser.add_argument(
-        "logdir", type=Path, metavar="LOGDIR", nargs="?", help="only of the runs below (default: all)"
+        "logdir", type=place, metavar="LOGDIR", nargs="?", help="only of the runs below (default: all)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)

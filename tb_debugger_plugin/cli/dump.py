@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.fileset import find_file_sets
+from tb_debugger_plugin.events.places import Place, place
 from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `dump` to the command line."""
     parser = subparsers.add_parser("dump", help="print the records of event files as text")
-    parser.add_argument("path", type=Path, metavar="FILE_OR_DIR", help="an event file, or a dump root")
+    parser.add_argument("path", type=place, metavar="FILE_OR_DIR", help="an event file, or a dump root")
     parser.add_argument(
         "--normalize",
         action="store_true",
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(path: Path, normalize: bool) -> Iterator[str]:
+def _lines(path: Place, normalize: bool) -> Iterator[str]:
     if path.is_file():
         yield from dump_file(path, Normalizer() if normalize else None)
         return

@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.view import look_at
 from tb_debugger_plugin.errors import NotFoundError, NotReadyError
+from tb_debugger_plugin.events.places import place
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Run, find_runs
 
@@ -39,7 +39,7 @@ _SHOWN: Final = (
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `info` to the command line."""
     parser = subparsers.add_parser("info", help="runs, hosts, counts, modes, first and last time")
-    parser.add_argument("logdir", type=Path, metavar="LOGDIR", help="a dump root, or any folder above some")
+    parser.add_argument("logdir", type=place, metavar="LOGDIR", help="a dump root, or any folder above some")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 

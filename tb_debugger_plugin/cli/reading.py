@@ -9,10 +9,10 @@ import argparse
 import contextlib
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from tb_debugger_plugin.errors import NotFoundError, NotReadyError
+from tb_debugger_plugin.events.places import Place, place
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Run, find_runs
@@ -22,12 +22,12 @@ _LOOK_SECONDS: Final = 0.2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add LOGDIR, --run and --json."""
-    parser.add_argument("logdir", type=Path, metavar="LOGDIR", help="a dump root, or any folder above some")
+    parser.add_argument("logdir", type=place, metavar="LOGDIR", help="a dump root, or any folder above some")
     parser.add_argument("--run", dest="name", metavar="NAME", help="only this run (default: all)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def chosen_runs(logdir: Path, name: str | None) -> list[Run]:
+def chosen_runs(logdir: Place, name: str | None) -> list[Run]:
     """The runs of a logdir, or the one that is named.
 
     Raises:
@@ -45,7 +45,7 @@ def chosen_runs(logdir: Path, name: str | None) -> list[Run]:
     return chosen
 
 
-def only_run(logdir: Path, name: str | None) -> Run:
+def only_run(logdir: Place, name: str | None) -> Run:
     """The one run that is meant.
 
     Raises:

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Final
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
 from tb_debugger_plugin.events.messages import DebugEvent, parse_event
+from tb_debugger_plugin.events.places import Place
 
 METADATA: Final = "metadata"
 SOURCE_FILES: Final = "source_files"
@@ -49,7 +50,7 @@ class FileSet:
       host: Host name in the names.
     """
 
-    folder: Path
+    folder: Place
     start_seconds: int
     host: str
 
@@ -58,16 +59,16 @@ class FileSet:
         """The common beginning of the file names, with the last dot."""
         return f"{_PREFIX}.{self.start_seconds}.{self.host}."
 
-    def path(self, suffix: str) -> Path:
-        """Path of one of the files; it need not exist."""
+    def path(self, suffix: str) -> Any:
+        """Path of one of the files, of the same class as the folder; it need not exist."""
         return self.folder / (self.prefix + suffix)
 
-    def tail_path(self, suffix: str) -> Path:
+    def tail_path(self, suffix: str) -> Any:
         """Path of the tail file of ``execution`` or ``graph_execution_traces``."""
         return self.path(suffix + tail.SUFFIX)
 
 
-def parse_metadata_name(folder: Path, name: str) -> FileSet | None:
+def parse_metadata_name(folder: Place, name: str) -> FileSet | None:
     """The file set that a file name announces.
 
     Args:
@@ -81,7 +82,7 @@ def parse_metadata_name(folder: Path, name: str) -> FileSet | None:
     return match and FileSet(folder, int(match["seconds"]), match["host"])
 
 
-def find_file_sets(folder: Path) -> list[FileSet]:
+def find_file_sets(folder: Place) -> list[FileSet]:
     """The file sets of one folder (not of folders below it), oldest first.
 
     Args:
@@ -117,7 +118,7 @@ class Damage:
       reason: A sentence.
     """
 
-    path: Path
+    path: Place
     offset: int | None
     reason: str
 
@@ -137,7 +138,7 @@ class FileContents:
     truncated_at: int | None
 
 
-def read_file(path: Path) -> FileContents:
+def read_file(path: Place) -> FileContents:
     """Read one event file whole, without its tail file.
 
     Args:
@@ -150,7 +151,7 @@ def read_file(path: Path) -> FileContents:
         return FileContents((), (), None)
 
 
-def _decode(path: Path, records: list[tuple[int, bytes]], ends: list[framing.End]) -> FileContents:
+def _decode(path: Place, records: list[tuple[int, bytes]], ends: list[framing.End]) -> FileContents:
     damages = [Damage(path, end.offset, end.reason) for end in ends if end.kind is framing.EndKind.CORRUPT]
     decoded = []
     for offset, payload in records:
@@ -191,7 +192,7 @@ def _with_tail(files: FileSet, suffix: str, contents: FileContents, state: tail.
     return FileContents(contents.records + moved, contents.damages + extra.damages, None)
 
 
-def _size(path: Path) -> int:
+def _size(path: Place) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:

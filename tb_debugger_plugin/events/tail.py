@@ -20,6 +20,7 @@ from typing import Final
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.events.places import Place
 
 MAGIC: Final = b"TBDBGT1\n"
 HEADER_SIZE: Final = 4096
@@ -101,7 +102,7 @@ def _unwrapped(area: bytes, header: _Header) -> bytes:
     return first + area[: count - len(first)]
 
 
-def read_tail(path: Path) -> Tail | None:
+def read_tail(path: Place) -> Tail | None:
     """Read a tail file, which may be changing meanwhile.
 
     Args:
@@ -115,9 +116,19 @@ def read_tail(path: Path) -> Tail | None:
     """
     try:
         with path.open("rb") as stream:
-            return _read_consistent(stream.fileno())
+            # Elsewhere a file is replaced as a whole, so what is read is of one moment.
+            is_local = isinstance(path, Path)
+            return _read_consistent(stream.fileno()) if is_local else _read_snapshot(stream.read())
     except FileNotFoundError:
         return None
+
+
+def _read_snapshot(content: bytes) -> Tail | None:
+    if not content[: _COUNTERS.size].strip(b"\0"):
+        return None
+    header = _parse_header(content, len(content) - HEADER_SIZE)
+    area = content[HEADER_SIZE : HEADER_SIZE + header.capacity]
+    return Tail(header.mode, header.tail, header.head, header.file_size, _unwrapped(area, header))
 
 
 def _read_consistent(descriptor: int) -> Tail | None:

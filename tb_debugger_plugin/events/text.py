@@ -17,6 +17,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_file, read_with_tail
 from tb_debugger_plugin.events.modes import mode_name
+from tb_debugger_plugin.events.places import Place
 
 _MAX_TEXT: Final = 200
 _LABEL_REPEATED: Final = 3
@@ -134,14 +135,14 @@ def _contents_lines(contents: FileContents, normalize: Normalizer | None) -> Ite
         yield f"! unfinished record at {contents.truncated_at}"
 
 
-def dump_file(path: Path, normalize: Normalizer | None = None) -> Iterator[str]:
+def dump_file(path: Place, normalize: Normalizer | None = None) -> Iterator[str]:
     """Lines of one event file, without its tail file.
 
     Args:
       path: The file.
       normalize: Replaces ids and times; None = as they are.
     """
-    yield f"== {path.suffix[1:] if normalize else path.name}"
+    yield f"== {path.name.rpartition('.')[2] if normalize else path.name}"
     yield from _contents_lines(read_file(path), normalize)
 
 

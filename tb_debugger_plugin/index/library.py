@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Final
 
 from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.events.places import Place
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Run, find_runs, has_debug_events
 
 _RESCAN_SECONDS: Final = 1.0
+#: Listing a folder elsewhere takes long, and may cost money.
+_RESCAN_REMOTE_SECONDS: Final = 5.0
 _LOOK_AGAIN_SECONDS: Final = 0.25
 #: The first listing of plugins may wait for one look at the logdir; later ones hardly.
 _FIRST_WAIT_SECONDS: Final = 0.25
@@ -37,12 +40,15 @@ class Library:
 
     def __init__(
         self,
-        logdir: Path | None,
+        logdir: Place | None,
         *,
         clock: Callable[[], float] = time.monotonic,
         make_loader: Callable[[Run], RunLoader] = RunLoader,
     ) -> None:
         self._logdir = logdir
+        self._rescan_seconds = (
+            _RESCAN_SECONDS if logdir is None or isinstance(logdir, Path) else _RESCAN_REMOTE_SECONDS
+        )
         self._clock = clock
         self._make_loader = make_loader
         self._lock = threading.Lock()  # guards _runs, _scanned, _loaders
@@ -82,7 +88,7 @@ class Library:
         """The runs by name, at most a second old."""
         gone: list[RunLoader] = []
         with self._lock:
-            if self._logdir is not None and self._clock() - self._scanned >= _RESCAN_SECONDS:
+            if self._logdir is not None and self._clock() - self._scanned >= self._rescan_seconds:
                 self._runs = {run.name: run for run in find_runs(self._logdir)}
                 self._scanned = self._clock()
                 gone = self._forget_changed()

@@ -7,6 +7,7 @@ shared a folder get ``name``, ``name (2)``, ... in the order in which they start
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from tb_debugger_plugin.events.fileset import (
     parse_metadata_name,
     read_file,
 )
+from tb_debugger_plugin.events.places import Place, RemotePath
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,25 @@ class Run:
     """
 
     name: str
-    folder: Path
+    folder: Place
     run_id: str
     file_sets: tuple[FileSet, ...]
     start_time: float
 
 
-def _walk(logdir: Path) -> Iterator[tuple[Path, list[str]]]:
+def _walk(logdir: Place) -> Iterator[tuple[Place, list[str]]]:
+    if isinstance(logdir, Path):
+        return _walk_local(logdir)
+    return _walk_remote(logdir)
+
+
+def _walk_remote(logdir: RemotePath) -> Iterator[tuple[Place, list[str]]]:
+    # A place that cannot be listed holds no runs, as a folder that is not there.
+    with contextlib.suppress(OSError):
+        yield from logdir.walk()
+
+
+def _walk_local(logdir: Path) -> Iterator[tuple[Place, list[str]]]:
     # Links are followed, since people collect runs by linking to them; a loop of links is walked once.
     seen: set[str] = set()
     for folder, subfolders, names in os.walk(logdir, followlinks=True):
@@ -54,14 +68,14 @@ def _walk(logdir: Path) -> Iterator[tuple[Path, list[str]]]:
         yield Path(folder), names
 
 
-def has_debug_events(logdir: Path) -> bool:
+def has_debug_events(logdir: Place) -> bool:
     """Whether any folder at or below the logdir holds a metadata file; stops at the first."""
     return any(
         parse_metadata_name(folder, name) is not None for folder, names in _walk(logdir) for name in names
     )
 
 
-def find_runs(logdir: Path) -> list[Run]:
+def find_runs(logdir: Place) -> list[Run]:
     """All runs of a logdir, sorted by name.
 
     Args:
@@ -70,11 +84,11 @@ def find_runs(logdir: Path) -> list[Run]:
     runs: list[Run] = []
     for folder, names in _walk(logdir):
         if any(parse_metadata_name(folder, name) is not None for name in names):
-            runs.extend(_runs_of(folder, str(folder.relative_to(logdir))))
+            runs.extend(_runs_of(folder, str(folder.relative_to(logdir))))  # type: ignore[arg-type]
     return sorted(runs, key=lambda run: run.name)
 
 
-def _runs_of(folder: Path, name: str) -> Iterator[Run]:
+def _runs_of(folder: Place, name: str) -> Iterator[Run]:
     groups: dict[str, list[tuple[float, FileSet]]] = {}
     for files in find_file_sets(folder):
         run_id, start_time = _identity(files)

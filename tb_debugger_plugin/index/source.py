@@ -11,7 +11,6 @@ import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, TAILED, FileSet
 from tb_debugger_plugin.events.messages import parse_event
+from tb_debugger_plugin.events.places import Place
 from tb_debugger_plugin.index.frames import FrameReader, Frames
 from tb_debugger_plugin.index.traces import TraceRows
 
@@ -115,7 +115,7 @@ class SetFile:
 
     def __init__(self, files: FileSet, suffix: str) -> None:
         self.path = files.path(suffix)
-        self._tail_path: Path | None = files.tail_path(suffix) if suffix in TAILED else None
+        self._tail_path: Place | None = files.tail_path(suffix) if suffix in TAILED else None
         self._extend = _extend_frames if suffix == GRAPH_EXECUTION_TRACES else _extend
 
     def signature(self) -> tuple[int, ...]:
@@ -251,7 +251,7 @@ def ring_frames(state: tail.Tail) -> Iterator[Frames]:
         at = reader.end.skip_to
 
 
-def _stat(path: Path) -> tuple[int, int, int]:
+def _stat(path: Place) -> tuple[int, int, int]:
     try:
         result = path.stat()
     except OSError:
@@ -259,7 +259,7 @@ def _stat(path: Path) -> tuple[int, int, int]:
     return (result.st_size, result.st_mtime_ns, result.st_ino)
 
 
-def _tail_signature(path: Path) -> tuple[int, ...]:
+def _tail_signature(path: Place) -> tuple[int, ...]:
     try:
         with path.open("rb") as stream:
             head = stream.read(48)

@@ -14,7 +14,6 @@ import functools
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import duckdb
@@ -24,6 +23,7 @@ from werkzeug import wrappers
 
 from tb_debugger_plugin.analysis.tables import Page
 from tb_debugger_plugin.errors import BadQuestionError, NotFoundError, NotReadyError, QuestionError
+from tb_debugger_plugin.events.places import place
 from tb_debugger_plugin.index.library import Library
 from tb_debugger_plugin.server import columnar
 from tb_debugger_plugin.server.question import Question
@@ -55,7 +55,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
     def __init__(self, context: base_plugin.TBContext) -> None:
         super().__init__(context)
         logdir = getattr(context, "logdir", None)
-        self._library = Library(Path(logdir).expanduser() if logdir else None)
+        self._library = Library(place(logdir) if logdir else None)
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
         """The routes; what is none of them is looked up among the files of the front end."""

@@ -1,0 +1,185 @@
+"""Folders that are not on this machine are read like those that are."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+from tensorboard.plugins import base_plugin
+from werkzeug.test import Client
+
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.tables import traces_page
+from tb_debugger_plugin.analysis.view import Range, look_at
+from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
+from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.events.places import RemotePath, place
+from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.index.runs import find_runs, has_debug_events
+from tb_debugger_plugin.server.plugin import DebuggerPlugin
+from tests.support.events import PATIENCE_S, full_health, loaded, small_program
+
+
+@pytest.fixture
+def remote() -> Iterator[str]:
+    """An empty folder elsewhere."""
+    url = f"memory://logs{uuid.uuid4().hex}"
+    yield url
+    files = fsspec.filesystem("memory")
+    if files.exists(url):
+        files.rm(url, recursive=True)
+
+
+def _upload(folder: Path, url: str) -> None:
+    files = fsspec.filesystem("memory")
+    for path in folder.rglob("*"):
+        if path.is_file():
+            files.pipe(f"{url}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+
+
+def _told(loader: RunLoader):
+    with look_at(loader) as view:
+        found = status(view)
+        page = traces_page(view, Range(0, view.num_traces))
+        return found["num_executions"], found["num_alerts"], page.columns["nan"].tolist(), page.dictionaries
+
+
+def test_runs_elsewhere_are_found_and_say_what_local_ones_say(tmp_path, remote):
+    small_program(tmp_path / "a" / "b").close()
+    small_program(tmp_path / "c", steps=1).close()
+    _upload(tmp_path, remote)
+    logdir = place(remote + "/")
+    assert has_debug_events(logdir)
+    runs = {run.name: run for run in find_runs(logdir)}
+    assert set(runs) == {"a/b", "c"}
+    local = loaded(tmp_path / "a")
+    there = RunLoader(runs["a/b"])
+    try:
+        assert there.wait(PATIENCE_S) and not there.failure
+        assert _told(there) == _told(local)
+    finally:
+        there.close(), local.close()
+
+
+def test_a_dump_root_itself_can_be_elsewhere(tmp_path, remote):
+    small_program(tmp_path).close()
+    _upload(tmp_path, remote)
+    (run,) = find_runs(place(remote))
+    assert (run.name, run.start_time) == (".", pytest.approx(1000.001))
+
+
+def test_a_folder_that_is_not_there_holds_no_runs(remote):
+    assert find_runs(place(remote)) == [] and not has_debug_events(place(remote))
+
+
+def test_a_run_elsewhere_is_followed_and_read_anew_when_it_is_replaced(tmp_path, remote):
+    recording = small_program(tmp_path, steps=1)
+    _upload(tmp_path, remote)
+    (run,) = find_runs(place(remote))
+    loader = RunLoader(run, poll_seconds=0.01)
+    try:
+        assert loader.wait(PATIENCE_S)
+        recording.trace("g1", "Log", full_health([1.0]))
+        _upload(tmp_path, remote)
+        _until(loader, 5)
+        recording.close()
+        for path in tmp_path.iterdir():
+            path.unlink()
+        small_program(tmp_path, steps=1).close()
+        _upload(tmp_path, remote)
+        _until(loader, 4)
+    finally:
+        loader.close()
+
+
+def _until(loader: RunLoader, num_traces: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        with look_at(loader) as view:
+            if view.num_traces == num_traces:
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_tail_files_elsewhere_are_read_too(tmp_path, remote):
+    recording = small_program(tmp_path, steps=1)
+    event = recording.trace_event("g1", "Log", full_health([1.0])).SerializeToString()
+    size = recording.files.path(GRAPH_EXECUTION_TRACES).stat().st_size
+    recording.files.tail_path(GRAPH_EXECUTION_TRACES).write_bytes(
+        build_tail([event], mode=TailMode.JOURNAL, file_size=size)
+    )
+    ring = [recording.execution_event("Late").SerializeToString()]
+    recording.files.tail_path(EXECUTION).write_bytes(build_tail(ring, mode=TailMode.RING, file_size=0))
+    recording.close()
+    _upload(tmp_path, remote)
+    (run,) = find_runs(place(remote))
+    loader = RunLoader(run)
+    try:
+        assert loader.wait(PATIENCE_S)
+        with look_at(loader) as view:
+            assert (view.num_traces, view.num_executions) == (5, 3)
+    finally:
+        loader.close()
+
+
+def test_a_long_file_elsewhere_is_read_in_steps(tmp_path, remote):
+    recording = small_program(tmp_path, steps=1)
+    events = [recording.trace_event("g1", "Log", full_health([1.0])).SerializeToString() for _ in range(500)]
+    recording.files.path(GRAPH_EXECUTION_TRACES).write_bytes(b"".join(map(frame, events)))
+    recording.close()
+    _upload(tmp_path, remote)
+    (run,) = find_runs(place(remote))
+    loader = RunLoader(run, step_bytes=5000)
+    try:
+        assert loader.wait(PATIENCE_S)
+        with look_at(loader) as view:
+            assert view.num_traces == 500 and view.generation > 10
+    finally:
+        loader.close()
+
+
+def test_tensorboard_and_the_command_line_take_urls(tmp_path, remote, capsys):
+    small_program(tmp_path).close()
+    _upload(tmp_path, remote)
+    plugin = DebuggerPlugin(base_plugin.TBContext(logdir=remote))
+    try:
+        client = Client(plugin.get_plugin_apps()["/runs"])
+        assert list(client.get("/data/plugin/debugger/runs").json) == ["."]
+    finally:
+        plugin.close()
+    assert main(["info", remote, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["."]["num_graph_executions"] == 8
+    assert main(["dump", remote]) == 0
+    assert capsys.readouterr().out.count("graph_execution_trace:") == 8
+
+
+def test_a_place_on_this_machine_is_a_path():
+    assert place("~/logs") == Path.home() / "logs"
+    assert place("logs") == Path("logs") and place("file:///logs/a") == Path("/logs/a")
+
+
+def test_urls_that_nobody_reads_are_refused_with_a_sentence():
+    with pytest.raises(UsageError, match="nonsense://"):
+        place("nonsense://logs")
+
+
+def test_whatever_a_service_says_is_an_error_of_the_system(monkeypatch):
+    class Broken:
+        def __getattr__(self, name):
+            raise RuntimeError("the service is down")
+
+    monkeypatch.setattr("tb_debugger_plugin.events.places._file_system", lambda protocol: Broken())
+    path = RemotePath("s3://bucket/logs")
+    for ask in (path.open, path.stat, path.iterdir, lambda: list(path.walk())):
+        with pytest.raises(OSError, match="the service is down"):
+            ask()
+    assert path.is_file() is False and find_runs(path) == []
