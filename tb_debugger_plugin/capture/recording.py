@@ -313,10 +313,6 @@ def _say_that_it_is_slow() -> None:
         )
 
 
-def _dead() -> None:
-    """A reference to nothing."""
-
-
 #: The last recording, on or ended.
 _current: Recording | None = None
 _current_lock = threading.RLock()  # guards _current
