@@ -84,7 +84,7 @@ CALLS = {
     "StatelessWhile": "While",
 }
 #: From this many elements on, counting is worth a second core more than a short path.
-LARGE = 1 << 20
+LARGE = 1 << 18
 
 
 def make_plan(function: Function, known: KnownGraph, options: Options, *, passes_through: bool) -> Plan:
