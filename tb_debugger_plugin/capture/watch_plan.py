@@ -99,8 +99,14 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
     live = _live_ops(function)
     names = _names(function)
     ops = [op for op in function.graph_of().get_operations() if op in live]
+    results = set(map(id, function.result_tensors()))
+
+    def way(op: Any, tensor: tf.Tensor) -> Way:
+        taken = id(tensor) in results or any(user in live for user in tensor.consumers())
+        return _way(op, tensor, passes_through and taken)
+
     tensors = [
-        Planned(op, slot, _way(op, op.outputs[slot], passes_through))
+        Planned(op, slot, way(op, op.outputs[slot]))
         for op in ops
         if op.type not in _NOT_COMPUTED
         for slot in _watchable_slots(op, known)
@@ -140,11 +146,12 @@ def _live_ops(function: Function) -> set[Any]:
     return live
 
 
-def _way(op: Any, tensor: tf.Tensor, passes_through: bool) -> Way:
+def _way(op: Any, tensor: tf.Tensor, can_be_inline: bool) -> Way:
+    """How to watch a tensor; in line only where something takes it."""
     if op.type == "Const":
         return Way.CONSTANT
     # Integers may be shapes and indices, which TensorFlow looks at while it builds and places graphs.
-    if not passes_through or not tensor.dtype.is_floating:
+    if not can_be_inline or not tensor.dtype.is_floating:
         return Way.BESIDE
     if _is_large(tensor) and not any(user.type in _REUSES_BUFFERS for user in tensor.consumers()):
         return Way.BESIDE

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin.keras import DebuggerCallback
+from tests.support.fetched import without_graph_optimization
 from tests.support.recorded import counts, read
 
 pytestmark = [
@@ -110,11 +111,8 @@ def test_mixed_precision_gives_the_same_bits_and_its_narrow_tensors_are_seen(
         return model
 
     # TensorFlow's optimizer fuses around bfloat16, and a watched tensor cannot be fused away.
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-    try:
+    with without_graph_optimization():
         plain = train([])
-    finally:
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
     recorded_model = train([DebuggerCallback(tmp_path)])
     assert weights(recorded_model) == weights(plain)
     narrow = {"mixed_float16": 19, "mixed_bfloat16": 14}[policy]
