@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tb_debugger_plugin.capture.recording import disable_dump_debug_info as disable_dump_debug_info
-    from tb_debugger_plugin.capture.recording import enable_dump_debug_info as enable_dump_debug_info
-    from tb_debugger_plugin.capture.recording import record as record
-    from tb_debugger_plugin.capture.recording import step as step
+    from tb_debugger_plugin.capture.api import disable_dump_debug_info as disable_dump_debug_info
+    from tb_debugger_plugin.capture.api import enable_dump_debug_info as enable_dump_debug_info
+    from tb_debugger_plugin.capture.api import record as record
+    from tb_debugger_plugin.capture.api import step as step
 
 __all__ = ["disable_dump_debug_info", "enable_dump_debug_info", "record", "step"]
 
@@ -28,9 +28,9 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     _require_tensorflow(f"{__name__}.{name}")
-    from tb_debugger_plugin.capture import recording
+    from tb_debugger_plugin.capture import api
 
-    return getattr(recording, name)
+    return getattr(api, name)
 
 
 def _require_tensorflow(wanted_by: str) -> None:

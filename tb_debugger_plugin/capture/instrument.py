@@ -16,7 +16,8 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 from tensorflow.python.eager import context
 
-from tb_debugger_plugin.capture.functions import Function, define, definition_of, source_name
+from tb_debugger_plugin.capture.definitions import define, definition_of, source_name
+from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.sinks import Sink, WatchedTensor
 from tb_debugger_plugin.capture.watch_plan import CALLS, Plan, Planned, Way

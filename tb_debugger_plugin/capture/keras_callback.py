@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture import recording
+from tb_debugger_plugin.capture import api
+from tb_debugger_plugin.capture.recording import Recording
 
 
 class DebuggerCallback(tf.keras.callbacks.Callback):
@@ -43,7 +44,7 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
             "circular_buffer_size": -1,
             **options,
         }
-        self._recording: recording.Recording | None = None
+        self._recording: Recording | None = None
         self._depth = 0  # validation begins and ends inside a `fit`
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -72,20 +73,20 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Mark the end of a step, by which `every_n_steps` and `step_range` count."""
-        recording.step()
+        api.step()
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Mark the end of a step."""
-        recording.step()
+        api.step()
 
     def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Mark the end of a step."""
-        recording.step()
+        api.step()
 
     def _begin(self) -> None:
         self._depth += 1
-        if self._depth == 1 and not recording.is_recording():
-            self._recording = recording.enable_dump_debug_info(**self._arguments)
+        if self._depth == 1 and not api.is_recording():
+            self._recording = api.enable_dump_debug_info(**self._arguments)
 
     def _end(self) -> None:
         self._depth -= 1

@@ -1,0 +1,211 @@
+"""The recording of the process: begun, ended, asked for.
+
+What users call. Rule: there is at most one recording at a time, and every way in which a program can begin or
+end one, or end itself, is defined here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tb_debugger_plugin.capture.options import MAX_TENSOR_BYTES, DTypeFilter, Options, make_options
+from tb_debugger_plugin.capture.recording import Recording
+from tb_debugger_plugin.errors import UsageError
+
+#: The last recording, on or ended.
+_current: Recording | None = None
+_current_lock = threading.RLock()  # guards _current
+
+
+def enable_dump_debug_info(
+    dump_root: str | os.PathLike[str] | None = None,
+    tensor_debug_mode: str = "NO_TENSOR",
+    circular_buffer_size: int = 1000,
+    op_regex: str | None = None,
+    tensor_dtypes: DTypeFilter = None,
+    *,
+    logdir: str | os.PathLike[str] | None = None,
+    function_regex: str | None = None,
+    name_regex: str | None = None,
+    every_n_steps: int = 1,
+    step_range: tuple[int, int | None] | None = None,
+    max_tensor_bytes: int | None = MAX_TENSOR_BYTES,
+) -> Recording:
+    """Record what the program computes from now on, for the debugger's page in TensorBoard.
+
+    A drop-in for `tf.debugging.experimental.enable_dump_debug_info`. Call it once, at any time; functions
+    that were traced before are recorded too (but not input pipelines that were made before)::
+
+        tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=-1)
+
+    Files are flushed when the program ends.
+
+    Args:
+      dump_root: Folder for the event files, made if it is not there; what `tensorboard --logdir` is told, or
+        a folder anywhere below that.
+      tensor_debug_mode: What is recorded of each tensor. `"NO_TENSOR"` (the default): only that it was
+        computed; `"CURT_HEALTH"`: whether it has any infinity or NaN; `"CONCISE_HEALTH"`: its size and how
+        many elements are -infinity, +infinity and NaN; `"FULL_HEALTH"`: also dtype, rank, and how many are
+        negative, zero and positive; `"FULL_NUMERICS"`: also minimum, maximum, mean and variance of the finite
+        elements (needs the native library); `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the whole value.
+        The health modes and `"FULL_NUMERICS"` look at floating tensors, `"SHAPE"` at integers and bool too.
+      circular_buffer_size: How many of the last executions, and of the last graph executions, are kept. 0 or
+        below keeps all: then a first NaN is never overwritten, and files grow with the program.
+      op_regex: Values are recorded only of ops whose type matches this regular expression from its beginning,
+        such as `"(Log|Exp)$"`. None (the default) for all. Executions, graphs and sources are recorded
+        regardless.
+      tensor_dtypes: Values are recorded only of these dtypes: a list such as `["float32", tf.bfloat16]`, or a
+        function that takes a `tf.DType` and tells. None (the default) for all.
+      logdir: Another name for `dump_root`.
+      function_regex: Values are recorded only inside functions in whose name this regular expression is
+        found, such as `"^train_step$"`, and inside what is part of them: loops, branches, gradients,
+        functions first called there. None (the default) for all, and for eager ops too.
+      name_regex: Values are recorded only of graph ops in whose name, scopes included, this regular
+        expression is found: `"(^|/)dense_1/"` for a name scope. None (the default) for all, and for eager
+        ops too.
+      every_n_steps: Only one of so many steps is recorded, the first one to begin with; 1 (the default) for
+        every step. What is a step, the program says by calling `step()` at the end of each. Between those
+        that are recorded, neither executions nor values of tensors are; graphs and sources always are.
+        Needs the native library.
+      step_range: The first step to record and the one before which to end, such as `(100, 200)`; None as the
+        latter for no end. Steps count from 0. None (the default) for all. Needs the native library.
+      max_tensor_bytes: In `"FULL_TENSOR"`, a value of more bytes (the default: 1 MiB; None: no limit) is not
+        kept: its record holds what `"FULL_HEALTH"` would of a floating tensor, and `"SHAPE"` of any other,
+        and how many bytes were left out. Without the native library there is no limit.
+
+    Returns:
+      The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write out what is buffered.
+
+    Raises:
+      UsageError: An argument cannot be used, or a recording is on with another mode or buffer size. It is a
+        `ValueError`.
+      RecordingError: The folder cannot be written. It is a `RuntimeError`.
+    """
+    global _current
+    root = _one_root(dump_root, logdir)
+    options = make_options(
+        root,
+        tensor_debug_mode,
+        circular_buffer_size,
+        op_regex=op_regex,
+        tensor_dtypes=tensor_dtypes,
+        function_regex=function_regex,
+        name_regex=name_regex,
+        every_n_steps=every_n_steps,
+        step_range=step_range,
+        max_tensor_bytes=max_tensor_bytes,
+    )
+    with _current_lock:
+        if _current is not None and _current.on:
+            if _current.options.dump_root == options.dump_root:
+                _check_same(_current.options, options)
+                return _current
+            _current.close()
+        _current = Recording(options)
+        return _current
+
+
+def _one_root(dump_root: Any, logdir: Any) -> Any:
+    if dump_root is not None and logdir is not None:
+        raise UsageError("dump_root and logdir are two names of one argument: give one of them.")
+    return dump_root if logdir is None else logdir
+
+
+def _check_same(current: Options, wanted: Options) -> None:
+    if current.mode is not wanted.mode:
+        raise UsageError(
+            f"{current.dump_root} is recorded with tensor_debug_mode {current.mode.name!r}: call "
+            f"disable_dump_debug_info() before enabling it with {wanted.mode.name!r}."
+        )
+    if current.circular_buffer_size != wanted.circular_buffer_size:
+        raise UsageError(
+            f"{current.dump_root} is recorded with circular_buffer_size {current.circular_buffer_size}: "
+            f"call disable_dump_debug_info() before enabling it with {wanted.circular_buffer_size}."
+        )
+
+
+def step() -> None:
+    """Tell the recording that a step of the program ends here; does nothing when none is on.
+
+    Use::
+
+        tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", every_n_steps=100)
+        for batch in data:
+            train_step(batch)
+            tb_debugger_plugin.step()
+
+    What runs until the first call is step 0; `every_n_steps` and `step_range` of `enable_dump_debug_info`
+    choose by the number.
+    """
+    recording = _current
+    if recording is not None and recording.on:
+        recording.end_step()
+
+
+def is_recording() -> bool:
+    """Whether a recording is on."""
+    with _current_lock:
+        return _current is not None and _current.on
+
+
+def disable_dump_debug_info() -> None:
+    """End the recording and write out all files; does nothing when none is on.
+
+    Functions get back the definitions that the program made, and run at full speed again. Called by itself
+    when the program ends.
+    """
+    with _current_lock:
+        if _current is not None:
+            _current.close()
+
+
+@atexit.register
+def _end_at_exit() -> None:
+    with _current_lock:
+        if _current is not None:
+            _current.close(exiting=True)
+
+
+def _end_in_child() -> None:
+    """A forked child shares the files with its parent, which goes on writing: it must not touch them."""
+    global _current_lock
+    _current_lock = threading.RLock()
+    if _current is not None and _current.on:
+        _current.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_in_child)
+
+
+@contextmanager
+def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> Iterator[Recording]:
+    """Record what the program computes inside a block, all of it, written out on leaving.
+
+    Use::
+
+        with tb_debugger_plugin.record("/path/to/logdir"):
+            model.fit(...)
+
+    Args:
+      logdir: Folder for the event files; see `enable_dump_debug_info`.
+      mode: What is recorded of each tensor; see `enable_dump_debug_info`.
+      **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given.
+
+    Yields:
+      The recording.
+
+    Raises:
+      UsageError: An argument cannot be used.
+      RecordingError: The folder cannot be written.
+    """
+    recording = enable_dump_debug_info(logdir, mode, **{"circular_buffer_size": -1, **options})
+    try:
+        yield recording
+    finally:
+        disable_dump_debug_info()

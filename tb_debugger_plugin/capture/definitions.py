@@ -1,0 +1,203 @@
+"""What a function is in the runtime: taken apart, replaced and put back.
+
+In comes a `Function`, whose definition is handed out as a graph to be edited; another one comes back under
+the same name, or under a new one. What stands in it is not decided here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+from tensorflow.core.framework import attr_value_pb2, graph_pb2
+from tensorflow.python.client import pywrap_tf_session as c_api
+from tensorflow.python.eager import context
+from tensorflow.python.framework import c_api_util, ops
+
+from tb_debugger_plugin.capture.functions import Function
+
+
+def definition_of(function: Function) -> graph_pb2.GraphDef:
+    """The graph of a function, to be edited, without the functions that it calls."""
+    definition = function.graph_of().as_graph_def()
+    definition.ClearField("library")
+    return definition
+
+
+def define(
+    function: Function,
+    definition: graph_pb2.GraphDef,
+    *,
+    moved: Mapping[str, str] | None = None,
+    run: Iterable[str] = (),
+    stacks: Mapping[str, Hashable] | None = None,
+    name: str | None = None,
+) -> None:
+    """Give a function another definition in the runtime. Its next call runs that.
+
+    The creation stacks of its ops are carried over, so error messages name the same lines.
+
+    Args:
+      function: Whose graph is still there.
+      definition: The changed graph. All ops of the function's graph stand in it under their names.
+      moved: Tensors whose place as results is taken by others: old name (`op` or `op:slot`) to op.
+      run: Names of ops to run besides the function's control outputs.
+      stacks: By op name; what is equal for two ops says that they have the same creation stack.
+      name: Define a function of this name instead.
+
+    Raises:
+      Exception: TensorFlow refuses the graph; the old definition is still there.
+    """
+    copy = _import(definition)
+    size = len(definition.node)
+    try:
+        made = _made_of(copy, function, moved or {}, run, stacks or {}, name or function.name)
+    finally:
+        # A graph and its ops refer to each other.
+        ops.dismantle_graph(copy)
+    _put_into_runtime(made, name or function.name, function.attrs)
+    if size > _LARGE:
+        _give_memory_back()
+
+
+def _made_of(
+    copy: Any,
+    function: Function,
+    moved: Mapping[str, str],
+    run: Iterable[str],
+    stacks: Mapping[str, Hashable],
+    name: str,
+) -> Any:
+    """The function that a changed copy of a function's graph makes; see `define`."""
+    copied = {op.name: op for op in copy.get_operations()}
+    graph = function.graph_of()
+    _carry_stacks_over(graph, copied, stacks)
+
+    def result(tensor: Any) -> Any:
+        new = moved.get(source_name(tensor.op.name, tensor.value_index))
+        return copied[new].outputs[0] if new else copied[tensor.op.name].outputs[tensor.value_index]
+
+    arguments = [copied[tensor.rpartition(":")[0]] for tensor in function.inputs]
+    argument_ops = set(arguments)
+    results = function.result_tensors()
+    return _make(
+        copy,
+        name,
+        [op for op in copied.values() if op not in argument_ops],
+        [op.outputs[0] for op in arguments],
+        [result(tensor) for tensor in results],
+        _output_names(graph, results),
+        [copied[op_name] for op_name in (*function.control_outputs, *run)],
+    )
+
+
+#: Ops of a graph whose copy is worth a call to give its memory back.
+_LARGE = 1000
+
+
+def _give_memory_back() -> None:
+    """Have the allocator return what the copy took: else the process keeps it, some 15 kB an op."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError):
+        pass  # not the GNU C library
+
+
+def restore(function: Function) -> None:
+    """Give a function the definition back that the program made; do nothing when the function is gone.
+
+    Args:
+      function: Any.
+    """
+    graph = function.graph_of()
+    if graph is None or not context.context().has_function(function.name):
+        return
+    arguments = [graph.get_tensor_by_name(name) for name in function.inputs]
+    argument_ops = {tensor.op for tensor in arguments}
+    results = function.result_tensors()
+    made = _make(
+        graph,
+        function.name,
+        [op for op in graph.get_operations() if op not in argument_ops],
+        arguments,
+        results,
+        _output_names(graph, results),
+        function.control_ops(),
+    )
+    _put_into_runtime(made, function.name, function.attrs)
+
+
+def source_name(op_name: str, slot: int) -> str:
+    """A tensor as the inputs of a `NodeDef` name it."""
+    return op_name if slot == 0 else f"{op_name}:{slot}"
+
+
+def _import(definition: graph_pb2.GraphDef) -> Any:
+    """A graph made from its definition."""
+    copy = ops.Graph()
+    options = c_api.TF_NewImportGraphDefOptions()
+    # Branches and loop bodies may name ops of the graph around them.
+    c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+    with copy._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
+        c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
+    copy._add_new_tf_operations(compute_devices=False)
+    return copy
+
+
+def _carry_stacks_over(graph: Any, copied: Mapping[str, Any], stacks: Mapping[str, Hashable]) -> None:
+    made: dict[Hashable, Any] = {}
+    for op in graph.get_operations():
+        key = stacks.get(op.name, op.name)
+        stack = made.get(key)
+        if stack is None:
+            traceback = op.traceback
+            if traceback is None:
+                continue
+            # A slice is a copy that ops can own; of the user's frames only, as TensorFlow shows them.
+            stack = made[key] = traceback.get_user_frames()[:]
+        c_api.TF_SetOpStackTrace(copied[op.name]._c_op, stack)
+
+
+def _make(
+    graph: Any,
+    name: str,
+    body: Iterable[Any],
+    arguments: Iterable[Any],
+    results: Iterable[Any],
+    output_names: list[bytes],
+    control_ops: Iterable[Any],
+) -> Any:
+    with graph._c_graph.get() as c_graph:
+        return c_api.TF_GraphToFunction_wrapper(
+            c_graph,
+            name,
+            False,
+            [op._c_op for op in body],
+            [tensor._as_tf_output() for tensor in arguments],
+            [tensor._as_tf_output() for tensor in results],
+            output_names,
+            [op._c_op for op in control_ops],
+            [],
+            None,
+            "",
+        )
+
+
+def _put_into_runtime(made: Any, name: str, attrs: Mapping[str, attr_value_pb2.AttrValue]) -> None:
+    for attr_name, value in attrs.items():
+        c_api.TF_FunctionSetAttrValueProto(made, attr_name, value.SerializeToString())
+    runtime = context.context()
+    if runtime.has_function(name):
+        runtime.remove_function(name)
+    runtime.add_c_function(made)
+    c_api.TF_DeleteFunction(made)
+
+
+def _output_names(graph: Any, results: list[Any]) -> list[bytes]:
+    """The names a graph gives to its results, by the rule of `from_func_graph`; empty for the default."""
+    names = graph._output_names
+    if names is None or not all(ops.tensor_id(tensor) in names for tensor in results):
+        return []
+    chosen = [names[ops.tensor_id(tensor)].encode() for tensor in results]
+    return chosen if len(set(chosen)) == len(chosen) else []

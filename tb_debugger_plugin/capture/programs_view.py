@@ -1,0 +1,68 @@
+"""What Python sees of the functions that the runtime has other definitions of.
+
+Rule: whatever copies, exports or converts a function of the program gets the one that the program made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorflow.core.framework import function_pb2
+from tensorflow.python.client import pywrap_tf_session as c_api
+from tensorflow.python.eager import context
+from tensorflow.python.framework import c_api_util
+
+from tb_debugger_plugin.capture.functions import Function
+
+
+class ProgramsView:
+    """Shows Python the definitions that the program made, while the runtime has others.
+
+    Python asks the runtime for a definition when a graph that calls a function takes a copy of it, and when a
+    model is exported or converted: none of that may hold watch ops. Lives from the first hook to `remove()`.
+    """
+
+    def __init__(self) -> None:
+        self._runtime = context.context()
+        self._handles: dict[bytes, Any] = {}
+        self._get_handle = self._runtime.get_c_function
+        self._get_definition = self._runtime.get_function_def
+        self._runtime.get_c_function = self._handle
+        self._runtime.get_function_def = self._definition
+
+    def keep(self, function: Function) -> None:
+        """Go on showing the definition that a function has now, whatever it gets."""
+        name = function.name.encode()
+        self._handles[name] = self._get_handle(name)
+        if len(self._handles) % _FORGET_EVERY == 0:
+            self._forget_those_that_are_gone()
+
+    def remove(self) -> None:
+        """Let Python see the runtime's definitions again."""
+        # What stands in the instance hides the method of the class.
+        del self._runtime.get_c_function
+        del self._runtime.get_function_def
+        self._handles.clear()
+
+    def _handle(self, name: str | bytes) -> Any:
+        return self._handles.get(_bytes(name)) or self._get_handle(name)
+
+    def _definition(self, name: str | bytes) -> Any:
+        kept = self._handles.get(_bytes(name))
+        if kept is None:
+            return self._get_definition(name)
+        with c_api_util.tf_buffer() as buffer, kept.get() as function:
+            c_api.TF_FunctionToFunctionDef(function, buffer)
+            return function_pb2.FunctionDef.FromString(c_api.TF_GetBuffer(buffer))
+
+    def _forget_those_that_are_gone(self) -> None:
+        for name in list(self._handles):
+            if not self._runtime.has_function(name):
+                del self._handles[name]
+
+
+_FORGET_EVERY = 256
+
+
+def _bytes(name: str | bytes) -> bytes:
+    return name.encode() if isinstance(name, str) else name
