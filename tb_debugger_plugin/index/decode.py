@@ -6,7 +6,6 @@ what repeats is left to the registry.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tb_debugger_plugin.index import tensors
-from tb_debugger_plugin.index.columns import Array, measured
+from tb_debugger_plugin.index.columns import Array, integers, measured
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.traces import TraceRows
 
@@ -141,7 +140,7 @@ def _output_columns(
     rows: Sequence[Row], records: Sequence[Any], registry: Registry, first: int
 ) -> dict[str, Array]:
     places: list[tuple[int, int, int]] = []
-    ids: list[float] = []
+    ids: list[int | None] = []
     devices: list[int] = []
     modes: list[int] = []
     protos: list[Any] = []
@@ -150,14 +149,13 @@ def _output_columns(
         values = record.tensor_protos
         for slot in range(max(len(known_ids), len(known_devices), len(values))):
             places.append((position, slot, row.host))
-            ids.append(known_ids[slot] if slot < len(known_ids) else math.nan)
+            ids.append(known_ids[slot] if slot < len(known_ids) else None)
             devices.append(known_devices[slot] if slot < len(known_devices) else -1)
             modes.append(record.tensor_debug_mode)
             protos.append(values[slot] if slot < len(values) else None)
     columns = _summary_columns(tensors.summarize(modes, protos, registry.shape).columns)
     place = np.array(places, np.int64).reshape(-1, 3)
-    numbers = np.array(ids, np.float64)
-    columns["tensor_id"] = np.ma.array(np.nan_to_num(numbers).astype(np.int64), mask=np.isnan(numbers))
+    columns["tensor_id"] = integers(ids)
     columns["device_id"] = np.array(devices, np.int64).clip(-1, _INT32_MAX).astype(np.int32)
     columns["idx"], columns["host"] = place[:, 0], place[:, 2].astype(np.int32)
     columns["slot"] = place[:, 1].astype(np.int32)

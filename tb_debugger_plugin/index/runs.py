@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -114,5 +115,7 @@ def _identity_of(files: FileSet, size: int, modified: int) -> tuple[str, float]:
     contents = read_file(files.path(METADATA))
     for record in contents.records:
         if record.event.HasField("debug_metadata"):
-            return record.event.debug_metadata.tfdbg_run_id, record.event.wall_time
+            time = record.event.wall_time
+            # A time that is not finite is damage; nobody could sort it or send it as JSON.
+            return record.event.debug_metadata.tfdbg_run_id, time if math.isfinite(time) else 0.0
     return "", float(files.start_seconds)

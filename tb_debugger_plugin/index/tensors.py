@@ -271,12 +271,14 @@ def _from_values(proto: Any, kind: str, size: int) -> npt.NDArray[Any] | None:
 
 def _elements(proto: Any, values: Any, kind: str) -> npt.NDArray[Any] | None:
     try:
-        if proto.dtype in (dtypes.NUMBERS["float16"], dtypes.BFLOAT16) and len(proto.half_val):
-            raw = np.array(values, np.int64).astype(np.uint16)
-            return _widened(proto.dtype, raw if proto.dtype == dtypes.BFLOAT16 else raw.view("<f2"))
-        if kind in ("<c8", "<c16"):
-            return np.array(values, np.float64).view(np.complex128)
-        return np.array(values).astype(kind)
+        # What does not fit its type is damage: any number may come out of it, but no warning.
+        with np.errstate(invalid="ignore", over="ignore"):
+            if proto.dtype in (dtypes.NUMBERS["float16"], dtypes.BFLOAT16) and len(proto.half_val):
+                raw = np.array(proto.half_val, np.int64).astype(np.uint16)
+                return _widened(proto.dtype, raw if proto.dtype == dtypes.BFLOAT16 else raw.view("<f2"))
+            if kind in ("<c8", "<c16"):
+                return np.array(values, np.float64).view(np.complex128)
+            return np.array(values).astype(kind)
     except (ValueError, OverflowError):
         return None
 

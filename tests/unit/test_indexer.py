@@ -201,6 +201,17 @@ def test_an_output_that_is_not_watched_keeps_its_slot(tmp_path):
     assert rows == [(0, 1, False, 0), (1, 2, True, 2)]
 
 
+def test_ids_of_eager_tensors_are_kept_to_the_last_digit(tmp_path):
+    recording = Recording(tmp_path)
+    ids = [2**63 - 1, -(2**63), 2**53 + 1]
+    recording.execution("Three", [None], ids=ids, inputs=ids)
+    recording.close()
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.step()
+        for table in ("execution_outputs", "execution_inputs"):
+            assert _all(connection, f"SELECT tensor_id FROM {table} ORDER BY slot") == [(i,) for i in ids]
+
+
 def test_hosts_are_merged_by_time_however_they_are_cut(tmp_path):
     early, late = Recording(tmp_path, host="a", start=10.0), Recording(tmp_path, host="b", start=10.0)
     for n in range(20):
@@ -216,14 +227,17 @@ def test_hosts_are_merged_by_time_however_they_are_cut(tmp_path):
         assert hosts == [("a",), ("b",)]
 
 
-def _ring(recording, names, tail=0):
+def _ring(recording, names, tail=0, drained=None):
+    path = recording.files.path(GRAPH_EXECUTION_TRACES)
     payloads = [
         recording.trace_event("g1", name, full_health([math.nan]), at=1.0).SerializeToString()
         for name in names
     ]
+    size = path.stat().st_size if drained is None else drained
     recording.files.tail_path(GRAPH_EXECUTION_TRACES).write_bytes(
-        build_tail(payloads, mode=TailMode.RING, file_size=0, capacity=4096, tail=tail)
+        build_tail(payloads, mode=TailMode.RING, file_size=size, capacity=4096, tail=tail, dropped=tail)
     )
+    return b"".join(map(frame, payloads))
 
 
 def test_the_ring_of_a_circular_buffer_shows_exactly_what_it_holds_now(tmp_path):
@@ -242,6 +256,23 @@ def test_the_ring_of_a_circular_buffer_shows_exactly_what_it_holds_now(tmp_path)
         recording.trace("g1", "c", full_health([1.0]))
         indexer.step()
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "c"]
+    recording.close()
+
+
+def test_a_ring_that_was_being_drained_when_the_program_was_killed_is_read_once(tmp_path):
+    recording = Recording(tmp_path)
+    recording.trace("g1", "flushed", full_health([1.0]))
+    path = recording.files.path(GRAPH_EXECUTION_TRACES)
+    before = path.read_bytes()
+    held = _ring(recording, ["a", "b", "c"], tail=70, drained=len(before))
+    for written in range(0, len(held) + 1, 11):
+        path.write_bytes(before + held[:written])
+        with _indexer(tmp_path) as (indexer, connection):
+            indexer.reset()
+            _step_on(indexer)
+            assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "a", "b", "c"]
+            dropped = dict(_all(connection, "SELECT suffix, dropped FROM files"))
+            assert (dropped[GRAPH_EXECUTION_TRACES], dropped[EXECUTION]) == (70, 0)
     recording.close()
 
 

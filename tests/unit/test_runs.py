@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
+from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.index.runs import find_runs, has_debug_events
 from tests.support.events import Recording
 
@@ -42,6 +47,16 @@ def test_a_set_whose_metadata_cannot_be_read_is_still_a_run(tmp_path):
     recording.files.path("metadata").write_bytes(b"damaged")
     (run,) = find_runs(tmp_path)
     assert (run.run_id, run.start_time) == ("", 1000.0)
+
+
+@pytest.mark.parametrize("time", [math.inf, math.nan])
+def test_a_start_that_is_no_time_becomes_zero(tmp_path, time):
+    recording = Recording(tmp_path)
+    metadata = recording.event(at=time)
+    metadata.debug_metadata.tfdbg_run_id = "run1"
+    recording.close()
+    recording.files.path("metadata").write_bytes(frame(metadata.SerializeToString()))
+    assert [run.start_time for run in find_runs(tmp_path)] == [0.0]
 
 
 def test_a_logdir_without_debug_events_has_no_runs(tmp_path):

@@ -133,6 +133,12 @@ def test_half_precision_values_are_read_from_their_bits():
     assert whole_tensor(bfloat).tolist() == [1.0]
 
 
+@pytest.mark.parametrize("dtype", [19, 14, 3])
+def test_values_in_a_field_of_another_type_warn_of_nothing(dtype):
+    assert whole_tensor(TensorProto(dtype=dtype, double_val=[math.nan])) is not None
+    assert whole_tensor(TensorProto(dtype=dtype, half_val=[2**31 - 1])) is not None
+
+
 def test_an_empty_tensor_is_counted_as_one_of_no_elements():
     proto = TensorProto(dtype=1)
     proto.tensor_shape.dim.add(size=0)
