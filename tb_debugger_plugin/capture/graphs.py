@@ -2,6 +2,8 @@
 
 In comes a `FuncGraph` that is complete; its op creations go to the sink, a graph's outer graph before it. Out
 come the ids by which traces and executions refer to a graph, and the numbers of its tensors.
+
+Rule: a graph has its id before the ops of any graph that runs it are written.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from typing import Any
 
 from tensorflow.python.framework import func_graph, ops
 
+from tb_debugger_plugin.capture.called import called_functions
 from tb_debugger_plugin.capture.frames import EventWriter, Frames, of_tracebacks
+from tb_debugger_plugin.capture.names import GraphNames, Names
 from tb_debugger_plugin.events.messages import CodeLocation, DebugEvent, GraphOpCreation, StaticTensor
 
 
@@ -42,12 +46,14 @@ class Graphs:
     Args:
       writer: Takes `graphs` records.
       frames: Turns creation stacks into ids.
+      names: Knows layers and variables.
       host: Name of this host.
     """
 
-    def __init__(self, writer: EventWriter, frames: Frames, host: str) -> None:
+    def __init__(self, writer: EventWriter, frames: Frames, names: Names, host: str) -> None:
         self._writer = writer
         self._frames = frames
+        self._names = names
         self._host = host
         self._lock = threading.RLock()  # guards _known and the order of what is written
         self._known: weakref.WeakKeyDictionary[Any, KnownGraph] = weakref.WeakKeyDictionary()
@@ -66,6 +72,17 @@ class Graphs:
         if stacks is None:
             stacks = self._stacks[graph] = {}
         stacks[op_name] = self._frames.current(frame)
+        self._names.note_op(graph, op_name)
+
+    def announce(self, function_name: str, graph: Any) -> None:
+        """Give a graph its id, and remember that a function runs it: several functions may share one.
+
+        Args:
+          function_name: In the runtime.
+          graph: A `FuncGraph`.
+        """
+        with self._lock:
+            self._of_function[function_name] = self._add_with_outer_graphs(graph).graph_id
 
     def add(self, graph: Any) -> KnownGraph:
         """Write a graph and those of its ops that are new, and return what is known of it.
@@ -80,17 +97,14 @@ class Graphs:
             new = [op for op in graph.get_operations() if op.name not in known.tensor_ids]
             known.stacks.update(self._stacks.pop(graph, {}))
             known.stacks.update(self._frame_ids([op for op in new if op.name not in known.stacks]))
-            self._writer.write("graphs", *[self._op_creation(graph, known, op) for op in new])
+            names = self._names.look_at(graph, new)
+            self._writer.write("graphs", *[self._op_creation(graph, known, names, op) for op in new])
             return known
 
     def _frame_ids(self, new: list[Any]) -> dict[str, tuple[str, ...]]:
         stacks = of_tracebacks(new)
         ids = {stack: self._frames.ids(stack) for stack in set(stacks.values())}
         return {name: ids[stack] for name, stack in stacks.items()}
-
-    def name_function(self, function_name: str, known: KnownGraph) -> None:
-        """Remember which graph a function runs: several functions may share one."""
-        self._of_function[function_name] = known.graph_id
 
     def id_of_function(self, function_name: str) -> str:
         """The id of the graph that a function runs; empty when it is no function that was recorded."""
@@ -112,7 +126,7 @@ class Graphs:
         self._writer.write("graphs", event)
         return known
 
-    def _op_creation(self, graph: Any, known: KnownGraph, op: Any) -> Any:
+    def _op_creation(self, graph: Any, known: KnownGraph, names: GraphNames, op: Any) -> Any:
         outputs = op.outputs
         known.tensor_ids[op.name] = ids = tuple([ops.uid() for _ in outputs])
         creation = GraphOpCreation(
@@ -125,15 +139,18 @@ class Graphs:
             num_outputs=len(outputs),
             output_tensor_ids=ids,
             code_location=CodeLocation(host_name=self._host, stack_frame_ids=known.stacks.get(op.name, ())),
-            outputs=[_static(tensor) for tensor in outputs],
+            outputs=[_static(tensor, self._names.gradient_of(tensor)) for tensor in outputs],
+            layer=names.layers.get(op.name, ""),
+            variable=names.variables.get(op.name, ""),
+            called_graph_ids=filter(None, map(self.id_of_function, called_functions(op))),
         )
         return DebugEvent(graph_op_creation=creation)
 
 
-def _static(tensor: Any) -> Any:
+def _static(tensor: Any, gradient_of: list[str]) -> Any:
     """What is known of a tensor before it is computed."""
-    shape = tensor.shape
+    shape, dtype = tensor.shape, tensor.dtype.as_datatype_enum
     if shape.rank is None:
-        return StaticTensor(dtype=tensor.dtype.as_datatype_enum, unknown_rank=True)
+        return StaticTensor(dtype=dtype, unknown_rank=True, gradient_of=gradient_of)
     dims = [-1 if dim is None else dim for dim in shape.as_list()]
-    return StaticTensor(dtype=tensor.dtype.as_datatype_enum, dims=dims)
+    return StaticTensor(dtype=dtype, dims=dims, gradient_of=gradient_of)

@@ -1,0 +1,122 @@
+"""Which Keras layer an op belongs to.
+
+While a layer runs, Keras keeps it on a stack; whoever makes an op meanwhile makes it for that layer. The name
+of an op tells less: TensorFlow adds numbers to name scopes, so that the scope "dense_1" may be that of the
+layer "dense". But ops of a gradient are made later, in a scope that is called like that of the op whose
+gradient it is, and so belong to its layer.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tensorflow.python.framework import func_graph
+
+#: What TensorFlow puts before the names of gradients: those of tapes, and of tf.gradients.
+_GRADIENTS = ("gradient_tape/", "gradients/")
+
+
+def running_layer() -> str:
+    """Path of the Keras layer that runs in this thread; empty when there is none."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    scopes = state and state.get_global_attribute("name_scope_stack")
+    if not scopes:
+        return ""
+    layer_type = sys.modules["keras"].layers.Layer
+    path = ""
+    parts: list[str] = []
+    for scope in scopes:
+        if scope.override_parent is not None:
+            parts = [part for part in scope.override_parent.split("/") if part]
+        parts.append(scope.name)
+        if isinstance(scope.caller, layer_type):
+            path = "/".join(parts)
+    return path
+
+
+class Layers:
+    """The layers of the ops of one recording."""
+
+    def __init__(self) -> None:
+        self._noted: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._scopes: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._forward: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+
+    def note_op(self, graph: Any, op_name: str) -> None:
+        """Remember for which layer an op is being made."""
+        noted = self._noted.get(graph)
+        if noted is None:
+            noted = self._noted[graph] = {}
+        noted[op_name] = running_layer()
+
+    def note_gradient(self, graph: Any, forward: Any) -> None:
+        """Remember that gradients of another graph's ops are being made in a graph."""
+        if graph is not forward:
+            self._forward[graph] = weakref.ref(forward)
+
+    def of_ops(self, graph: Any, names: Iterable[str], owners: Mapping[str, str]) -> dict[str, str]:
+        """The layers of some ops of a graph, by op name; those of no layer are left out.
+
+        Args:
+          graph: A complete graph.
+          names: The ops, none of which was asked for before.
+          owners: The layer of a variable that an op reads, by op name: what is known of graphs whose making
+            was not seen.
+        """
+        noted = self._noted.pop(graph, {})
+        scopes = self._scopes.setdefault(graph, {})
+        for name in names:
+            if name not in noted and name in owners:
+                scopes.update(_scope_of_layer(name, owners[name]))
+        scopes.update((name.rpartition("/")[0], layer) for name, layer in noted.items() if layer)
+        found = {name: noted.get(name) or self._by_scope(graph, name, name in noted) for name in names}
+        return {name: layer for name, layer in found.items() if layer}
+
+    def _by_scope(self, graph: Any, name: str, was_noted: bool) -> str:
+        plain = _without_gradients(name)
+        if plain != name:
+            return next((layer for one in self._around(graph) if (layer := self._nearest(one, plain))), "")
+        return "" if was_noted else self._nearest(graph, name)
+
+    def _around(self, graph: Any) -> list[Any]:
+        """The graph, those whose gradients are made in it, and those around them."""
+        found: list[Any] = []
+        waiting = [graph]
+        while waiting:
+            one = waiting.pop(0)
+            if isinstance(one, func_graph.FuncGraph) and one not in found:
+                found.append(one)
+                forward = self._forward.get(one)
+                waiting += [forward() if forward else None, one.outer_graph]
+        return found
+
+    def _nearest(self, graph: Any, name: str) -> str:
+        scopes = self._scopes.get(graph, {})
+        scope = name.rpartition("/")[0]
+        while scope:
+            if scope in scopes:
+                return scopes[scope]
+            scope = scope.rpartition("/")[0]
+        return ""
+
+
+def _without_gradients(name: str) -> str:
+    """The name of an op without what TensorFlow puts before that of a gradient, also of one of a gradient."""
+    for prefix in _GRADIENTS:
+        if name.startswith(prefix):
+            return _without_gradients(name.removeprefix(prefix))
+    return name
+
+
+def _scope_of_layer(op_name: str, layer: str) -> dict[str, str]:
+    """The name scope of a layer, from an op in it: it has the layer's name, or that and a number."""
+    last = layer.rpartition("/")[2]
+    parts = op_name.split("/")[:-1]
+    for place in range(len(parts), 0, -1):
+        stem, _, number = parts[place - 1].rpartition("_")
+        if parts[place - 1] == last or (stem == last and number.isdigit()):
+            return {"/".join(parts[:place]): layer}
+    return {}
