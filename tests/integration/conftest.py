@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,16 +14,34 @@ with warnings.catch_warnings():
     tf = pytest.importorskip("tensorflow", reason="the recorder needs TensorFlow")
 
 import tb_debugger_plugin
+from tests.support.tensorflows_reader import check_every_file_set_below
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind() -> Iterator[None]:
+def tensorflows_reader_reads_it_all(tmp_path: Path) -> Iterator[None]:
+    """Whatever a test records, TensorFlow's own reader reads, and finds in it what ours finds."""
+    yield
+    check_every_file_set_below(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(tensorflows_reader_reads_it_all: None) -> Iterator[None]:
+    """When a recording has ended there is no callback or wrapper of ours in TensorFlow."""
+    from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context, execute
     from tensorflow.python.eager.polymorphic_function import atomic_function
 
-    make_function, run = atomic_function.from_func_graph, execute.execute
+    def hooks() -> list[object]:
+        runtime = context.context()
+        return [
+            atomic_function.from_func_graph,
+            execute.execute,
+            pywrap_tfe.TFE_Py_FastPathExecute,
+            *(vars(runtime).get(name) for name in ("get_c_function", "get_function_def")),
+        ]
+
+    before = hooks()
     yield
     tb_debugger_plugin.disable_dump_debug_info()
-    assert atomic_function.from_func_graph is make_function
-    assert execute.execute is run
+    assert hooks() == before
     assert not context.context().op_callbacks

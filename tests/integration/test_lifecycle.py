@@ -198,6 +198,26 @@ def test_what_was_computed_before_a_sigkill_is_readable(tmp_path: Path, size: in
     assert sizes[-1] >= (done - 1) % 1000
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are found in Linux's /proc")
+@pytest.mark.parametrize("size", [-1, 50])
+def test_a_recording_that_ended_leaves_no_thread_no_file_handle_and_no_mapping(
+    tmp_path: Path, size: int
+) -> None:
+    def of_ours() -> set[str]:
+        descriptors = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        files = {line for line in (*descriptors, *maps) if str(tmp_path) in line}
+        return files | {path.name for path in Path("/proc/self/task").iterdir()}
+
+    function = tf.function(tf.sqrt)
+    function(tf.constant(4.0))
+    before = of_ours()
+    with tb_debugger_plugin.record(tmp_path, circular_buffer_size=size):
+        function(tf.constant([4.0]))
+        assert any(str(tmp_path) in line for line in of_ours())
+    assert of_ours() == before
+
+
 def test_leaving_a_block_by_an_exception_ends_the_recording(tmp_path: Path) -> None:
     with pytest.raises(KeyError), tb_debugger_plugin.record(tmp_path) as recording:
         tf.exp(1.0)
