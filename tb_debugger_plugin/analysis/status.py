@@ -5,11 +5,21 @@ In comes a run, out comes one JSON-like value.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts import alert_list
 from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
+
+#: By file: the column of ``hosts`` with the records seen, and how many of each host there are.
+_HELD: Final = {
+    EXECUTION: ("seen_executions", "SELECT host, count(*) FROM executions GROUP BY host"),
+    GRAPH_EXECUTION_TRACES: (
+        "seen_traces",
+        "SELECT s.host, count(*) FROM traces t JOIN sites s USING (site) GROUP BY s.host",
+    ),
+}
 
 
 def status(view: View) -> dict[str, Any]:
@@ -26,8 +36,8 @@ def status(view: View) -> dict[str, Any]:
         "finished": _finished(hosts),
         "tensor_debug_mode": _mode(view, hosts),
         "circular_buffer_size": _buffer_size(hosts),
-        "dropped_executions": _dropped(hosts, "seen_executions", view.num_executions),
-        "dropped_graph_executions": _dropped(hosts, "seen_traces", view.num_traces),
+        "dropped_executions": _dropped(view, hosts, EXECUTION),
+        "dropped_graph_executions": _dropped(view, hosts, GRAPH_EXECUTION_TRACES),
         "tensorflow_version": _first(hosts, "tensorflow_version"),
         "recorder": _recorder(hosts),
         "hosts": [host["name"] for host in hosts],
@@ -81,10 +91,21 @@ def _mode(view: View, hosts: list[dict[str, Any]]) -> str | None:
     return None if mode is None else mode_name(mode)
 
 
-def _dropped(hosts: list[dict[str, Any]], name: str, held: int) -> int:
-    seen = [host[name] for host in hosts if host[name] is not None]
-    circular = any(host["circular_buffer_size"] > 0 for host in hosts)
-    return max(0, sum(seen) - held) if circular and len(seen) == len(hosts) else 0
+def _dropped(view: View, hosts: list[dict[str, Any]], suffix: str) -> int:
+    """How many records circular buffers have overwritten.
+
+    A recording says now and then, and at its end, how many there were; in between its ring counts.
+    """
+    if _buffer_size(hosts) is None:
+        return 0
+    name, query = _HELD[suffix]
+    held = dict(view.rows(query))
+    counted = dict(view.rows("SELECT host, dropped FROM files WHERE suffix = ?", [suffix]))
+    return sum(
+        max((host[name] or 0) - held.get(number, 0), counted.get(number, 0))
+        for number, host in enumerate(hosts)
+        if host["circular_buffer_size"] > 0
+    )
 
 
 def _loading(view: View) -> dict[str, int] | None:

@@ -54,8 +54,9 @@ def enable_dump_debug_info(
         negative, zero and positive; `"FULL_NUMERICS"`: also minimum, maximum, mean and variance of the finite
         elements (needs the native library); `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the whole value.
         The health modes and `"FULL_NUMERICS"` look at floating tensors, `"SHAPE"` at integers and bool too.
-      circular_buffer_size: How many of the last executions, and of the last graph executions, are kept. 0 or
-        below keeps all: then a first NaN is never overwritten, and files grow with the program.
+      circular_buffer_size: How many of the last executions, and of the last graph executions, are kept. What
+        ran around the first infinity and the first NaN of each op is kept as well (but not without the
+        native library), at most ten times as much. 0 or below keeps all, and files grow with the program.
       op_regex: Values are recorded only of ops whose type matches this regular expression from its beginning,
         such as `"(Log|Exp)$"`. None (the default) for all. Executions, graphs and sources are recorded
         regardless.

@@ -34,6 +34,8 @@ SUFFIXES: Final = (METADATA, SOURCE_FILES, STACK_FRAMES, GRAPHS, GRAPH_EXECUTION
 #: The files that may have a tail file beside them.
 TAILED: Final = (EXECUTION, GRAPH_EXECUTION_TRACES)
 
+#: How often a file is read again because its ring was drained meanwhile.
+_ATTEMPTS: Final = 8
 _PREFIX: Final = "tfdbg_events"
 _METADATA_NAME: Final = re.compile(
     rf"^{_PREFIX}\.(?P<seconds>\d{{1,18}})\.(?P<host>.+)\.{METADATA}$", re.DOTALL
@@ -175,13 +177,27 @@ def read_with_tail(files: FileSet, suffix: str) -> FileContents:
     if suffix not in TAILED:
         return read_file(path)
     try:
-        state = tail.read_tail(files.tail_path(suffix))
+        contents, state = _read_at_one_moment(path, files.tail_path(suffix))
     except FormatError as error:
         contents = read_file(path)
         damage = Damage(files.tail_path(suffix), None, str(error))
         return FileContents(contents.records, (*contents.damages, damage), contents.truncated_at)
-    contents = read_file(path)
     return contents if state is None else _with_tail(files, suffix, contents, state)
+
+
+def _read_at_one_moment(path: Place, tail_path: Place) -> tuple[FileContents, tail.Tail | None]:
+    """A file and its tail, so that no record is in both and none between them."""
+    before = tail.read_tail(tail_path)
+    contents = read_file(path)
+    for _ in range(_ATTEMPTS):
+        # What is drained while we read a journal is then in the file; a ring turns, so its end counts.
+        if before is None or before.mode is tail.TailMode.JOURNAL:
+            break
+        after = tail.read_tail(tail_path)
+        if after is not None and after.file_size == before.file_size:
+            return contents, after
+        before, contents = after, read_file(path)
+    return contents, before
 
 
 def _with_tail(files: FileSet, suffix: str, contents: FileContents, state: tail.Tail) -> FileContents:

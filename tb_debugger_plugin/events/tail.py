@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import os
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +25,7 @@ from tb_debugger_plugin.events.places import Place
 MAGIC: Final = b"TBDBGT1\n"
 HEADER_SIZE: Final = 4096
 SUFFIX: Final = ".tail"
-_COUNTERS: Final = struct.Struct("<8sQQQQQ")
+_COUNTERS: Final = struct.Struct("<8sQQQQQQ")
 _ATTEMPTS: Final = 8
 
 
@@ -46,8 +46,9 @@ class Tail:
       mode: Journal or ring.
       tail: Bytes ever dropped or drained from the front; with ``head``, tells whether anything changed.
       head: Bytes ever written.
-      file_size: Size of the event file when ``tail`` was last moved.
+      file_size: Size of the event file when records were last drained into it.
       data: The framed records, ``head - tail`` bytes in order.
+      dropped: How many records a ring has overwritten.
     """
 
     mode: TailMode
@@ -55,18 +56,18 @@ class Tail:
     head: int
     file_size: int
     data: bytes
+    dropped: int = 0
 
     def after(self, actual_size: int) -> bytes:
         """The framed records that are not in the event file.
 
         Args:
-          actual_size: Bytes that the event file has now.
+          actual_size: Bytes of whole records that the event file has now. Of a ring, it must have been read
+            while ``file_size`` was what it is.
 
         Returns:
           Whole records of the tail, without those which the event file already holds.
         """
-        if self.mode is TailMode.RING:
-            return self.data
         return self.data[max(0, actual_size - self.file_size) :]
 
 
@@ -77,12 +78,13 @@ class _Header:
     head: int
     tail: int
     file_size: int
+    dropped: int
 
 
 def _parse_header(raw: bytes, data_size: int) -> _Header:
     if len(raw) < _COUNTERS.size:
         raise FormatError("the tail file is shorter than its header")
-    magic, capacity, mode, head, tail, file_size = _COUNTERS.unpack(raw[: _COUNTERS.size])
+    magic, capacity, mode, head, tail, file_size, dropped = _COUNTERS.unpack(raw[: _COUNTERS.size])
     if magic != MAGIC:
         raise FormatError("the tail file does not begin with its magic bytes")
     if mode not in (TailMode.JOURNAL, TailMode.RING):
@@ -90,7 +92,7 @@ def _parse_header(raw: bytes, data_size: int) -> _Header:
     if capacity > data_size or not tail <= head <= tail + capacity:
         counters = f"tail {tail}, head {head}, capacity {capacity}"
         raise FormatError(f"the tail file's counters do not fit together: {counters}")
-    return _Header(capacity, TailMode(mode), head, tail, file_size)
+    return _Header(capacity, TailMode(mode), head, tail, file_size, dropped)
 
 
 def _unwrapped(area: bytes, header: _Header) -> bytes:
@@ -128,7 +130,11 @@ def _read_snapshot(content: bytes) -> Tail | None:
         return None
     header = _parse_header(content, len(content) - HEADER_SIZE)
     area = content[HEADER_SIZE : HEADER_SIZE + header.capacity]
-    return Tail(header.mode, header.tail, header.head, header.file_size, _unwrapped(area, header))
+    return _tail(header, _unwrapped(area, header))
+
+
+def _tail(header: _Header, data: bytes) -> Tail:
+    return Tail(header.mode, header.tail, header.head, header.file_size, data, header.dropped)
 
 
 def _read_consistent(descriptor: int) -> Tail | None:
@@ -141,26 +147,33 @@ def _read_consistent(descriptor: int) -> Tail | None:
         area = os.pread(descriptor, before.capacity, HEADER_SIZE)
         after = _parse_header(os.pread(descriptor, _COUNTERS.size, 0), size - HEADER_SIZE)
         if (after.tail, after.file_size) == (before.tail, before.file_size):
-            return Tail(before.mode, before.tail, before.head, before.file_size, _unwrapped(area, before))
+            return _tail(before, _unwrapped(area, before))
         if after.tail <= before.head and after.mode is TailMode.RING:
             # The front was overwritten while we read; what both headers call valid is whole.
             kept = _unwrapped(area, before)[after.tail - before.tail :]
-            return Tail(before.mode, after.tail, before.head, after.file_size, kept)
+            return _tail(replace(after, head=before.head), kept)
         before = after
     return None
 
 
 def build_tail(
-    payloads: list[bytes], *, mode: TailMode, file_size: int, capacity: int = 4096, tail: int = 0
+    payloads: list[bytes],
+    *,
+    mode: TailMode,
+    file_size: int,
+    capacity: int = 4096,
+    tail: int = 0,
+    dropped: int = 0,
 ) -> bytes:
     """The bytes of a tail file, for tests and for tools that take one apart.
 
     Args:
       payloads: The serialised events that it holds, in order.
       mode: Journal or ring.
-      file_size: Size of the sibling event file when ``tail`` was last moved.
+      file_size: Size of the sibling event file when records were last drained into it.
       capacity: Bytes of the data area.
       tail: The counter of the first byte; any value, so that wrap-around can be built.
+      dropped: How many records a ring has overwritten.
 
     Returns:
       Header and data area.
@@ -174,5 +187,5 @@ def build_tail(
     area = bytearray(capacity)
     for position, byte in enumerate(data, start=tail):
         area[position % capacity] = byte
-    header = _COUNTERS.pack(MAGIC, capacity, mode, tail + len(data), tail, file_size)
+    header = _COUNTERS.pack(MAGIC, capacity, mode, tail + len(data), tail, file_size, dropped)
     return header.ljust(HEADER_SIZE, b"\0") + bytes(area)

@@ -54,6 +54,7 @@ _FILE_KINDS: Final = {
         "resume": "i8",
         "size": "i8",
         "state": "O",
+        "dropped": "i8",
     }
 }
 _HOST_KINDS: Final = {
@@ -140,10 +141,12 @@ class Indexer:
             self._describer.file_counts[host] = count
         self._describer.devices.update(self._rows("SELECT host, device_id FROM devices"))
         self._states = {key: FileState() for key in self._files}
-        for host, suffix, fingerprint, resume, size, state in self._rows(
-            "SELECT host, suffix, fingerprint, resume, size, state FROM files"
+        self._dropped = dict.fromkeys(self._files, 0)
+        for host, suffix, fingerprint, resume, size, state, dropped in self._rows(
+            "SELECT host, suffix, fingerprint, resume, size, state, dropped FROM files"
         ):
             self._states[host, suffix] = FileState(resume, size, state, fingerprint)
+            self._dropped[host, suffix] = dropped
         self._notice_counts: dict[str, int] = dict(
             self._rows("SELECT file, count(*) FROM notices GROUP BY file")
         )
@@ -204,13 +207,14 @@ class Indexer:
         """
         ahead, self._ahead = self._ahead, None
         batches = ahead.result() if ahead else self._read(self._states)
-        rings = {key: found for key in self._files if (found := self._ring_counters(key))}
-        if self._written and not self._is_news(batches) and rings == self._rings:
+        rings = {key: ring for key in self._files if (ring := self._read_ring(key))}
+        counters = {key: (ring.tail, ring.head) for key, ring in rings.items()}
+        if self._written and not self._is_news(batches) and counters == self._rings:
             return self._progress(False)
-        self._rings = rings
+        self._rings = counters
         self._connection.execute("BEGIN")
         try:
-            self._write(batches)
+            self._write(batches, rings)
             self._connection.execute("COMMIT")
         except BaseException:
             self._connection.execute("ROLLBACK")
@@ -254,9 +258,9 @@ class Indexer:
         batch.frames.clear()
         batch.traces = joined(parts) if parts else None
 
-    def _ring_counters(self, key: tuple[int, str]) -> tuple[int, int] | None:
+    def _read_ring(self, key: tuple[int, str]) -> tail.Tail | None:
         state = self._files[key].read_tail()
-        return (state.tail, state.head) if state and state.mode is tail.TailMode.RING else None
+        return state if state is not None and state.mode is tail.TailMode.RING else None
 
     def _progress(self, more: bool) -> Progress:
         done = sum(state.resume for state in self._states.values())
@@ -277,11 +281,14 @@ class Indexer:
             if len(beyond):
                 batches[host, suffix] = batch.cut(int(beyond[0]))
 
-    def _write(self, batches: dict[tuple[int, str], Batch]) -> None:
+    def _write(self, batches: dict[tuple[int, str], Batch], rings: dict[tuple[int, str], tail.Tail]) -> None:
+        # A ring is drained into its file now and then; what has been read from there is not read again.
+        turning = {key: ring.after(batches[key].state.resume) for key, ring in rings.items()}
+        self._dropped.update((key, ring.dropped) for key, ring in rings.items())
         self._take_back()
-        self._append_executions(batches)
+        self._append_executions(batches, turning)
         traces = _merged_traces([batches[host, GRAPH_EXECUTION_TRACES].traces for host in self._numbers()])
-        ring = _merged_traces([self._ring_traces(host) for host in self._numbers()])
+        ring = _merged_traces([self._ring_traces(host, turning) for host in self._numbers()])
         self._describer.save(self._connection)
         described = self._describer.registry.save(self._connection)
         self._states = {key: batch.state for key, batch in batches.items()}
@@ -303,11 +310,13 @@ class Indexer:
         self._connection.execute(f"DELETE FROM traces WHERE idx >= {self._stable[GRAPH_EXECUTION_TRACES]}")
         self._connection.execute(f"DELETE FROM bad_traces WHERE bad >= {self._stable_bad}")
 
-    def _append_executions(self, batches: dict[tuple[int, str], Batch]) -> None:
+    def _append_executions(
+        self, batches: dict[tuple[int, str], Batch], turning: dict[tuple[int, str], bytes]
+    ) -> None:
         rows = _merged([self._batch_rows(host, batches[host, EXECUTION]) for host in self._numbers()])
         self._insert_executions(rows)
         self._stable[EXECUTION] += len(rows)
-        self._insert_executions(_merged([self._ring_rows(host) for host in self._numbers()]))
+        self._insert_executions(_merged([self._ring_rows(host, turning) for host in self._numbers()]))
 
     def _numbers(self) -> range:
         return range(len(self._hosts))
@@ -315,18 +324,13 @@ class Indexer:
     def _batch_rows(self, host: int, batch: Batch) -> list[decode.Row]:
         return [decode.Row(host, event) for event in batch.events if event.HasField(_KIND)]
 
-    def _ring(self, host: int, suffix: str) -> tail.Tail | None:
-        state = self._files[host, suffix].read_tail()
-        return state if state is not None and state.mode is tail.TailMode.RING else None
-
-    def _ring_rows(self, host: int) -> list[decode.Row]:
-        state = self._ring(host, EXECUTION)
-        events = ring_events(state) if state else ()
+    def _ring_rows(self, host: int, turning: dict[tuple[int, str], bytes]) -> list[decode.Row]:
+        events = ring_events(turning.get((host, EXECUTION), b""))
         return [decode.Row(host, event) for event in events if event.HasField(_KIND)]
 
-    def _ring_traces(self, host: int) -> TraceRows | None:
-        state = self._ring(host, GRAPH_EXECUTION_TRACES)
-        parts = [self._decoders[host].decode(frames)[0] for frames in ring_frames(state)] if state else []
+    def _ring_traces(self, host: int, turning: dict[tuple[int, str], bytes]) -> TraceRows | None:
+        frames = ring_frames(turning.get((host, GRAPH_EXECUTION_TRACES), b""))
+        parts = [self._decoders[host].decode(some)[0] for some in frames]
         return replace(joined(parts), offsets=np.full(sum(map(len, parts)), -1)) if parts else None
 
     def _insert_executions(self, rows: list[decode.Row]) -> None:
@@ -370,7 +374,8 @@ class Indexer:
         host, suffix = key
         state = self._states[key]
         name = self._files[key].path.name
-        return (host, suffix, name, state.fingerprint, state.resume, state.size, state.state)
+        place = (state.resume, state.size, state.state)
+        return (host, suffix, name, state.fingerprint, *place, self._dropped[key])
 
     def _save_notices(self, notices: Iterator[Notice]) -> None:
         rows = []

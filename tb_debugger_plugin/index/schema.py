@@ -12,7 +12,7 @@ from typing import Final
 import duckdb
 
 #: Raised whenever a table changes; a database of another version is thrown away and built again.
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 #: The columns that any measured tensor has, in ``traces`` and in ``execution_outputs``.
 SUMMARY: Final = """
@@ -30,7 +30,7 @@ TABLES: Final[dict[str, str]] = {
         process_id BIGINT, program VARCHAR, seen_executions BIGINT, seen_traces BIGINT, finished BOOLEAN,
         failure VARCHAR""",
     "files": """host INTEGER, suffix VARCHAR, name VARCHAR, fingerprint VARCHAR, resume BIGINT, size BIGINT,
-        state VARCHAR""",
+        state VARCHAR, dropped BIGINT""",
     "notices": "severity VARCHAR, file VARCHAR, position BIGINT, message VARCHAR",
     "sources": """source INTEGER, host INTEGER, file_index INTEGER, host_name VARCHAR, path VARCHAR,
         num_lines INTEGER""",

@@ -36,14 +36,12 @@ class FileState:
       size: Bytes there were when it was last looked at.
       state: ``open``, ``truncated`` (ends inside a record) or ``corrupt`` (cannot be read beyond ``resume``).
       fingerprint: Of the file's first bytes; another one means that the file was replaced.
-      ring: Counters of the ring tail that was read last, to see whether it moved.
     """
 
     resume: int = 0
     size: int = 0
     state: str = "open"
     fingerprint: str = ""
-    ring: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -233,20 +231,20 @@ def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:
     return None
 
 
-def ring_events(state: tail.Tail) -> Iterator[Any]:
+def ring_events(data: bytes) -> Iterator[Any]:
     """The decoded records of a ring, oldest first; what cannot be decoded is left out."""
-    for _, payload in framing.read_records(state.data)[0]:
+    for _, payload in framing.read_records(data)[0]:
         try:
             yield parse_event(payload)
         except FormatError:
             continue
 
 
-def ring_frames(state: tail.Tail) -> Iterator[Frames]:
+def ring_frames(data: bytes) -> Iterator[Frames]:
     """The records of a ring, oldest first."""
     at: int | None = 0
     while at is not None:
-        reader = FrameReader(state.data, at)
+        reader = FrameReader(data, at)
         yield from reader
         at = reader.end.skip_to
 

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "bad_tensors.h"
 #include "crc32c.h"
 #include "encode.h"
 #include "recorder.h"
@@ -137,13 +138,14 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([=] {
-      std::vector<char> bytes(4000, static_cast<char>(thread));
+      const char filling = static_cast<char>(thread - 1);  // of one thread, all are NaN
+      std::vector<char> bytes(4000, filling);
       int64_t dims[1];
       for (int i = 0; i < kRecordsPerThread; ++i) {
-        bytes.resize(static_cast<size_t>(i * 37 % 9000));  // up to and above the limit
+        bytes.resize(static_cast<size_t>(i * 37 % 9000), filling);  // up to and above the limit
         watch->constants->RecordOnce(recorder);
         recorder->Trace(watch->prefix, watch->tensor_id, ViewOf(bytes, 0, kHalf, dims));
-        recorder->Execution(watch->prefix);
+        recorder->Execution(watch->prefix, watch->prefix, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
         if (i % 500 == 0) CHECK(FindWatch(AddWatch("other", i, constants)) != nullptr);
       }
     });
@@ -163,6 +165,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   const int64_t traces = RecordsIn(base + ".graph_execution_traces");
   const int64_t executions = RecordsIn(base + ".execution");
   if (ring == 0) CHECK(traces == seen && executions == recorder->executions());
+  if (ring > 0) CHECK(traces > ring && executions > ring);  // the first bad ones are pinned
   if (!close_early) CHECK(seen == kThreads * kRecordsPerThread + 1);
   CHECK(ContentsOf(base + ".execution.tail").empty());
   SetCurrentRecorder(nullptr);
@@ -177,6 +180,66 @@ void KeepTheLastOnes(const std::string& base) {
   CHECK(file.Close().empty());
   CHECK(RecordsIn(base) == 10);
   CHECK(file.Append(0, "closed").empty() && file.Flush().empty() && RecordsIn(base) == 10);
+}
+
+// The numbers of the tensors in a file of traces, in order.
+std::vector<int64_t> TensorIdsIn(const std::string& path) {
+  const std::string bytes = ContentsOf(path);
+  std::vector<int64_t> ids;
+  for (size_t at = 0; at < bytes.size();) {
+    uint64_t size;
+    double id;
+    std::memcpy(&size, &bytes[at], 8);
+    at += 16 + size;
+    std::memcpy(&id, &bytes[at - 4 - 11 * sizeof(double)], 8);  // a full health summary is last
+    ids.push_back(static_cast<int64_t>(id));
+  }
+  return ids;
+}
+
+// One tensor of 5000 is NaN, and later one of the same op, which is no news.
+void PinTheFirstBadOne(const std::string& base) {
+  constexpr int kRing = 100, kCount = 5000, kBad = 1234;
+  Recorder recorder(Mode::kFullHealth, -1);
+  CHECK(recorder.Open(base, kRing).empty());
+  const int64_t dims[] = {1};
+  for (int i = 0; i < kCount; ++i) {
+    const float value = i == kBad || i == kBad + 2000 ? NAN : 1;
+    const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
+    recorder.Trace(i % 10 == kBad % 10 ? "this op" : "another", i, view);
+    if (i % 10 == 0) recorder.Execution("call", "call", Bad::kNo);
+  }
+  recorder.Close();
+  std::vector<int64_t> expected;
+  for (int i = 0; i < kCount; ++i) {
+    const bool around = i >= kBad - kRing && i <= kBad + kRing / 2;
+    if (around || i >= kCount - kRing) expected.push_back(i);
+  }
+  CHECK(TensorIdsIn(base + ".graph_execution_traces") == expected);
+  CHECK(RecordsIn(base + ".execution") == kRing + kRing / 2 + 1 + kRing);
+}
+
+// However many ops are bad, the file is bounded.
+void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) {
+  constexpr int kRing = 100;
+  Recorder recorder(Mode::kFullHealth, -1);
+  CHECK(recorder.Open(base, kRing).empty());
+  const int64_t dims[] = {1};
+  const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
+  for (int i = 0; i < 30000; ++i) recorder.Trace("op " + std::to_string(i), i, view);
+  recorder.Close();
+  const int64_t pinned = RecordsIn(base + ".graph_execution_traces") - kRing;
+  CHECK(pinned <= bound * kRing && pinned > (bound - 2) * kRing);
+}
+
+// Any bytes may be asked how bad they are.
+void JudgeAnything() {
+  std::mt19937 random(0);
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes(random() % 40, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random() % 40);
+    for (Mode mode : kModes) HowBad(bytes, mode);
+  }
 }
 
 void SayWhatFails(const std::string& base) {
@@ -196,6 +259,10 @@ int main(int, char** arguments) {
   RecordFromThreads(folder + "/ring", 100, false);
   RecordFromThreads(folder + "/closed", 0, true);
   KeepTheLastOnes(folder + "/last");
+  PinTheFirstBadOne(folder + "/pinned");
+  PinNoMoreThanTheBound(folder + "/many NaN", NAN, 10);
+  PinNoMoreThanTheBound(folder + "/many infinite", INFINITY, 5);
+  JudgeAnything();
   SayWhatFails(folder + "/fails");
   std::puts("good");
 }

@@ -13,7 +13,9 @@ from tb_debugger_plugin.analysis import alerts, calls, executions, graphs, sourc
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.view import Range, View, look_at, resolve_range
 from tb_debugger_plugin.errors import BadQuestionError, NotFoundError
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.tail import TailMode, build_tail
 from tests.support.events import Recording, full_health, loaded, small_program, vector
 
 BAD = full_health([math.nan])
@@ -364,6 +366,18 @@ def test_the_status_counts_and_names(tmp_path):
     assert found["recorder"] == "tb-debugger-plugin 0.1"
     assert found["start_time"] < found["end_time"]
     assert [n["message"] for n in found["notices"]] == ["Recording on big stopped early: the disk is full"]
+
+
+def test_a_killed_recording_has_dropped_what_its_rings_say(tmp_path):
+    recording = small_program(tmp_path, recorder_version="0.1", circular_buffer_size=3)
+    for suffix, dropped in ((EXECUTION, 7), (GRAPH_EXECUTION_TRACES, 90)):
+        size = recording.files.path(suffix).stat().st_size
+        ring = build_tail([], mode=TailMode.RING, file_size=size, dropped=dropped)
+        recording.files.tail_path(suffix).write_bytes(ring)
+    recording.close()
+    with _view(tmp_path) as view:
+        found = status(view)
+    assert (found["dropped_executions"], found["dropped_graph_executions"]) == (7, 90)
 
 
 def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(tmp_path):

@@ -103,13 +103,14 @@ def _names(contents):
     return [record.event.graph_id for record in contents.records]
 
 
-def test_a_journal_continues_the_file_wherever_the_program_was_killed(tmp_path):
+@pytest.mark.parametrize("mode", TailMode)
+def test_a_tail_continues_the_file_wherever_the_program_was_killed(tmp_path, mode):
     files = FileSet(tmp_path, 1, "h")
     payloads = _payloads("a", "b", "c")
     framed = b"".join(frame(payload) for payload in payloads)
     first = len(frame(payloads[0]))
-    journal = build_tail(payloads[1:], mode=TailMode.JOURNAL, file_size=first, capacity=256, tail=250)
-    files.tail_path(EXECUTION).write_bytes(journal)
+    drained = build_tail(payloads[1:], mode=mode, file_size=first, capacity=256, tail=250)
+    files.tail_path(EXECUTION).write_bytes(drained)
     for length in range(first, len(framed) + 1):
         files.path(EXECUTION).write_bytes(framed[:length])
         contents = read_with_tail(files, EXECUTION)
@@ -120,7 +121,8 @@ def test_a_journal_continues_the_file_wherever_the_program_was_killed(tmp_path):
 def test_a_ring_comes_behind_all_of_the_file(tmp_path):
     files = FileSet(tmp_path, 1, "h")
     files.path(EXECUTION).write_bytes(b"".join(frame(p) for p in _payloads("a", "b")))
-    ring = build_tail(_payloads("c"), mode=TailMode.RING, file_size=0, capacity=64)
+    size = files.path(EXECUTION).stat().st_size
+    ring = build_tail(_payloads("c"), mode=TailMode.RING, file_size=size, capacity=64)
     files.tail_path(EXECUTION).write_bytes(ring)
     contents = read_with_tail(files, EXECUTION)
     assert _names(contents) == ["a", "b", "c"]

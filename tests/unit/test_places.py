@@ -118,7 +118,8 @@ def test_tail_files_elsewhere_are_read_too(tmp_path, remote):
         build_tail([event], mode=TailMode.JOURNAL, file_size=size)
     )
     ring = [recording.execution_event("Late").SerializeToString()]
-    recording.files.tail_path(EXECUTION).write_bytes(build_tail(ring, mode=TailMode.RING, file_size=0))
+    size = recording.files.path(EXECUTION).stat().st_size
+    recording.files.tail_path(EXECUTION).write_bytes(build_tail(ring, mode=TailMode.RING, file_size=size))
     recording.close()
     _upload(tmp_path, remote)
     (run,) = find_runs(place(remote))

@@ -29,14 +29,15 @@ def test_a_ring_that_is_full_to_the_last_byte_is_read(tmp_path):
 def test_the_header_is_laid_out_as_documented():
     built = build_tail([b"x"], mode=TailMode.JOURNAL, file_size=300, capacity=64, tail=10)
     assert built[:8] == MAGIC == b"TBDBGT1\n"
-    assert [int.from_bytes(built[at : at + 8], "little") for at in range(8, 48, 8)] == [64, 0, 27, 10, 300]
+    assert [int.from_bytes(built[at : at + 8], "little") for at in range(8, 56, 8)] == [64, 0, 27, 10, 300, 0]
     assert len(built) == HEADER_SIZE + 64
     assert built[HEADER_SIZE + 10 : HEADER_SIZE + 27] == frame(b"x")
 
 
-def test_a_journal_leaves_out_what_the_file_already_holds(tmp_path):
+@pytest.mark.parametrize("mode", TailMode)
+def test_a_tail_leaves_out_what_the_file_already_holds(tmp_path, mode):
     path = tmp_path / "x.tail"
-    path.write_bytes(build_tail([b"one", b"two"], mode=TailMode.JOURNAL, file_size=100, capacity=64))
+    path.write_bytes(build_tail([b"one", b"two"], mode=mode, file_size=100, capacity=64))
     found = read_tail(path)
     assert found is not None
     assert found.after(100) == frame(b"one") + frame(b"two")
@@ -44,9 +45,11 @@ def test_a_journal_leaves_out_what_the_file_already_holds(tmp_path):
     assert found.after(138) == b""
 
 
-def test_a_ring_is_always_behind_the_whole_file():
-    ring = Tail(TailMode.RING, 0, 19, 0, frame(b"one"))
-    assert ring.after(10_000) == frame(b"one")
+def test_a_ring_says_how_many_records_it_has_overwritten(tmp_path):
+    path = tmp_path / "x.tail"
+    path.write_bytes(build_tail([b"one"], mode=TailMode.RING, file_size=0, tail=190, dropped=10))
+    found = read_tail(path)
+    assert found is not None and found.dropped == 10
 
 
 def test_no_tail_file_and_one_that_is_being_set_up_are_nothing(tmp_path):

@@ -91,15 +91,15 @@ std::string EventFile::AppendFramed(const char* head, const std::string& payload
   tail_.Append(foot, kFootSize);
   ++in_tail_;
   ++appended_;
-  return "";
+  return to_pin_ > 0 && --to_pin_ == 0 ? FlushPinned() : "";
 }
 
 std::string EventFile::MakeRoom(uint64_t size) {
+  std::string failure;
+  if (limit_ == 0 && tail_.free() < size) failure = FlushLocked();
+  if (limit_ > 0 && in_tail_ >= limit_ && to_pin_ > 0) failure = FlushPinned();
+  if (!failure.empty()) return failure;
   while (limit_ > 0 && in_tail_ >= limit_) DropOldest();
-  if (limit_ == 0 && tail_.free() < size) {
-    const std::string failure = FlushLocked();
-    if (!failure.empty()) return failure;
-  }
   if (tail_.free() < size) {
     const int error = tail_.Grow(tail_.size() + size);
     if (error != 0) return Failure("map", error);
@@ -112,6 +112,18 @@ void EventFile::DropOldest() {
   tail_.Copy(0, sizeof(payload_size), &payload_size);
   tail_.Drop(kHeadSize + payload_size + kFootSize);
   --in_tail_;
+}
+
+void EventFile::Pin(int buffers) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  // At most the buffer, and then at most as much again, is pinned by this.
+  if (pinned_ + 2 * limit_ > buffers * limit_) return;
+  to_pin_ = limit_ / 2 + 1;
+}
+
+std::string EventFile::FlushPinned() {
+  pinned_ += in_tail_;
+  return FlushLocked();
 }
 
 std::string EventFile::Flush() {

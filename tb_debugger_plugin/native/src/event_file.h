@@ -11,7 +11,8 @@
 namespace tbdbg {
 
 // Thread-safe. Records are framed as TFRecords. With `circular_buffer_size` > 0
-// the last so many records stay in the tail file until Flush(); otherwise the
+// the last so many records stay in the tail file until Flush(), and older ones
+// are lost but for those that were pinned or flushed before; otherwise the
 // tail file is a journal that is written out whenever it fills or half a second
 // has passed, so that a live viewer sees them and a kill loses none.
 class EventFile {
@@ -27,6 +28,12 @@ class EventFile {
   std::string Append(double wall_time, const std::string& payload);
   std::string Flush();
 
+  // What a circular buffer holds now, and half as many records again, are not
+  // to be overwritten: they are pinned, which means that they go to the event
+  // file in good time. Does nothing when more than `buffers` times as many
+  // records as the buffer holds might be pinned then.
+  void Pin(int buffers);
+
   // Flushes, closes and deletes the tail file. Later calls do nothing.
   std::string Close();
 
@@ -40,6 +47,7 @@ class EventFile {
   std::string AppendFramed(const char* head, const std::string& payload, const char* foot);
   std::string MakeRoom(uint64_t size);
   void DropOldest();
+  std::string FlushPinned();
   std::string FlushLocked();
   // Why nobody will see what is written; empty while the file has a name.
   std::string Removed() const;
@@ -53,6 +61,8 @@ class EventFile {
   TailFile tail_;
   int64_t in_tail_ = 0;
   int64_t appended_ = 0;
+  int64_t to_pin_ = 0;  // so many of the next records, and all that the buffer holds
+  int64_t pinned_ = 0;
   uint64_t file_size_ = 0;
   double last_turn_ = 0;
 };

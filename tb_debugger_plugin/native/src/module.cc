@@ -4,8 +4,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
+#include "bad_tensors.h"
 #include "crc32c.h"
 #include "encode.h"
 #include "recorder.h"
@@ -203,7 +206,8 @@ bool AppendPacked(int field, PyObject* ids, std::string* out) {
   return size >= 0;
 }
 
-bool AppendProtos(PyObject* protos, std::string* out) {
+// Appends the outputs' protos; `bad` becomes how bad the worst is.
+bool AppendProtos(PyObject* protos, Mode mode, std::string* out, Bad* bad) {
   const Py_ssize_t size = PyTuple_Size(protos);
   for (Py_ssize_t i = 0; i < size; ++i) {
     PyObject* proto = PyTuple_GET_ITEM(protos, i);
@@ -211,8 +215,10 @@ bool AppendProtos(PyObject* protos, std::string* out) {
       PyErr_SetString(PyExc_TypeError, "tensor protos are bytes");
       return false;
     }
-    WireWriter(out).BytesField(kTensorProtos, PyBytes_AS_STRING(proto),
-                               static_cast<size_t>(PyBytes_GET_SIZE(proto)));
+    const std::string_view bytes(PyBytes_AS_STRING(proto),
+                                 static_cast<size_t>(PyBytes_GET_SIZE(proto)));
+    WireWriter(out).BytesField(kTensorProtos, bytes.data(), bytes.size());
+    *bad = std::max(*bad, HowBad(bytes, mode));
   }
   return size >= 0;
 }
@@ -224,14 +230,17 @@ PyObject* WriteExecution(PyObject* self, PyObject* args) {
     return nullptr;
   }
   std::string execution = FromBytes(prefix);
+  Bad bad = Bad::kNo;
   if (!AppendPacked(kInputTensorIds, inputs, &execution) ||
       !AppendPacked(kOutputTensorIds, outputs, &execution) ||
       !AppendPacked(kOutputTensorDeviceIds, devices, &execution) ||
-      !AppendProtos(protos, &execution)) {
+      !AppendProtos(protos, Self(self)->mode(), &execution, &bad)) {
     return nullptr;
   }
+  const std::string_view op(PyBytes_AS_STRING(prefix),
+                            static_cast<size_t>(PyBytes_GET_SIZE(prefix)));
   Py_BEGIN_ALLOW_THREADS
-  Self(self)->Execution(execution);
+  Self(self)->Execution(execution, op, bad);
   Py_END_ALLOW_THREADS
   return PyBool_FromLong(Self(self)->on());
 }

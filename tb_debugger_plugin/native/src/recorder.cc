@@ -9,6 +9,10 @@
 namespace tbdbg {
 namespace {
 
+// How many times what the circular buffer holds may be pinned: for the sake of
+// any bad tensor, and of one that is only infinite.
+constexpr int kPinnedBuffers = 10, kPinnedBuffersInfinite = 5;
+
 std::atomic<Recorder*> current{nullptr};
 
 std::mutex tables_mutex;
@@ -41,6 +45,7 @@ std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size
   if (failure.empty()) {
     failure = traces_.Open(base + ".graph_execution_traces", circular_buffer_size);
   }
+  pins_ = circular_buffer_size > 0 && mode_ != Mode::kNoTensor && mode_ != Mode::kShape;
   on_ = failure.empty();
   return failure;
 }
@@ -57,18 +62,27 @@ void Recorder::Trace(const std::string& prefix, const std::string& tensor_proto)
   if (!on()) return;
   thread_local std::string event;
   event.clear();
+  if (pins_) PinIfFirst(prefix, HowBad(tensor_proto, mode_));
   const double now = Now();
   EncodeTrace(now, prefix, mode_, tensor_proto, &event);
   StopIf(traces_.Append(now, event));
 }
 
-void Recorder::Execution(const std::string& execution) {
+void Recorder::Execution(const std::string& execution, std::string_view op, Bad bad) {
   if (!on()) return;
+  if (pins_) PinIfFirst(op, bad);
   thread_local std::string event;
   event.clear();
   const double now = Now();
   EncodeExecution(now, execution, &event);
   StopIf(executions_.Append(now, event));
+}
+
+void Recorder::PinIfFirst(std::string_view op, Bad bad) {
+  if (bad == Bad::kNo || !bad_ops_.IsFirst(op, bad)) return;
+  const int buffers = bad == Bad::kNan ? kPinnedBuffers : kPinnedBuffersInfinite;
+  executions_.Pin(buffers);
+  traces_.Pin(buffers);
 }
 
 void Recorder::Flush() {

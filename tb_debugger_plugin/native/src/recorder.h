@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "bad_tensors.h"
 #include "event_file.h"
 #include "summary.h"
 
@@ -18,6 +20,9 @@ double Now();  // seconds since the epoch
 // One recording: the two event files that grow while the program runs. Starts
 // with Open and ends with Close or with the first failure, after which every
 // call is a cheap no-op. Thread-safe.
+//
+// With a circular buffer, the first bad tensor of each op, and what ran before
+// and after it, are pinned in both files (EventFile::Pin).
 class Recorder {
  public:
   // `max_tensor_bytes`: see EncodeSummary.
@@ -32,8 +37,9 @@ class Recorder {
   void Trace(const std::string& prefix, double tensor_id, const TensorView& tensor);
   // The same, of a tensor that is encoded already.
   void Trace(const std::string& prefix, const std::string& tensor_proto);
-  // `execution`: the encoded fields of an Execution.
-  void Execution(const std::string& execution);
+  // `execution`: the encoded fields of an Execution. `op`: equal for executions
+  // of the same op at the same place. `bad`: its worst output.
+  void Execution(const std::string& execution, std::string_view op, Bad bad);
 
   // Whether what graphs compute from now on is recorded; it is to begin with.
   void SetWanted(bool wanted) { wanted_ = wanted; }
@@ -52,6 +58,7 @@ class Recorder {
   std::string failure() const;
 
  private:
+  void PinIfFirst(std::string_view op, Bad bad);
   void StopIf(const std::string& failure);
 
   const Mode mode_;
@@ -60,6 +67,8 @@ class Recorder {
   std::atomic<bool> wanted_{true};
   EventFile executions_;
   EventFile traces_;
+  bool pins_ = false;  // constant once it is open
+  BadOps bad_ops_;
   mutable std::mutex mutex_;
   std::string failure_;  // guarded by mutex_
 };

@@ -41,7 +41,7 @@ int TailFile::Create(const std::string& path, Use use, uint64_t capacity) {
   data_ = static_cast<char*>(map) + kHeaderSize;
   header_->capacity = capacity;
   header_->use = static_cast<uint64_t>(use);
-  header_->head = header_->tail = header_->file_size = 0;
+  header_->head = header_->tail = header_->file_size = header_->dropped = 0;
   std::memcpy(header_->magic, kMagic, sizeof(kMagic));
   return 0;
 }
@@ -53,6 +53,7 @@ int TailFile::Grow(uint64_t capacity) {
   if (error != 0) return error;
   const Pieces bytes = pieces();
   larger.header_->file_size = header_->file_size;
+  larger.header_->dropped = header_->dropped;
   larger.Append(bytes.first, bytes.first_size);
   larger.Append(bytes.second, bytes.second_size);
   if (rename(larger.path_.c_str(), path_.c_str()) != 0) {
@@ -77,7 +78,12 @@ void TailFile::Append(const void* data, uint64_t size) {
   header_->head = header_->head + size;
 }
 
-void TailFile::Drop(uint64_t size) { header_->tail = header_->tail + size; }
+void TailFile::Drop(uint64_t size) {
+  header_->dropped = header_->dropped + 1;
+  header_->tail = header_->tail + size;
+  // Only then may these bytes be overwritten.
+  std::atomic_thread_fence(std::memory_order_release);
+}
 
 void TailFile::Drained(uint64_t file_size) {
   // A reader skips what the event file has beyond file_size, so a kill between

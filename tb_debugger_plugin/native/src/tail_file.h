@@ -34,7 +34,7 @@ class TailFile {
 
   // Appends `size` bytes, which must fit into free().
   void Append(const void* data, uint64_t size);
-  // Drops `size` bytes from the front.
+  // Drops the record of `size` bytes at the front, and counts it.
   void Drop(uint64_t size);
   // Drops everything, because the event file, now `file_size` long, has it.
   void Drained(uint64_t file_size);
@@ -67,6 +67,7 @@ class TailFile {
     volatile uint64_t head;
     volatile uint64_t tail;
     volatile uint64_t file_size;
+    volatile uint64_t dropped;
   };
 
   std::string path_;

@@ -1,0 +1,108 @@
+#include "bad_tensors.h"
+
+#include <cstring>
+
+namespace tbdbg {
+namespace {
+
+// Fields of TensorProto in protos/debug_event.proto as tags: number and wire type.
+constexpr uint64_t kDtype = 1 << 3, kTensorContent = 4 << 3 | 2, kSummaryMode = 1001 << 3;
+constexpr int kComplex64 = 8, kComplex128 = 18;
+
+Bad HowBadOf(double infinities, double nans) {
+  return nans > 0 ? Bad::kNan : infinities > 0 ? Bad::kInfinite : Bad::kNo;
+}
+
+// Of the vector that Summarize writes; 0 for modes that do not count.
+size_t VectorBytes(Mode mode) {
+  switch (mode) {
+    case Mode::kCurtHealth: return 2 * sizeof(double);
+    case Mode::kConciseHealth: return 5 * sizeof(double);
+    case Mode::kFullHealth: return 11 * sizeof(double);
+    case Mode::kFullNumerics: return 15 * sizeof(double);
+    default: return 0;
+  }
+}
+
+Bad HowBadVector(const char* vector, Mode mode) {
+  double any_bad, bad[3];  // -inf, +inf, NaN
+  if (mode == Mode::kCurtHealth) {
+    std::memcpy(&any_bad, vector + sizeof(double), sizeof(any_bad));
+    return HowBadOf(0, any_bad);
+  }
+  const int first = mode == Mode::kConciseHealth ? 2 : 5;
+  std::memcpy(bad, vector + first * sizeof(double), sizeof(bad));
+  return HowBadOf(bad[0] + bad[1], bad[2]);
+}
+
+Bad HowBadElements(std::string_view bytes, int dtype) {
+  // A complex number is bad when one of its parts is.
+  if (dtype == kComplex64) dtype = kFloat;
+  if (dtype == kComplex128) dtype = kDouble;
+  if (!IsFloating(dtype)) return Bad::kNo;
+  const size_t element = dtype == kDouble ? 8 : dtype == kFloat ? 4 : 2;
+  const auto count = static_cast<int64_t>(bytes.size() / element);
+  if (!HasInfOrNan(bytes.data(), count, dtype)) return Bad::kNo;
+  return CountKinds(bytes.data(), count, dtype).nan > 0 ? Bad::kNan : Bad::kInfinite;
+}
+
+// The fields of a TensorProto that say what its numbers mean.
+struct Fields {
+  int dtype = 0;
+  std::string_view content;
+  int summary_mode = 0;
+};
+
+uint64_t Varint(const char** at, const char* end) {
+  uint64_t value = 0;
+  for (int shift = 0; *at < end && shift < 64; shift += 7) {
+    const uint64_t byte = static_cast<uint8_t>(*(*at)++);
+    value |= (byte & 0x7f) << shift;
+    if (byte < 0x80) break;
+  }
+  return value;
+}
+
+// EncodeSummary writes numbers and bytes only; reading ends at a field of another type.
+Fields FieldsOf(std::string_view proto) {
+  Fields fields;
+  const char *at = proto.data(), *end = at + proto.size();
+  while (at < end) {
+    const uint64_t tag = Varint(&at, end), number = Varint(&at, end);
+    if (tag == kDtype) fields.dtype = static_cast<int>(number);
+    if (tag == kSummaryMode) fields.summary_mode = static_cast<int>(number);
+    if ((tag & 7) == 0) continue;
+    if ((tag & 7) != 2 || number > static_cast<uint64_t>(end - at)) break;
+    if (tag == kTensorContent) fields.content = {at, static_cast<size_t>(number)};
+    at += number;
+  }
+  return fields;
+}
+
+}  // namespace
+
+Bad HowBad(std::string_view tensor_proto, Mode mode) {
+  constexpr size_t kHead = 10;  // of a vector: dtype, shape, and the head of the content
+  const size_t size = VectorBytes(mode);
+  if (size > 0 && tensor_proto.size() == kHead + size) {  // nearly always
+    return HowBadVector(tensor_proto.data() + kHead, mode);
+  }
+  const Fields fields = FieldsOf(tensor_proto);
+  const Mode kept = fields.summary_mode == 0 ? mode : static_cast<Mode>(fields.summary_mode);
+  if (kept == Mode::kFullTensor) return HowBadElements(fields.content, fields.dtype);
+  const bool is_vector = VectorBytes(kept) > 0 && fields.content.size() == VectorBytes(kept);
+  return is_vector ? HowBadVector(fields.content.data(), kept) : Bad::kNo;
+}
+
+bool BadOps::IsFirst(std::string_view op, Bad bad) {
+  if (full_.load(std::memory_order_relaxed)) return false;
+  const size_t key = std::hash<std::string_view>()(op) + static_cast<size_t>(bad);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (seen_.count(key) != 0) return false;
+  if (seen_.size() >= (bad == Bad::kNan ? kMax : kMax / 2)) return false;
+  seen_.insert(key);
+  full_ = seen_.size() >= kMax;
+  return true;
+}
+
+}  // namespace tbdbg
