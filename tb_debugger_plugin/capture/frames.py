@@ -2,7 +2,7 @@
 
 In come frames as (file, line, function); out come the ids by which records refer to them. A frame, and the
 source file it lies in, is on disk before an id of it is handed out. The user's own files are kept whole; of
-library files only the path and the text of the lines that stand in a recorded frame.
+library files only the path and, with each frame, the lines around it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, Protocol
 from tensorflow.python.framework import op_callbacks
 from tensorflow.python.util import tf_stack
 
-from tb_debugger_plugin.events.messages import DebugEvent
+from tb_debugger_plugin.events.messages import DebugEvent, FileLineCol, SourceFile, StackFrameWithId
+from tb_debugger_plugin.events.origins import Origin
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep
@@ -33,6 +34,8 @@ _OWN = (
     os.path.join(_PACKAGE, "native") + os.sep,
     op_callbacks.__file__,  # through which TensorFlow calls us
 )
+#: How many lines before and behind that of a library frame are kept.
+_AROUND = 3
 
 
 class Frame(NamedTuple):
@@ -118,22 +121,37 @@ class Frames:
         self._frames.update(zip(new, ids, strict=True))
 
     def _source_file(self, path: str) -> Any:
-        event = DebugEvent()
-        event.source_file.file_path = path
-        event.source_file.host_name = self._host
-        if not is_library(path):
-            event.source_file.lines.extend(line.rstrip("\r\n") for line in linecache.getlines(path))
-        return event
+        library = is_library(path)
+        source = SourceFile(
+            file_path=path,
+            host_name=self._host,
+            origin=Origin.LIBRARY if library else Origin.USER,
+            lines=[] if library else _lines(path),
+        )
+        return DebugEvent(source_file=source)
 
     def _stack_frame(self, frame_id: str, frame: Frame) -> Any:
-        event = DebugEvent()
-        event.stack_frame_with_id.id = frame_id
-        place = event.stack_frame_with_id.file_line_col
-        place.file_index = self._files[frame.path]
-        place.line = frame.line
-        place.func = frame.function
-        place.code = linecache.getline(frame.path, frame.line).strip()
-        return event
+        first, lines = _lines_around(frame) if is_library(frame.path) else (0, [])
+        place = FileLineCol(
+            file_index=self._files[frame.path],
+            line=frame.line,
+            func=frame.function,
+            code=linecache.getline(frame.path, frame.line).strip(),
+            first_line=first,
+            lines=lines,
+        )
+        return DebugEvent(stack_frame_with_id=StackFrameWithId(id=frame_id, file_line_col=place))
+
+
+def _lines(path: str) -> list[str]:
+    return [line.rstrip("\r\n") for line in linecache.getlines(path)]
+
+
+def _lines_around(frame: Frame) -> tuple[int, list[str]]:
+    """The number of the first line around a frame, and the lines."""
+    first = max(1, frame.line - _AROUND)
+    lines = linecache.getlines(frame.path)[first - 1 : frame.line + _AROUND]
+    return (first, [line.rstrip("\r\n") for line in lines]) if lines else (0, [])
 
 
 def _stack_key(frame: FrameType | None) -> tuple[int, ...]:

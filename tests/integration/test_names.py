@@ -1,0 +1,184 @@
+"""Layers, variables, gradients and the graphs that ops run: what is recorded is what the program says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin.keras import DebuggerCallback
+from tests.support.recorded import read
+
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # Keras's own
+]
+
+X = np.linspace(0, 3, 32, dtype=np.float32).reshape(8, 4)
+Y = np.zeros((8, 2), np.float32)
+
+
+class Ops:
+    """The op creations of a recording; `within` a graph, for other tests' functions may be there."""
+
+    def __init__(self, root: Path, within: str = "") -> None:
+        events = read(root).events["graphs"]
+        graphs = [event.debugged_graph for event in events if event.HasField("debugged_graph")]
+        self.graph_names = {graph.graph_id: graph.graph_name for graph in graphs}
+        self._outer = {graph.graph_id: graph.outer_context_id for graph in graphs}
+        ops = [event.graph_op_creation for event in events if event.HasField("graph_op_creation")]
+        self.all = [op for op in ops if not within or within in self._around(op.graph_id)]
+
+    def _around(self, graph_id: str) -> Iterator[str]:
+        while graph_id:
+            yield self.graph_names[graph_id]
+            graph_id = self._outer[graph_id]
+
+    def gradients(self) -> dict[str, tuple[int, ...]]:
+        """Shape by variable of what is recorded as a gradient."""
+        return {
+            name: tuple(output.dims)
+            for op in self.all
+            for output in op.outputs
+            for name in output.gradient_of
+        }
+
+
+def model() -> Any:
+    tf.keras.utils.set_random_seed(1)
+    layers = tf.keras.layers
+    inputs = tf.keras.Input([4])
+    x = layers.Embedding(5, 3)(tf.keras.ops.cast(inputs, "int32"))
+    x = layers.Flatten()(x)
+    # Its ops stand in the scope "dense_1", which is also the name of the next layer.
+    x = layers.Dense(6, activation="relu", name="dense")(x)
+    x = layers.BatchNormalization()(x)
+    inner = tf.keras.Sequential([tf.keras.Input([6]), layers.Dense(2, name="dense_1")], name="head")
+    made = tf.keras.Model(inputs, inner(x))
+    made.compile(tf.keras.optimizers.SGD(0.1), "mse", jit_compile=False)
+    return made
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Ops]:
+    root = tmp_path_factory.mktemp("keras")
+    made = model()
+    made.fit(X, Y, batch_size=4, verbose=0, callbacks=[DebuggerCallback(root)])
+    return made, Ops(root)
+
+
+def test_the_gradient_of_each_weight_is_known_by_the_path_that_keras_gives_it(
+    trained: tuple[Any, Ops],
+) -> None:
+    made, ops = trained
+    gradients = ops.gradients()
+    assert set(gradients) == {weight.path for weight in made.trainable_weights}
+    for weight in made.trainable_weights:
+        if "embedding" not in weight.path:  # of which only the rows that were looked up
+            assert gradients[weight.path] == weight.shape
+
+
+def test_ops_belong_to_the_layer_that_made_them_whatever_their_scope_is_called(
+    trained: tuple[Any, Ops],
+) -> None:
+    _, ops = trained
+    layers = {op.layer for op in ops.all} - {""}
+    assert layers >= {"embedding", "flatten", "dense", "batch_normalization", "head/dense_1"}
+    for op in ops.all:
+        if op.op_type == "ReadVariableOp" and not op.op_name.startswith(("SGD", "sgd")) and op.layer:
+            assert op.variable.rpartition("/")[0] == op.layer
+    assert {op.layer for op in ops.all if op.op_type == "Relu"} == {"dense"}
+
+
+def test_ops_of_a_gradient_belong_to_the_layer_whose_gradient_they_are_part_of(
+    trained: tuple[Any, Ops],
+) -> None:
+    _, ops = trained
+    backward = [op for op in ops.all if op.op_name.startswith("gradient_tape/functional")]
+    assert {op.layer for op in backward if op.op_type == "ReluGrad"} == {"dense"}
+    assert all(op.layer for op in backward)
+    for op in ops.all:
+        for name in (name for output in op.outputs for name in output.gradient_of):
+            assert name.rpartition("/")[0] == op.layer
+
+
+def test_what_assigns_a_weight_says_which(trained: tuple[Any, Ops]) -> None:
+    made, ops = trained
+    assigned = {op.variable for op in ops.all if op.op_type in ("AssignSubVariableOp", "ResourceScatterSub")}
+    assert assigned >= {weight.path for weight in made.trainable_weights}
+
+
+def test_variables_and_layers_of_a_model_that_was_trained_before_are_known(tmp_path: Path) -> None:
+    made = model()
+    made.fit(X, Y, batch_size=4, verbose=0)
+    made.fit(X, Y, batch_size=4, verbose=0, callbacks=[DebuggerCallback(tmp_path)])
+    ops = Ops(tmp_path)
+    assert {op.layer for op in ops.all if op.op_type in ("Relu", "ReluGrad")} == {"dense"}
+    assert {op.variable for op in ops.all} >= {weight.path for weight in made.weights}
+    assert not ops.gradients()
+
+
+def test_gradients_through_functions_loops_and_branches_name_their_variable(tmp_path: Path) -> None:
+    w = tf.Variable(2.0, name="w")
+
+    @tf.function
+    def cubed(x: Any) -> Any:
+        _, product = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * w), [0, x])
+        return tf.cond(product > 0, lambda: product + w, lambda: product - w)
+
+    @tf.function
+    def step(x: Any) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            y = cubed(x)
+        return tape.gradient(y, {"of w": w, "of x": x}), tf.gradients(x * w, w)
+
+    with tb_debugger_plugin.record(tmp_path):
+        (gradients, plain) = step(tf.constant(1.0))
+    assert float(gradients["of w"]) == 13.0 and float(plain[0]) == 1.0
+    ops = Ops(tmp_path, "step")
+    assert set(ops.gradients()) == {"w"}
+    assert {op.graph_name for op in ops.all for output in op.outputs if output.gradient_of} >= {"step"}
+    reads = [op for op in ops.all if op.op_type == "ReadVariableOp"]
+    assert len(reads) >= 3 and {op.variable for op in reads} == {"w"}
+
+
+def test_an_op_that_runs_graphs_says_which_in_order(tmp_path: Path) -> None:
+    @tf.function
+    def inner(x: Any) -> Any:
+        return x + 1.0
+
+    @tf.function
+    def outer(x: Any) -> Any:
+        x = tf.while_loop(lambda x: x < 10.0, lambda x: [inner(x)], [x])[0]
+        return tf.switch_case(tf.cast(x, tf.int32) % 3, [lambda: x, lambda: inner(x), lambda: -x])
+
+    before = outer(tf.constant(1.0))  # so that what there was already is described too
+    with tb_debugger_plugin.record(tmp_path):
+        assert outer(tf.constant(1.0)) == before
+    ops = Ops(tmp_path, "outer")
+    called = {
+        op.op_type: [ops.graph_names[graph_id] for graph_id in op.called_graph_ids]
+        for op in ops.all
+        if op.called_graph_ids
+    }
+    assert called["PartitionedCall"] == ["inner"]
+    (condition, body) = called[next(name for name in called if name.endswith("While"))]
+    assert "_cond_" in condition and "_body_" in body
+    branches = called[next(name for name in called if name.endswith("Case"))]
+    assert [name.partition("branch")[2][:1] for name in branches] == ["0", "1", "2"]
+
+
+def test_nothing_is_left_in_tensorflow(tmp_path: Path) -> None:
+    from tensorflow.python.eager import imperative_grad
+    from tensorflow.python.ops import gradients_util
+
+    of_tape, of_graph = imperative_grad.imperative_grad, gradients_util._GradientsHelper
+    with tb_debugger_plugin.record(tmp_path):
+        assert imperative_grad.imperative_grad is not of_tape
+    assert imperative_grad.imperative_grad is of_tape
+    assert gradients_util._GradientsHelper is of_graph
