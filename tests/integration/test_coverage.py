@@ -68,29 +68,6 @@ def test_each_round_of_a_loop_and_the_branch_taken_are_seen(tmp_path: Path) -> N
     assert sizes == {"increment": 2, "double": 2}
 
 
-@pytest.mark.parametrize("kind", ["while_loop", "map_fn", "scan", "switch_case", "cond"])
-def test_control_flow_functions_give_the_plain_result_and_are_seen(tmp_path: Path, kind: str) -> None:
-    x = tf.constant([1.0, 2.0, 3.0])
-
-    def tripled(value: tf.Tensor) -> tf.Tensor:
-        return tf.multiply(value, 3.0, name="tripled")
-
-    programs: dict[str, Any] = {
-        "while_loop": lambda: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tripled(y)), (0, x))[1],
-        "map_fn": lambda: tf.map_fn(tripled, x),
-        "scan": lambda: tf.scan(lambda a, b: tripled(a) + b, x),
-        "switch_case": lambda: tf.switch_case(tf.constant(1), [lambda: x, lambda: tripled(x)]),
-        "cond": lambda: tf.cond(tf.reduce_sum(x) > 1.0, lambda: tripled(x), lambda: x),
-    }
-    runs = {"while_loop": 3, "map_fn": 3, "scan": 2, "switch_case": 1, "cond": 1}
-    plain = tf.function(programs[kind])()
-    with tb_debugger_plugin.record(tmp_path):
-        recorded_result = tf.function(programs[kind])()
-    np.testing.assert_array_equal(recorded_result, plain)
-    seen = [trace for trace in read(tmp_path).traces if trace.op_name.endswith("tripled")]
-    assert len(seen) == runs[kind]
-
-
 def test_a_tapes_forward_and_backward_graphs_are_seen_and_their_calls_name_them(tmp_path: Path) -> None:
     @tf.function
     def log_of(x: tf.Tensor) -> tf.Tensor:
