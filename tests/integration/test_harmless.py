@@ -131,19 +131,6 @@ def test_what_is_saved_while_recording_holds_nothing_of_ours(tmp_path: Path) -> 
     assert len([t for t in read(tmp_path / "log").traces if t.op_type == "Sqrt"]) == 4
 
 
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own
-def test_keras_models_are_exported_and_converted_without_our_ops(tmp_path: Path) -> None:
-    with tb_debugger_plugin.record(tmp_path / "log"):
-        model = tf.keras.Sequential([tf.keras.Input([3]), tf.keras.layers.Dense(2, activation="relu")])
-        model.compile("adam", "mse")
-        model.fit(np.ones([4, 3]), np.ones([4, 2]), verbose=0)
-        model.export(str(tmp_path / "exported"), verbose=False)
-        model.save(tmp_path / "model.keras")
-    assert b"TbDebugger" not in (tmp_path / "exported" / "saved_model.pb").read_bytes()
-    assert b"TbDebugger" not in (tmp_path / "model.keras").read_bytes()
-    assert {"MatMul", "ReluGrad"} <= read(tmp_path / "log").types()
-
-
 def test_a_function_that_cannot_be_watched_is_named_and_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
