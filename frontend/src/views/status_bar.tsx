@@ -91,10 +91,10 @@ function Dropped({ status }: { readonly status: Status }) {
   const { dropped_executions: executions = 0, dropped_graph_executions: traces = 0 } = status;
   if (executions + traces === 0) return null;
   const size = status.circular_buffer_size;
-  const why = `The circular buffer${size ? ` of ${grouped(size)}` : ""} kept only the last ones. Record with circular_buffer_size=-1 to keep all.`;
+  const why = `The circular buffer${size ? ` of ${grouped(size)}` : ""} kept the last ones, and those around the first bad tensors. Record with circular_buffer_size=-1 to keep all.`;
   return (
     <span class="dropped" title={why}>
-      earlier ones dropped: {counted(executions, "execution")}, {counted(traces, "graph tensor")}
+      dropped: {counted(executions, "execution")}, {counted(traces, "graph tensor")}
     </span>
   );
 }

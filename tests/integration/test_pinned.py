@@ -1,0 +1,96 @@
+"""The first NaN of a long program is on record at the end, with what ran around it: circular buffers pin it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.view import look_at
+from tests.support.events import loaded
+from tests.support.recorded import read, summary
+
+pytestmark = pytest.mark.tensorflow
+
+BUFFER = 100
+STEPS, BAD_STEP = 5000, 50
+PROGRAM = f"""
+import os, signal, sys
+import tensorflow as tf
+import tb_debugger_plugin
+
+@tf.function
+def step(x):
+    return tf.exp(tf.negative(tf.sqrt(x, name="root"), name="negated"), name="result")
+
+tb_debugger_plugin.enable_dump_debug_info(sys.argv[1], "FULL_NUMERICS", int(sys.argv[2]))
+for i in range({STEPS}):
+    step(tf.abs(float(i)) * (-1.0 if i == {BAD_STEP} else 1.0))
+if sys.argv[3] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def run(root: Path, size: int, end: str) -> Any:
+    """What a program that is bad in one step records."""
+    command = [sys.executable, "-c", PROGRAM, str(root), str(size), end]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == (-signal.SIGKILL if end == "killed" else 0), ended.stderr
+    return read(root)
+
+
+def traces_of(recorded: Any) -> list[str]:
+    """Each trace without what differs from run to run."""
+    return [f"{trace.op_name} {[*map(float, trace.values[1:])]}" for trace in recorded.traces]
+
+
+def executions_of(recorded: Any) -> list[str]:
+    """Each execution with what was measured of its output, without the number of the function."""
+    return [
+        f"{execution.op_type.rstrip('0123456789')} {[*map(float, summary(execution.tensor_protos[0]))]}"
+        for execution in recorded.executions
+    ]
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return run(tmp_path_factory.mktemp("all"), -1, "ends")
+
+
+@pytest.mark.parametrize("end", ["ends", "killed"])
+def test_what_ran_around_the_first_nan_and_the_last_records_are_kept(
+    tmp_path: Path, everything: Any, end: str
+) -> None:
+    recorded = run(tmp_path, BUFFER, end)
+    traces, executions = traces_of(everything), executions_of(everything)
+    bad = [index for index, trace in enumerate(traces) if "nan" in trace]
+    (call,) = (index for index, execution in enumerate(executions) if "nan" in execution)
+    assert [traces[index].split()[0] for index in bad] == ["root", "negated", "result"]
+    # The call's result is bad as well, and known when the traces of the call are all there.
+    around = traces[bad[0] - BUFFER : bad[-1] + 2 + BUFFER // 2]
+    assert traces_of(recorded) == around + traces[-BUFFER:]
+    around = executions[call - BUFFER : call + 1 + BUFFER // 2]
+    assert executions_of(recorded) == around + executions[-BUFFER:]
+
+    loader = loaded(tmp_path)
+    with look_at(loader) as view:
+        found = status(view)
+    loader.close()
+    assert found["num_graph_executions"] + found["dropped_graph_executions"] == len(traces)
+    assert found["num_executions"] + found["dropped_executions"] == len(executions)
+    assert found["num_bad_graph_executions"] == len(bad)
+
+    if end == "ends":
+        from tensorflow.python.debug.lib import debug_events_reader
+
+        with debug_events_reader.DebugDataReader(str(tmp_path)) as reader:
+            reader.update()
+            theirs = [(trace.op_name, trace.output_slot) for trace in reader.graph_execution_traces()]
+        assert theirs == [(trace.op_name, trace.slot) for trace in recorded.traces]

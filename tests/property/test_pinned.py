@@ -1,0 +1,125 @@
+"""A circular buffer keeps the last records and, for ever, those around the first bad tensor of each op."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_debugger_plugin.events.fileset import EXECUTION, FileSet, read_with_tail
+from tb_debugger_plugin.events.messages import Execution
+from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.native import module_without_tensorflow
+
+try:
+    native = module_without_tensorflow()
+except ImportError:
+    pytest.skip("the native library was not built", allow_module_level=True)
+
+FLOAT, COMPLEX = 1, 8
+HEALTH_MODES = ["CURT_HEALTH", "CONCISE_HEALTH", "FULL_HEALTH", "FULL_NUMERICS", "FULL_TENSOR"]
+
+
+class Recorder:
+    """Records executions whose first input id is their number. Lives from creating the files to `close()`."""
+
+    def __init__(self, folder: str, mode: str, size: int) -> None:
+        self.files = FileSet(Path(folder), 1, "h")
+        self._mode = int(TensorDebugMode[mode])
+        self._recorder = native.Recorder(str(self.files.path(""))[:-1], self._mode, size, 64)
+        self.close = self._recorder.close
+        self.flush = self._recorder.flush
+
+    def execution(self, number: int, op: str, values: list[complex], dtype: int = FLOAT) -> None:
+        """Record an op with an output that is not watched, and one with values."""
+        array = np.array(values, np.complex64 if dtype == COMPLEX else np.float32)
+        proto = native.encode_summary(array.view(np.uint8), dtype, array.shape, self._mode, -1, 64)
+        prefix = Execution(op_type=op).SerializeToString()
+        assert self._recorder.execution(prefix, (number,), (), (), (b"", proto))
+
+    def kept(self) -> list[int]:
+        """The numbers of what is on record now, as whoever finds the files after a kill would see it."""
+        contents = read_with_tail(self.files, EXECUTION)
+        assert not contents.damages
+        return [record.event.execution.input_tensor_ids[0] for record in contents.records]
+
+
+def expected(bad: list[int], size: int, count: int) -> list[int]:
+    """By definition: the last ones, and so many before and half as many after each first bad one."""
+    around = {n for b in bad for n in range(b - size, b + size // 2 + 1)}
+    return [n for n in range(count) if n in around or n >= count - size]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    size=st.integers(1, 12),
+    ops=st.lists(st.sampled_from(["good"] * 40 + ["a", "b", "c", "d"]), max_size=160),
+    mode=st.sampled_from(HEALTH_MODES),
+    looks=st.sets(st.integers(0, 160), max_size=8),
+)
+def test_what_ran_around_the_first_bad_ones_and_the_last_is_kept(
+    size: int, ops: list[str], mode: str, looks: set[int]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = Recorder(folder, mode, size)
+        for number, op in enumerate(ops):
+            recorder.execution(number, op, [1.0 if op == "good" else math.nan, 2.0])
+            if number in looks:
+                bad = [ops.index(op) for op in set(ops[: number + 1]) - {"good"}]
+                assert recorder.kept() == expected(bad, size, number + 1)
+        recorder.close()
+        bad = [ops.index(op) for op in set(ops) - {"good"}]
+        assert recorder.kept() == expected(bad, size, len(ops))
+
+
+@pytest.mark.parametrize("mode", ["NO_TENSOR", "SHAPE"])
+def test_a_mode_that_counts_nothing_pins_nothing(tmp_path: Path, mode: str) -> None:
+    recorder = Recorder(str(tmp_path), mode, 10)
+    for number in range(100):
+        recorder.execution(number, "op", [math.nan])
+    recorder.close()
+    assert recorder.kept() == list(range(90, 100))
+
+
+def test_infinity_and_nan_of_an_op_are_news_once_each(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path), "CONCISE_HEALTH", 10)
+    values = {100: math.inf, 200: -math.inf, 300: math.nan, 400: math.nan}
+    for number in range(500):
+        recorder.execution(number, "op", [values.get(number, 1.0)])
+    recorder.close()
+    assert recorder.kept() == expected([100, 300], 10, 500)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "is_bad"),
+    [
+        ([1.0] * 9, FLOAT, False),
+        ([1.0] * 16 + [math.nan], FLOAT, True),  # above the limit: its summary tells
+        ([1.0] * 17, FLOAT, False),
+        ([1 + 2j, complex(1, math.inf)], COMPLEX, True),
+        ([1 + 2j, 3 + 4j], COMPLEX, False),
+    ],
+    ids=["good", "large and bad", "large and good", "complex and bad", "complex and good"],
+)
+def test_whole_tensors_are_looked_at(tmp_path: Path, values: list[complex], dtype: int, is_bad: bool) -> None:
+    recorder = Recorder(str(tmp_path), "FULL_TENSOR", 10)
+    for number in range(100):
+        recorder.execution(number, "op", values if number == 40 else [1.0], dtype)
+    recorder.close()
+    assert recorder.kept() == expected([40] if is_bad else [], 10, 100)
+
+
+def test_a_flush_in_between_doubles_nothing(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path), "FULL_HEALTH", 10)
+    for number in range(60):
+        recorder.execution(number, "op", [math.nan if number == 20 else 1.0])
+        if number in (22, 40):
+            recorder.flush()
+    recorder.close()
+    flushed = [*range(31, 41)]
+    assert recorder.kept() == [*range(10, 26), *flushed, *range(50, 60)]
