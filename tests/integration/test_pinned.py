@@ -1,4 +1,4 @@
-"""The first NaN of a long program is on record at the end, with what ran around it: circular buffers pin it."""
+"""At the end of a long program its first NaN is on record, with what ran around it: circular buffers pin it."""
 
 from __future__ import annotations
 
