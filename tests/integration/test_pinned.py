@@ -1,4 +1,4 @@
-"""At the end of a long program its first NaN is on record, with what ran around it: circular buffers pin it."""
+"""The first NaN of a long program is on record at its end, with what ran around it: circular buffers pin."""
 
 from __future__ import annotations
 
