@@ -1,0 +1,105 @@
+"""Object stores on this machine: programs that answer as S3 and as Google Cloud Storage do.
+
+In comes a scheme, out comes the URL of an empty bucket, which fsspec reads while the block runs.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from tests.support.serving import free_port
+
+_PATIENCE_S = 60.0
+_PAUSE_S = 0.05
+
+
+def _command(scheme: str, port: int) -> list[str]:
+    if scheme == "s3":
+        return ["moto.server", "--host", "127.0.0.1", "--port", str(port)]
+    return ["gcp_storage_emulator", "start", "--host", "127.0.0.1", "--port", str(port), "--in-memory"]
+
+
+@contextmanager
+def object_store(scheme: str, log: Path) -> Iterator[str]:
+    """Serve while the block runs; the address. What the server says goes to `log`."""
+    port = free_port()
+    with log.open("wb") as said:
+        server = subprocess.Popen([sys.executable, "-m", *_command(scheme, port)], stdout=said, stderr=said)
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait_until_it_answers(server, address, log)
+            yield address
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _wait_until_it_answers(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        assert server.poll() is None, log.read_text(errors="replace")
+        try:
+            opener.open(address, timeout=_PATIENCE_S).close()
+            return
+        except urllib.error.HTTPError as error:
+            error.close()  # no page, but an answer
+            return
+        except OSError:
+            time.sleep(_PAUSE_S)
+    raise AssertionError(f"no answer within {_PATIENCE_S:.0f} s:\n{log.read_text(errors='replace')}")
+
+
+def use_store(monkeypatch: pytest.MonkeyPatch, scheme: str, address: str) -> None:
+    """Let fsspec ask the server at the address, as a user's environment would have it."""
+    if scheme == "s3":
+        for name, value in {
+            **{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"},
+            **{"AWS_ENDPOINT_URL": address, "AWS_EC2_METADATA_DISABLED": "true"},
+        }.items():
+            monkeypatch.setenv(name, value)
+    else:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        # What gcsfs asks of buckets with folders goes by gRPC and TLS, which this server does not speak.
+        monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+        monkeypatch.setitem(fsspec.config.conf, "gs", {"token": "anon", "project": "here"})
+
+
+def new_bucket(scheme: str) -> str:
+    """Make an empty bucket; its URL."""
+    name = f"b{uuid.uuid4().hex}"
+    fsspec.filesystem(scheme).mkdir(name)
+    return f"{scheme}://{name}"
+
+
+def upload(folder: Path, url: str) -> None:
+    """Put the files below a folder below a URL, in place of what is there under the same names."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            _put(f"{url}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+
+
+def _put(url: str, content: bytes) -> None:
+    scheme, _, place = url.partition("://")
+    if scheme == "s3":
+        fsspec.filesystem(scheme).pipe(url, content)
+        return
+    # Not by fsspec: the server loses a line end at the end of what comes in several parts.
+    bucket, _, name = place.partition("/")
+    query = urllib.parse.urlencode({"uploadType": "media", "name": name})
+    address = f"{os.environ['STORAGE_EMULATOR_HOST']}/upload/storage/v1/b/{bucket}/o?{query}"
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener.open(urllib.request.Request(address, content), timeout=_PATIENCE_S).close()
