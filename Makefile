@@ -19,7 +19,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-sanitize test-tf lint format bench bench-index frontend clean
+.PHONY: help demo test test-long test-sanitize test-tf fuzz lint format bench bench-index frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -38,7 +38,7 @@ test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: p
 
 # What needs no TensorFlow of the native library, in a program of its own: a sanitizer wants to be there first.
 SANITIZED := tests/native/exercise.cc \
-    $(filter-out %/module.cc %/tf_api.cc %/watch_op.cc,$(wildcard tb_debugger_plugin/native/src/*.cc))
+    $(filter-out %/module.cc %/tf_api.cc %/kernel.cc %_op.cc,$(wildcard tb_debugger_plugin/native/src/*.cc))
 
 test-sanitize: build/sanitize-address,undefined build/sanitize-thread ## the native library under ASan, UBSan and TSan
 	@for program in $^; do echo $$program; rm -rf $$program.files; mkdir $$program.files; \
@@ -57,6 +57,9 @@ build/tensorflow-%/.made: | $(VENV)/.dev
 	@$(PY) -m venv $(@D)
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$*' scikit-learn pytest hypothesis
 	@touch $@
+
+fuzz: $(VENV)/.dev ## open 100,000 hostile recordings and ask every route (ARGS="--inputs 1000 --seed 7")
+	$(PY) -m tests.fuzz $(ARGS)
 
 lint: $(VENV)/.dev frontend ## formatting, types and import rules, Python and TypeScript
 	$(VENV)/bin/ruff check .

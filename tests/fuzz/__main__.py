@@ -1,0 +1,144 @@
+"""`make fuzz`: the viewer against hostile recordings, by the hundred thousand.
+
+In come a seed and a number of inputs, out comes a table of what was done, and the problems that were found
+with the case to repeat: `python -m tests.fuzz.worker SEED CASE`. Exit code 1 when there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fuzz.inputs import num_places
+from tests.fuzz.worker import CASE_INPUTS
+
+#: Cases that a process looks at before the next one takes over.
+_CHUNK = 25
+_SHOWN = 20
+_WORKER = ["-m", "tests.fuzz.worker"]
+
+
+@dataclass
+class Tally:
+    """What was found so far; every worker thread adds to it."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    longest: float = 0.0
+    longest_case: int = 0
+    peak_bytes: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)  # guards the fields above
+
+    def add(self, found: dict[str, Any]) -> None:
+        """Count what a case found."""
+        with self.lock:
+            self.kinds.update(found["kinds"])
+            self.problems += [(found["case"], problem) for problem in found["problems"]]
+            self.peak_bytes = max(self.peak_bytes, found["peak_bytes"])
+            if found["seconds"] > self.longest:
+                self.longest, self.longest_case = found["seconds"], found["case"]
+
+    def fall(self, case: int, sentence: str) -> None:
+        """Count a case in which the process ended."""
+        with self.lock:
+            self.problems.append((case, sentence))
+
+
+def run_cases(seed: int, cases: Sequence[int], tally: Tally) -> None:
+    """Look at cases in processes of their own; a new one goes on behind a case in which one fell."""
+    left = list(cases)
+    while left:
+        command = [sys.executable, *_WORKER, str(seed), *map(str, left)]
+        with (
+            tempfile.TemporaryFile() as said,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as worker,
+        ):
+            for line in worker.stdout or ():
+                tally.add(json.loads(line))
+                left.pop(0)
+            if worker.wait():
+                said.seek(0)
+                text = said.read().decode(errors="replace")[-3000:]
+                tally.fall(left.pop(0), f"the process ended with {worker.returncode}:\n{text}")
+
+
+def run(seed: int, inputs: int, workers: int) -> Tally:
+    """Look at inputs with several processes at once.
+
+    Args:
+      seed: Of everything that is drawn.
+      inputs: How many; rounded up to whole cases.
+      workers: How many processes.
+    """
+    cases = range(-(-inputs // CASE_INPUTS))
+    chunks: queue.SimpleQueue[Sequence[int]] = queue.SimpleQueue()
+    for start in range(0, len(cases), _CHUNK):
+        chunks.put(cases[start : start + _CHUNK])
+    tally = Tally()
+
+    def work() -> None:
+        while not chunks.empty():
+            try:
+                run_cases(seed, chunks.get_nowait(), tally)
+            except queue.Empty:
+                return
+            _show_progress(tally, inputs)
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return tally
+
+
+def _show_progress(tally: Tally, inputs: int) -> None:
+    if sys.stderr.isatty():
+        with tally.lock:
+            done, bad = sum(tally.kinds.values()), len(tally.problems)
+        print(f"\r{done:,} of {inputs:,} inputs, {bad} problems ", end="", file=sys.stderr, flush=True)
+
+
+def report(tally: Tally, seed: int, seconds: float) -> str:
+    """What was done, as text."""
+    total = sum(tally.kinds.values())
+    lines = [f"| {kind} | {count:,} |" for kind, count in tally.kinds.most_common()]
+    first = "\n".join(f"case {case}: {text[-2000:]}" for case, text in tally.problems[:_SHOWN])
+    return "\n".join(
+        [
+            *("| what was done to a file set | inputs |", "|---|---|", *lines, ""),
+            f"{total:,} inputs with seed {seed} in {seconds:.0f} s.",
+            f"It takes {num_places():,} until each byte of a recording was flipped and each length cut.",
+            f"Longest case ({CASE_INPUTS} inputs, every route): {tally.longest:.1f} s, case"
+            f" {tally.longest_case}. Largest process: {tally.peak_bytes / 1e6:.0f} MB.",
+            f"{len(tally.problems)} problems.",
+            *([first, f"Again: python -m tests.fuzz.worker {seed} CASE"] if tally.problems else []),
+        ]
+    )
+
+
+def main() -> int:
+    """The command; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--inputs", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    args = parser.parse_args()
+    started = time.monotonic()
+    tally = run(args.seed, args.inputs, args.workers)
+    print(report(tally, args.seed, time.monotonic() - started))
+    return 1 if tally.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""A short run of `make fuzz`, and that it sees what it is there to see."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_debugger_plugin.analysis import sources
+from tb_debugger_plugin.errors import FormatError
+from tests.fuzz import __main__ as fuzz
+from tests.fuzz import worker
+from tests.fuzz.inputs import Input, huge, make_input
+from tests.fuzz.looking import num_whole
+from tests.support.asking import FITTING, Asker
+
+_SEED = 20
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))  # set back when the test has ended
+
+
+@pytest.mark.parametrize("case", range(4))
+def test_hostile_recordings_are_opened_and_every_route_answers(case):
+    found = worker.look_at_case(_SEED, case)
+    assert found["problems"] == []
+    assert sum(found["kinds"].values()) == worker.CASE_INPUTS and len(found["kinds"]) > 8
+
+
+@pytest.mark.parametrize("name", ["op_name", "op_type", "lines"])
+def test_a_text_of_many_megabytes_is_survived(name):
+    assert worker.look_at_case(_SEED, 0, [Input(0, name, huge(name, 20 << 20))])["problems"] == []
+
+
+def test_an_input_is_made_again_from_its_number():
+    assert [make_input(_SEED, n) for n in range(40)] == [make_input(_SEED, n) for n in range(40)]
+    assert make_input(_SEED, 1).files != make_input(_SEED + 1, 1).files
+
+
+def test_every_route_is_asked(tmp_path):
+    with Asker(tmp_path) as asker:
+        assert asker.routes == set(FITTING)
+
+
+def test_a_route_that_fails_is_seen(monkeypatch):
+    monkeypatch.setattr(sources, "source_list", lambda view: [float("nan")])
+    problems = worker.look_at_case(_SEED, 0, [make_input(_SEED, 0)])["problems"]
+    assert any("/source_files/list" in problem for problem in problems)
+
+
+def test_a_whole_record_that_is_not_served_is_seen(monkeypatch):
+    def refuse(payload: bytes) -> None:
+        raise FormatError("nothing is a record")
+
+    one = make_input(_SEED, 0)
+    assert num_whole(one.files["execution"], "execution")
+    monkeypatch.setattr("tb_debugger_plugin.index.source.parse_event", refuse)
+    problems = worker.look_at_case(_SEED, 0, [one])["problems"]
+    assert any("0 rows of execution" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", "ended with -11"),
+        ("import time; time.sleep(99)", "Timeout"),
+        ("x = bytes(worker.MEMORY_BYTES + 1)", "MemoryError"),
+    ],
+)
+def test_a_crash_a_hang_and_lost_memory_are_seen_and_the_rest_goes_on(tmp_path, monkeypatch, fault, said):
+    faulty = tmp_path / "faulty.py"
+    faulty.write_text(
+        f"""
+from tests.fuzz import worker
+worker.CASE_SECONDS = 1
+def look_at_case(seed, case, inputs=None):
+    if case == 1:
+        {fault}
+    return dict(case=case, kinds=dict(fine=1), seconds=0, problems=[])
+worker.look_at_case = look_at_case
+worker.main()
+"""
+    )
+    monkeypatch.setattr(fuzz, "_WORKER", [str(faulty)])
+    monkeypatch.setenv("PYTHONPATH", ".")
+    tally = fuzz.run(_SEED, 3 * worker.CASE_INPUTS, workers=1)
+    ((case, sentence),) = tally.problems
+    assert case == 1 and said in sentence
+    assert tally.kinds == {"fine": 2}
+    assert "1 problems." in fuzz.report(tally, _SEED, 1.0)

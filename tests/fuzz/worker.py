@@ -1,0 +1,106 @@
+"""One process that looks at hostile inputs, until it is told to stop or falls.
+
+In come numbers of cases on the command line, out come JSON lines: what a case found. The process limits its
+own memory and ends itself, with the stacks of all threads, when a case takes too long; whoever started it
+sees in which case it ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import logging
+import os
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.inputs import Input, make_input
+from tests.fuzz.looking import look
+
+#: File sets of one case.
+CASE_INPUTS = 80
+#: Longest time of a case, and what its process may have in addresses beyond what it starts with.
+CASE_SECONDS = 120
+MEMORY_BYTES = 3 << 30
+
+
+class _Complaints(logging.Handler):
+    """Collects what the viewer logs: it logs only what should not happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
+
+
+def look_at_case(seed: int, case: int, inputs: list[Input] | None = None) -> dict[str, Any]:
+    """Look at the inputs of one case.
+
+    Args:
+      seed: Of everything that is drawn.
+      case: Which one; its inputs are those from ``case * CASE_INPUTS``.
+      inputs: Others in place of these.
+
+    Returns:
+      ``case``, ``kinds`` (how many of each), ``seconds`` and ``problems``.
+    """
+    numbers = range(case * CASE_INPUTS, (case + 1) * CASE_INPUTS)
+    inputs = inputs or [make_input(seed, number) for number in numbers]
+    logger, complaints = logging.getLogger("tb_debugger_plugin"), _Complaints()
+    logger.addHandler(complaints)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tb_debugger_fuzz_") as folder, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        os.environ["TB_DEBUGGER_CACHE"] = f"{folder}/cache"
+        try:
+            problems = look(Path(folder) / "logs", inputs, random.Random(f"{seed}/{case}/questions"))
+        except Exception:
+            problems = [traceback.format_exc()]
+        finally:
+            logger.removeHandler(complaints)
+            shutil.rmtree(f"{folder}/cache", ignore_errors=True)
+    return {
+        "case": case,
+        "kinds": Counter(one.kind for one in inputs),
+        "seconds": time.monotonic() - started,
+        "problems": problems + complaints.texts,
+    }
+
+
+def main() -> None:
+    """Look at the cases that were asked for, one after the other."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seed", type=int)
+    parser.add_argument("cases", type=int, nargs="+")
+    args = parser.parse_args()
+    logging.getLogger("tb_debugger_plugin").propagate = False
+    look_at_case(args.seed, args.cases[0], [make_input(args.seed, 0)])  # what is loaded lazily is loaded now
+    limit = _address_space() + MEMORY_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    for case in args.cases:
+        faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)
+        found = look_at_case(args.seed, case)
+        faulthandler.cancel_dump_traceback_later()
+        found["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        print(json.dumps(found), flush=True)
+
+
+def _address_space() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

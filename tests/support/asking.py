@@ -1,0 +1,170 @@
+"""Every route, asked over HTTP with questions that fit a run, and with hostile ones.
+
+In comes a logdir, out come answers. :data:`FITTING` has a question for each route of the plugin; a test sees
+to it that none is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tensorboard.plugins import base_plugin
+from werkzeug.test import Client, TestResponse
+
+from tb_debugger_plugin.server.plugin import DebuggerPlugin
+
+PREFIX: Final = "/data/plugin/debugger"
+Query = dict[str, object]
+
+#: Values that no parameter should be harmed by.
+HOSTILE: Final = (
+    *("", " ", "-1", "0", "1", "9" * 15, "9" * 30, "-" * 9, "1e9", "nan", "inf", "-inf", "0x10", "1_000"),
+    *("٣", "1.5", "+1", "true", "null", "undefined", "[]", "{}", "\0", "a\0b", "\r\nX-Evil: 1", "\ud7ff"),
+    *("' OR 1=1 --", "'; DROP TABLE traces; --", '"', "1) UNION SELECT 1 --", "$text", "?", ":1", "%", "_"),
+    *("../../../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "..%2f..", "C:\\boot.ini", "~"),
+    *("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}}", "${7*7}", "%s%n%x"),
+    *("(", "[", "(?", "*", "\\", "(?P<a", "(a+)+$", "((((((((((a*)*)*)*)*)*)*)*)*)*)$", "a{1000}{1000}"),
+    *("(?=a)", "\\1", "\\C", "[[:alpha:]", "\\p{Greek}", "x" * 999, "x" * 10_001, "," * 20_000, "a," * 9999),
+    *("nan>0", "size>=1e308", "size>=.", "nan>0" + ",nan>0" * 99, "idx>0", "read_csv('/etc/passwd')>0"),
+)
+#: What any question may be asked with, whether the route knows it or not.
+PARAMETERS: Final = (
+    *("run", "begin", "end", "alert_type", "graph_id", "op_name", "at", "index", "stack_frame_ids", "only"),
+    *("list", "buckets", "execution", "graph_execution", "hops", "limit", "text", "op_type", "function"),
+    *("device", "dtype", "host", "health", "where", "since", "until", "source", "line", "sort", "descending"),
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a run holds, as far as questions need it: a position in each list, and names."""
+
+    run: str
+    execution: int = 0
+    trace: int = 0
+    graph_id: str = "g1"
+    op_name: str = "Log"
+    frame: str = "f1"
+
+
+FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
+    "/runs": lambda facts: {},
+    "/alerts": lambda facts: {"end": -1},
+    "/execution/digests": lambda facts: {},
+    "/execution/data": lambda facts: {},
+    "/graph_execution/digests": lambda facts: {},
+    "/graph_execution/data": lambda facts: {},
+    "/graphs/graph_info": lambda facts: {"graph_id": facts.graph_id},
+    "/graphs/op_info": lambda facts: {"graph_id": facts.graph_id, "op_name": facts.op_name},
+    "/source_files/list": lambda facts: {},
+    "/source_files/file": lambda facts: {"index": 0},
+    "/stack_frames/stack_frames": lambda facts: {"stack_frame_ids": facts.frame},
+    "/status": lambda facts: {},
+    "/columns/executions": lambda facts: {"where": "size>=0", "sort": "wall_time"},
+    "/columns/graph_executions": lambda facts: {"op_name": ".", "sort": "nan", "descending": "true"},
+    "/overview": lambda facts: {"list": "executions", "buckets": 7},
+    "/locate": lambda facts: {"graph_execution": facts.trace},
+    "/inputs_of": lambda facts: {"graph_execution": facts.trace},
+    "/neighbours": lambda facts: {"graph_id": facts.graph_id, "op_name": facts.op_name, "hops": 9},
+    "/find": lambda facts: {"text": "l"},
+}
+#: More questions to some of them.
+ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
+    ("/columns/executions", lambda facts: {}),
+    ("/columns/executions", lambda facts: {"source": 0, "line": 3, "device": "CPU", "dtype": "float32"}),
+    ("/columns/graph_executions", lambda facts: {}),
+    ("/columns/graph_executions", lambda facts: {"only": "bad"}),
+    ("/columns/graph_executions", lambda facts: {"function": "f", "source": 0, "since": 0, "health": "bad"}),
+    ("/overview", lambda facts: {"list": "graph_executions", "buckets": 4096}),
+    ("/locate", lambda facts: {"execution": facts.execution}),
+    ("/graphs/op_info", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
+    ("/neighbours", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
+    ("/find", lambda facts: {"text": f"{facts.op_name}:0"}),
+)
+
+
+def fitting(facts: Facts) -> list[tuple[str, Query]]:
+    """Questions to every route that a run with these facts can answer."""
+    asked = [*FITTING.items(), *ALSO]
+    return [(path, {"run": facts.run, **make(facts)}) for path, make in asked]
+
+
+def hostile(rng: random.Random, facts: Facts, path: str) -> Query:
+    """A question with some parameters that are spoiled, or that nobody asked for."""
+    query: Query = {"run": facts.run, **FITTING[path](facts)}
+    for name in rng.sample(PARAMETERS, rng.randrange(1, 4)):
+        query[name] = rng.choice(HOSTILE)
+    return query
+
+
+class Asker:
+    """What a browser is to the plugin; lives as long as the plugin."""
+
+    def __init__(self, logdir: Path | str) -> None:
+        self.plugin = DebuggerPlugin(base_plugin.TBContext(logdir=str(logdir)))
+        self._apps = self.plugin.get_plugin_apps()
+
+    def __enter__(self) -> Asker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.plugin.close()
+
+    @property
+    def routes(self) -> set[str]:
+        """Paths of the routes below the prefix, without the files of the page."""
+        return {path for path in self._apps if path not in ("/*", "/index.js")}
+
+    def get(self, path: str, query: Mapping[str, object], method: str = "GET") -> TestResponse:
+        """The response to one question."""
+        app = self._apps.get(path) or self._apps["/*"]
+        text = {name: str(value) for name, value in query.items()}
+        return Client(app).open(PREFIX + path, method=method, query_string=text)
+
+    def json(self, path: str, query: Mapping[str, object]) -> Any:
+        """The JSON of a good answer."""
+        response = self.get(path, query)
+        assert response.status_code == 200, response.text
+        return json.loads(response.data)
+
+
+def decoded(content_type: str, data: bytes) -> Any:
+    """What an answer holds: its JSON, or the header of its columns.
+
+    Raises:
+      ValueError: It is not what its type says.
+    """
+    if content_type == "application/octet-stream":
+        (length,) = struct.unpack_from("<I", data)
+        return json.loads(data[4 : 4 + length], parse_constant=_refuse)
+    if content_type != "application/json":
+        raise ValueError(f"an answer is of the type {content_type}")
+    return json.loads(data, parse_constant=_refuse)
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(f"{text} is no JSON")
+
+
+def facts_of(asker: Asker, run: str, rng: random.Random) -> Facts:
+    """Facts of a run, drawn from what its long lists hold."""
+    traces = asker.json("/graph_execution/digests", {"run": run, "end": -1})
+    executions = asker.json("/execution/data", {"run": run})["executions"]
+    rows = traces["graph_execution_digests"]
+    trace = rng.randrange(len(rows)) if rows else 0
+    execution = rng.randrange(len(executions)) if executions else 0
+    frames = executions[execution]["stack_frame_ids"] if executions else []
+    return Facts(
+        run,
+        execution,
+        trace,
+        rows[trace]["graph_id"] if rows else "g1",
+        rows[trace]["op_name"] if rows else "Log",
+        frames[0] if frames else "f1",
+    )
