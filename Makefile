@@ -40,14 +40,26 @@ test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: p
 SANITIZED := tests/native/exercise.cc \
     $(filter-out %/module.cc %/tf_api.cc %/kernel.cc %_op.cc,$(wildcard tb_debugger_plugin/native/src/*.cc))
 
-test-sanitize: build/sanitize-address,undefined build/sanitize-thread ## the native library under ASan, UBSan and TSan
-	@for program in $^; do echo $$program; rm -rf $$program.files; mkdir $$program.files; \
+test-sanitize: build/sanitize-address,undefined build/sanitize-thread build/walk-address,undefined | $(VENV)/.dev ## the native libraries under ASan, UBSan and TSan
+	@for program in $(filter build/sanitize-%,$^); do echo $$program; rm -rf $$program.files; mkdir $$program.files; \
 	    ./$$program $$program.files || exit 1; rm -r $$program.files; done
+	@rm -rf build/walk.files; $(PY) -m tests.fuzz.files build/walk.files
+	@for program in $(filter build/walk-%,$^); do echo $$program; \
+	    find build/walk.files -type f -print0 | xargs -0 ./$$program || exit 1; done; rm -r build/walk.files
+
+SANITIZE := $(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-tsan -pthread -fno-sanitize-recover=all -DTBDBG_NO_CLONES \
+    -Itb_debugger_plugin/native/src -Itb_debugger_plugin/index/src
 
 build/sanitize-%: $(SANITIZED) $(wildcard tb_debugger_plugin/native/src/*.h)
 	@mkdir -p build
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-tsan -pthread -fsanitize=$* -fno-sanitize-recover=all \
-	    -DTBDBG_NO_CLONES -Itb_debugger_plugin/native/src $(SANITIZED) -o $@
+	$(SANITIZE) -fsanitize=$* $(SANITIZED) -o $@
+
+# The viewer's library, with files that are damaged in every way.
+WALKED := tests/native/walk.cc $(wildcard tb_debugger_plugin/index/src/*.cc) tb_debugger_plugin/native/src/crc32c.cc
+
+build/walk-%: $(WALKED) $(wildcard tb_debugger_plugin/index/src/*.h)
+	@mkdir -p build
+	$(SANITIZE) -fsanitize=$* $(WALKED) -o $@
 
 test-tf: build/tensorflow-$(VERSION)/.made ## the recorder's tests with another TensorFlow (VERSION=2.16.2, ARGS for pytest)
 	build/tensorflow-$(VERSION)/bin/python -m pytest tests/integration $(ARGS)
