@@ -65,6 +65,11 @@ class RemotePath:
         """The last part."""
         return self.url.rpartition("/")[2]
 
+    @property
+    def parent(self) -> RemotePath:
+        """The place above."""
+        return RemotePath(self.url.rpartition("/")[0])
+
     def __truediv__(self, name: str) -> RemotePath:
         """A place below."""
         return RemotePath(f"{self.url}/{name}")

@@ -112,12 +112,16 @@ class Indexer:
         self._meta = schema.read_meta(self._connection)
         self.generation = int(self._meta.get("generation", "0"))
         known = tuple(self._meta.get("file_sets", "").split("\n"))
-        if known != tuple(files.prefix for files in self._run.file_sets):
+        if known != tuple(self._labels()):
             self._reset()
         self._restore()
         if not all(file.is_same(self._states[key]) for key, file in self._files.items()):
             self._reset()
             self._restore()
+
+    def _labels(self) -> Iterator[str]:
+        """What tells the file sets of the run apart: hosts may have a folder each."""
+        return (str(files.path("").relative_to(self._run.folder)) for files in self._run.file_sets)
 
     def _reset(self) -> None:
         self._connection.execute("BEGIN")
@@ -128,7 +132,7 @@ class Indexer:
             schema_version=schema.SCHEMA_VERSION,
             generation=self.generation + 1,
             dump_root=self._run.folder.resolve(),
-            file_sets="\n".join(files.prefix for files in self._run.file_sets),
+            file_sets="\n".join(self._labels()),
         )
         self._connection.execute("COMMIT")
         self.generation += 1

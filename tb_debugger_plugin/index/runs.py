@@ -3,6 +3,9 @@
 In comes a logdir, out come its runs: one for each ``tfdbg_run_id`` in each folder at any depth that holds a
 ``tfdbg_events.*.metadata``. A run is named by its folder's relative path, as TensorBoard does; programs that
 shared a folder get ``name``, ``name (2)``, ... in the order in which they started.
+
+Hosts of one job may each have a folder of their own: folders beside each other whose file sets carry one
+``tfdbg_run_id`` but come from different processes are one run, named by the folder above them.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ class Run:
 
     Attributes:
       name: As users see it.
-      folder: Its dump root.
+      folder: Its dump root, or the folder above the dump roots of its hosts.
       run_id: The ``tfdbg_run_id`` that its file sets share; empty when the metadata cannot be read.
       file_sets: One for each host, oldest first.
       start_time: Seconds since the epoch, from the oldest metadata record, else from the file name.
@@ -82,40 +85,77 @@ def find_runs(logdir: Place) -> list[Run]:
     Args:
       logdir: A folder; one that does not exist holds no runs.
     """
-    runs: list[Run] = []
+    found: dict[tuple[Place, str], list[_Member]] = {}
     for folder, names in _walk(logdir):
         if any(parse_metadata_name(folder, name) is not None for name in names):
-            runs.extend(_runs_of(folder, str(folder.relative_to(logdir))))  # type: ignore[arg-type]
-    return sorted(runs, key=lambda run: run.name)
+            for files in find_file_sets(folder):
+                identity = _identity(files)
+                found.setdefault((folder, identity.run_id), []).append(_Member(identity, files))
+    return sorted(_named(_joined(found, logdir), logdir), key=lambda run: run.name)
 
 
-def _runs_of(folder: Place, name: str) -> Iterator[Run]:
-    groups: dict[str, list[tuple[float, FileSet]]] = {}
-    for files in find_file_sets(folder):
-        run_id, start_time = _identity(files)
-        groups.setdefault(run_id, []).append((start_time, files))
-    ordered = sorted(groups.items(), key=lambda item: min(item[1])[0])
-    for number, (run_id, members) in enumerate(ordered, start=1):
-        members.sort()
-        sets = tuple(files for _, files in members)
-        yield Run(name if number == 1 else f"{name} ({number})", folder, run_id, sets, members[0][0])
+def _joined(found: dict[tuple[Place, str], list[_Member]], top: Place) -> dict[Place, list[list[_Member]]]:
+    """Members of each run by its folder; folders beside each other that hold one job become one run above."""
+    beside: dict[tuple[Place, str], list[Place]] = {}
+    for folder, run_id in found:
+        if run_id and folder != top:
+            beside.setdefault((folder.parent, run_id), []).append(folder)
+    jobs: dict[Place, list[list[_Member]]] = {}
+    for (parent, run_id), folders in beside.items():
+        members = [member for folder in folders for member in found[folder, run_id]]
+        # Copies of a recording, and later recordings of the same process, are no other hosts.
+        if len(folders) > 1 and len({member.identity.process for member in members}) == len(members):
+            jobs.setdefault(parent, []).append(members)
+            for folder in folders:
+                del found[folder, run_id]
+    for (folder, _), members in found.items():
+        jobs.setdefault(folder, []).append(members)
+    return jobs
 
 
-def _identity(files: FileSet) -> tuple[str, float]:
+def _named(jobs: dict[Place, list[list[_Member]]], logdir: Place) -> Iterator[Run]:
+    for folder, runs in jobs.items():
+        name = str(folder.relative_to(logdir))  # type: ignore[arg-type]
+        for members in runs:
+            members.sort()
+        for number, members in enumerate(sorted(runs), start=1):
+            first = members[0].identity
+            sets = tuple(member.files for member in members)
+            called = name if number == 1 else f"{name} ({number})"
+            yield Run(called, folder, first.run_id, sets, first.start_time)
+
+
+@dataclass(frozen=True, order=True)
+class _Identity:
+    """What a metadata record says of its file set: when it began, by which process of which job."""
+
+    start_time: float
+    run_id: str = ""
+    process: tuple[str, int] = ("", 0)
+
+
+@dataclass(frozen=True, order=True)
+class _Member:
+    identity: _Identity
+    files: FileSet
+
+
+def _identity(files: FileSet) -> _Identity:
     try:
         status = files.path(METADATA).stat()
         return _identity_of(files, status.st_size, status.st_mtime_ns)
     except OSError:
-        return "", float(files.start_seconds)
+        return _Identity(float(files.start_seconds))
 
 
 @functools.lru_cache(maxsize=4096)
-def _identity_of(files: FileSet, size: int, modified: int) -> tuple[str, float]:
+def _identity_of(files: FileSet, size: int, modified: int) -> _Identity:
     # Size and time of the file are part of the key: a logdir is looked through again and again.
     contents = read_file(files.path(METADATA))
     for record in contents.records:
         if record.event.HasField("debug_metadata"):
-            time = record.event.wall_time
+            data, time = record.event.debug_metadata, record.event.wall_time
             # A time that is not finite is damage; nobody could sort it or send it as JSON.
-            return record.event.debug_metadata.tfdbg_run_id, time if math.isfinite(time) else 0.0
-    return "", float(files.start_seconds)
+            time = time if math.isfinite(time) else 0.0
+            return _Identity(time, data.tfdbg_run_id, (data.host_name or files.host, data.process_id))
+    return _Identity(float(files.start_seconds))

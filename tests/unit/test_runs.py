@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 
 import pytest
 
@@ -33,6 +34,30 @@ def test_hosts_of_one_job_are_one_run(tmp_path):
     (run,) = find_runs(tmp_path)
     assert [files.host for files in run.file_sets] == ["a", "b"]
     assert 10 < run.start_time < 11
+
+
+def test_hosts_of_one_job_with_a_folder_each_are_one_run_of_the_folder_above(tmp_path):
+    for host in range(3):
+        Recording(tmp_path / "job" / f"host{host}", host="same", run_id="job1", process_id=host + 1).close()
+    Recording(tmp_path / "job" / "other", run_id="job2", process_id=9).close()
+    (job, other) = find_runs(tmp_path)
+    assert (job.name, job.folder, len(job.file_sets)) == ("job", tmp_path / "job", 3)
+    assert [files.folder.name for files in job.file_sets] == ["host0", "host1", "host2"]
+    assert other.name == "job/other"
+
+
+def test_a_copy_of_a_recording_and_a_second_recording_of_a_process_are_runs_of_their_own(tmp_path):
+    Recording(tmp_path / "first", run_id="p", process_id=7).close()
+    Recording(tmp_path / "second", run_id="p", process_id=7, start=2000.0).close()
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    assert _names(tmp_path) == ["copy", "first", "second"]
+
+
+def test_folders_outside_the_logdir_are_nobodys_hosts(tmp_path):
+    for host in range(2):
+        Recording(tmp_path / f"host{host}", run_id="job", process_id=host).close()
+    assert _names(tmp_path) == ["."] and _names(tmp_path / "host0") == ["."]
+    assert len(find_runs(tmp_path / "host0")[0].file_sets) == 1
 
 
 def test_programs_that_shared_a_folder_are_runs_of_their_own_oldest_first(tmp_path):
