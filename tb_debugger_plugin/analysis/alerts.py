@@ -157,6 +157,9 @@ def _trace_alert(view: View, row: tuple[Any, ...], owner: int | None) -> dict[st
         "graph_id": graph.graph_id,
         "graph_name": graph.name,
         "owner_execution_index": owner,
+        "layer": op.layer,
+        "variable": op.variable,
+        "gradient_of": view.catalog.gradients.get((op.number, place.slot), []),
     }
 
 
@@ -176,6 +179,9 @@ def _eager_alerts(view: View, indices: list[int]) -> dict[tuple[int, int], dict[
             "graph_id": view.catalog.graphs[graph].graph_id if graph >= 0 else None,
             "graph_name": view.catalog.graphs[graph].name if graph >= 0 else None,
             "owner_execution_index": idx,
+            "layer": None,
+            "variable": None,
+            "gradient_of": [],
         }
         for idx, slot, wall_time, op_type, graph, *counts in found
     }

@@ -93,12 +93,17 @@ def _owners_in_graph(view: View, calls: HostCalls, graph: int, times: Floats) ->
 
 
 def _runners(view: View, graph: int) -> list[int]:
-    # A backward graph is made inside the forward graph, but it is never run by it.
+    """The graphs in a call of which a graph may have run: those around it, and those that run it."""
     found: list[int] = []
-    for number in reversed(view.catalog.ancestry(graph)):
-        found.append(number)
-        if (view.catalog.graphs[number].name or "").startswith(_BACKWARD):
-            break
+    waiting = [graph]
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found.append(number)
+            waiting += view.catalog.graph_callers.get(number, ())
+            # A backward graph is made inside the forward graph, but it is never run by it.
+            if not (view.catalog.graphs[number].name or "").startswith(_BACKWARD):
+                waiting += [outer for outer in [view.catalog.graphs[number].outer] if outer >= 0]
     return found
 
 

@@ -8,6 +8,7 @@ between questions.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -41,6 +42,8 @@ class Op:
     num_outputs: int | None
     wall_time: float | None
     stack: int
+    layer: str | None
+    variable: str | None
     known: bool
 
 
@@ -67,7 +70,12 @@ class Static:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Everything of a run that is numbered. Lists are indexed by number."""
+    """Everything of a run that is numbered. Lists are indexed by number.
+
+    Attributes:
+      gradients: The variables whose gradient a tensor is, by op and slot.
+      op_graphs: The graphs that an op runs, as far as they are recorded, in order.
+    """
 
     graphs: list[Graph]
     ops: list[Op]
@@ -75,6 +83,8 @@ class Catalog:
     op_types: list[tuple[str, bool]]
     shapes: list[str]
     statics: dict[tuple[int, int], Static]
+    gradients: dict[tuple[int, int], list[str]]
+    op_graphs: dict[int, list[int]]
     host_names: list[str]
 
     @cached_property
@@ -115,6 +125,13 @@ class Catalog:
             np.array([static.shape for static in statics], np.int32),
         )
 
+    @cached_property
+    def graph_callers(self) -> dict[int, list[int]]:
+        """The graphs whose ops run each graph, as far as they are recorded."""
+        return _grouped(
+            (graph, self.ops[op].graph) for op, graphs in self.op_graphs.items() for graph in set(graphs)
+        )
+
     def ancestry(self, graph: int) -> list[int]:
         """The graph and those around it, outermost first; a cycle, which only damage makes, is cut."""
         chain: list[int] = []
@@ -148,7 +165,7 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
         ops=[
             Op(*row)
             for row in rows(
-                "SELECT op, graph, name, type, device, num_outputs, wall_time, stack, known"
+                "SELECT op, graph, name, type, device, num_outputs, wall_time, stack, layer, variable, known"
                 " FROM ops ORDER BY op"
             )
         ],
@@ -161,8 +178,19 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
             (op, slot): Static(*fields)
             for op, slot, *fields in rows("SELECT op, slot, tensor_id, dtype, shape FROM op_outputs")
         },
+        gradients=_grouped(
+            ((op, slot), variable) for op, slot, variable in rows("SELECT op, slot, variable FROM gradients")
+        ),
+        op_graphs=_grouped(rows("SELECT op, graph FROM op_graphs ORDER BY op, place")),
         host_names=[name for (name,) in rows("SELECT name FROM hosts ORDER BY host")],
     )
+
+
+def _grouped(rows: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = {}
+    for key, value in rows:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def _graphs(rows: list[tuple[Any, ...]]) -> list[Graph]:

@@ -47,7 +47,9 @@ class Filter:
     """What a row must be; None leaves out the question.
 
     Attributes:
-      op_name, op_type, function, device: Regular expressions that are found somewhere in the text.
+      op_name, op_type, function, device, layer: Regular expressions that are found somewhere in the text.
+      variable, gradient_of: The same, of the variable that an op reads or assigns, and of those whose
+        gradient a tensor is.
       dtype: Name of a dtype.
       host: Name of a host.
       health: One of :data:`HEALTH`.
@@ -61,6 +63,9 @@ class Filter:
     op_type: str | None = None
     function: str | None = None
     device: str | None = None
+    layer: str | None = None
+    variable: str | None = None
+    gradient_of: str | None = None
     dtype: str | None = None
     host: str | None = None
     health: str | None = None
@@ -187,8 +192,10 @@ def execution_condition(view: View, wanted: Filter) -> Condition:
         graphs = _Conditions()
         graphs.add_regex(view, "name", "function", wanted.function)
         found.add(f"t.graph IN (SELECT graph FROM graphs WHERE {graphs.parts[0]})", *graphs.parameters)
-    if wanted.op_name is not None:
-        raise BadQuestionError("op_name is of graph executions only; executions have op_type and function.")
+    for name in ("op_name", "layer", "variable", "gradient_of"):
+        if getattr(wanted, name) is not None:
+            only = f"{name} is of graph executions only"
+            raise BadQuestionError(f"{only}; executions have op_type and function.")
     if wanted.host is not None:
         found.add("t.host IN (SELECT unnest(?))", _hosts(view, wanted.host))
     stacks = _stacks(view, wanted)
@@ -235,6 +242,12 @@ def _sites(view: View, wanted: Filter) -> list[int] | None:
     found.add_regex(view, "o.type", "op_type", wanted.op_type)
     found.add_regex(view, "g.name", "function", wanted.function)
     found.add_regex(view, "s.device", "device", wanted.device)
+    found.add_regex(view, "o.layer", "layer", wanted.layer)
+    found.add_regex(view, "o.variable", "variable", wanted.variable)
+    if wanted.gradient_of is not None:
+        check_regex(view, "gradient_of", wanted.gradient_of)
+        gradients = "SELECT (d.op, d.slot) FROM gradients d WHERE regexp_matches(d.variable, ?)"
+        found.add(f"(s.op, s.slot) IN ({gradients})", wanted.gradient_of)
     if wanted.host is not None:
         found.add("s.host IN (SELECT unnest(?))", _hosts(view, wanted.host))
     stacks = _stacks(view, wanted)

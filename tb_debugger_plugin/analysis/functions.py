@@ -1,9 +1,10 @@
 """Which graph an op of another graph runs: calls, branches and loops.
 
-In comes a run, out come pairs of an op and a graph. The files do not say it, but they say in whose making a
-graph was made, and TensorFlow names what belongs to a loop or a branch after its op.
+In comes a run, out come pairs of an op and a graph. Our recorder writes them down. TensorFlow's does not, but
+says in whose making a graph was made, and names what belongs to a loop or a branch after its op.
 
-Rule: where more than one graph could be meant, none is named; a wrong edge would be worse than a missing one.
+Rule: where it is not written down and more than one graph could be meant, none is named; a wrong edge would
+be worse than a missing one.
 """
 
 from __future__ import annotations
@@ -59,12 +60,24 @@ def _calls(view: View) -> Calls:
     graphs: dict[int, list[tuple[int, int]]] = {}
     callers: dict[int, list[int]] = defaultdict(list)
     for op in catalog.ops:
-        found = _graphs_of(view, op, inner.get(op.graph, []), inputs.get(op.number, 0), arguments)
+        found = _recorded(view, op)
+        if found is None:
+            found = _graphs_of(view, op, inner.get(op.graph, []), inputs.get(op.number, 0), arguments)
         if found:
             graphs[op.number] = found
         for graph_number, _ in found:
             callers[graph_number].append(op.number)
     return Calls(graphs, dict(callers))
+
+
+def _recorded(view: View, op: Op) -> list[tuple[int, int]] | None:
+    """What the recorder wrote down; None when it wrote nothing."""
+    graphs = view.catalog.op_graphs.get(op.number)
+    if graphs is None:
+        return None
+    if op.type not in _CALLS | _LOOPS | _BRANCHES:
+        return []  # it hands its functions something else than its inputs: one of data sets, elements
+    return [(graph, int(op.type in _BRANCHES)) for graph in dict.fromkeys(graphs)]
 
 
 def _counts(numbers: Iterable[int]) -> dict[int, int]:

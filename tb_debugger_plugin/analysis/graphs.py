@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis import health
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.functions import calls
 from tb_debugger_plugin.analysis.sources import stack_of
 from tb_debugger_plugin.analysis.view import View, check_index
 from tb_debugger_plugin.errors import NotFoundError
@@ -254,12 +255,19 @@ class _Neighbourhood:
             "graph_ids": self._view.catalog.graph_ids(op.graph),
             "graph_name": self._view.catalog.graphs[op.graph].name,
             "num_outputs": op.num_outputs,
+            "layer": op.layer,
+            "variable": op.variable,
             "outputs": [self._output(op, slot) for slot in slots],
-            **({"input_names": self._input_names(op)} if not neighbour else {}),
+            **({} if neighbour else {"input_names": self._input_names(op), "runs": self._runs(op)}),
         }
 
     def _input_names(self, op: Op) -> list[str]:
         return [f"{self._view.catalog.ops[source].name}:{slot}" for _, source, slot in self._inputs]
+
+    def _runs(self, op: Op) -> list[dict[str, Any]]:
+        numbers = [graph for graph, _ in calls(self._view).graphs.get(op.number, ())]
+        graphs = [self._view.catalog.graphs[number] for number in numbers]
+        return [{"graph_id": graph.graph_id, "graph_name": graph.name} for graph in graphs]
 
     def _output(self, op: Op, slot: int) -> dict[str, Any]:
         static = self._view.catalog.statics.get((op.number, slot))
@@ -269,6 +277,7 @@ class _Neighbourhood:
         return {
             "dtype": dtype or (found["dtype"] if found else None),
             "shape": shape if shape is not None or found is None else found["shape"],
+            "gradient_of": self._view.catalog.gradients.get((op.number, slot), []),
             "health": found,
         }
 

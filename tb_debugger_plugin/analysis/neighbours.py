@@ -208,7 +208,10 @@ def _described(view: View, distance: dict[int, int], at: int | None) -> list[dic
         {
             **_op(view, view.catalog.ops[op]),
             "distance": steps,
-            "outputs": [{"health": health.get((op, slot))} for slot in slots[op]],
+            "outputs": [
+                {"gradient_of": view.catalog.gradients.get((op, slot), []), "health": health.get((op, slot))}
+                for slot in slots[op]
+            ],
         }
         for op, steps in distance.items()
     ]
@@ -227,4 +230,6 @@ def _op(view: View, op: Op) -> dict[str, Any]:
         "op_name": op.name,
         "op_type": op.type,
         "device_name": op.device,
+        "layer": op.layer,
+        "variable": op.variable,
     }

@@ -1,7 +1,7 @@
 """Full-text search: where to jump from a few letters.
 
-In comes text, out come ops, tensors, functions, source files and lines that hold it, in any case of letters.
-What is equal comes first, then what begins with it, then the shortest.
+In comes text, out come ops, tensors, layers, variables, functions, source files and lines that hold it, in
+any case of letters. What is equal comes first, then what begins with it, then the shortest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.view import View
 
-KINDS: Final = ("ops", "tensors", "functions", "files", "lines")
+KINDS: Final = ("ops", "tensors", "layers", "variables", "functions", "files", "lines")
 MAX_FOUND: Final = 1000
 _TENSOR: Final = re.compile(r"^(.+):([0-9]{1,9})$", re.DOTALL)
 _PLACE: Final = re.compile(r"^(.*?):([0-9]{1,9})$", re.DOTALL)
@@ -32,6 +32,8 @@ def find(view: View, text: str, limit: int) -> dict[str, list[dict[str, Any]]]:
     return {
         "ops": _ops(view, text, limit),
         "tensors": _tensors(view, text, limit),
+        "layers": _layers(view, text, limit),
+        "variables": _variables(view, text, limit),
         "functions": _functions(view, text, limit),
         "files": _files(view, text, limit),
         "lines": _lines(view, text, limit),
@@ -78,6 +80,43 @@ def _tensors(view: View, text: str, limit: int) -> list[dict[str, Any]]:
             "output_slot": int(match[2]),
         }
         for graph_id, graph, name, kind in rows
+    ]
+
+
+def _layers(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+    rows = view.rows(
+        "SELECT o.layer, count(*), arg_min(g.graph_id, o.op), arg_min(o.name, o.op)"
+        " FROM ops o JOIN graphs g USING (graph) WHERE contains(lower(o.layer), lower($text))"
+        f" GROUP BY o.layer {_best('o.layer')}, o.layer LIMIT $limit",
+        {"text": text, "limit": limit},
+    )
+    return [
+        {"name": layer, "num_ops": count, "graph_id": graph_id, "op_name": name}
+        for layer, count, graph_id, name in rows
+    ]
+
+
+def _variables(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+    """Variables with the first op that has to do with each, and the tensors that are its gradient."""
+    rows = view.rows(
+        "SELECT v.name, arg_min(g.graph_id, v.op), arg_min(o.name, v.op)"
+        " FROM (SELECT variable AS name, op FROM ops UNION ALL SELECT variable, op FROM gradients) v"
+        " JOIN ops o ON o.op = v.op JOIN graphs g ON g.graph = o.graph"
+        " WHERE contains(lower(v.name), lower($text))"
+        f" GROUP BY v.name {_best('v.name')}, v.name LIMIT $limit",
+        {"text": text, "limit": limit},
+    )
+    gradients: dict[str, list[dict[str, Any]]] = {name: [] for name, _, _ in rows}
+    for name, graph_id, op_name, slot in view.rows(
+        "SELECT d.variable, g.graph_id, o.name, d.slot FROM gradients d JOIN ops o ON o.op = d.op"
+        " JOIN graphs g ON g.graph = o.graph WHERE d.variable IN (SELECT unnest(?)) ORDER BY d.op, d.slot",
+        [list(gradients)],
+    ):
+        if len(gradients[name]) < limit:
+            gradients[name].append({"graph_id": graph_id, "op_name": op_name, "output_slot": slot})
+    return [
+        {"name": name, "graph_id": graph_id, "op_name": op_name, "gradients": gradients[name]}
+        for name, graph_id, op_name in rows
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.view import View
 from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.events.origins import Origin
 
 USER: Final = "user"
 LIBRARY: Final = "library"
@@ -27,16 +28,19 @@ _OWN_EXAMPLE: Final = re.compile(r"(^|/)tb_debugger_plugin/examples/")
 _GENERATED: Final = re.compile(r"(^|/)__autograph_generated_file[^/]*\.py$")
 
 
-def origin(path: str) -> str:
+def origin(path: str, recorded: int | None = None) -> str:
     """Whose code a file is.
 
     Args:
       path: As it was recorded, on whatever system.
+      recorded: What the recorder said, who knew where its libraries are; TensorFlow's says nothing.
 
     Returns:
       :data:`LIBRARY` for installed packages, the standard library, TensorFlow, Keras and this package but its
       examples; else :data:`USER`.
     """
+    if recorded:
+        return LIBRARY if recorded == Origin.LIBRARY else USER
     plain = path.replace("\\", "/")
     if _OWN_EXAMPLE.search(plain):
         return USER
@@ -50,16 +54,37 @@ def source_list(view: View) -> list[list[str]]:
 
 
 def source_file(view: View, index: int) -> dict[str, Any]:
-    """One source file.
+    """One source file: whole, or the lines around recorded frames.
 
     Raises:
       NotFoundError: There is none with that index.
     """
-    found = view.rows("SELECT host_name, path FROM sources WHERE source = ?", [index])
+    found = view.rows("SELECT host_name, path, origin FROM sources WHERE source = ?", [index])
     if not found:
         raise NotFoundError(f"There is no source file {index}.")
+    host_name, path, recorded = found[0]
     lines = view.rows("SELECT text FROM source_lines WHERE source = ? ORDER BY line", [index])
-    return {"host_name": found[0][0], "file_path": found[0][1], "lines": [text for (text,) in lines]}
+    return {
+        "host_name": host_name,
+        "file_path": path,
+        "lines": [text for (text,) in lines],
+        "origin": origin(path, recorded),
+        "excerpts": [] if lines else _excerpts(view, index),
+    }
+
+
+def _excerpts(view: View, index: int) -> list[dict[str, Any]]:
+    """The lines around recorded frames, those that follow one another together."""
+    found: list[dict[str, Any]] = []
+    for line, text in view.rows(
+        "SELECT f.line, any_value(f.text) FROM frame_lines f JOIN sources s USING (host, file_index)"
+        " WHERE s.source = ? GROUP BY f.line ORDER BY f.line",
+        [index],
+    ):
+        if not found or found[-1]["first_line"] + len(found[-1]["lines"]) != line:
+            found.append({"first_line": line, "lines": []})
+        found[-1]["lines"].append(text)
+    return found
 
 
 def stack_of(view: View, stack: int) -> tuple[str | None, list[str]]:
@@ -97,7 +122,7 @@ def stack_frames(view: View, ids: list[str]) -> dict[str, Any]:
         row[0]: row[1:]
         for row in view.rows(
             "SELECT f.frame_id, coalesce(s.host_name, h.name), s.path, f.line, f.function, s.source, l.text,"
-            " f.code FROM frames f LEFT JOIN hosts h ON h.host = f.host"
+            " f.code, s.origin FROM frames f LEFT JOIN hosts h ON h.host = f.host"
             " LEFT JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
             " LEFT JOIN source_lines l ON l.source = s.source AND l.line = f.line"
             " WHERE f.frame_id IN (SELECT unnest(?))",
@@ -114,8 +139,8 @@ def stack_frames(view: View, ids: list[str]) -> dict[str, Any]:
             {
                 "file_index": source,
                 "text": text if text is not None else code,
-                "origin": origin(path or ""),
+                "origin": origin(path or "", recorded),
             }
-            for _, path, _, _, source, text, code in frames
+            for _, path, _, _, source, text, code, recorded in frames
         ],
     }

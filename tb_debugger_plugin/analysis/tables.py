@@ -16,9 +16,12 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.calls import inner_health, owners
 from tb_debugger_plugin.analysis.selection import Selection
 from tb_debugger_plugin.analysis.view import Range, View
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 _COUNTS: Final = ("size", "neg_inf", "zero", "pos_inf", "nan", "negative", "positive")
+#: Of one mode only: columns that nearly all recordings would send for nothing.
+_NUMERICS: Final = ("min", "max", "mean", "variance")
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class _Builder:
 _EXECUTIONS: Final = "t.idx, t.wall_time, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs"
 _TRACES: Final = (
     "t.idx, t.wall_time, t.site, t.mode, t.health, t.dtype, t.rank, t.shape, t.size, t.neg_inf, t.zero,"
-    " t.pos_inf, t.nan, t.negative, t.positive"
+    " t.pos_inf, t.nan, t.negative, t.positive, t.min, t.max, t.mean, t.variance"
 )
 
 
@@ -132,7 +135,8 @@ def traces_page(
     builder.columns["mode"] = found["mode"]
     builder.columns["health"] = found["health"]
     _add_shapes(view, builder, found)
-    for name in _COUNTS:
+    has_numerics = bool((found["mode"] == TensorDebugMode.FULL_NUMERICS).any())
+    for name in (*_COUNTS, *(_NUMERICS if has_numerics else ())):
         builder.columns[name] = found[name].astype(np.float64)
     builder.columns["owner"] = owners(view, found["wall_time"], found["site"])
     return _page(view, wanted, view.num_bad_traces if only_bad else view.num_traces, chosen, builder)
@@ -148,6 +152,9 @@ def _add_places(view: View, builder: _Builder, sites: npt.NDArray[Any]) -> None:
     builder.encode_sites("graph_id", sites, {n: graph.graph_id for n, graph in graphs.items()})
     builder.encode_sites("function", sites, {n: graph.name for n, graph in graphs.items()})
     builder.encode_sites("device", sites, {n: place.device for n, place in places.items()})
+    builder.encode_sites("layer", sites, {n: op.layer for n, op in ops.items()})
+    gradients = {n: catalog.gradients.get((place.op, place.slot)) for n, place in places.items()}
+    builder.encode_sites("gradient_of", sites, {n: ", ".join(g) if g else None for n, g in gradients.items()})
     slots = np.array([place.slot for place in catalog.sites], np.int32)
     builder.columns["slot"] = slots[sites] if len(sites) else np.empty(0, np.int32)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import duckdb
 
 from tb_debugger_plugin.events.fileset import FileSet
+from tb_debugger_plugin.events.origins import Origin
 from tb_debugger_plugin.index.columns import insert_rows
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.tensors import shape_text
@@ -26,15 +27,20 @@ _KINDS: Final[dict[str, dict[str, str]]] = {
             "host_name": "O",
             "path": "O",
             "num_lines": "i4",
+            "origin": "u1",
         },
     },
     "source_lines": {"source": "i4", "line": "i4", "text": "O"},
     "frames": {"host": "i4", "frame_id": "O", "file_index": "i4", "line": "i4", "function": "O", "code": "O"},
+    "frame_lines": {"host": "i4", "file_index": "i4", "line": "i4", "text": "O"},
     "devices": {"host": "i4", "device_id": "i4", "name": "O"},
     "op_outputs": {"op": "i4", "slot": "i4", "tensor_id": "i8", "dtype": "u1", "shape": "i4"},
+    "op_graphs": {"op": "i4", "place": "i4", "graph": "i4"},
+    "gradients": {"op": "i4", "slot": "i4", "variable": "O"},
     "edges": {"op": "i4", "input_slot": "i4", "source_op": "i4", "source_slot": "i4"},
 }
 _MAX_DTYPE: Final = 255
+_MAX_LINE: Final = 2**31 - 1
 
 
 @dataclass
@@ -115,7 +121,9 @@ class Describer:
     def _source(self, host: Host, event: Any) -> None:
         source, number = event.source_file, self.num_sources
         index = self.file_counts.get(host.number, 0)
-        row = (number, host.number, index, source.host_name, source.file_path, len(source.lines))
+        path, num_lines = source.file_path, len(source.lines)
+        origin = source.origin if source.origin in set(Origin) else Origin.UNKNOWN
+        row = (number, host.number, index, source.host_name, path, num_lines, origin)
         self.rows["sources"].append(row)
         self.rows["source_lines"].extend((number, line, text) for line, text in enumerate(source.lines, 1))
         self.num_sources += 1
@@ -126,6 +134,11 @@ class Describer:
         place = frame.file_line_col
         row = (host.number, frame.id, place.file_index, place.line, place.func, place.code or None)
         self.rows["frames"].append(row)
+        self.rows["frame_lines"].extend(
+            (host.number, place.file_index, line, text)
+            for line, text in enumerate(place.lines, place.first_line)
+            if 0 < line <= _MAX_LINE
+        )
 
     def _device(self, host: Host, event: Any) -> None:
         device = event.debugged_device
@@ -145,7 +158,12 @@ class Describer:
         stack = self.registry.stack(host.number, creation.code_location)
         device = creation.device_name or None
         description = (creation.op_type, device, creation.num_outputs, event.wall_time, stack)
-        op = self.registry.describe_op(graph, creation.op_name, *description)
+        names = (creation.layer or None, creation.variable or None)
+        op = self.registry.describe_op(graph, creation.op_name, *description, *names)
+        called = enumerate(creation.called_graph_ids)
+        self.rows["op_graphs"].extend(
+            (op, place, self.registry.graph(host.number, graph_id)) for place, graph_id in called
+        )
         self._op_outputs(op, creation)
         self._edges(graph, op, creation.input_names)
 
@@ -155,6 +173,11 @@ class Describer:
             tensor_id = ids[slot] if slot < len(ids) else None
             dtype, shape = self._static(static[slot]) if slot < len(static) else (0, -1)
             self.rows["op_outputs"].append((op, slot, tensor_id, dtype, shape))
+        self.rows["gradients"].extend(
+            (op, slot, variable)
+            for slot, output in enumerate(creation.outputs)
+            for variable in output.gradient_of
+        )
 
     def _static(self, tensor: Any) -> tuple[int, int]:
         dtype = tensor.dtype if 0 <= tensor.dtype <= _MAX_DTYPE else 0

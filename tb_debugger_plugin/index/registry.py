@@ -30,7 +30,7 @@ _GRAPH_KINDS: Final = {
 }
 _OP_KINDS: Final = {
     **{"op": "i4", "graph": "i4", "name": "O", "type": "O", "device": "O", "num_outputs": "i4"},
-    **{"wall_time": "f8", "stack": "i4", "known": "?"},
+    **{"wall_time": "f8", "stack": "i4", "layer": "O", "variable": "O", "known": "?"},
 }
 _SITE_KINDS: Final = {"site": "i4", "op": "i4", "graph": "i4", "host": "i4", "slot": "i4", "device": "O"}
 
@@ -101,10 +101,10 @@ class Registry:
 
     def op(self, graph: int, name: str) -> int:
         """Number of an op, which need not be described yet."""
-        return self.ops.number((graph, name), (graph, name, None, None, None, None, -1, False))
+        return self.ops.number((graph, name), (graph, name, None, None, None, None, -1, None, None, False))
 
     def describe_op(self, graph: int, name: str, *description: Any) -> int:
-        """Complete an op with type, device, number of outputs, wall time and stack."""
+        """Complete an op with type, device, number of outputs, wall time, stack, layer and variable."""
         number = self.op(graph, name)
         self.ops.replace(number, (graph, name, *description, True))
         return number

@@ -12,7 +12,7 @@ from typing import Final
 import duckdb
 
 #: Raised whenever a table changes; a database of another version is thrown away and built again.
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 #: The columns that any measured tensor has, in ``traces`` and in ``execution_outputs``.
 SUMMARY: Final = """
@@ -33,16 +33,19 @@ TABLES: Final[dict[str, str]] = {
         state VARCHAR, dropped BIGINT""",
     "notices": "severity VARCHAR, file VARCHAR, position BIGINT, message VARCHAR",
     "sources": """source INTEGER, host INTEGER, file_index INTEGER, host_name VARCHAR, path VARCHAR,
-        num_lines INTEGER""",
+        num_lines INTEGER, origin UTINYINT""",
     "source_lines": "source INTEGER, line INTEGER, text VARCHAR",
     "frames": """host INTEGER, frame_id VARCHAR, file_index INTEGER, line INTEGER, function VARCHAR,
         code VARCHAR""",
+    "frame_lines": "host INTEGER, file_index INTEGER, line INTEGER, text VARCHAR",
     "stacks": "stack INTEGER, host INTEGER, host_name VARCHAR, depth INTEGER, frame_id VARCHAR",
     "devices": "host INTEGER, device_id INTEGER, name VARCHAR",
     "graphs": "graph INTEGER, host INTEGER, graph_id VARCHAR, name VARCHAR, outer_id VARCHAR, known BOOLEAN",
     "ops": """op INTEGER, graph INTEGER, name VARCHAR, type VARCHAR, device VARCHAR, num_outputs INTEGER,
-        wall_time DOUBLE, stack INTEGER, known BOOLEAN""",
+        wall_time DOUBLE, stack INTEGER, layer VARCHAR, variable VARCHAR, known BOOLEAN""",
     "op_outputs": "op INTEGER, slot INTEGER, tensor_id BIGINT, dtype UTINYINT, shape INTEGER",
+    "op_graphs": "op INTEGER, place INTEGER, graph INTEGER",
+    "gradients": "op INTEGER, slot INTEGER, variable VARCHAR",
     "edges": "op INTEGER, input_slot INTEGER, source_op INTEGER, source_slot INTEGER",
     "sites": "site INTEGER, op INTEGER, graph INTEGER, host INTEGER, slot INTEGER, device VARCHAR",
     "op_types": "op_type INTEGER, name VARCHAR, is_function BOOLEAN",

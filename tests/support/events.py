@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tb_debugger_plugin.events.fileset import FileSetWriter
-from tb_debugger_plugin.events.messages import DebugEvent, TensorProto
+from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, TensorProto
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
@@ -84,17 +84,27 @@ class Recording:
         """An empty event with the present time, or with a given one."""
         return DebugEvent(wall_time=self._tick() if at is None else at)
 
-    def source(self, path: str, lines: Sequence[str]) -> None:
+    def source(self, path: str, lines: Sequence[str], *, origin: int = 0) -> None:
         event = self.event()
+        event.source_file.origin = origin
         event.source_file.file_path, event.source_file.host_name = path, self.host
         event.source_file.lines.extend(lines)
         self.writer.write("source_files", event)
 
-    def frame(self, frame_id: str, file_index: int, line: int, function: str) -> None:
+    def frame(
+        self,
+        frame_id: str,
+        file_index: int,
+        line: int,
+        function: str,
+        around: tuple[int, Sequence[str]] = (0, ()),
+    ) -> None:
         event = self.event()
         event.stack_frame_with_id.id = frame_id
         place = event.stack_frame_with_id.file_line_col
         place.file_index, place.line, place.func = file_index, line, function
+        place.first_line = around[0]
+        place.lines.extend(around[1])
         self.writer.write("stack_frames", event)
 
     def device(self, device_id: int, name: str = DEVICE) -> None:
@@ -118,8 +128,12 @@ class Recording:
         ids: Sequence[int] = (),
         stack: Sequence[str] = (),
         outputs: Sequence[tuple[int, Sequence[int] | None]] = (),
+        gradient_of: Sequence[str] = (),
+        **names: Any,
     ) -> None:
-        event = self.event()
+        """An op; `gradient_of` is said of its first output, `names` are fields of ours."""
+        event = DebugEvent(graph_op_creation=GraphOpCreation(**names))
+        event.wall_time = self._tick()
         op = event.graph_op_creation
         op.graph_id, op.op_name, op.op_type, op.num_outputs = graph_id, name, op_type, max(1, len(ids))
         op.input_names.extend(inputs)
@@ -128,6 +142,8 @@ class Recording:
         op.code_location.stack_frame_ids.extend(stack)
         for dtype, dims in outputs:
             op.outputs.add(dtype=dtype, unknown_rank=dims is None, dims=dims or [])
+        if gradient_of:
+            (op.outputs[0] if op.outputs else op.outputs.add(dtype=1)).gradient_of.extend(gradient_of)
         self.writer.write("graphs", event)
 
     def execution(

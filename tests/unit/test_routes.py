@@ -94,7 +94,7 @@ def test_alerts(page):
     assert set(first) == {
         *("alert_type", "op_type", "output_slot", "size", "num_neg_inf", "num_pos_inf", "num_nan"),
         *("execution_index", "graph_execution_trace_index", "op_name", "graph_id", "graph_name"),
-        *("wall_time", "owner_execution_index"),
+        *("wall_time", "owner_execution_index", "layer", "variable", "gradient_of"),
     }
     assert (first["op_name"], first["graph_execution_trace_index"], first["execution_index"]) == (
         "Log",
@@ -155,6 +155,20 @@ def test_graph_execution_data(page):
     assert trace["debug_tensor_value"] == [11, -1, 1, 2, 2, 1, 0, 0, 0, 1, 0]
     assert trace["device_name"] == "/device:CPU:0"
     assert page.json("/graph_execution/data", **_RUN, begin=0, end=0)["graph_executions"] == []
+
+
+def test_the_numbers_of_full_numerics_have_names(page_of_numerics):
+    page = page_of_numerics
+    _, columns = _columns(page.get("/columns/graph_executions", **_RUN))
+    named = {name: columns[name].tolist() for name in ("min", "max", "mean", "variance")}
+    assert named == {"min": [-3.0, -3.5], "max": [2.0, 2.5], "mean": [0.5, 0.25], "variance": [4.0, 4.5]}
+    _, columns = _columns(page.get("/columns/graph_executions", **_RUN, where="max>2.1,mean<0.5"))
+    assert columns["index"].tolist() == [1]
+    measured = page.json("/graphs/op_info", **_RUN, graph_id="g1", op_name="mul", at=0)["outputs"][0]["health"]
+    assert {name: measured[name] for name in named} == {"min": -3.0, "max": 2.0, "mean": 0.5, "variance": 4.0}
+    (execution,) = page.json("/execution/data", **_RUN, begin=0, end=1)["executions"]
+    measured = execution["outputs"][0]
+    assert measured["variance"] is None and measured["max"] == 1e300
 
 
 def test_graph_info(page):
@@ -237,7 +251,7 @@ def test_columns_of_graph_executions(page):
     assert set(columns) == {
         *("index", "wall_time", "op_name", "op_type", "graph_id", "function", "device", "slot", "mode"),
         *("health", "dtype", "rank", "shape", "size", "neg_inf", "zero", "pos_inf", "nan", "negative"),
-        *("positive", "owner"),
+        *("positive", "owner", "layer", "gradient_of"),
     }
     header, columns = _columns(page.get("/columns/graph_executions", **_RUN, only="bad", end=4))
     assert columns["index"].tolist() == [1, 2, 3, 5] and header["total"] == 6
@@ -345,7 +359,8 @@ def test_neighbours_and_search_over_http(page):
     found = page.json("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=1, at=2)
     assert {op["op_name"]: op["distance"] for op in found["ops"]} == {"mul": 0, "x": -1, "Log": -1, "Mean": 1}
     assert set(found["ops"][0]) == {
-        *("graph_id", "graph_name", "op_name", "op_type", "device_name", "distance", "outputs")
+        *("graph_id", "graph_name", "op_name", "op_type", "device_name", "layer", "variable"),
+        *("distance", "outputs"),
     }
     assert [edge["call"] for edge in found["edges"]] == [None] * len(found["edges"])
     assert page.refusal("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=99)[0] == 400

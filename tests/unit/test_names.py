@@ -1,0 +1,159 @@
+"""Layers, variables, gradients, calls and lines of libraries: from the event files to the answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tb_debugger_plugin.analysis import alerts, graphs, neighbours, search, sources, tables, traces
+from tb_debugger_plugin.analysis.calls import owners
+from tb_debugger_plugin.analysis.filters import Filter
+from tb_debugger_plugin.analysis.functions import calls
+from tb_debugger_plugin.analysis.selection import select
+from tb_debugger_plugin.analysis.view import Range, View, look_at
+from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.events.origins import Origin
+from tests.support.events import Recording, full_health, loaded
+
+_LIBRARY = "/opt/keras/layers/dense.py"
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
+    """A step that calls two functions with as many arguments each, so that only the recorder knows which::
+
+    kernel -> read -> MatMul -> call of "first" or of "second"
+                   -> MatMul_1 (gradient of kernel), Sum (gradient of bias)
+    """
+    folder = tmp_path_factory.mktemp("run")
+    recording = Recording(folder)
+    recording.source("/venv/site-packages/mine/train.py", ["loss = f(x)"], origin=Origin.USER)
+    recording.source(_LIBRARY, [], origin=Origin.LIBRARY)
+    recording.frame("f1", 0, 1, "main")
+    recording.frame("f2", 1, 12, "call", (10, ["ten", "eleven", "twelve"]))
+    recording.frame("f3", 1, 14, "call", (12, ["twelve", "thirteen"]))
+    recording.frame("f4", 1, 90, "call", (89, ["eighty-nine", "ninety"]))
+    recording.graph("g0", "step")
+    for graph_id, name in (("g1", "first"), ("g2", "second")):
+        recording.graph(graph_id, name, "g0")
+        recording.op(graph_id, "x", "Placeholder")
+        recording.op(graph_id, "Exp", "Exp", ["x:0"])
+    recording.op("g0", "kernel", "Placeholder", variable="dense/kernel", layer="dense")
+    recording.op("g0", "read", "ReadVariableOp", ["kernel:0"], variable="dense/kernel", layer="dense")
+    recording.op("g0", "MatMul", "MatMul", ["read:0"], layer="dense", stack=["f1", "f2", "f3"])
+    recording.op("g0", "call", "PartitionedCall", ["MatMul:0"], called_graph_ids=["g2"])
+    recording.op("g0", "MatMul_1", "MatMul", ["read:0"], layer="dense", gradient_of=["dense/kernel"])
+    recording.op("g0", "Sum", "Sum", ["call:0"], layer="head/dense_1", gradient_of=["a/bias", "b/bias"])
+    for op_name in ("MatMul", "MatMul_1", "Sum"):
+        recording.trace("g0", op_name, full_health(math.nan if op_name == "MatMul_1" else 1.0))
+    recording.close()
+    with contextlib.ExitStack() as stack:
+        loader = stack.enter_context(contextlib.closing(loaded(folder)))
+        yield stack.enter_context(look_at(loader))
+
+
+def test_an_op_tells_its_layer_its_variable_and_whose_gradient_its_outputs_are(view: View) -> None:
+    read = graphs.op_info(view, "g0", "read")
+    assert (read["layer"], read["variable"]) == ("dense", "dense/kernel")
+    takes = {taker["op_name"]: taker["data"] for taker in read["consumers"][0]}
+    assert takes["MatMul_1"]["outputs"][0]["gradient_of"] == ["dense/kernel"]
+    assert takes["MatMul"]["outputs"][0]["gradient_of"] == [] and takes["MatMul"]["variable"] is None
+    around = neighbours.neighbours(view, "g0", "read", hops=1, limit=10)["ops"]
+    assert {op["op_name"]: op["layer"] for op in around} == dict.fromkeys(
+        ("read", "kernel", "MatMul", "MatMul_1"), "dense"
+    )
+
+
+def test_an_alert_and_a_trace_say_whose_gradient_is_bad(view: View) -> None:
+    (alert,) = alerts.page(view, alerts.alert_list(view), Range(0, 1))
+    (trace,) = traces.data(view, Range(1, 2))
+    for found in (alert, trace):
+        assert (found["layer"], found["gradient_of"]) == ("dense", ["dense/kernel"])
+    page = tables.traces_page(view, Range(0, 3))
+    column = page.dictionaries["gradient_of"]
+    texts = [None if n < 0 else column[n] for n in page.columns["gradient_of"]]
+    assert texts == [None, "dense/kernel", "a/bias, b/bias"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Filter(layer="^dense$"), [0, 1]),
+        (Filter(layer="dense"), [0, 1, 2]),
+        (Filter(gradient_of="."), [1, 2]),
+        (Filter(gradient_of="^b/"), [2]),
+        (Filter(layer="dense", gradient_of="kernel", health="bad"), [1]),
+        (Filter(variable="kernel"), []),
+    ],
+)
+def test_rows_are_chosen_by_layer_variable_and_gradient(
+    view: View, wanted: Filter, expected: list[int]
+) -> None:
+    chosen = select(view, "traces", wanted)
+    rows = tables.traces_page(view, Range(0, chosen.total), chosen=chosen)
+    assert rows.columns["index"].tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["layer", "variable", "gradient_of"])
+def test_executions_have_no_layers(view: View, name: str) -> None:
+    with pytest.raises(BadQuestionError, match=name):
+        select(view, "executions", Filter(**{name: "x"}))
+
+
+def test_layers_and_variables_are_found_with_a_place_to_jump_to(view: View) -> None:
+    found = search.find(view, "DENSE", 10)
+    assert [(layer["name"], layer["num_ops"], layer["op_name"]) for layer in found["layers"]] == [
+        ("dense", 4, "kernel"),
+        ("head/dense_1", 1, "Sum"),
+    ]
+    (variable,) = found["variables"]
+    assert (variable["name"], variable["op_name"]) == ("dense/kernel", "kernel")
+    assert variable["gradients"] == [{"graph_id": "g0", "op_name": "MatMul_1", "output_slot": 0}]
+    assert [v["name"] for v in search.find(view, "b/bias", 10)["variables"]] == ["b/bias"]
+
+
+def test_the_graph_that_an_op_runs_is_the_recorded_one(view: View) -> None:
+    info = graphs.op_info(view, "g0", "call")
+    assert info["runs"] == [{"graph_id": "g2", "graph_name": "second"}]
+    inside = neighbours.neighbours(view, "g0", "Sum", hops=2, limit=10)["ops"]
+    assert ("g2", "Exp") in {(op["graph_id"], op["op_name"]) for op in inside}
+    numbers = view.catalog.graph_numbers
+    assert set(calls(view).callers) == {numbers["g2"]}
+
+
+def test_what_a_graph_runs_that_was_made_elsewhere_belongs_to_its_call(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.graph("shared", "shared")  # not made inside either of the two
+    recording.op("shared", "Log", "Log")
+    for name in ("a", "b"):
+        recording.graph(name, name)
+    recording.op("b", "call", "StatefulPartitionedCall", called_graph_ids=["shared"])
+    recording.trace("shared", "Log", full_health(1.0))
+    recording.execution("__inference_a_1", [full_health(1.0)], graph_id="a")
+    recording.execution("__inference_b_2", [full_health(1.0)], graph_id="b")
+    recording.close()
+    with contextlib.closing(loaded(tmp_path)) as loader, look_at(loader) as view:
+        found = view.columns("SELECT wall_time, site FROM traces")
+        assert owners(view, found["wall_time"], found["site"]).tolist() == [1.0]
+
+
+def test_a_library_file_gives_the_lines_around_its_frames_and_no_others(view: View) -> None:
+    file = sources.source_file(view, 1)
+    assert (file["lines"], file["origin"]) == ([], "library")
+    assert file["excerpts"] == [
+        {"first_line": 10, "lines": ["ten", "eleven", "twelve", "thirteen"]},
+        {"first_line": 89, "lines": ["eighty-nine", "ninety"]},
+    ]
+    mine = sources.source_file(view, 0)
+    assert (mine["lines"], mine["excerpts"]) == (["loss = f(x)"], [])
+
+
+def test_whose_code_a_frame_is_was_decided_by_the_recorder(view: View) -> None:
+    details = sources.stack_frames(view, ["f1", "f2"])["details"]
+    assert [detail["origin"] for detail in details] == ["user", "library"]
+    json.dumps(details)
