@@ -190,10 +190,10 @@ class Recording:
         outputs: Any,
         op_name: Any = None,
         graph: Any = None,
-    ) -> None:
+    ) -> Any:
         if not self._on:
             self._threads.leave_this_one()
-            return
+            return outputs
         try:
             if graph is None:
                 self._eager.on_op(op_type, inputs, outputs)
@@ -203,6 +203,8 @@ class Recording:
                 self._graphs.note_op(graph, name, sys._getframe(1))
         except Exception as error:  # whatever it is, the program must not see it
             self._fail(error)
+        # TensorFlow hands what one callback returns to the next.
+        return outputs
 
     def _from_func_graph(
         self, name: Any, graph: Any, attrs: Any, function_type: Any = None, overwrite: bool = False

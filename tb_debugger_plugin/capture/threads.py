@@ -19,14 +19,14 @@ class EveryThread:
     """Keeps a callback in every thread that runs eager ops, from now until `remove()`.
 
     Args:
-      callback: As `tf.debugging`'s op callbacks: `(op_type, inputs, attrs, outputs, op_name, graph)`.
+      callback: As `tf.debugging`'s op callbacks: `(op_type, inputs, attrs, outputs, op_name, graph)`. It
+        returns `outputs`.
     """
 
-    def __init__(self, callback: Callable[..., None]) -> None:
+    def __init__(self, callback: Callable[..., Any]) -> None:
         self._callback = callback
         self._thread = threading.local()
         self._run_op = pywrap_tfe.TFE_Py_FastPathExecute
-        self._run = execute.execute
         self._join()
         pywrap_tfe.TFE_Py_FastPathExecute = self._fast_path
         execute.execute = self._slow_path
@@ -35,9 +35,11 @@ class EveryThread:
         """Take the callback out of this thread, and out of each other one when it next runs an op."""
         if pywrap_tfe.TFE_Py_FastPathExecute == self._fast_path:
             pywrap_tfe.TFE_Py_FastPathExecute = self._run_op
-        if execute.execute == self._slow_path:
-            execute.execute = self._run
         self.leave_this_one()
+        # Other tools with op callbacks may have come and gone before or after us: decide as TensorFlow does.
+        if execute.execute in (self._slow_path, execute.execute_with_callbacks):
+            others = context.context().op_callbacks
+            execute.execute = execute.execute_with_callbacks if others else execute.quick_execute
 
     def leave_this_one(self) -> None:
         """Take the callback out of the running thread."""
@@ -46,7 +48,10 @@ class EveryThread:
             callbacks.remove(self._callback)
 
     def _join(self) -> None:
-        context.context().add_op_callback(self._callback)
+        callbacks = context.context().op_callbacks
+        if self._callback not in callbacks:
+            # In front: what comes after the callback of another tool may be told that there are no outputs.
+            callbacks.insert(0, self._callback)
         self._thread.joined = True
 
     def _fast_path(self, *args: Any) -> Any:

@@ -58,9 +58,13 @@ class Plan:
     calls: tuple[str, ...]
 
 
-#: Ops whose outputs are their inputs, or that only steer the flow of TF1-style loops.
+#: Ops whose outputs are their inputs, that only steer the flow of TF1-style loops, or that another recorder
+#: added.
 _NOT_COMPUTED = frozenset(
-    ("Identity", "Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "LoopCond", "NoOp")
+    (
+        *("Identity", "Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "LoopCond", "NoOp"),
+        *("DebugIdentityV2", "DebugNumericSummaryV2"),
+    )
 )
 #: Outputs that kernels leave as they find the memory: the slot from which on they must not be read.
 _UNINITIALISED_FROM = {
