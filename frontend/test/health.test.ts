@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { badWords, fromWire, isBad, KINDS, type Summary, shares, summaryWords } from "../src/model/health";
+import {
+  badWords,
+  fromWire,
+  isBad,
+  KINDS,
+  numericsWords,
+  type Summary,
+  shares,
+  summaryWords,
+} from "../src/model/health";
 import { random } from "./random";
 
 const LOG: Summary = {
@@ -14,6 +23,14 @@ describe("the health of a tensor", () => {
   test("reads in words, the kinds in the order of the table", () => {
     expect(badWords(LOG)).toBe("200 −∞");
     expect(summaryWords(LOG)).toBe("float32 [100, 10] · 1,000 values · 200 −∞, 796 −, 4 0");
+  });
+
+  test("reads with the numbers of the finite values where they were measured", () => {
+    const numerics = { min: -2.5, max: 1e30, mean: 1 / 3, variance: undefined };
+    expect(summaryWords({ ...LOG, numerics })).toBe(
+      `${summaryWords(LOG)} · min −2.5 · max 1e+30 · mean 0.3333`,
+    );
+    expect(numericsWords(LOG)).toEqual([]);
   });
 
   test("is bad without counts where the mode only says that it is", () => {

@@ -21,7 +21,10 @@ COLUMNS: Final = (
     *("neg_inf", "pos_inf", "nan", "negative", "zero", "positive", "min", "max", "mean", "variance"),
 )
 SELECT: Final = ", ".join(f"t.{name}" for name in COLUMNS)
-_COUNTS: Final = ("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive")
+_MEASURED: Final = (
+    *("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive"),
+    *("min", "max", "mean", "variance"),
+)
 
 Row = Mapping[str, Any]
 
@@ -101,6 +104,6 @@ def health(view: View, row: Row, *, index: int | None, eager: bool = False) -> d
         "dtype": dtype_name(row["dtype"]),
         "rank": rank if rank is not None or dims is None else len(dims),
         "shape": dims,
-        **{name: finite(row[name]) for name in _COUNTS},
+        **{name: finite(row[name]) for name in _MEASURED},
         "bad": None if row["health"] == NOT_MEASURED else row["health"] == BAD,
     }

@@ -89,6 +89,10 @@ const health = object({
   negative: optional(number),
   zero: optional(number),
   positive: optional(number),
+  min: optional(number),
+  max: optional(number),
+  mean: optional(number),
+  variance: optional(number),
   bad: optional(truth),
 });
 export type WireHealth = Checked<typeof health>;

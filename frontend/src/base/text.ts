@@ -22,6 +22,11 @@ export function compact(n: number): string {
   return n.toExponential(0);
 }
 
+/** Four digits of a measured number: 0.000123456 -> "0.0001235", -1e30 -> "−1e+30". */
+export function significant(n: number): string {
+  return String(Number(n.toPrecision(4))).replace(/^-/, "−");
+}
+
 /** "1 value", "2 values", "1 box", "2 boxes". */
 export function counted(n: number, singular: string, plural = `${singular}s`): string {
   return `${grouped(n)} ${n === 1 ? singular : plural}`;

@@ -1,7 +1,7 @@
 /** What is known of the numbers in one tensor, whichever way it reached us. */
 import type { WireHealth } from "../api/routes";
 import type { TraceIndex } from "../base/ids";
-import { counted } from "../base/text";
+import { counted, significant } from "../base/text";
 import { shapeText } from "./names";
 
 export type KindName = "negInf" | "negative" | "zero" | "positive" | "posInf" | "nan";
@@ -16,6 +16,14 @@ export const KINDS: readonly { readonly name: KindName; readonly symbol: string;
   { name: "nan", symbol: "NaN", bad: true },
 ];
 
+/** Of the finite values of a tensor; undefined where the mode did not measure it, or no value is finite. */
+export interface Numerics {
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+  readonly mean?: number | undefined;
+  readonly variance?: number | undefined;
+}
+
 /** A count is undefined where the mode did not measure it. */
 export interface Summary {
   readonly trace?: TraceIndex | undefined;
@@ -25,6 +33,7 @@ export interface Summary {
   readonly shape?: string | undefined;
   readonly size?: number | undefined;
   readonly counts: Readonly<Partial<Record<KindName, number | undefined>>>;
+  readonly numerics?: Numerics | undefined;
   /** Any NaN or infinity; undefined where nobody looked. */
   readonly bad?: boolean | undefined;
 }
@@ -76,7 +85,15 @@ export function summaryWords(summary: Summary): string {
   const size = summary.size === undefined ? [] : [counted(summary.size, "value")];
   const head = [summary.dtype, summary.shape].filter((part) => part !== undefined).join(" ");
   const verdict = counts.length > 0 ? counts.join(", ") : summary.bad === true ? "has NaN or ∞" : undefined;
-  return [head, ...size, verdict ?? (summary.bad === false ? "no NaN or ∞" : "")].filter(Boolean).join(" · ");
+  const words = verdict ?? (summary.bad === false ? "no NaN or ∞" : "");
+  return [head, ...size, words, ...numericsWords(summary)].filter(Boolean).join(" · ");
+}
+
+/** "min −2.5", "max 3", "mean 0.25", "variance 1.5": what is known of them. */
+export function numericsWords({ numerics }: Summary): readonly string[] {
+  const { min, max, mean, variance } = numerics ?? {};
+  const known = { min, max, mean, variance };
+  return Object.entries(known).flatMap(([name, n]) => (n === undefined ? [] : [`${name} ${significant(n)}`]));
 }
 
 export function fromWire(wire: WireHealth | undefined): Summary | undefined {
@@ -96,6 +113,7 @@ export function fromWire(wire: WireHealth | undefined): Summary | undefined {
       posInf: wire.pos_inf,
       nan: wire.nan,
     },
+    numerics: { min: wire.min, max: wire.max, mean: wire.mean, variance: wire.variance },
     bad: wire.bad,
   };
 }

@@ -79,6 +79,12 @@ function traceSummary(page: ColumnPage, row: number): Summary {
       posInf: numberAt(page, "pos_inf", row),
       nan: numberAt(page, "nan", row),
     },
+    numerics: {
+      min: numberAt(page, "min", row),
+      max: numberAt(page, "max", row),
+      mean: numberAt(page, "mean", row),
+      variance: numberAt(page, "variance", row),
+    },
     bad: health === "unknown" ? undefined : health === "bad",
   };
 }

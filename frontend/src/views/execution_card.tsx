@@ -7,7 +7,7 @@ import { fromWire, type Summary } from "../model/health";
 import { displayName, isFunctionName } from "../model/names";
 import { outputSummaries } from "../model/neighbourhood";
 import type { Store } from "../store/store";
-import { CountHeads, Counts } from "./numbers";
+import { CountHeads, Counts, NumericsWords } from "./numbers";
 import { Failure, Hint } from "./panel";
 
 export function ExecutionCard({ store }: { readonly store: Store }) {
@@ -135,6 +135,7 @@ function Outputs({ data }: { readonly data: ExecutionData }) {
       {outputs.map((summary, slot) => (
         <TableRow key={slot} slot={slot} summary={summary}>
           <span class="dim ellipsis">{shapeWords(summary)}</span>
+          <NumericsWords summary={summary} />
         </TableRow>
       ))}
     </div>

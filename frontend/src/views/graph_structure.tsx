@@ -17,7 +17,7 @@ import { canMove } from "../model/walk";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { useSize } from "./hooks";
-import { ShapeWords, TensorName, Verdict, Words } from "./numbers";
+import { NumericsWords, ShapeWords, TensorName, Verdict, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
 
 const MOST_CARDS = 60;
@@ -252,6 +252,7 @@ function Centre({
           {op.outputs.length > 1 && <span class="dim num">:{slot}</span>}
           <ShapeWords summary={summary} />
           <Verdict summary={summary} />
+          <NumericsWords summary={summary} />
         </span>
       ))}
       {op.outputs.length > MOST_OUTPUTS && (

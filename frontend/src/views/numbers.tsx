@@ -1,7 +1,7 @@
 /** The numbers of a tensor, the same wherever they are shown: six cells over a bar in proportion. */
 import { compact, counted, grouped } from "../base/text";
 import type { Phrase } from "../model/diagnosis";
-import { badWords, KINDS, type Summary, shares, summaryWords } from "../model/health";
+import { badWords, KINDS, numericsWords, type Summary, shares, summaryWords } from "../model/health";
 
 /** The bar alone. */
 export function HealthBar({ summary }: { readonly summary: Summary }) {
@@ -79,6 +79,18 @@ export function Verdict({ summary }: { readonly summary: Summary | undefined }) 
     <span class="verdict" title={summaryWords(summary)}>
       <HealthBar summary={summary} />
       {summary.bad ? <span class="bad">{badWords(summary)}</span> : <GoodWords summary={summary} />}
+    </span>
+  );
+}
+
+/** "min −2.5 max 3 …" where they were measured. */
+export function NumericsWords({ summary }: { readonly summary: Summary | undefined }) {
+  const words = summary === undefined ? [] : numericsWords(summary);
+  if (words.length === 0) return null;
+  const text = words.join("  ");
+  return (
+    <span class="numerics dim" title={text}>
+      {text}
     </span>
   );
 }
