@@ -152,6 +152,9 @@ def _add_places(view: View, builder: _Builder, sites: npt.NDArray[Any]) -> None:
     builder.encode_sites("graph_id", sites, {n: graph.graph_id for n, graph in graphs.items()})
     builder.encode_sites("function", sites, {n: graph.name for n, graph in graphs.items()})
     builder.encode_sites("device", sites, {n: place.device for n, place in places.items()})
+    builder.encode_sites("layer", sites, {n: op.layer for n, op in ops.items()})
+    gradients = {n: catalog.gradients.get((place.op, place.slot)) for n, place in places.items()}
+    builder.encode_sites("gradient_of", sites, {n: ", ".join(g) if g else None for n, g in gradients.items()})
     slots = np.array([place.slot for place in catalog.sites], np.int32)
     builder.columns["slot"] = slots[sites] if len(sites) else np.empty(0, np.int32)
 

@@ -110,7 +110,7 @@ def test_alerts(page):
     assert set(first) == {
         *("alert_type", "op_type", "output_slot", "size", "num_neg_inf", "num_pos_inf", "num_nan"),
         *("execution_index", "graph_execution_trace_index", "op_name", "graph_id", "graph_name"),
-        *("wall_time", "owner_execution_index"),
+        *("wall_time", "owner_execution_index", "layer", "variable", "gradient_of"),
     }
     assert (first["op_name"], first["graph_execution_trace_index"], first["execution_index"]) == (
         "Log",
@@ -267,7 +267,7 @@ def test_columns_of_graph_executions(page):
     assert set(columns) == {
         *("index", "wall_time", "op_name", "op_type", "graph_id", "function", "device", "slot", "mode"),
         *("health", "dtype", "rank", "shape", "size", "neg_inf", "zero", "pos_inf", "nan", "negative"),
-        *("positive", "owner"),
+        *("positive", "owner", "layer", "gradient_of"),
     }
     header, columns = _columns(page.get("/columns/graph_executions", **_RUN, only="bad", end=4))
     assert columns["index"].tolist() == [1, 2, 3, 5] and header["total"] == 6
@@ -375,7 +375,8 @@ def test_neighbours_and_search_over_http(page):
     found = page.json("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=1, at=2)
     assert {op["op_name"]: op["distance"] for op in found["ops"]} == {"mul": 0, "x": -1, "Log": -1, "Mean": 1}
     assert set(found["ops"][0]) == {
-        *("graph_id", "graph_name", "op_name", "op_type", "device_name", "distance", "outputs")
+        *("graph_id", "graph_name", "op_name", "op_type", "device_name", "layer", "variable"),
+        *("distance", "outputs"),
     }
     assert [edge["call"] for edge in found["edges"]] == [None] * len(found["edges"])
     assert page.refusal("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=99)[0] == 400
