@@ -6,6 +6,7 @@ write. Slower; the same files.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from tb_debugger_plugin.capture.sinks import WatchedTensor
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.native import twin
+
+_log = logging.getLogger("tb_debugger_plugin")
 
 
 class StockSink:
@@ -37,6 +40,7 @@ class StockSink:
 
     def __init__(self, options: Options, run_id: str) -> None:
         _refuse_what_the_stock_ops_lack(options)
+        _say_that_tensors_have_no_limit(options)
         self._options = options
         self._run_id = run_id
         self._counts = [0, 0]
@@ -178,3 +182,14 @@ def _refuse_what_the_stock_ops_lack(options: Options) -> None:
                 f"missing, lack {name}: leave it out, or install a C++ compiler and reinstall "
                 "tb-debugger-plugin."
             )
+
+
+def _say_that_tensors_have_no_limit(options: Options) -> None:
+    # Not refused: the limit has a default, so whoever asks for FULL_TENSOR need not have asked for it.
+    if options.mode is TensorDebugMode.FULL_TENSOR and options.max_tensor_bytes is not None:
+        _log.warning(
+            "The debugger records tensors of any size, not only those of %d bytes and less: TensorFlow's own "
+            "debug ops, which record where the native library or a local dump_root is missing, lack "
+            "max_tensor_bytes. With max_tensor_bytes=None this is not said.",
+            options.max_tensor_bytes,
+        )

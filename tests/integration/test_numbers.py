@@ -13,6 +13,7 @@ import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.index.tensors import whole_tensor
 from tb_debugger_plugin.native import twin
 from tests.support.recorded import counts, read, summary
 
@@ -100,6 +101,27 @@ def test_what_only_the_native_library_can_is_refused_without_it(
     monkeypatch.setattr(native, "load", lambda: None)
     with pytest.raises(UsageError, match=f"lack .*{next(iter(options))}.*: leave it out"):
         tb_debugger_plugin.enable_dump_debug_info(tmp_path, **options)
+
+
+@pytest.mark.parametrize("limit", [12, None])
+def test_without_the_native_library_whole_tensors_have_no_limit_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, limit: int | None
+) -> None:
+    monkeypatch.setattr(native, "load", lambda: None)
+    value = np.arange(100, dtype=np.float32)
+    with tb_debugger_plugin.record(tmp_path, "FULL_TENSOR", max_tensor_bytes=limit):
+        tf.function(lambda x: tf.negative(x, name="neg"))(value)
+        tf.negative(value)
+    said = [record.message for record in caplog.records if "max_tensor_bytes" in record.message]
+    assert len(said) == (limit is not None) and all("not only those of 12 bytes" in text for text in said)
+    recorded = read(tmp_path)
+    traces = [event.graph_execution_trace for event in recorded.events["graph_execution_traces"]]
+    protos = [trace.tensor_proto for trace in traces if trace.op_name == "neg"]
+    protos += [e.tensor_protos[0] for e in recorded.executions if e.op_type == "Neg"]
+    assert len(protos) == 2
+    for proto in protos:
+        assert proto.left_out_bytes == 0
+        np.testing.assert_array_equal(whole_tensor(proto), -value)
 
 
 def test_the_twin_agrees_with_counting_element_by_element() -> None:
