@@ -7,6 +7,7 @@ keys.
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 import duckdb
@@ -70,7 +71,13 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Create all tables in an empty database and note the schema's version in it."""
     for name, columns in TABLES.items():
         connection.execute(f"CREATE TABLE {name} ({columns})")
-    connection.execute("INSERT INTO meta VALUES ('schema_version', ?)", [str(SCHEMA_VERSION)])
+    write_meta(connection, schema_version=SCHEMA_VERSION, generation=_first_generation())
+
+
+def _first_generation() -> int:
+    # Of a run that was deleted and recorded anew, or read anew, a page must not take the new tables for the
+    # old ones because both count from 1.
+    return time.time_ns() // 1_000_000
 
 
 def read_meta(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

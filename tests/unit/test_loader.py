@@ -8,6 +8,7 @@ import pytest
 
 from tb_debugger_plugin.analysis.view import look_at
 from tb_debugger_plugin.errors import NotFoundError, NotReadyError
+from tb_debugger_plugin.index.cache import database_path, remove_database
 from tb_debugger_plugin.index.library import Library
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
@@ -48,6 +49,18 @@ def test_a_run_that_is_written_anew_is_read_anew(tmp_path):
     with look_at(loader) as view:
         assert view.generation > before
     loader.close()
+
+
+def test_generations_rise_also_when_the_tables_are_made_anew(tmp_path):
+    generations = []
+    for _ in range(2):
+        small_program(tmp_path, steps=1).close()
+        loader = loaded(tmp_path)
+        with look_at(loader) as view:
+            generations.append(view.generation)
+        loader.close()
+        remove_database(database_path(loader.run))
+    assert generations[0] < generations[1]
 
 
 def test_queries_of_one_look_see_one_commit(tmp_path):
