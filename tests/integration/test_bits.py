@@ -1,0 +1,56 @@
+"""Training is unchanged, bit for bit, however its tensors are watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tb_debugger_plugin
+from tb_debugger_plugin.capture import watch_plan
+from tests.support.fetched import without_graph_optimization
+from tests.support.models import Training, cnn, gpt, mlp
+from tests.support.recorded import read
+
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # Keras's own
+]
+
+Make = Callable[[], tuple[Any, Any, Any]]
+
+
+@pytest.mark.parametrize("make", [mlp, cnn, gpt], ids=lambda make: make.__name__)
+def test_a_recorded_training_has_the_bits_of_the_plain_one_and_the_same_ones_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make
+) -> None:
+    training = Training(make)
+    with without_graph_optimization():
+        plain = training.run()
+        with tb_debugger_plugin.record(tmp_path / "in line"):
+            assert training.run() == plain
+        monkeypatch.setattr(watch_plan, "LARGE", 1)
+        with tb_debugger_plugin.record(tmp_path / "beside"):
+            assert training.run() == plain
+    with tb_debugger_plugin.record(tmp_path / "beside, optimized", circular_buffer_size=10):
+        assert len({training.run() for _ in range(10)}) == 1
+    monkeypatch.undo()
+    with tb_debugger_plugin.record(tmp_path / "optimized", circular_buffer_size=10):
+        assert len({training.run() for _ in range(10)}) == 1
+    traces = [
+        sorted((t.op_name, t.slot, t.values[4:]) for t in read(tmp_path / way).traces)
+        for way in ("in line", "beside")
+    ]
+    assert traces[0] == traces[1]
+    assert len(traces[0]) > 500
+
+
+@pytest.mark.parametrize("mode", ["FULL_HEALTH", "FULL_NUMERICS", "SHAPE", "NO_TENSOR"])
+def test_the_mlp_has_the_bits_of_the_optimized_program(tmp_path: Path, mode: str) -> None:
+    training = Training(mlp)
+    plain = training.run()
+    with tb_debugger_plugin.record(tmp_path, mode):
+        assert training.run() == plain
+    assert training.run() == plain
