@@ -14,6 +14,9 @@ function opInfo(more: Partial<OpInfo>): OpInfo {
     device_name: undefined,
     host_name: undefined,
     num_outputs: 1,
+    layer: undefined,
+    variable: undefined,
+    runs: [],
     outputs: [],
     inputs: [],
     consumers: [[]],
@@ -26,7 +29,8 @@ const G = graphId("g");
 describe("the neighbours of an op in a graph", () => {
   test("lead to the trace that the health was taken from", () => {
     const health = { graph_execution_index: traceIndex(48), bad: true, nan: 3 } as never;
-    const data = opInfo({ op_name: "probs", outputs: [{ dtype: "float32", shape: [2, undefined], health }] });
+    const output = { dtype: "float32", shape: [2, undefined], gradient_of: ["w"], health };
+    const data = opInfo({ op_name: "probs", layer: "dense", outputs: [output] });
     const [card] = ofGraphOp(
       opInfo({ inputs: [{ op_name: "probs", output_slot: 0, data }] }),
       G,
@@ -36,6 +40,8 @@ describe("the neighbours of an op in a graph", () => {
       title: "probs:0",
       target: { kind: "op", graph: G, opName: "probs", trace: 48 },
       summary: { shape: "[2, ?]", dtype: "float32", bad: true },
+      mark: "∇ w",
+      belongs: "gradient of w",
     });
   });
 

@@ -66,6 +66,9 @@ const alert = object({
   graph_name: optional(text),
   wall_time: optional(number),
   owner_execution_index: optional(execution),
+  layer: optional(text),
+  variable: optional(text),
+  gradient_of: listOrNone(text),
 });
 export type Alert = Checked<typeof alert>;
 
@@ -124,6 +127,7 @@ const executions = object({ executions: list(executionData) });
 const output = object({
   dtype: optional(text),
   shape: optional(list(slotOf(number))),
+  gradient_of: listOrNone(text),
   health: optional(health),
 });
 export type OpOutput = Checked<typeof output>;
@@ -137,6 +141,8 @@ const op = object({
   device_name: optional(text),
   host_name: optional(text),
   num_outputs: optional(number),
+  layer: optional(text),
+  variable: optional(text),
   outputs: listOrNone(output),
 });
 export type Op = Checked<typeof op>;
@@ -146,7 +152,11 @@ const opConsumer = object({ op_name: text, input_slot: number, data: optional(op
 export type OpInput = Checked<typeof opInput>;
 export type OpConsumer = Checked<typeof opConsumer>;
 
-const neighbours = object({ inputs: listOrNone(opInput), consumers: listOrNone(listOrNone(opConsumer)) });
+const neighbours = object({
+  inputs: listOrNone(opInput),
+  consumers: listOrNone(listOrNone(opConsumer)),
+  runs: listOrNone(object({ graph_id: graph, graph_name: optional(text) })),
+});
 const opInfo: Check<Op & Checked<typeof neighbours>> = (v, where) => ({
   ...op(v, where),
   ...neighbours(v, where),
@@ -173,7 +183,14 @@ const frameDetail = object({
 const frames = object({ stack_frames: list(frameTuple), details: list(frameDetail) });
 export type Frames = Checked<typeof frames>;
 
-const sourceFile = object({ host_name: optional(text), file_path: text, lines: list(text) });
+const excerpt = object({ first_line: number, lines: list(text) });
+export type Excerpt = Checked<typeof excerpt>;
+const sourceFile = object({
+  host_name: optional(text),
+  file_path: text,
+  lines: list(text),
+  excerpts: listOrNone(excerpt),
+});
 export type SourceFile = Checked<typeof sourceFile>;
 
 const overview = object({ total: number, bad: list(number), measured: list(number) });

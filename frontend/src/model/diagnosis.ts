@@ -1,5 +1,6 @@
 /** The answer in words: what the first bad value is, what went into the op, and why that gives a bad value. */
 import { grouped } from "../base/text";
+import { type Belonging, belongingPhrases, NO_BELONGING } from "./belonging";
 import { type Cause, type CauseInput, causeFromInfinity, knownCause, usualCauses } from "./causes";
 import { badCount, badWords, isBad, type Summary } from "./health";
 import { displayName, tensorName } from "./names";
@@ -17,6 +18,8 @@ export interface Suspect {
   readonly opName: string | undefined;
   readonly slot: number;
   readonly functionName: string | undefined;
+  /** What it is to the program, where that is known. */
+  readonly belonging?: Belonging;
   readonly output: Summary;
   readonly inputs: readonly CauseInput[];
 }
@@ -46,7 +49,8 @@ export function diagnose(suspect: Suspect): Diagnosis {
   };
 }
 
-function what({ opType, opName, slot, functionName, output }: Suspect): readonly Phrase[] {
+function what(suspect: Suspect): readonly Phrase[] {
+  const { opType, opName, slot, functionName, output, belonging = NO_BELONGING } = suspect;
   const where =
     opName === undefined
       ? [plain(" (run eagerly)")]
@@ -56,7 +60,8 @@ function what({ opType, opName, slot, functionName, output }: Suspect): readonly
           ...(functionName ? [plain(" in function "), code(functionName)] : []),
           plain(")"),
         ];
-  return [code(displayName(opType)), ...where, plain(" produced "), ...amount(output), plain(".")];
+  const about = belongingPhrases(opName ?? "", belonging);
+  return [code(displayName(opType)), ...about, ...where, plain(" produced "), ...amount(output), plain(".")];
 }
 
 function amount(output: Summary): readonly Phrase[] {

@@ -1,6 +1,7 @@
 /** An op with what goes into it and what its outputs go to, as three columns of cards with curves between them. */
 import type { ExecutionData, Op, OpInfo } from "../api/routes";
 import { type ExecutionIndex, executionIndex, type GraphId, type TraceIndex } from "../base/ids";
+import { type Belonging, belongingMark, belongingOf, belongingWords } from "./belonging";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
 import { shapeText, tensorName } from "./names";
 
@@ -24,6 +25,10 @@ export interface Card {
   /** "slot 1" of the op that takes it. */
   readonly slot: number;
   readonly summary: Summary | undefined;
+  /** "∇ dense_1/kernel" */
+  readonly mark?: string | undefined;
+  /** "gradient of dense_1/kernel", "layer dense_1" */
+  readonly belongs?: string | undefined;
   /** Stands where the numbers would, when there can be none. */
   readonly note?: string;
   readonly target: Target;
@@ -33,6 +38,10 @@ export interface Neighbourhood {
   readonly opName: string | undefined;
   readonly opType: string;
   readonly device: string | undefined;
+  /** "gradient of dense_1/kernel", "layer dense_1" */
+  readonly belongs: string | undefined;
+  /** Names of the graphs that it runs. */
+  readonly runs: readonly string[];
   readonly outputs: readonly Summary[];
   readonly inputs: readonly Card[];
   /** `slot` is the output that is taken. */
@@ -61,6 +70,8 @@ export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex |
       opType: op?.op_type,
       slot,
       summary,
+      mark: op && belongingMark(belonging(op, output)),
+      belongs: op && belongingWords(op.op_name, belonging(op, output)),
       target: op === undefined ? { kind: "nowhere" } : { kind: "op", graph, opName, trace: summary?.trace },
     };
   };
@@ -78,6 +89,8 @@ export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex |
     opName: info.op_name,
     opType: info.op_type,
     device: info.device_name,
+    belongs: belongingWords(info.op_name, belonging(info)),
+    runs: info.runs.map(({ graph_id, graph_name }) => graph_name ?? graph_id),
     outputs: Array.from({ length: Math.max(info.num_outputs ?? 0, info.outputs.length) }, (_, slot) =>
       outputSummary(info, slot),
     ),
@@ -90,6 +103,15 @@ export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex |
     ),
     consumersKnown: true,
   };
+}
+
+/** Of one output of an op, or of all of them. */
+function belonging(op: Op, slot?: number): Belonging {
+  const outputs = slot === undefined ? op.outputs : op.outputs.slice(slot, slot + 1);
+  return belongingOf(
+    op,
+    outputs.flatMap((output) => output.gradient_of),
+  );
 }
 
 function callerCard(caller: ExecutionIndex): Card {
@@ -109,6 +131,8 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
     opName: undefined,
     opType: data.op_type,
     device: data.device_names.find((name) => name !== undefined),
+    belongs: undefined,
+    runs: [],
     outputs: outputSummaries(data),
     inputs: data.inputs.map((input, slot) => ({
       key: `i${slot}`,

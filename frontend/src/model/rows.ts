@@ -1,6 +1,7 @@
 /** A row of the two long lists, read from the columns of a page when it is about to be shown. */
 import { type ColumnPage, numberAt, textAt } from "../api/columns";
 import * as ids from "../base/ids";
+import type { Belonging } from "./belonging";
 import type { Summary } from "./health";
 import { displayName, dtypeName } from "./names";
 
@@ -28,6 +29,7 @@ export interface TraceRow {
   readonly functionName: string | undefined;
   readonly device: string | undefined;
   readonly owner: ids.ExecutionIndex | undefined;
+  readonly belonging: Belonging;
   readonly summary: Summary;
 }
 
@@ -58,6 +60,11 @@ export function traceRow(page: ColumnPage, row: number): TraceRow {
     functionName: graphName(textAt(page, "function", row)),
     device: textAt(page, "device", row),
     owner: owner === undefined ? undefined : ids.executionIndex(owner),
+    belonging: {
+      layer: textAt(page, "layer", row),
+      variable: undefined,
+      gradientOf: textAt(page, "gradient_of", row)?.split(", ") ?? [],
+    },
     summary: traceSummary(page, row),
   };
 }

@@ -1,5 +1,6 @@
 /** From what the server says of a bad tensor to what the diagnosis needs to know. */
 import type { Alert, ExecutionData, OpInfo } from "../api/routes";
+import { belongingOf } from "./belonging";
 import type { CauseInput } from "./causes";
 import { type Diagnosis, diagnose, type Suspect } from "./diagnosis";
 import { fromWire, isBad, type Summary } from "./health";
@@ -13,6 +14,7 @@ export function fromAlert(alert: Alert): Suspect {
     opName: alert.op_name,
     slot: alert.output_slot,
     functionName: alert.graph_name === undefined ? undefined : displayName(alert.graph_name),
+    belonging: belongingOf(alert, alert.gradient_of),
     output: alertSummary(alert),
     inputs: [],
   };

@@ -3,6 +3,7 @@ import type { Alert } from "../api/routes";
 import { type AlertIndex, alertIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { basename, grouped } from "../base/text";
+import { belongingOf, belongingWords } from "../model/belonging";
 import { badWords } from "../model/health";
 import { displayName, isFunctionName, tensorName } from "../model/names";
 import { alertSummary } from "../model/suspect";
@@ -170,7 +171,9 @@ function AlertRow({ store, index, alert, place }: AlertRowProps) {
         <span class="bad">{badWords(summary)}</span>
       </span>
       <span role="gridcell" class="alert-where dim">
-        <span class="ellipsis">{alertPlace(alert)}</span>
+        <span class="ellipsis" title={alertPlace(alert)}>
+          {alertPlace(alert)}
+        </span>
         <HealthBar summary={summary} />
       </span>
     </div>
@@ -183,7 +186,9 @@ function alertPlace(alert: Alert): string {
     return `${kind} · #${alert.execution_index ?? "?"}`;
   }
   const func = alert.graph_name === undefined ? "" : ` in ${displayName(alert.graph_name)}`;
-  return `${alert.op_type}${func} · #${alert.graph_execution_trace_index}`;
+  const belongs = belongingWords(alert.op_name ?? "", belongingOf(alert, alert.gradient_of));
+  const place = `${alert.op_type}${func} · #${alert.graph_execution_trace_index}`;
+  return belongs === undefined ? place : `${belongs} · ${place}`;
 }
 
 function FirstBadBox({ store }: { readonly store: Store }) {

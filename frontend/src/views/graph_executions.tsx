@@ -4,6 +4,7 @@ import type { ColumnPage } from "../api/columns";
 import { traceIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { compact, grouped } from "../base/text";
+import { belongingWords } from "../model/belonging";
 import { tensorName } from "../model/names";
 import { type TraceRow, traceRow } from "../model/rows";
 import type { Store } from "../store/store";
@@ -24,7 +25,8 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
   void pages?.edition.value;
   const failure = pages?.failure.value;
   const [first, setFirst] = useState(0);
-  const several = useSeveralDevices(pages?.at(first));
+  const several = useSeveral(pages?.at(first), "device", 2);
+  const layers = useSeveral(pages?.at(first), "layer", 1);
   const [jump, setJump] = useState({ row: undefined as number | undefined, n: 0 });
   return (
     <Panel
@@ -44,7 +46,7 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
           style={{ "--digits": String(all).length, "--device": several ? "var(--device-width)" : "" }}
           rowHeight={ROW}
           headerHeight={HEADER}
-          header={<Header withDevice={several} />}
+          header={<Header withDevice={several} withLayer={layers} />}
           focusRow={store.tracePosition.value}
           revealRow={store.revealedTrace.value}
           revealKey={`${store.alert.value} ${store.onlyBad.value} ${jump.n}`}
@@ -72,11 +74,11 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
   );
 }
 
-/** Whether the rows seen so far are of more than one device: only then is it worth a column. */
-function useSeveralDevices(page: ColumnPage | undefined): boolean {
+/** Whether the rows seen so far hold so many texts in a column: only then is it worth being shown. */
+function useSeveral(page: ColumnPage | undefined, column: string, least: number): boolean {
   const seen = useRef(new Set<string>());
-  for (const device of page?.dictionaries.get("device") ?? []) seen.current.add(device);
-  return seen.current.size > 1;
+  for (const text of page?.dictionaries.get(column) ?? []) seen.current.add(text);
+  return seen.current.size >= least;
 }
 
 function emptyWords(store: Store, all: number): string {
@@ -137,14 +139,24 @@ function Tools({
   );
 }
 
-function Header({ withDevice }: { readonly withDevice: boolean }) {
+interface HeaderProps {
+  readonly withDevice: boolean;
+  readonly withLayer: boolean;
+}
+
+function Header({ withDevice, withLayer }: HeaderProps) {
   return (
     <div class="row trace-row" role="row" aria-rowindex={1}>
       <span role="columnheader" class="num">
         #
       </span>
       <span role="columnheader">tensor</span>
-      <span role="columnheader">function</span>
+      <span
+        role="columnheader"
+        title={withLayer ? "The Keras layer, or the function of what belongs to none" : undefined}
+      >
+        {withLayer ? "layer" : "function"}
+      </span>
       <span role="columnheader">op type</span>
       {withDevice && <span role="columnheader">device</span>}
       <span role="columnheader">dtype</span>
@@ -181,6 +193,7 @@ function Row({ store, row, place, withDevice }: RowProps) {
   const { summary } = row;
   const isInside = row.owner !== undefined && row.owner === store.execution.value;
   const device = shortDevice(row.device);
+  const belongs = belongingWords(row.opName, row.belonging);
   return (
     <div
       {...place}
@@ -196,10 +209,19 @@ function Row({ store, row, place, withDevice }: RowProps) {
       </span>
       <span role="gridcell">
         <TensorName name={tensorName(row.opName, row.slot)} />
+        {row.belonging.gradientOf.length > 0 && (
+          <span class="tag tag-gradient" title={belongs}>
+            ∇ {row.belonging.gradientOf.join(", ")}
+          </span>
+        )}
         {isInput && <span class="tag">input</span>}
       </span>
-      <span role="gridcell" class="ellipsis" title={row.functionName}>
-        {row.functionName}
+      <span
+        role="gridcell"
+        class={`ellipsis ${row.belonging.layer === undefined ? "dim" : ""}`}
+        title={[row.functionName, belongs].filter(Boolean).join(" · ")}
+      >
+        {row.belonging.layer ?? row.functionName}
       </span>
       <span
         role="gridcell"

@@ -99,7 +99,8 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
   const { width, height } = useSize(frame);
   const inputs = op.inputs.slice(0, MOST_CARDS);
   const consumers = op.consumers.slice(0, MOST_CARDS);
-  const centre = 46 + 34 * Math.max(1, Math.min(op.outputs.length, MOST_OUTPUTS));
+  const extra = (op.belongs === undefined ? 0 : 18) + (op.runs.length === 0 ? 0 : 18);
+  const centre = 46 + extra + 34 * Math.max(1, Math.min(op.outputs.length, MOST_OUTPUTS));
   const tallest = Math.max(columnHeight(inputs.length), columnHeight(consumers.length), centre);
   const full = Math.max(TITLES + tallest + SIDE, height);
   // The op stays in the first view, however long its columns are.
@@ -205,7 +206,9 @@ function NeighbourCard({
       style={{ top: `${top}px`, height: `${CARD_HEIGHT}px` }}
       data-testid={`graph-structure-${side}`}
       disabled={dead}
-      title={dead ? "This op was not recorded" : `Go to ${card.title}`}
+      title={
+        dead ? "This op was not recorded" : [`Go to ${card.title}`, card.belongs].filter(Boolean).join(" · ")
+      }
       onClick={() => store.follow(card.target)}
     >
       <span class="op-line">
@@ -213,10 +216,19 @@ function NeighbourCard({
       </span>
       <span class="op-line">
         <span class="chip">{card.opType === undefined ? "not recorded" : displayName(card.opType)}</span>
+        {card.mark !== undefined && <Belongs words={card.mark} />}
         {card.summary !== undefined && <ShapeWords summary={card.summary} />}
       </span>
       {card.note === undefined ? <Verdict summary={card.summary} /> : <span class="dim">{card.note}</span>}
     </button>
+  );
+}
+
+function Belongs({ words }: { readonly words: string }) {
+  return (
+    <span class="belongs ellipsis" title={words}>
+      {words}
+    </span>
   );
 }
 
@@ -247,6 +259,12 @@ function Centre({
         <span class="chip">{displayName(op.opType)}</span>
         {device !== undefined && <span class="dim">{device}</span>}
       </span>
+      {op.belongs !== undefined && <Belongs words={op.belongs} />}
+      {op.runs.length > 0 && (
+        <span class="op-line dim ellipsis" title={op.runs.join(", ")}>
+          runs {op.runs.map(displayName).join(", ")}
+        </span>
+      )}
       {op.outputs.slice(0, MOST_OUTPUTS).map((summary, slot) => (
         <span key={slot} class="op-output">
           {op.outputs.length > 1 && <span class="dim num">:{slot}</span>}

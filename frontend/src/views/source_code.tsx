@@ -1,8 +1,10 @@
 /** The recorded source file of the stack frame in focus, at its line. */
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { SourceFile } from "../api/routes";
 import type { FrameId } from "../base/ids";
 import { sentence, shown } from "../base/loaded";
 import { basename } from "../base/text";
+import { shownLines } from "../model/source";
 import { type Frame, filesOf } from "../model/stack";
 import type { Store } from "../store/store";
 import { useChange } from "./hooks";
@@ -27,7 +29,7 @@ export function SourceCode({ store }: { readonly store: Store }) {
     >
       {frame === undefined ? (
         <Hint>Choose a line in the stack trace to see it in its file.</Hint>
-      ) : frame.file === undefined ? (
+      ) : frame.file === undefined || nothingOf(shown(loaded), frame) ? (
         <NotRecorded frame={frame} />
       ) : loaded?.kind === "failed" ? (
         <Failure message={loaded.message} />
@@ -36,6 +38,10 @@ export function SourceCode({ store }: { readonly store: Store }) {
       )}
     </Panel>
   );
+}
+
+function nothingOf(file: SourceFile | undefined, frame: Frame): boolean {
+  return file?.file_path === frame.path && shownLines(file.lines, file.excerpts).length === 0;
 }
 
 function NotRecorded({ frame }: { readonly frame: Frame }) {
@@ -107,7 +113,7 @@ function Editor({ store, frame }: { readonly store: Store; readonly frame: Frame
     const lines = (shown(store.stack.value) ?? [])
       .filter(({ path }) => path === frame.path)
       .map(({ line }) => line);
-    editor.show(file.lines, frame.line, new Set(lines));
+    editor.show(shownLines(file.lines, file.excerpts), frame.line, new Set(lines));
   }, [editor, file, frame.id, frame.line]);
 
   return failure === undefined ? (

@@ -4,10 +4,11 @@ import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { EditorState, RangeSetBuilder } from "@codemirror/state";
 import { Decoration, EditorView, GutterMarker, gutter, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { placeOfLine, type ShownLine } from "../model/source";
 
 export interface SourceEditor {
-  /** `line` and `stackLines` count from 1; lines that are not there are not marked. */
-  show(lines: readonly string[], line: number, stackLines: ReadonlySet<number>): void;
+  /** `line` and `stackLines` are numbers in the file; lines that are not there are not marked. */
+  show(lines: readonly ShownLine[], line: number, stackLines: ReadonlySet<number>): void;
   destroy(): void;
 }
 
@@ -60,10 +61,11 @@ export function createEditor(parent: HTMLElement): SourceEditor {
   const view = new EditorView({ parent });
   return {
     show(lines, line, stackLines) {
-      const state = stateOf(lines, line, stackLines);
+      const place = placeOfLine(lines, line);
+      const state = stateOf(lines, place, stackLines);
       view.setState(state);
-      if (line >= 1 && line <= state.doc.lines) {
-        const at = state.doc.line(line).from;
+      if (place !== undefined) {
+        const at = state.doc.line(place).from;
         view.dispatch({ effects: EditorView.scrollIntoView(at, { y: "center" }) });
       }
     },
@@ -71,29 +73,39 @@ export function createEditor(parent: HTMLElement): SourceEditor {
   };
 }
 
-function stateOf(lines: readonly string[], line: number, stackLines: ReadonlySet<number>): EditorState {
+function stateOf(
+  lines: readonly ShownLine[],
+  place: number | undefined,
+  stackLines: ReadonlySet<number>,
+): EditorState {
   // A recorded line may hold what CodeMirror would take for another line.
-  const doc = lines.map((text) => text.replace(/[\r\n]+$/, "").replace(/[\r\n]/g, " ")).join("\n");
+  const doc = lines.map(({ text }) => text.replace(/[\r\n]+$/, "").replace(/[\r\n]/g, " ")).join("\n");
   return EditorState.create({
     doc,
     extensions: [
       EditorState.readOnly.of(true),
       EditorView.editable.of(false),
       EditorView.contentAttributes.of({ "aria-label": "Source code", tabindex: "0" }),
-      stackGutter(stackLines),
-      lineNumbers(),
+      stackGutter(lines, stackLines),
+      lineNumbers({ formatNumber: (n) => numberText(lines, n) }),
       python(),
       highlight,
       theme,
-      EditorView.decorations.of((view) => focusedLine(view.state, line)),
+      EditorView.decorations.of((view) => focusedLine(view.state, place)),
     ],
   });
 }
 
-function focusedLine(state: EditorState, line: number) {
+/** CodeMirror also asks for the number of a line behind the last, to see how wide numbers are. */
+function numberText(lines: readonly ShownLine[], n: number): string {
+  const line = n > lines.length ? lines.at(-1) : lines[n - 1];
+  return line?.number === undefined ? "" : String(line.number);
+}
+
+function focusedLine(state: EditorState, place: number | undefined) {
   const marks = new RangeSetBuilder<Decoration>();
-  if (line >= 1 && line <= state.doc.lines) {
-    const at = state.doc.line(line).from;
+  if (place !== undefined) {
+    const at = state.doc.line(place).from;
     marks.add(
       at,
       at,
@@ -103,10 +115,12 @@ function focusedLine(state: EditorState, line: number) {
   return marks.finish();
 }
 
-function stackGutter(stackLines: ReadonlySet<number>) {
+function stackGutter(lines: readonly ShownLine[], stackLines: ReadonlySet<number>) {
   return gutter({
     class: "cm-stack-gutter",
-    lineMarker: (view, block) =>
-      stackLines.has(view.state.doc.lineAt(block.from).number) ? stackMark : null,
+    lineMarker: (view, block) => {
+      const line = lines[view.state.doc.lineAt(block.from).number - 1]?.number;
+      return line !== undefined && stackLines.has(line) ? stackMark : null;
+    },
   });
 }

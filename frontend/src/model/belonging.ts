@@ -1,0 +1,58 @@
+/** What a tensor is to the program: the gradient of a variable, a variable, part of a layer. */
+import type { Phrase } from "./diagnosis";
+
+export interface Belonging {
+  /** "encoder/dense_1" */
+  readonly layer: string | undefined;
+  /** "dense_1/kernel": what the op stands for, reads or assigns. */
+  readonly variable: string | undefined;
+  /** The variables whose gradient the tensor is. */
+  readonly gradientOf: readonly string[];
+}
+
+export const NO_BELONGING: Belonging = { layer: undefined, variable: undefined, gradientOf: [] };
+
+/** TensorFlow puts these scopes before the names of the ops of a gradient. */
+const BACKWARD = /^(?:gradient_tape|gradients)\//;
+
+export function isBackward(opName: string): boolean {
+  return BACKWARD.test(opName);
+}
+
+/** What stands for the names of an op as the server gives them. */
+export function belongingOf(
+  wire: { readonly layer?: string | undefined; readonly variable?: string | undefined },
+  gradientOf: readonly string[] = [],
+): Belonging {
+  return { layer: wire.layer, variable: wire.variable, gradientOf };
+}
+
+/** "gradient of dense_1/kernel", "variable dense_1/kernel", "layer dense_1", "backward pass of dense_1"; the closest one. */
+export function belongingWords(opName: string, belonging: Belonging): string | undefined {
+  const { layer, variable, gradientOf } = belonging;
+  if (gradientOf.length > 0) return `gradient of ${gradientOf.join(" and ")}`;
+  if (variable !== undefined) return `variable ${variable}`;
+  if (layer === undefined) return undefined;
+  return isBackward(opName) ? `backward pass of ${layer}` : `layer ${layer}`;
+}
+
+/** Short, where there is little room: "∇ dense_1/kernel", "dense_1/kernel"; nothing of a layer. */
+export function belongingMark({ variable, gradientOf }: Belonging): string | undefined {
+  return gradientOf.length > 0 ? `∇ ${gradientOf.join(", ")}` : variable;
+}
+
+/** The words inside a sentence, behind the op: ", the gradient of `dense_1/kernel`," or " in layer `dense_1`". */
+export function belongingPhrases(opName: string, belonging: Belonging): readonly Phrase[] {
+  const { layer, variable, gradientOf } = belonging;
+  if (gradientOf.length > 0) return [plain(", the gradient of "), ...named(gradientOf), plain(",")];
+  if (variable !== undefined) return [plain(" of the variable "), code(variable)];
+  if (layer === undefined) return [];
+  return [plain(isBackward(opName) ? " in the backward pass of layer " : " in layer "), code(layer)];
+}
+
+function named(names: readonly string[]): readonly Phrase[] {
+  return names.flatMap((name, i) => (i === 0 ? [code(name)] : [plain(" and "), code(name)]));
+}
+
+const plain = (text: string): Phrase => ({ as: "plain", text });
+const code = (text: string): Phrase => ({ as: "code", text });

@@ -1,0 +1,30 @@
+/** A recorded source file as a text to show: whole, or the pieces around recorded frames with gaps between them. */
+import type { Excerpt } from "../api/routes";
+
+/** One line of the text; of a gap, `number` is undefined and `text` says what is missing. */
+export interface ShownLine {
+  readonly number: number | undefined;
+  readonly text: string;
+}
+
+/** `lines` is empty where only `excerpts` are on record. */
+export function shownLines(lines: readonly string[], excerpts: readonly Excerpt[]): readonly ShownLine[] {
+  if (lines.length > 0) return lines.map((text, i) => ({ number: i + 1, text }));
+  return excerpts.flatMap((excerpt, i) => {
+    const before = excerpts[i - 1];
+    const from = before === undefined ? 1 : before.first_line + before.lines.length;
+    const here = excerpt.lines.map((text, n) => ({ number: excerpt.first_line + n, text }));
+    return excerpt.first_line > from ? [gap(from, excerpt.first_line - 1), ...here] : here;
+  });
+}
+
+function gap(from: number, to: number): ShownLine {
+  const lines = from === to ? `line ${from}` : `lines ${from} to ${to}`;
+  return { number: undefined, text: `# … ${lines} not recorded` };
+}
+
+/** Where a line of the file stands in the text, from 1; undefined when it is not there. */
+export function placeOfLine(shown: readonly ShownLine[], line: number): number | undefined {
+  const place = shown.findIndex(({ number }) => number === line);
+  return place < 0 ? undefined : place + 1;
+}
