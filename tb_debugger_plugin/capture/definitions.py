@@ -7,7 +7,8 @@ the same name, or under a new one. What stands in it is not decided here.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tensorflow.core.framework import attr_value_pb2, graph_pb2
@@ -33,6 +34,8 @@ def define(
     run: Iterable[str] = (),
     stacks: Mapping[str, Hashable] | None = None,
     name: str | None = None,
+    more_inputs: Iterable[str] = (),
+    more_outputs: Sequence[str] = (),
 ) -> None:
     """Give a function another definition in the runtime. Its next call runs that.
 
@@ -45,51 +48,107 @@ def define(
       run: Names of ops to run besides the function's control outputs.
       stacks: By op name; what is equal for two ops says that they have the same creation stack.
       name: Define a function of this name instead.
+      more_inputs: Names of ops that are arguments behind those of the function.
+      more_outputs: Tensors (`op` or `op:slot`) that are results behind those of the function.
 
     Raises:
       Exception: TensorFlow refuses the graph; the old definition is still there.
     """
-    copy = _import(definition)
-    size = len(definition.node)
-    try:
-        made = _made_of(copy, function, moved or {}, run, stacks or {}, name or function.name)
-    finally:
-        # A graph and its ops refer to each other.
-        ops.dismantle_graph(copy)
-    _put_into_runtime(made, name or function.name, function.attrs)
-    if size > _LARGE:
+    name = name or function.name
+    outputs = [source_name(tensor.op.name, tensor.value_index) for tensor in function.result_tensors()]
+    with _imported(definition) as copy:
+        _carry_stacks_over(function.graph_of(), copy, stacks or {})
+        made = _made_of(
+            copy,
+            name,
+            [*(tensor.rpartition(":")[0] for tensor in function.inputs), *more_inputs],
+            [*((moved or {}).get(output, output) for output in outputs), *more_outputs],
+            [*function.control_outputs, *run],
+            _names_of_results(function, len(more_outputs)),
+        )
+    _put_into_runtime(made, name, function.attrs)
+    if len(definition.node) > _LARGE:
         _give_memory_back()
 
 
-def _made_of(
-    copy: Any,
+def define_shell(
     function: Function,
-    moved: Mapping[str, str],
+    definition: graph_pb2.GraphDef,
+    outputs: Iterable[str],
     run: Iterable[str],
-    stacks: Mapping[str, Hashable],
+    *,
+    without: Collection[str],
+) -> None:
+    """Give a function a definition in the runtime that has nothing of its own but the arguments.
+
+    Args:
+      function: Whose graph is still there.
+      definition: A graph in which the function's arguments stand under their names.
+      outputs: Its results: `op` or `op:slot`.
+      run: Names of ops to run.
+      without: Attributes of the function that the definition is not to have.
+
+    Raises:
+      Exception: TensorFlow refuses the graph; the old definition is still there.
+    """
+    arguments = [tensor.rpartition(":")[0] for tensor in function.inputs]
+    with _imported(definition) as copy:
+        made = _made_of(
+            copy, function.name, arguments, list(outputs), list(run), _names_of_results(function, 0)
+        )
+    attrs = {name: value for name, value in function.attrs.items() if name not in without}
+    _put_into_runtime(made, function.name, attrs)
+
+
+def remove(names: Iterable[str]) -> None:
+    """Take functions out of the runtime; those that are not there are passed over."""
+    runtime = context.context()
+    for name in names:
+        if runtime.has_function(name):
+            runtime.remove_function(name)
+
+
+def _names_of_results(function: Function, more: int) -> list[bytes]:
+    names = _output_names(function.graph_of(), function.result_tensors())
+    return [*names, *(b"tb_debugger_%d" % i for i in range(more))] if names else []
+
+
+@contextmanager
+def _imported(definition: graph_pb2.GraphDef) -> Iterator[Any]:
+    copy = _import(definition)
+    try:
+        yield copy
+    finally:
+        # A graph and its ops refer to each other.
+        ops.dismantle_graph(copy)
+
+
+def _made_of(
+    graph: Any,
     name: str,
+    arguments: Iterable[str],
+    results: Iterable[str],
+    control_outputs: Iterable[str],
+    output_names: list[bytes],
 ) -> Any:
-    """The function that a changed copy of a function's graph makes; see `define`."""
-    copied = {op.name: op for op in copy.get_operations()}
-    graph = function.graph_of()
-    _carry_stacks_over(graph, copied, stacks)
-
-    def result(tensor: Any) -> Any:
-        new = moved.get(source_name(tensor.op.name, tensor.value_index))
-        return copied[new].outputs[0] if new else copied[tensor.op.name].outputs[tensor.value_index]
-
-    arguments = [copied[tensor.rpartition(":")[0]] for tensor in function.inputs]
-    argument_ops = set(arguments)
-    results = function.result_tensors()
+    """The function that a graph makes, all of its ops but the arguments being the body."""
+    by_name = {op.name: op for op in graph.get_operations()}
+    argument_ops = [by_name[argument] for argument in arguments]
+    not_in_body = set(argument_ops)
     return _make(
-        copy,
+        graph,
         name,
-        [op for op in copied.values() if op not in argument_ops],
-        [op.outputs[0] for op in arguments],
-        [result(tensor) for tensor in results],
-        _output_names(graph, results),
-        [copied[op_name] for op_name in (*function.control_outputs, *run)],
+        [op for op in by_name.values() if op not in not_in_body],
+        [op.outputs[0] for op in argument_ops],
+        [_tensor(by_name, result) for result in results],
+        output_names,
+        [by_name[op] for op in control_outputs],
     )
+
+
+def _tensor(by_name: Mapping[str, Any], source: str) -> Any:
+    op, _, slot = source.partition(":")
+    return by_name[op].outputs[int(slot or 0)]
 
 
 #: Ops of a graph whose copy is worth a call to give its memory back.
@@ -145,7 +204,8 @@ def _import(definition: graph_pb2.GraphDef) -> Any:
     return copy
 
 
-def _carry_stacks_over(graph: Any, copied: Mapping[str, Any], stacks: Mapping[str, Hashable]) -> None:
+def _carry_stacks_over(graph: Any, copy: Any, stacks: Mapping[str, Hashable]) -> None:
+    copied = {op.name: op for op in copy.get_operations()}
     made: dict[Hashable, Any] = {}
     for op in graph.get_operations():
         key = stacks.get(op.name, op.name)

@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
-from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function import attributes
 
+from tb_debugger_plugin.capture.copies import functions_named
 from tb_debugger_plugin.capture.definitions import define, definition_of, source_name
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
@@ -23,9 +24,8 @@ from tb_debugger_plugin.capture.sinks import Sink, WatchedTensor
 from tb_debugger_plugin.capture.watch_plan import CALLS, Plan, Planned, Way
 
 _SCOPE = "TbDebuggerWatch/"
-_UNWATCHED = "_unwatched"
 
-#: Gives the watched function of a name, or None.
+#: Gives the function of a name that has watch ops in the runtime, or None.
 WatchedFunctions: TypeAlias = Callable[[str], "Function | None"]
 
 
@@ -44,32 +44,11 @@ def watch_function(
     Raises:
       Exception: Something did not work; the runtime still has the old definition.
     """
+    record_constants(plan, known, sink)
     definition = definition_of(function)
     moved, run = _add_watches(definition, known, plan.tensors, sink)
     run += _keep_calls(definition, plan, watched)
     define(function, definition, moved=moved, run=run, stacks=known.stacks)
-
-
-def call_unwatched(function: Function, watched: WatchedFunctions) -> bool:
-    """Make a function call copies without watch ops of the functions it calls, and those of theirs.
-
-    For a function that XLA compiles: it would refuse the watch ops of what it calls.
-
-    Args:
-      function: One that the runtime has.
-      watched: Knows the functions that have watch ops.
-
-    Returns:
-      Whether it calls any, and so has another definition now.
-
-    Raises:
-      Exception: Something did not work; the runtime still has the old definition.
-    """
-    definition = definition_of(function)
-    changed = _rename_calls(definition, watched)
-    if changed:
-        define(function, definition)
-    return changed
 
 
 def _add_watches(
@@ -80,11 +59,8 @@ def _add_watches(
     run: list[str] = []
     nodes = []
     for item in planned:
-        op, tensor = item.op, _watched_tensor(item, known)
+        op, tensor = item.op, watched_tensor(item, known)
         if item.way is Way.CONSTANT:
-            if op.name not in known.recorded_constants:
-                known.recorded_constants.add(op.name)
-                sink.constant(tensor, tf.make_ndarray(op.get_attr("value")))
             continue
         source = source_name(op.name, item.slot)
         inline = item.way is Way.INLINE
@@ -99,7 +75,16 @@ def _add_watches(
     return moved, run
 
 
-def _watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
+def record_constants(plan: Plan, known: KnownGraph, sink: Sink) -> None:
+    """Record the tensors of a graph whose value is known before it runs, each once."""
+    for item in plan.tensors:
+        if item.way is Way.CONSTANT and item.op.name not in known.recorded_constants:
+            known.recorded_constants.add(item.op.name)
+            sink.constant(watched_tensor(item, known), tf.make_ndarray(item.op.get_attr("value")))
+
+
+def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
+    """A planned tensor as a sink knows it."""
     op, slot = item.op, item.slot
     dtype = op.outputs[slot].dtype.as_datatype_enum
     return WatchedTensor(known.graph_id, op.name, slot, known.tensor_ids[op.name][slot], dtype)
@@ -114,38 +99,19 @@ def _rewire(nodes: Iterable[Any], moved: dict[str, str]) -> None:
 
 
 def _keep_calls(definition: graph_pb2.GraphDef, plan: Plan, watched: WatchedFunctions) -> list[str]:
-    """Keep TensorFlow from dropping watch ops of the functions that a graph calls; the calls' names."""
+    """Keep TensorFlow from dropping watch ops of the functions that a graph calls, and XLA from meeting them.
+
+    Returns:
+      The names of the calls that have to run.
+    """
     calls = set(plan.calls)
     kept = []
     for node in definition.node:
-        if node.name in calls and any(watched(called.name) for called in _called(node)):
+        called = [function for f in functions_named(node) if (function := watched(f.name)) is not None]
+        if called and node.name in calls:
             node.op = CALLS[node.op]
             kept.append(node.name)
+        if any(function.is_compiled for function in called):
+            # What is called is a shell now; XLA compiles what that calls.
+            node.attr.pop(attributes.XLA_COMPILE, None)
     return kept
-
-
-def _called(node: Any) -> list[Any]:
-    """The functions that a node's attributes name."""
-    functions = [function for value in node.attr.values() for function in (value.func, *value.list.func)]
-    return [function for function in functions if function.name]
-
-
-def _rename_calls(definition: graph_pb2.GraphDef, watched: WatchedFunctions) -> bool:
-    """Point the calls in a graph to unwatched copies; whether there were any."""
-    renamed = False
-    for called in [called for node in definition.node for called in _called(node)]:
-        function = watched(called.name)
-        if function is not None:
-            called.name = _unwatched_copy(function, watched)
-            renamed = True
-    return renamed
-
-
-def _unwatched_copy(function: Function, watched: WatchedFunctions) -> str:
-    """The name of a copy of a function, and of all that it calls, without watch ops."""
-    name = function.name + _UNWATCHED
-    if not context.context().has_function(name):
-        definition = definition_of(function)
-        _rename_calls(definition, watched)
-        define(function, definition, name=name)
-    return name

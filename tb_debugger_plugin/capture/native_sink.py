@@ -9,6 +9,7 @@ import importlib.metadata
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.sinks import WatchedTensor
+from tb_debugger_plugin.capture.sinks import CompiledTensor, WatchedTensor
 from tb_debugger_plugin.events.fileset import METADATA, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import GraphExecutionTrace, TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -80,6 +81,10 @@ class NativeSink:
         self._watches: dict[WatchedTensor, int] = {}
         self._constants: dict[str, int] = {}
 
+    def narrowed(self, options: Options) -> Options:
+        """All of it."""
+        return options
+
     def write(self, suffix: str, *events: Any) -> None:
         """Append events to one of the files that only Python writes."""
         self._files.write(suffix, *events)
@@ -99,9 +104,7 @@ class NativeSink:
         size = sum(map(len, array.ravel().tolist()))
         if not 0 <= self._max_tensor_bytes < size:
             return bytes(tf.make_tensor_proto(array, tf.string).SerializeToString())
-        vector = np.array(twin.summarize(array, _STRING, TensorDebugMode.SHAPE, tensor_id))
-        proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=vector.tobytes())
-        proto.tensor_shape.dim.add(size=vector.size)
+        proto = _shape_summary(array.shape, _STRING, tensor_id)
         proto.summary_mode = TensorDebugMode.SHAPE
         proto.left_out_bytes = size
         return bytes(proto.SerializeToString())
@@ -111,20 +114,54 @@ class NativeSink:
         proto = self.summary(value, tensor.dtype, tensor.tensor_id)
         self._module.add_constant(self._constants_of(tensor.graph_id), _prefix(tensor), proto)
 
-    def watch_nodes(
-        self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
-    ) -> list[node_def_pb2.NodeDef]:
-        """One node of our own op."""
+    def _watch(self, tensor: WatchedTensor) -> int:
         number = self._watches.get(tensor)
         if number is None:
             constants = self._constants_of(tensor.graph_id)
             number = self._module.add_watch(_prefix(tensor), tensor.tensor_id, constants)
             self._watches[tensor] = number
+        return number
+
+    def watch_nodes(
+        self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
+    ) -> list[node_def_pb2.NodeDef]:
+        """One node of our own op."""
+        number = self._watch(tensor)
         op = "TbDebuggerWatchInline" if inline else "TbDebuggerWatch"
         node = node_def_pb2.NodeDef(name=name, op=op, input=[source], device=device)
         node.attr["T"].type = tensor.dtype
         node.attr["watch"].i = number
         return [node]
+
+    def compiled_watch_node(
+        self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
+    ) -> node_def_pb2.NodeDef:
+        """The node that records what a compiled function hands over.
+
+        Args:
+          tensors: What there is.
+          vectors: Sources of the magnitudes, and of when each was bad first.
+          whole: Sources of the tensors that are handed over whole; the caller adds their dtypes.
+          name: Of the node.
+        """
+        handed_over = [
+            (self._watch(each.tensor), each.group, each.whole, each.elements, self._without_elements(each))
+            for each in tensors
+        ]
+        number = self._module.add_compiled_tensors(handed_over)
+        node = node_def_pb2.NodeDef(name=name, op="TbDebuggerWatchCompiled", input=[*vectors, *whole])
+        node.attr["tensors"].i = number
+        return node
+
+    def _without_elements(self, each: CompiledTensor) -> bytes:
+        """What is recorded of a tensor in the modes that do not look at its elements; empty in others."""
+        if self._mode == TensorDebugMode.NO_TENSOR:
+            return self.summary(np.empty(0), each.tensor.dtype, each.tensor.tensor_id)
+        if self._mode == TensorDebugMode.SHAPE and each.shape is not None:
+            return bytes(
+                _shape_summary(each.shape, each.tensor.dtype, each.tensor.tensor_id).SerializeToString()
+            )
+        return b""
 
     def _constants_of(self, graph_id: str) -> int:
         if graph_id not in self._constants:
@@ -155,6 +192,14 @@ class NativeSink:
     def abandon(self) -> None:
         """Let go of all files without touching them."""
         self._recorder.abandon()
+
+
+def _shape_summary(shape: tuple[int, ...], dtype: int, tensor_id: int) -> Any:
+    array = np.broadcast_to(np.uint8(0), shape)  # of any size, in one byte
+    vector = np.array(twin.summarize(array, dtype, TensorDebugMode.SHAPE, tensor_id))
+    proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=vector.tobytes())
+    proto.tensor_shape.dim.add(size=vector.size)
+    return proto
 
 
 def _lendable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -5,6 +5,7 @@ Rule: whatever copies, exports or converts a function of the program gets the on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorflow.core.framework import function_pb2
@@ -19,16 +20,24 @@ class ProgramsView:
     """Shows Python the definitions that the program made, while the runtime has others.
 
     Python asks the runtime for a definition when a graph that calls a function takes a copy of it, and when a
-    model is exported or converted: none of that may hold watch ops. Lives from the first hook to `remove()`.
+    model is exported or converted, or asked what XLA makes of it: none of that may hold watch ops. Lives from
+    the first hook to `remove()`.
+
+    Args:
+      plain_name: Gives the name under which the runtime has the definition that the program made of a
+        function, from its name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, plain_name: Callable[[str], str]) -> None:
         self._runtime = context.context()
+        self._plain_name = plain_name
         self._handles: dict[bytes, Any] = {}
         self._get_handle = self._runtime.get_c_function
         self._get_definition = self._runtime.get_function_def
         self._runtime.get_c_function = self._handle
         self._runtime.get_function_def = self._definition
+        self._get_compiler_ir = self._runtime.get_compiler_ir
+        self._runtime.get_compiler_ir = self._compiler_ir
 
     def keep(self, function: Function) -> None:
         """Go on showing the definition that a function has now, whatever it gets."""
@@ -42,6 +51,7 @@ class ProgramsView:
         # What stands in the instance hides the method of the class.
         del self._runtime.get_c_function
         del self._runtime.get_function_def
+        del self._runtime.get_compiler_ir
         self._handles.clear()
 
     def _handle(self, name: str | bytes) -> Any:
@@ -54,6 +64,13 @@ class ProgramsView:
         with c_api_util.tf_buffer() as buffer, kept.get() as function:
             c_api.TF_FunctionToFunctionDef(function, buffer)
             return function_pb2.FunctionDef.FromString(c_api.TF_GetBuffer(buffer))
+
+    def _compiler_ir(
+        self, device_name: Any, platform_name: Any, function_name: str, *args: Any, **kwargs: Any
+    ) -> Any:
+        return self._get_compiler_ir(
+            device_name, platform_name, self._plain_name(function_name), *args, **kwargs
+        )
 
     def _forget_those_that_are_gone(self) -> None:
         for name in list(self._handles):

@@ -21,12 +21,14 @@ from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin import native
-from tb_debugger_plugin.capture.definitions import restore
+from tb_debugger_plugin.capture.compiled import CompiledFunctions
+from tb_debugger_plugin.capture.copies import Copies
+from tb_debugger_plugin.capture.definitions import define, definition_of, restore
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.functions import Function, already_there, just_made
-from tb_debugger_plugin.capture.graphs import Graphs
-from tb_debugger_plugin.capture.instrument import call_unwatched, watch_function
+from tb_debugger_plugin.capture.graphs import Graphs, KnownGraph
+from tb_debugger_plugin.capture.instrument import watch_function
 from tb_debugger_plugin.capture.names import Names
 from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import (
@@ -42,8 +44,8 @@ from tb_debugger_plugin.capture.watch_plan import make_plan
 from tb_debugger_plugin.errors import DebuggerError, RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent
 
-#: The same for all recordings of a process, as TensorFlow has it.
-_RUN_ID = uuid.uuid4().hex[:8]
+#: The same for all recordings of a process, as TensorFlow has it; for all processes of a job if the user says.
+_RUN_ID = os.environ.get("TB_DEBUGGER_RUN_ID") or uuid.uuid4().hex[:8]
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -64,21 +66,27 @@ class Recording:
     """
 
     def __init__(self, options: Options) -> None:
-        self.options = options
         host = socket.gethostname()
         self._sink = _open_sink(options, host)
+        self.options = options = self._sink.narrowed(options)
         self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
         self._names = Names()
         self._graphs = Graphs(self._sink, self._frames, self._names, host)
         self._steps = Steps(options, self._sink)
         self._eager = EagerOps(options, self._sink, self._frames, self._graphs, self._steps, host)
-        self._watched: dict[str, Function] = {}
-        self._calling_unwatched: list[Function] = []
+        self._functions: dict[str, Function] = {}
+        self._watched: dict[str, Function] = {}  # those that have watch ops in the runtime
+        self._copies = Copies(self._functions.get)
+        self._compiled: CompiledFunctions | None = None
+        if isinstance(self._sink, NativeSink):
+            self._compiled = CompiledFunctions(
+                options, self._sink, self._add_graph, self._functions.get, self._copies
+            )
         self._lock = threading.RLock()  # guards _on and what ends a recording
         self._on = True
         self._said = False
         self._make_function = atomic_function.from_func_graph
-        self._view = ProgramsView()
+        self._view = ProgramsView(self._copies.unwatched)
         self._threads = EveryThread(self._on_op)
         atomic_function.from_func_graph = self._from_func_graph
         try:
@@ -141,11 +149,12 @@ class Recording:
                 self._close_sink()
 
     def _restore_functions(self) -> None:
-        for function in (*self._watched.values(), *self._calling_unwatched):
+        for function in self._functions.values():
             try:
                 restore(function)
             except Exception as error:  # it goes on with watch ops that are silent
                 _log.debug("%s keeps its watch ops", function.name, exc_info=error)
+        self._copies.remove()
 
     def abandon(self) -> None:
         """End the recording without touching its files: in a forked child, whose parent goes on."""
@@ -203,8 +212,7 @@ class Recording:
                 self._graphs.note_op(graph, name, sys._getframe(1))
         except Exception as error:  # whatever it is, the program must not see it
             self._fail(error)
-        # TensorFlow hands what one callback returns to the next.
-        return outputs
+        return self._threads.passed_on(outputs)
 
     def _from_func_graph(
         self, name: Any, graph: Any, attrs: Any, function_type: Any = None, overwrite: bool = False
@@ -223,35 +231,42 @@ class Recording:
 
     def _watch_all(self, functions: Iterable[Function]) -> None:
         functions = list(functions)
-        plain = [function for function in functions if not function.is_compiled]
         # All names first: how a call is treated and described depends on what it calls.
-        self._watched.update((function.name, function) for function in plain)
+        self._functions.update((function.name, function) for function in functions)
+        self._watched.update((f.name, f) for f in functions if not f.is_compiled)
         for function in functions:
             self._graphs.announce(function.name, function.graph_of())
-        for function in plain:
+        # A call of a compiled function is treated as one of the shell that it gets.
+        for function in sorted(functions, key=lambda function: not function.is_compiled):
             self._watch(function)
-        for function in functions:
-            if function.is_compiled:
-                self._let_call_unwatched(function)
 
-    def _let_call_unwatched(self, function: Function) -> None:
-        self._graphs.add(function.graph_of())
-        self._view.keep(function)
-        if call_unwatched(function, self._watched.get):
-            self._calling_unwatched.append(function)
+    def _add_graph(self, function: Function) -> KnownGraph:
+        return self._graphs.add(function.graph_of())
 
     def _watch(self, function: Function) -> None:
-        known = self._graphs.add(function.graph_of())
+        known = self._add_graph(function)
+        self._view.keep(function)
         try:
-            self._view.keep(function)
-            plan = make_plan(function, known, self.options, passes_through=self._sink.passes_through)
-            watch_function(function, known, plan, self._sink, self._watched.get)
+            if not function.is_compiled:
+                plan = make_plan(function, known, self.options, passes_through=self._sink.passes_through)
+                watch_function(function, known, plan, self._sink, self._watched.get)
+            elif self._compiled is not None and self._compiled.watch(function):
+                self._watched[function.name] = function
+            else:
+                self._call_unwatched(function)
         except OSError:
             raise
         except Exception as error:  # a graph that we do not understand: the others are still worth having
-            del self._watched[function.name]
+            self._watched.pop(function.name, None)
             _log.warning("The debugger does not watch the function %s: %s.", function.name, _words(error))
             _log.debug("What went wrong:", exc_info=error)
+            if function.is_compiled:
+                self._call_unwatched(function)
+
+    def _call_unwatched(self, function: Function) -> None:
+        definition = definition_of(function)
+        if self._copies.call_unwatched(definition):
+            define(function, definition)
 
     def _check_sink(self) -> None:
         if self._sink.failure():

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from tb_debugger_plugin.capture.options import Options
+
 
 @dataclass(frozen=True)
 class WatchedTensor:
@@ -34,11 +36,34 @@ class WatchedTensor:
     dtype: int
 
 
+@dataclass(frozen=True)
+class CompiledTensor:
+    """A tensor in a function that XLA compiled, as that hands it over.
+
+    Attributes:
+      tensor: The tensor.
+      elements: Which elements of the function's vector of magnitudes tell of it.
+      group: What is recorded comes in the order of groups, and inside a group in the order in which it went
+        bad.
+      whole: Which of the tensors that are handed over whole; -1 when it is none of them.
+      shape: Its dimensions; None when they are not known before the function runs.
+    """
+
+    tensor: WatchedTensor
+    elements: tuple[int, ...]
+    group: int
+    whole: int
+    shape: tuple[int, ...] | None
+
+
 class Sink(Protocol):
     """Takes the records of one recording."""
 
     #: Whether `watch_nodes` can put a node into the way of the consumers.
     passes_through: bool
+
+    def narrowed(self, options: Options) -> Options:
+        """What of the options it can do: not every sink measures every dtype."""
 
     def write(self, suffix: str, *events: Any) -> None:
         """Append events to one of the files that only Python writes."""

@@ -7,6 +7,7 @@ write. Slower; the same files.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tensorflow.core.framework import node_def_pb2, tensor_pb2
 from tensorflow.core.protobuf import debug_event_pb2
 from tensorflow.python.debug.lib import debug_events_writer
 
-from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.options import HEALTH_MODES, STOCK_DTYPES, Options
 from tb_debugger_plugin.capture.sinks import WatchedTensor
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
@@ -50,6 +51,15 @@ class StockSink:
             )
         except ValueError as error:
             raise RecordingError(f"{options.dump_root} cannot be written: {error}") from None
+
+    def narrowed(self, options: Options) -> Options:
+        """Without the dtypes for which TensorFlow's debug ops have no kernel."""
+        if options.mode not in HEALTH_MODES:
+            return options
+        wanted = options.tensor_dtypes
+        return replace(
+            options, tensor_dtypes=lambda dtype: dtype in STOCK_DTYPES and (wanted is None or wanted(dtype))
+        )
 
     def write(self, suffix: str, *events: Any) -> None:
         """Append events to one of the files that only Python writes."""

@@ -20,7 +20,7 @@ class EveryThread:
 
     Args:
       callback: As `tf.debugging`'s op callbacks: `(op_type, inputs, attrs, outputs, op_name, graph)`. It
-        returns `outputs`.
+        returns `passed_on(outputs)`.
     """
 
     def __init__(self, callback: Callable[..., Any]) -> None:
@@ -46,6 +46,15 @@ class EveryThread:
         callbacks = context.context().op_callbacks
         if self._callback in callbacks:
             callbacks.remove(self._callback)
+
+    def passed_on(self, outputs: Any) -> Any:
+        """What the callback returns: TensorFlow hands it to the next one, and takes it for the op's own.
+
+        Args:
+          outputs: Of the op.
+        """
+        # The last one need not, and should not: the program may have had a list, and gets a tuple.
+        return None if context.context().op_callbacks[-1] == self._callback else outputs
 
     def _join(self) -> None:
         callbacks = context.context().op_callbacks

@@ -100,7 +100,7 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
       options: What the user wants recorded.
       passes_through: Whether a watch op can stand in line.
     """
-    live = _live_ops(function)
+    live = live_ops(function)
     names = _names(function)
     ops = [op for op in function.graph_of().get_operations() if op in live]
     results = set(map(id, function.result_tensors()))
@@ -136,8 +136,12 @@ def _watchable_slots(op: Any, known: KnownGraph) -> range:
     return range(min(end, len(known.tensor_ids[op.name])))
 
 
-def _live_ops(function: Function) -> set[Any]:
-    """The ops that run when a function is called: those that a result or a control output needs."""
+def live_ops(function: Function) -> set[Any]:
+    """The ops that run when a function is called: those that a result or a control output needs.
+
+    Args:
+      function: Whose graph is there.
+    """
     live: set[Any] = set()
     waiting = [tensor.op for tensor in function.result_tensors()] + function.control_ops()
     while waiting:
@@ -155,7 +159,7 @@ def _way(op: Any, tensor: tf.Tensor, can_be_inline: bool) -> Way:
     if op.type == "Const":
         return Way.CONSTANT
     # Integers may be shapes and indices, which TensorFlow looks at while it builds and places graphs.
-    if not can_be_inline or not tensor.dtype.is_floating:
+    if not can_be_inline or not (tensor.dtype.is_floating or tensor.dtype.is_complex):
         return Way.BESIDE
     if _is_large(tensor) and not any(user.type in _REUSES_BUFFERS for user in tensor.consumers()):
         return Way.BESIDE

@@ -101,7 +101,7 @@ def test_functions_traced_while_recording_are_the_programs_own_after_it(tmp_path
     assert not [op_type for op_type in ops_in_the_runtime() if "Debug" in op_type]
     np.testing.assert_array_equal(outer(x), [4.0])
     np.testing.assert_array_equal(compiled(tf.constant([9.0, 4.0])), [3.0, 2.0])
-    assert len(read(tmp_path).of("sqrt")) == 1
+    assert len(read(tmp_path).of("sqrt")) == 2
 
 
 def test_what_is_saved_while_recording_holds_nothing_of_ours(tmp_path: Path) -> None:

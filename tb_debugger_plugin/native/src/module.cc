@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bad_tensors.h"
+#include "compiled_op.h"
 #include "crc32c.h"
 #include "encode.h"
 #include "recorder.h"
@@ -71,22 +74,11 @@ class Argument {
   // The buffer holds what dtype and shape tell. Strings have another layout in
   // NumPy than in TensorFlow.
   bool FitsBuffer() {
-    const int64_t element = ElementSize(view_.dtype);
+    const int64_t element = MeasuredBytes(view_.dtype);
     const bool fits = element == 0 || view_.num_elements * element == buffer_.len;
     if (fits && view_.dtype != kString) return true;
     PyErr_SetString(PyExc_ValueError, "the buffer has not the layout that dtype and shape tell");
     return false;
-  }
-
-  // 0 for dtypes whose elements are never looked at.
-  static int64_t ElementSize(int dtype) {
-    switch (dtype) {
-      case kDouble: return 8;
-      case kFloat: return 4;
-      case kHalf:
-      case kBfloat16: return 2;
-      default: return 0;
-    }
   }
 
   Py_buffer buffer_{};
@@ -99,6 +91,7 @@ PyObject* LoadTensorflow(PyObject*, PyObject* path) {
   if (text == nullptr) return nullptr;
   std::string failure = LoadTfApi(text);
   if (failure.empty()) failure = RegisterWatchOps();
+  if (failure.empty()) failure = RegisterCompiledOp();
   if (!failure.empty()) {
     PyErr_SetString(PyExc_RuntimeError, failure.c_str());
     return nullptr;
@@ -159,6 +152,45 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
   Constants* constants = ConstantsOf(number);
   if (constants == nullptr) return nullptr;
   return PyLong_FromLongLong(AddWatch(FromBytes(prefix), tensor_id, constants));
+}
+
+// A tuple (watch, group, whole, elements, tensor_proto) as a CompiledTensor. False with a Python
+// exception set.
+bool ToCompiledTensor(PyObject* item, CompiledTensor* tensor) {
+  long long watch, group, whole;
+  PyObject *elements, *proto;
+  if (!PyArg_ParseTuple(item, "LLLO!S", &watch, &group, &whole, &PyTuple_Type, &elements, &proto)) {
+    return false;
+  }
+  tensor->watch = FindWatch(watch);
+  if (tensor->watch == nullptr) {
+    PyErr_SetString(PyExc_LookupError, "no watch of that number");
+    return false;
+  }
+  tensor->group = group;
+  tensor->whole = whole;
+  tensor->tensor_proto = FromBytes(proto);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements); ++i) {
+    tensor->elements.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(elements, i)));
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
+PyObject* PyAddCompiledTensors(PyObject*, PyObject* items) {
+  if (!PyList_Check(items)) {
+    PyErr_SetString(PyExc_TypeError, "the tensors are a list");
+    return nullptr;
+  }
+  std::vector<CompiledTensor> tensors(static_cast<size_t>(PyList_GET_SIZE(items)));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    PyObject* item = PyList_GET_ITEM(items, static_cast<Py_ssize_t>(i));
+    if (!PyTuple_Check(item)) {
+      PyErr_SetString(PyExc_TypeError, "a tensor is a tuple");
+      return nullptr;
+    }
+    if (!ToCompiledTensor(item, &tensors[i])) return nullptr;
+  }
+  return PyLong_FromLongLong(AddCompiledTensors(std::move(tensors)));
 }
 
 // ---- Recorder ----
@@ -321,6 +353,9 @@ PyMethodDef module_methods[] = {
      "add_constant(constants, prefix, tensor_proto): a value to record when the graph first runs."},
     {"add_watch", PyAddWatch, METH_VARARGS,
      "add_watch(prefix, tensor_id, constants): the number of a new watched tensor."},
+    {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
+     "add_compiled_tensors([(watch, group, whole, elements, tensor_proto), ...]): the number of what "
+     "a compiled function hands over."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, "_native",

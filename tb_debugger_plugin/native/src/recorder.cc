@@ -55,16 +55,16 @@ void Recorder::Trace(const std::string& prefix, double tensor_id, const TensorVi
   thread_local std::string tensor_proto;
   tensor_proto.clear();
   EncodeSummary(tensor, mode_, tensor_id, max_tensor_bytes_, &tensor_proto);
-  Trace(prefix, tensor_proto);
+  Trace(prefix, mode_, tensor_proto);
 }
 
-void Recorder::Trace(const std::string& prefix, const std::string& tensor_proto) {
+void Recorder::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
   if (!on()) return;
   thread_local std::string event;
   event.clear();
-  if (pins_) PinIfFirst(prefix, HowBad(tensor_proto, mode_));
+  if (pins_) PinIfFirst(prefix, HowBad(tensor_proto, mode));
   const double now = Now();
-  EncodeTrace(now, prefix, mode_, tensor_proto, &event);
+  EncodeTrace(now, prefix, mode, tensor_proto, &event);
   StopIf(traces_.Append(now, event));
 }
 
@@ -129,7 +129,7 @@ void Constants::Add(std::string prefix, std::string tensor_proto) {
 
 void Constants::Record(Recorder* recorder) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& record : records_) recorder->Trace(record.first, record.second);
+  for (const auto& record : records_) recorder->Trace(record.first, recorder->mode(), record.second);
   records_.clear();
   pending_ = false;
 }

@@ -35,8 +35,9 @@ class Recorder {
 
   // A watched tensor was computed. `prefix`: see EncodeTrace.
   void Trace(const std::string& prefix, double tensor_id, const TensorView& tensor);
-  // The same, of a tensor that is encoded already.
-  void Trace(const std::string& prefix, const std::string& tensor_proto);
+  // The same, of a tensor that is encoded already, in a mode that may be another
+  // than the recording's.
+  void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
   // `execution`: the encoded fields of an Execution. `op`: equal for executions
   // of the same op at the same place. `bad`: its worst output.
   void Execution(const std::string& execution, std::string_view op, Bad bad);

@@ -1,0 +1,247 @@
+"""What a compiled function, and what it calls, hands over of its tensors.
+
+In comes a function, out comes a `Body`: which of its tensors are measured, which of its calls hand over
+theirs, and where in its vector of magnitudes each tensor stands. Nothing is built here. Rule: a tensor whose
+magnitude follows from that of others (a reshaped one has that of its input) is not measured again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+
+from tb_debugger_plugin.capture.called import called_functions
+from tb_debugger_plugin.capture.definitions import source_name
+from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.magnitudes import MEASURABLE
+from tb_debugger_plugin.capture.sinks import CompiledTensor, WatchedTensor
+
+#: Ops whose first output has the magnitude of their first input.
+_SAME_MAGNITUDE = frozenset(
+    {
+        *("Abs", "EnsureShape", "ExpandDims", "Identity", "Neg", "PreventGradient", "Reshape", "ReverseV2"),
+        *("Snapshot", "Squeeze", "StopGradient", "Transpose"),
+    }
+)
+#: Ops whose output holds all elements of those inputs, and no others.
+_JOINED = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+_BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
+_LOOPS = ("While", "StatelessWhile")
+
+#: Gives the body of the function of a name; None when the function is not watched.
+Bodies: TypeAlias = "Callable[[str], Body | None]"
+
+
+@dataclass(frozen=True)
+class Call:
+    """An op that runs other graphs, and hands over what is in them.
+
+    Attributes:
+      op: The op.
+      bodies: What it calls: a function, the branches, or the body of a loop. Their elements stand one behind
+        the other in the caller's vector.
+      condition: Of a loop: what says whether it goes on.
+    """
+
+    op: Any
+    bodies: tuple[Body, ...]
+    condition: Function | None = None
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it runs its body again and again."""
+        return self.op.type in _LOOPS
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether it runs one of its bodies."""
+        return self.op.type in _BRANCHES
+
+    @property
+    def size(self) -> int:
+        """How many elements it hands over."""
+        return sum(body.size for body in self.bodies)
+
+
+@dataclass(frozen=True)
+class Body:
+    """A function as part of a compiled program.
+
+    Attributes:
+      function: The function.
+      measured: By dtype, the tensors to measure: as inputs of a node name them, with their rank or None.
+        These come first in the function's vector, in this order.
+      marked: Whether one element follows that only says that the function ran.
+      calls: The ops that hand over more, in the order of the vector.
+      tensors: What is recorded, in order.
+      size: Length of the vector.
+      groups: One more than the highest group of the tensors.
+      stacks: Creation stack of each op: what is equal for two ops says that theirs is the same.
+    """
+
+    function: Function
+    measured: Mapping[tf.DType, list[tuple[str, int | None]]]
+    marked: bool
+    calls: tuple[Call, ...]
+    tensors: tuple[CompiledTensor, ...]
+    size: int
+    groups: int
+    stacks: Mapping[str, Hashable]
+
+
+def body_of(
+    function: Function,
+    tensors: Mapping[tuple[str, int], WatchedTensor],
+    live: Collection[str],
+    bodies: Bodies,
+    *,
+    whole: Mapping[tuple[str, int], int],
+    measures: bool,
+    stacks: Mapping[str, Hashable],
+) -> Body:
+    """Lay out what a function hands over.
+
+    Args:
+      function: The function.
+      tensors: Those to record, by op name and slot.
+      live: Names of the ops that run.
+      bodies: Knows the functions that it calls.
+      whole: The tensors that are handed over whole, and their places there.
+      measures: Whether the elements of tensors matter.
+      stacks: See `Body`.
+    """
+    layout = _Layout(function, tensors, bodies, whole, measures)
+    for op in function.graph_of().get_operations():
+        if op.name in live:
+            layout.add(op)
+    return layout.body(stacks)
+
+
+class _Layout:
+    """Walks the ops of a function. An element is numbered as it is met; `body` knows its place."""
+
+    def __init__(
+        self,
+        function: Function,
+        tensors: Mapping[tuple[str, int], WatchedTensor],
+        bodies: Bodies,
+        whole: Mapping[tuple[str, int], int],
+        measures: bool,
+    ) -> None:
+        self._function = function
+        self._wanted = tensors
+        self._bodies = bodies
+        self._whole = whole
+        self._measures = measures
+        self._measured: dict[tf.DType, list[tuple[int, str, int | None]]] = {}
+        self._marker: int | None = None
+        self._calls: list[tuple[Call, int]] = []
+        self._elements: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._tensors: list[CompiledTensor] = []
+        self._count = 0
+        self._group = 0
+
+    def add(self, op: Any) -> None:
+        """The next op."""
+        call = self._call(op)
+        if call is not None and call.size:
+            self._add_call(call)
+        for slot, tensor in enumerate(op.outputs):
+            key = (op.name, slot)
+            elements = self._same_as_inputs(op, slot)
+            watched = self._wanted.get(key)
+            if watched is not None:
+                self._add_tensor(key, tensor, watched, elements)
+            elif elements:
+                self._elements[key] = elements
+
+    def _call(self, op: Any) -> Call | None:
+        """An op as a call; None when it is none, or runs something that is not watched."""
+        if op.type not in _CALLS and op.type not in _LOOPS and op.type not in _BRANCHES:
+            return None
+        called = [self._bodies(name) for name in called_functions(op)]
+        bodies = tuple([body for body in called if body is not None])
+        if len(bodies) < len(called):
+            return None
+        return Call(op, bodies[1:], bodies[0].function) if op.type in _LOOPS else Call(op, bodies)
+
+    def _add_call(self, call: Call) -> None:
+        self._calls.append((call, self._count))
+        self._group += call.is_loop
+        for body in call.bodies:
+            self._tensors += [self._seen_from_here(tensor, call.is_loop) for tensor in body.tensors]
+            self._count += body.size
+            self._group += 0 if call.is_loop else body.groups - 1
+        self._group += call.is_loop
+
+    def _seen_from_here(self, tensor: CompiledTensor, is_loop: bool) -> CompiledTensor:
+        elements = tuple([element + self._count for element in tensor.elements])
+        return replace(tensor, elements=elements, group=self._group + (0 if is_loop else tensor.group))
+
+    def _same_as_inputs(self, op: Any, slot: int) -> tuple[int, ...]:
+        """The elements that tell of an output because they tell of the inputs; empty when others do."""
+        if slot != 0:
+            return ()
+        if op.type in _SAME_MAGNITUDE:
+            inputs = op.inputs[:1]
+        elif op.type in _JOINED:
+            inputs = op.inputs[_JOINED[op.type]]
+        else:
+            return ()
+        known = [self._elements.get((tensor.op.name, tensor.value_index)) for tensor in inputs]
+        return tuple(dict.fromkeys(e for elements in known for e in elements or ())) if all(known) else ()
+
+    def _add_tensor(
+        self, key: tuple[str, int], tensor: Any, watched: WatchedTensor, elements: tuple[int, ...]
+    ) -> None:
+        whole = self._whole.get(key, -1)
+        if whole < 0:
+            elements = elements or self._new_elements(key, tensor)
+            if not elements:
+                return
+            self._elements[key] = elements
+        shape = tuple(tensor.shape) if tensor.shape.is_fully_defined() else None
+        self._tensors.append(CompiledTensor(watched, elements, self._group, whole, shape))
+
+    def _new_elements(self, key: tuple[str, int], tensor: Any) -> tuple[int, ...]:
+        if not self._measures:
+            if self._marker is None:
+                self._marker = self._new()
+            return (self._marker,)
+        if tensor.dtype not in MEASURABLE:
+            return ()
+        number = self._new()
+        measured = self._measured.setdefault(tensor.dtype, [])
+        measured.append((number, source_name(*key), tensor.shape.rank))
+        return (number,)
+
+    def _new(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def body(self, stacks: Mapping[str, Hashable]) -> Body:
+        """All of it."""
+        measured = self._measured.values()
+        order = [number for tensors in measured for number, _, _ in tensors]
+        order += [] if self._marker is None else [self._marker]
+        for call, begin in self._calls:
+            order += range(begin, begin + call.size)
+        place = {number: index for index, number in enumerate(order)}
+        return Body(
+            self._function,
+            {dtype: [(s, rank) for _, s, rank in tensors] for dtype, tensors in self._measured.items()},
+            self._marker is not None,
+            tuple([call for call, _ in self._calls]),
+            tuple([_placed(tensor, place) for tensor in self._tensors]),
+            len(order),
+            self._group + 1,
+            stacks,
+        )
+
+
+def _placed(tensor: CompiledTensor, place: Mapping[int, int]) -> CompiledTensor:
+    return replace(tensor, elements=tuple([place[element] for element in tensor.elements]))

@@ -1,0 +1,157 @@
+#include "compiled_op.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <numeric>
+
+#include "encode.h"
+#include "kernel.h"
+
+namespace tbdbg {
+namespace {
+
+constexpr char kName[] = "TbDebuggerWatchCompiled";
+// As a float64.
+constexpr int64_t kInfinity = 0x7FF0000000000000;
+constexpr int kMagnitudes = 0, kWhen = 1, kFirstWhole = 2;
+
+using Tensors = std::vector<CompiledTensor>;
+
+std::mutex tables_mutex;
+// A deque never moves its elements. Guarded by tables_mutex.
+std::deque<Tensors>& Tables() {
+  static auto* tables = new std::deque<Tensors>;
+  return *tables;
+}
+
+struct CompiledKernel {
+  const Tensors* tensors = nullptr;
+  std::once_flag once;
+  std::vector<std::string> prefixes;  // those of the watches, with the device
+
+  const std::string& PrefixOn(TF_OpKernelContext* context, size_t i) {
+    std::call_once(once, [&] {
+      for (const auto& tensor : *tensors) {
+        prefixes.push_back(WithDevice(context, tensor.watch->prefix));
+      }
+    });
+    return prefixes[i];
+  }
+};
+
+// An input as a vector of numbers; empty when there is no such input.
+class Vector {
+ public:
+  Vector(TF_OpKernelContext* context, int index) : input_(context, index) {
+    if (!input_.ok()) return;
+    const TensorView view = input_.View();
+    data_ = static_cast<const int64_t*>(view.data);
+    size_ = view.byte_size / sizeof(int64_t);
+  }
+
+  bool Has(int64_t i) const { return i >= 0 && static_cast<size_t>(i) < size_; }
+  int64_t operator[](int64_t i) const { return data_[i]; }
+
+ private:
+  Input input_;
+  const int64_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The largest of the elements that tell of a tensor.
+int64_t LargestOf(const CompiledTensor& tensor, const Vector& vector) {
+  int64_t largest = -1;
+  for (const int64_t i : tensor.elements) {
+    if (vector.Has(i)) largest = std::max(largest, vector[i]);
+  }
+  return largest;
+}
+
+// The tensors in the order in which they are recorded.
+std::vector<size_t> Order(const Tensors& tensors, const Vector& when) {
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<int64_t> times;
+  times.reserve(tensors.size());
+  for (const auto& tensor : tensors) times.push_back(std::max(LargestOf(tensor, when), int64_t{0}));
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (tensors[a].group != tensors[b].group) return tensors[a].group < tensors[b].group;
+    return times[a] < times[b];
+  });
+  return order;
+}
+
+void RecordHealth(const CompiledTensor& tensor, int64_t magnitude, const std::string& prefix,
+                  Recorder* recorder) {
+  if (!tensor.tensor_proto.empty()) {
+    return recorder->Trace(prefix, recorder->mode(), tensor.tensor_proto);
+  }
+  thread_local std::string proto;
+  proto.clear();
+  const double values[] = {tensor.watch->tensor_id, magnitude < kInfinity ? 0.0 : 1.0};
+  EncodeVector(values, 2, &proto);
+  recorder->Trace(prefix, Mode::kCurtHealth, proto);
+}
+
+void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {
+  const Vector magnitudes(context, kMagnitudes);
+  const Vector when(context, kWhen);
+  for (const size_t i : Order(*kernel->tensors, when)) {
+    const CompiledTensor& tensor = (*kernel->tensors)[i];
+    tensor.watch->constants->RecordOnce(recorder);
+    if (tensor.whole >= 0) {
+      Input whole(context, kFirstWhole + static_cast<int>(tensor.whole));
+      if (!whole.ok()) continue;
+      recorder->Trace(kernel->PrefixOn(context, i), tensor.watch->tensor_id, whole.View());
+      continue;
+    }
+    const int64_t magnitude = LargestOf(tensor, magnitudes);
+    if (magnitude < 0) continue;  // of a branch that was not taken
+    RecordHealth(tensor, magnitude, kernel->PrefixOn(context, i), recorder);
+  }
+}
+
+void* Create(TF_OpKernelConstruction* construction) {
+  int64_t number = -1;
+  if (!IntAttr(construction, "tensors", &number)) return nullptr;
+  auto* kernel = new CompiledKernel;
+  std::lock_guard<std::mutex> lock(tables_mutex);
+  if (number >= 0 && number < static_cast<int64_t>(Tables().size())) {
+    kernel->tensors = &Tables()[number];
+  }
+  return kernel;
+}
+
+void Compute(void* state, TF_OpKernelContext* context) {
+  auto* kernel = static_cast<CompiledKernel*>(state);
+  Recorder* recorder = CurrentRecorder();
+  if (recorder == nullptr || !recorder->wanted()) return;
+  if (kernel->tensors == nullptr || kernel->tensors->empty()) return;
+  if (kernel->tensors->front().watch->recorder == recorder) RecordAll(kernel, context, recorder);
+}
+
+void Delete(void* kernel) { delete static_cast<CompiledKernel*>(kernel); }
+
+}  // namespace
+
+int64_t AddCompiledTensors(std::vector<CompiledTensor> tensors) {
+  std::lock_guard<std::mutex> lock(tables_mutex);
+  Tables().push_back(std::move(tensors));
+  return static_cast<int64_t>(Tables().size()) - 1;
+}
+
+std::string RegisterCompiledOp() {
+  static const std::string failure = [] {
+    TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(kName);
+    tf.TF_OpDefinitionBuilderAddAttr(op, "T: list(type) >= 0");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "tensors: int");
+    tf.TF_OpDefinitionBuilderAddInput(op, "magnitudes: int64");
+    tf.TF_OpDefinitionBuilderAddInput(op, "when: int64");
+    tf.TF_OpDefinitionBuilderAddInput(op, "whole: T");
+    return RegisterOnCpu(kName, op, Create, Compute, Delete);
+  }();
+  return failure;
+}
+
+}  // namespace tbdbg

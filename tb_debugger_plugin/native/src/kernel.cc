@@ -1,0 +1,67 @@
+#include "kernel.h"
+
+namespace tbdbg {
+namespace {
+
+constexpr char kDeviceNameTag = 6 << 3 | 2;  // GraphExecutionTrace.device_name
+
+void NoShape(TF_ShapeInferenceContext*, TF_Status*) {}
+
+}  // namespace
+
+Input::Input(TF_OpKernelContext* context, int index) {
+  tf.TF_GetInput(context, index, &tensor_, status_.get());
+  if (!status_.ok()) tensor_ = nullptr;
+}
+
+TensorView Input::View() {
+  TensorView view;
+  view.data = tf.TF_TensorData(tensor_);
+  view.byte_size = tf.TF_TensorByteSize(tensor_);
+  view.dtype = tf.TF_TensorType(tensor_);
+  view.rank = tf.TF_NumDims(tensor_);
+  view.num_elements = 1;
+  view.dims = dims_;
+  for (int i = 0; i < view.rank; ++i) {
+    dims_[i] = tf.TF_Dim(tensor_, i);
+    view.num_elements *= dims_[i];
+  }
+  return view;
+}
+
+Input::~Input() {
+  if (tensor_ != nullptr) tf.TF_DeleteTensor(tensor_);
+}
+
+bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* value) {
+  Status status;
+  tf.TF_OpKernelConstruction_GetAttrInt64(construction, name, value, status.get());
+  if (!status.ok()) tf.TF_OpKernelConstruction_Failure(construction, status.get());
+  return status.ok();
+}
+
+std::string WithDevice(TF_OpKernelContext* context, const std::string& prefix) {
+  if (tf.TF_GetDeviceName == nullptr) return prefix;
+  const TF_StringView name = tf.TF_GetDeviceName(context);
+  if (name.len == 0 || name.len >= 128) return prefix;  // one length byte
+  std::string complete = prefix;
+  complete.push_back(kDeviceNameTag);
+  complete.push_back(static_cast<char>(name.len));
+  return complete.append(name.data, name.len);
+}
+
+std::string RegisterOnCpu(const char* name, TF_OpDefinitionBuilder* op,
+                          void* (*create)(TF_OpKernelConstruction*),
+                          void (*compute)(void*, TF_OpKernelContext*), void (*destroy)(void*),
+                          void (*shape)(TF_ShapeInferenceContext*, TF_Status*)) {
+  Status status;
+  tf.TF_OpDefinitionBuilderSetIsStateful(op, true);
+  tf.TF_OpDefinitionBuilderSetShapeInferenceFunction(op, shape == nullptr ? NoShape : shape);
+  tf.TF_RegisterOpDefinition(op, status.get());
+  if (!status.ok()) return status.message();
+  TF_KernelBuilder* kernel = tf.TF_NewKernelBuilder(name, "CPU", create, compute, destroy);
+  tf.TF_RegisterKernelBuilder(name, kernel, status.get());
+  return status.ok() ? "" : status.message();
+}
+
+}  // namespace tbdbg

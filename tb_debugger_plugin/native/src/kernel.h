@@ -1,0 +1,63 @@
+// What the kernels of our ops have in common.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "summary.h"
+#include "tf_api.h"
+
+namespace tbdbg {
+
+class Status {
+ public:
+  Status() : status_(tf.TF_NewStatus()) {}
+  ~Status() { tf.TF_DeleteStatus(status_); }
+  Status(const Status&) = delete;
+  Status& operator=(const Status&) = delete;
+
+  TF_Status* get() const { return status_; }
+  bool ok() const { return tf.TF_GetCode(status_) == 0; }
+  std::string message() const { return tf.TF_Message(status_); }
+
+ private:
+  TF_Status* status_;
+};
+
+// An input of an op that runs. When it is not ok it holds no tensor.
+class Input {
+ public:
+  Input(TF_OpKernelContext* context, int index);
+  ~Input();
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  bool ok() const { return tensor_ != nullptr; }
+  TF_Status* status() const { return status_.get(); }
+  const TF_Tensor* tensor() const { return tensor_; }
+  // The tensor as it lies in memory, for as long as this lives.
+  TensorView View();
+
+ private:
+  static constexpr int kMaxRank = 254;  // TensorFlow's own limit
+
+  Status status_;
+  TF_Tensor* tensor_ = nullptr;
+  int64_t dims_[kMaxRank];
+};
+
+// Reads an attribute; false when the op has failed for want of it.
+bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* value);
+
+// The encoded fields of a GraphExecutionTrace, completed by the device that an
+// op runs on.
+std::string WithDevice(TF_OpKernelContext* context, const std::string& prefix);
+
+// Registers an op, which is made stateful: it is never folded, merged with its
+// like, or dropped as unused. Returns an empty string, or what went wrong.
+std::string RegisterOnCpu(const char* name, TF_OpDefinitionBuilder* op,
+                          void* (*create)(TF_OpKernelConstruction*),
+                          void (*compute)(void*, TF_OpKernelContext*), void (*destroy)(void*),
+                          void (*shape)(TF_ShapeInferenceContext*, TF_Status*) = nullptr);
+
+}  // namespace tbdbg
