@@ -153,6 +153,10 @@ class _Settled:
     num_traces: int
     health: npt.NDArray[np.uint8]
 
+    def is_within(self, view: View) -> bool:
+        """Whether it was made from what the view sees too: somebody may have looked at a later commit."""
+        return self.num_traces <= view.num_traces and len(self.health) <= view.num_executions
+
 
 def inner_health(view: View) -> npt.NDArray[np.uint8]:
     """Health of what ran inside each execution.
@@ -169,7 +173,7 @@ def _inner_health(view: View) -> npt.NDArray[np.uint8]:
     if not host_calls(view):
         return np.zeros(view.num_executions, np.uint8)
     kept: _Settled | None = view.recall("settled_health")
-    if kept is None or kept.described != view.described or kept.num_traces > view.num_traces:
+    if kept is None or kept.described != view.described or not kept.is_within(view):
         kept = _Settled(view.described, 0, np.empty(0, np.uint8))
     settled = np.zeros(view.num_executions, np.uint8)
     settled[: len(kept.health)] = kept.health

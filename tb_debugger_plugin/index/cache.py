@@ -7,12 +7,14 @@ temporary folder, so that two viewers of one logdir both work.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +32,9 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
+
+#: How long a database that is to be closed waits for its readers, and again when it has interrupted them.
+_PATIENCE_SECONDS: Final = 2.0
 
 _open_paths: set[Path] = set()
 _open_paths_lock = threading.Lock()  # guards _open_paths
@@ -55,7 +60,7 @@ class Database:
     """An open database; lives from :func:`open_database` to :meth:`close`.
 
     Attributes:
-      connection: The writer's connection. Readers take a ``cursor()`` of it, one per thread.
+      connection: The writer's connection.
       path: Its file.
       private: Whether the file is in a temporary folder that closing deletes.
     """
@@ -63,10 +68,41 @@ class Database:
     connection: duckdb.DuckDBPyConnection
     path: Path
     private: bool
+    _left: threading.Condition = field(default_factory=threading.Condition, repr=False)  # guards these two
+    _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False)
+    _closed: bool = False
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for one reader, in one thread.
+
+        Raises:
+          duckdb.Error: The database is closed.
+        """
+        with self._left:
+            if self._closed:
+                raise duckdb.ConnectionException("The database is closed.")
+            cursor = self.connection.cursor()
+            self._cursors.append(cursor)
+        try:
+            yield cursor
+        finally:
+            with self._left:
+                self._cursors.remove(cursor)
+                self._left.notify_all()
+            cursor.close()
 
     def close(self) -> None:
-        """Close the database; a private one is deleted."""
-        self.connection.close()
+        """Close the database, after its readers or in spite of them; a private one is deleted."""
+        with self._left:
+            self._closed = True
+            if not self._left.wait_for(lambda: not self._cursors, _PATIENCE_SECONDS):
+                for cursor in self._cursors:
+                    cursor.interrupt()
+                self._left.wait_for(lambda: not self._cursors, _PATIENCE_SECONDS)
+            # A connection refuses to be closed while a cursor of it is at work; then that one ends it.
+            with contextlib.suppress(duckdb.Error):
+                self.connection.close()
         with _open_paths_lock:
             _open_paths.discard(self.path)
         if self.private:

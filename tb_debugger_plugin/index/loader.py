@@ -131,16 +131,14 @@ class RunLoader:
             )
             if self._database is None or self._progress is None:
                 raise NotReadyError(self._failure or "The run is still being opened; try again.")
-            connection = self._database.connection
-        try:
-            cursor = connection.cursor()
-            cursor.execute("BEGIN TRANSACTION READ ONLY")
-        except duckdb.Error as error:
-            raise NotReadyError("The run is being opened again; try again.") from error
-        try:
+            database = self._database
+        with contextlib.ExitStack() as stack:
+            try:
+                cursor = stack.enter_context(database.reading())
+                cursor.execute("BEGIN TRANSACTION READ ONLY")
+            except duckdb.Error as error:
+                raise NotReadyError("The run is being opened again; try again.") from error
             yield cursor
-        finally:
-            cursor.close()
 
     def _work(self) -> None:
         failures = 0
