@@ -53,7 +53,8 @@ def enable_dump_debug_info(
         many elements are -infinity, +infinity and NaN; `"FULL_HEALTH"`: also dtype, rank, and how many are
         negative, zero and positive; `"FULL_NUMERICS"`: also minimum, maximum, mean and variance of the finite
         elements (needs the native library); `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the whole value.
-        The health modes and `"FULL_NUMERICS"` look at floating tensors, `"SHAPE"` at integers and bool too.
+        The health modes and `"FULL_NUMERICS"` look at floating and complex tensors (without the native
+        library not at complex ones and float8), `"SHAPE"` at floating ones, integers and bool.
       circular_buffer_size: How many of the last executions, and of the last graph executions, are kept. What
         ran around the first infinity and the first NaN of each op is kept as well (but not without the
         native library), at most ten times as much. 0 or below keeps all, and files grow with the program.

@@ -29,13 +29,19 @@ SUPPORTED_MODES = (
     TensorDebugMode.FULL_NUMERICS,
     TensorDebugMode.FULL_TENSOR,
 )
-#: Those that look at the elements of floating tensors.
-_HEALTH_MODES = (
+#: Those that look at the elements of floating and complex tensors.
+HEALTH_MODES = (
     TensorDebugMode.CURT_HEALTH,
     TensorDebugMode.CONCISE_HEALTH,
     TensorDebugMode.FULL_HEALTH,
     TensorDebugMode.FULL_NUMERICS,
 )
+#: Dtypes with a health: those that TensorFlow's own debug ops measure, and those that only we do.
+STOCK_DTYPES = frozenset((tf.float16, tf.bfloat16, tf.float32, tf.float64))
+MEASURED_DTYPES = STOCK_DTYPES | {
+    *(tf.complex64, tf.complex128),
+    *(tf.dtypes.experimental.float8_e5m2, tf.dtypes.experimental.float8_e4m3fn),
+}
 
 
 _WRAPPED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+$")
@@ -123,8 +129,8 @@ def covers(mode: TensorDebugMode, dtype: tf.DType) -> bool:
     """Whether a mode has something to say about tensors of a dtype."""
     if dtype in (tf.resource, tf.variant) or dtype._is_ref_dtype:
         return False
-    if mode in _HEALTH_MODES:
-        return dtype in (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+    if mode in HEALTH_MODES:
+        return dtype in MEASURED_DTYPES
     if mode is TensorDebugMode.SHAPE:
         return bool(dtype.is_floating or dtype.is_integer or dtype.is_bool)
     return bool(dtype.is_numpy_compatible)

@@ -43,6 +43,8 @@ NAMES: Final[dict[int, str]] = {
 NUMBERS: Final[dict[str, int]] = {name: number for number, name in NAMES.items()}
 
 BFLOAT16: Final = 14
+FLOAT8_E5M2: Final = 24
+FLOAT8_E4M3FN: Final = 25
 STRING: Final = 7
 
 #: NumPy dtype string whose bytes equal those of ``tensor_content``, little-endian.
@@ -62,6 +64,8 @@ NUMPY: Final[dict[int, str]] = {
     19: "<f2",
     22: "<u4",
     23: "<u8",
+    24: "|u1",
+    25: "|u1",
 }
 
 #: Dtypes whose values can be NaN or infinite.

@@ -197,12 +197,12 @@ def count_values(values: npt.NDArray[Any]) -> dict[str, float]:
 
     Args:
       values: Any numeric or bool array. A complex number is NaN, or infinite, when one of its parts is; its
-        sign is that of its real part.
+        sign is that of its real part, or of the imaginary one where the real one is 0.
 
     Returns:
       ``size``, ``neg_inf``, ``pos_inf``, ``nan``, ``negative``, ``zero``, ``positive``.
     """
-    real = values.real if values.dtype.kind == "c" else values
+    real = np.where(values.real == 0, values.imag, values.real) if values.dtype.kind == "c" else values
     nan = np.isnan(values) if values.dtype.kind in "fc" else np.zeros(values.shape, bool)
     infinite = (np.isinf(values) if values.dtype.kind in "fc" else nan) & ~nan
     finite = real[~nan & ~infinite]
@@ -228,8 +228,8 @@ def whole_tensor(proto: Any) -> npt.NDArray[Any] | None:
         whose last one stands for all that follow.
 
     Returns:
-      A flat array (bfloat16 as float32); None when the dtype has no numbers or the bytes do not fit the
-      shape.
+      A flat array (dtypes that NumPy has not as wider ones); None when the dtype has no numbers or the bytes
+      do not fit the shape.
     """
     kind = dtypes.NUMPY.get(proto.dtype)
     if kind is None:
@@ -252,9 +252,22 @@ def _from_content(proto: Any, kind: str, size: int) -> npt.NDArray[Any] | None:
 
 
 def _widened(dtype: int, raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if dtype != dtypes.BFLOAT16:
-        return raw
-    return (raw.astype(np.uint32) << 16).view(np.float32)
+    if dtype == dtypes.BFLOAT16:
+        return (raw.astype(np.uint32) << 16).view(np.float32)
+    if dtype == dtypes.FLOAT8_E5M2:
+        return (raw.astype(np.uint16) << 8).view(np.float16)
+    if dtype == dtypes.FLOAT8_E4M3FN:
+        return _e4m3fn(raw)
+    return raw
+
+
+def _e4m3fn(raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    """Four bits of exponent, three of fraction, no infinity and one NaN of either sign."""
+    bits = np.arange(128)
+    exponent, fraction = bits >> 3, bits & 7
+    values = np.ldexp(np.where(exponent > 0, fraction + 8.0, fraction), np.maximum(exponent, 1) - 10)
+    values[0x7F] = np.nan
+    return np.concatenate([values, -values]).astype(np.float32)[raw]
 
 
 def _from_values(proto: Any, kind: str, size: int) -> npt.NDArray[Any] | None:

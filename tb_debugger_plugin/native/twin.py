@@ -37,7 +37,7 @@ def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, te
         padding = [0] * (SHAPE_DIMS - len(dims))
         return [float(x) for x in [tensor_id, dtype, array.ndim, array.size, *dims, *padding]]
     with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
-        values = array.astype(np.float64)
+        values = _as_complex(array) if array.dtype.kind == "c" else array.astype(np.float64)
     bad = [np.sum(values == -np.inf), np.sum(values == np.inf), np.sum(np.isnan(values))]
     if mode is TensorDebugMode.CURT_HEALTH:
         return [float(tensor_id), float(any(bad))]
@@ -47,8 +47,24 @@ def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, te
         finite = values[np.isfinite(values)]
         signs = [np.sum(finite < 0), np.sum(finite == 0), np.sum(finite > 0)]
         health = [float(x) for x in [tensor_id, HOST_MEMORY, dtype, array.ndim, array.size, *bad, *signs]]
-        return health if mode is TensorDebugMode.FULL_HEALTH else health + _moments(finite.tolist())
+        if mode is TensorDebugMode.FULL_HEALTH:
+            return health
+        # Complex numbers have no smallest one.
+        return health + _moments(finite.tolist() if array.dtype.kind != "c" else [])
     raise ValueError(f"{mode.name} is not a vector")
+
+
+def _as_complex(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A real number of the same kind for each complex one, whose kind is that of its worse part."""
+
+    def kind(number: complex) -> float:
+        parts = (number.real, number.imag)
+        if any(map(math.isnan, parts)):
+            return math.nan
+        size = math.inf if any(map(math.isinf, parts)) else float(number != 0)
+        return math.copysign(size, number.real or number.imag)
+
+    return np.array([kind(complex(number)) for number in array.ravel().tolist()], np.float64)
 
 
 def _moments(finite: list[float]) -> list[float]:

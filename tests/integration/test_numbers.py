@@ -79,6 +79,40 @@ def test_full_numerics_are_numpys(tmp_path: Path, dtype: tf.DType) -> None:
             np.testing.assert_allclose(values[11:], moments(tensor.numpy()), rtol=1e-12)
 
 
+OTHERS = [tf.complex64, tf.complex128, tf.dtypes.experimental.float8_e5m2]
+COMPLEX = [1 + 2j, complex(np.nan, 1), complex(0, -np.inf), 0, -1j, complex(3, np.inf)]
+
+
+@pytest.mark.parametrize("mode", ["CURT_HEALTH", "CONCISE_HEALTH", "FULL_HEALTH", "FULL_NUMERICS"])
+def test_complex_and_one_byte_tensors_have_the_twins_numbers(tmp_path: Path, mode: str) -> None:
+    tensors = [tf.constant(COMPLEX, tf.complex64), tf.constant(COMPLEX, tf.complex128)]
+    tensors.append(tf.cast(tf.constant([1.0, np.nan, -np.inf, -0.25, 0.0]), OTHERS[2]))
+    with tb_debugger_plugin.record(tmp_path, mode):
+        for tensor in tensors:
+            tf.function(lambda x: tf.identity_n([x], name="watched"))(tensor)
+            tf.identity_n([tensor])
+    expected = [
+        twin.summarize(tensor.numpy(), tensor.dtype.as_datatype_enum, TensorDebugMode[mode], 0)[1:]
+        for tensor in tensors
+    ]
+    recorded = read(tmp_path)
+    eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "IdentityN"]
+    for found in (recorded.of("watched"), eager):
+        np.testing.assert_array_equal(np.array([values[1:] for values in found]), np.array(expected))
+
+
+def test_without_the_native_library_complex_tensors_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "load", lambda: None)
+    values = tf.constant([1 + 2j, -3j])
+    with tb_debugger_plugin.record(tmp_path):
+        found = tf.function(lambda x: tf.abs(tf.identity_n([x], name="pair")[0], name="size"))(values)
+    np.testing.assert_allclose(found, [5**0.5, 3])
+    recorded = read(tmp_path)
+    assert len(recorded.of("size")) == 1 and not recorded.of("pair")
+
+
 def smallest_denormals(dtype: tf.DType) -> tf.Tensor:
     """They are zero to the threads of TensorFlow, which flush them."""
     return tf.constant(np.array([1, 3], f"uint{8 * dtype.size}").view(dtype.as_numpy_dtype), dtype)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.index.tensors import count_values, whole_tensor
 from tb_debugger_plugin.native import module_without_tensorflow, twin
 
 try:
@@ -36,6 +37,17 @@ class Kind:
     @property
     def word(self) -> np.dtype[Any]:
         return np.dtype(f"u{self.bits // 8}")
+
+    def not_a_number(self) -> list[int]:
+        """All NaN of a dtype of two bytes, and as many of a wider one: payloads of every length."""
+        largest = (1 << (self.bits - 1)) - 1
+        count = min(largest - self.infinity, 1 << 10)
+        spread = [largest - (number * (largest - self.infinity)) // count for number in range(count)]
+        narrow = [
+            self.infinity + (1 << bit) for bit in range((self.infinity & -self.infinity).bit_length() - 1)
+        ]
+        positive = sorted({*spread, *narrow})
+        return positive + [value | 1 << (self.bits - 1) for value in positive]
 
     def awkward(self) -> list[int]:
         """Zeros, ones, denormals, the largest, infinities and NaN of every payload's ends, of both signs."""
@@ -133,10 +145,87 @@ def assert_same_moments(found: list[float], expected: list[float], values: np.nd
 
 
 @pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
-def test_every_eighth_value_of_two_bytes_is_of_the_right_kind(kind: Kind) -> None:
-    for bits in np.arange(1 << 16, dtype=np.uint16).reshape(-1, 1)[:: 1 << 3]:
+def test_every_value_of_two_bytes_is_of_the_right_kind(kind: Kind) -> None:
+    every = np.arange(1 << 16, dtype=np.uint16)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        values = kind.values(every).astype(np.float64)
+    negative, finite = np.signbit(values), np.isfinite(values)
+    kinds = np.column_stack(
+        [
+            *(values == -np.inf, values == np.inf, np.isnan(values)),
+            *(finite & negative & (values != 0), values == 0, finite & ~negative & (values != 0)),
+        ]
+    )
+    for bits, expected in zip(every.reshape(-1, 1), kinds, strict=True):
+        assert kernel(bits, kind, TensorDebugMode.FULL_HEALTH, 0)[5:] == expected.tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
+def test_values_of_two_bytes_alone_are_their_own_smallest_largest_and_mean(kind: Kind) -> None:
+    for bits in np.arange(1 << 16, dtype=np.uint16).reshape(-1, 1)[::61]:
         expected = twin.summarize(kind.values(bits), kind.number, TensorDebugMode.FULL_NUMERICS, TENSOR_ID)
         np.testing.assert_array_equal(kernel(bits, kind, TensorDebugMode.FULL_NUMERICS, 0), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_nan_of_every_payload_is_nan(kind: Kind) -> None:
+    payloads = np.array(kind.not_a_number(), kind.word)
+    for offset in range(3):
+        found = kernel(payloads, kind, TensorDebugMode.FULL_HEALTH, offset)
+        assert found[4:] == [len(payloads), 0, 0, len(payloads), 0, 0, 0]
+    for one in payloads[:: max(1, len(payloads) // 100)]:
+        assert kernel(np.array([one]), kind, TensorDebugMode.CURT_HEALTH, 1) == [TENSOR_ID, 1.0]
+
+
+FLOAT8 = [Kind("float8_e5m2", 24, 8, 0x7C), Kind("float8_e4m3fn", 25, 8, 0x7F)]
+
+
+@pytest.mark.parametrize("kind", FLOAT8, ids=lambda kind: kind.name)
+@settings(max_examples=60, deadline=None)
+@given(content=st.binary(max_size=1500))
+@example(content=bytes(range(256)) * 9)
+def test_numbers_of_one_byte_are_counted_like_the_floats_that_they_are(kind: Kind, content: bytes) -> None:
+    bits = np.frombuffer(content, np.uint8)
+    proto = TensorProto(dtype=kind.number, tensor_content=content)
+    proto.tensor_shape.dim.add(size=len(content))
+    values = whole_tensor(proto) if content else np.array([], np.float32)
+    assert values is not None
+    for mode in MODES:
+        found, expected = kernel(bits, kind, mode, 1), twin.summarize(values, kind.number, mode, TENSOR_ID)
+        if mode is TensorDebugMode.FULL_NUMERICS:
+            assert_same_moments(found[-4:], expected[-4:], values)
+            found, expected = found[:-4], expected[:-4]
+        assert found == expected, mode.name
+
+
+@pytest.mark.parametrize("kind", FLOAT8, ids=lambda kind: kind.name)
+def test_numbers_of_one_byte_are_those_of_ml_dtypes(kind: Kind) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="comes with TensorFlow")
+    every = np.arange(256, dtype=np.uint8)
+    proto = TensorProto(dtype=kind.number, tensor_content=every.tobytes())
+    proto.tensor_shape.dim.add(size=256)
+    theirs = every.view(getattr(ml_dtypes, kind.name)).astype(np.float32)
+    np.testing.assert_array_equal(whole_tensor(proto), theirs)
+
+
+@pytest.mark.parametrize(("part", "number"), [(KINDS[2], 8), (KINDS[3], 18)], ids=["complex64", "complex128"])
+@settings(max_examples=60, deadline=None)
+@given(size=st.integers(0, 70), seed=st.integers(0, 2**32 - 1), palette=PALETTES, offset=st.integers(0, 9))
+def test_complex_numbers_are_of_the_kind_of_their_worse_part(
+    part: Kind, number: int, size: int, seed: int, palette: str, offset: int
+) -> None:
+    parts = elements(part, 2 * size, seed, palette)
+    values = part.values(parts).view(f"c{part.bits // 4}")
+    for mode in MODES:
+        buffer = memoryview(bytes(offset) + parts.tobytes())[offset:]
+        encoded = native.encode_summary(buffer, number, values.shape, int(mode), TENSOR_ID)
+        found = np.frombuffer(TensorProto.FromString(encoded).tensor_content, "<f8")
+        np.testing.assert_array_equal(found, twin.summarize(values, number, mode, TENSOR_ID))
+    if size:
+        counted = count_values(values)
+        names = ("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive")
+        found = twin.summarize(values, number, TensorDebugMode.FULL_HEALTH, TENSOR_ID)
+        assert found[4:] == [counted[name] for name in names]
 
 
 def test_equal_elements_have_no_variance_and_their_own_value_as_mean() -> None:

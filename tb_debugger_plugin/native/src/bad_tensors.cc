@@ -7,7 +7,6 @@ namespace {
 
 // Fields of TensorProto in protos/debug_event.proto as tags: number and wire type.
 constexpr uint64_t kDtype = 1 << 3, kTensorContent = 4 << 3 | 2, kSummaryMode = 1001 << 3;
-constexpr int kComplex64 = 8, kComplex128 = 18;
 
 Bad HowBadOf(double infinities, double nans) {
   return nans > 0 ? Bad::kNan : infinities > 0 ? Bad::kInfinite : Bad::kNo;
@@ -36,12 +35,9 @@ Bad HowBadVector(const char* vector, Mode mode) {
 }
 
 Bad HowBadElements(std::string_view bytes, int dtype) {
-  // A complex number is bad when one of its parts is.
-  if (dtype == kComplex64) dtype = kFloat;
-  if (dtype == kComplex128) dtype = kDouble;
-  if (!IsFloating(dtype)) return Bad::kNo;
-  const size_t element = dtype == kDouble ? 8 : dtype == kFloat ? 4 : 2;
-  const auto count = static_cast<int64_t>(bytes.size() / element);
+  const int64_t element = MeasuredBytes(dtype);
+  if (element == 0) return Bad::kNo;
+  const int64_t count = static_cast<int64_t>(bytes.size()) / element;
   if (!HasInfOrNan(bytes.data(), count, dtype)) return Bad::kNo;
   return CountKinds(bytes.data(), count, dtype).nan > 0 ? Bad::kNan : Bad::kInfinite;
 }

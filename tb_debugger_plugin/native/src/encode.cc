@@ -142,7 +142,7 @@ void EncodeVectorOf(const TensorView& tensor, Mode mode, double tensor_id, std::
 
 // A summary where the tensor itself was asked for.
 void EncodeInstead(const TensorView& tensor, double tensor_id, int64_t bytes, std::string* out) {
-  const Mode mode = IsFloating(tensor.dtype) ? Mode::kFullHealth : Mode::kShape;
+  const Mode mode = MeasuredBytes(tensor.dtype) > 0 ? Mode::kFullHealth : Mode::kShape;
   EncodeVectorOf(tensor, mode, tensor_id, out);
   WireWriter writer(out);
   writer.VarintField(tensor_proto::kSummaryMode, static_cast<uint64_t>(mode));

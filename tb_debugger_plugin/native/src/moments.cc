@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "float8.h"
 #include "float_bits.h"
 
 #if defined(__SSE2__)
@@ -201,7 +202,15 @@ Part MeasureBlock(const void* x, int64_t n, int dtype, double scale) {
     case kDouble: return MeasureDouble(x, n, scale);
     case kHalf: return MeasureHalf(x, n);
     case kBfloat16: return MeasureBfloat16(x, n);
-    default: return Part{};
+    case kFloat8E5m2:
+    case kFloat8E4m3fn: {
+      Part all;
+      ForEachWidened(x, n, dtype, [&](const float* values, int64_t size) {
+        all = Merge(all, MeasureFloat(values, size));
+      });
+      return all;
+    }
+    default: return Part{};  // complex numbers have no smallest one
   }
 }
 
@@ -210,7 +219,7 @@ constexpr int64_t kBlock = 2048;
 // Calls `measure(first element, how many)` for one block after the other.
 template <typename Measure>
 void ForEachBlock(const void* data, int64_t n, int dtype, Measure measure) {
-  const int64_t element = dtype == kDouble ? 8 : dtype == kFloat ? 4 : 2;
+  const int64_t element = MeasuredBytes(dtype);
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     measure(static_cast<const char*>(data) + begin * element, std::min(kBlock, n - begin));
   }

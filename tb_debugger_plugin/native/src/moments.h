@@ -16,8 +16,8 @@ struct Moments {
   double variance;
 };
 
-// Measures the finite elements of a floating tensor and adds the kinds of all of
-// them to `counts`. Memory is gone through once. Denormals count as what they
+// Measures the finite elements of a floating tensor (of a complex one, nothing)
+// and adds the kinds of all of them to `counts`. Memory is gone through once. Denormals count as what they
 // are, also in a thread that flushes them.
 Moments CountAndMeasure(const void* data, int64_t num_elements, int dtype, Counts* counts);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "float8.h"
 #include "float_bits.h"
 #include "moments.h"
 
@@ -73,10 +74,38 @@ TBDBG_INLINE bool AnyBad(const void* data, int64_t n) {
   return false;
 }
 
+template <typename L>
+TBDBG_INLINE Counts CountPairs(const void* data, int64_t n) {
+  using Word = typename L::Word;
+  auto* x = static_cast<typename L::Element*>(data);
+  Counts counts;
+  for (int64_t i = 0; i < 2 * n; i += 2) {
+    const Word real = x[i] & ~L::kSign, imaginary = x[i + 1] & ~L::kSign;
+    const Word largest = std::max(real, imaginary);
+    const bool negative = ((real != 0 ? x[i] : x[i + 1]) & L::kSign) != 0;
+    if (largest > L::kInf) {
+      ++counts.nan;
+    } else if (largest == L::kInf) {
+      ++(negative ? counts.neg_inf : counts.pos_inf);
+    } else if (largest == 0) {
+      ++counts.zero;
+    } else {
+      ++(negative ? counts.negative : counts.positive);
+    }
+  }
+  return counts;
+}
+
 TBDBG_CLONES Counts CountFloat(const void* x, int64_t n) { return CountAll<Float>(x, n); }
 TBDBG_CLONES Counts CountDouble(const void* x, int64_t n) { return CountAll<Double>(x, n); }
 TBDBG_CLONES Counts CountHalf(const void* x, int64_t n) { return CountAll<Half>(x, n); }
 TBDBG_CLONES Counts CountBfloat16(const void* x, int64_t n) { return CountAll<Bfloat16>(x, n); }
+
+Counts CountFloat8(const void* data, int64_t n, int dtype) {
+  Counts counts;
+  ForEachWidened(data, n, dtype, [&](const float* x, int64_t size) { counts += CountFloat(x, size); });
+  return counts;
+}
 
 TBDBG_CLONES bool AnyBadFloat(const void* x, int64_t n) { return AnyBad<Float>(x, n); }
 TBDBG_CLONES bool AnyBadDouble(const void* x, int64_t n) { return AnyBad<Double>(x, n); }
@@ -162,6 +191,10 @@ Counts CountKinds(const void* data, int64_t num_elements, int dtype) {
     case kDouble: return CountDouble(data, num_elements);
     case kHalf: return CountHalf(data, num_elements);
     case kBfloat16: return CountBfloat16(data, num_elements);
+    case kComplex64: return CountPairs<Float>(data, num_elements);
+    case kComplex128: return CountPairs<Double>(data, num_elements);
+    case kFloat8E5m2:
+    case kFloat8E4m3fn: return CountFloat8(data, num_elements, dtype);
     default: return Counts{};
   }
 }
@@ -172,6 +205,13 @@ bool HasInfOrNan(const void* data, int64_t num_elements, int dtype) {
     case kDouble: return AnyBadDouble(data, num_elements);
     case kHalf: return AnyBadHalf(data, num_elements);
     case kBfloat16: return AnyBadBfloat16(data, num_elements);
+    case kComplex64: return AnyBadFloat(data, 2 * num_elements);
+    case kComplex128: return AnyBadDouble(data, 2 * num_elements);
+    case kFloat8E5m2:
+    case kFloat8E4m3fn: {
+      const Counts counts = CountFloat8(data, num_elements, dtype);
+      return counts.neg_inf + counts.pos_inf + counts.nan > 0;
+    }
     default: return false;
   }
 }

@@ -26,12 +26,27 @@ enum DType : int {
   kFloat = 1,
   kDouble = 2,
   kString = 7,
+  kComplex64 = 8,
   kBfloat16 = 14,
+  kComplex128 = 18,
   kHalf = 19,
+  kFloat8E5m2 = 24,
+  kFloat8E4m3fn = 25,
 };
 
-constexpr bool IsFloating(int dtype) {
-  return dtype == kFloat || dtype == kDouble || dtype == kBfloat16 || dtype == kHalf;
+// Bytes of an element of a dtype whose health is measured; 0 for others.
+constexpr int64_t MeasuredBytes(int dtype) {
+  switch (dtype) {
+    case kFloat8E5m2:
+    case kFloat8E4m3fn: return 1;
+    case kHalf:
+    case kBfloat16: return 2;
+    case kFloat: return 4;
+    case kDouble:
+    case kComplex64: return 8;
+    case kComplex128: return 16;
+    default: return 0;
+  }
 }
 
 // A tensor in host memory. Not owned.
@@ -55,8 +70,10 @@ struct Counts {
   Counts& operator+=(const Counts& other);
 };
 
-// Counts every element into exactly one field. Elements of a dtype that is not
-// floating are not looked at.
+// Counts every element into exactly one field. A complex number is NaN when one
+// of its parts is, else infinite when one is; its sign is that of its real part,
+// or of its imaginary part where the real one is zero. Elements of a dtype whose
+// health is not measured are not looked at.
 Counts CountKinds(const void* data, int64_t num_elements, int dtype);
 
 // Whether any element is infinite or NaN.
