@@ -27,22 +27,34 @@ _KINDS = ("MatMul", "AddV2", "Mul", "Softmax", "Reshape", "Rsqrt", "Sum")
 _SIZE = 4096
 
 
-def write(folder: Path, num_traces: int) -> int:
-    """Write a file set.
+def write(folder: Path, num_traces: int, hosts: int = 1) -> int:
+    """Write the file set of each host of a job.
+
+    Args:
+      folder: The dump root.
+      num_traces: Of all hosts together.
+      hosts: How many.
 
     Returns:
       How many bytes of traces there are.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with FileSetWriter(folder, "worker0", _START) as writer:
-        writer.write_metadata(tensorflow_version="2.21.0", tfdbg_run_id="bench", recorder_version="0.1.0")
+    return sum(_write_host(folder, host, num_traces // hosts) for host in range(hosts))
+
+
+def _write_host(folder: Path, host: int, num_traces: int) -> int:
+    name, start = f"worker{host}", _START + host * 1e-6
+    with FileSetWriter(folder, name, start) as writer:
+        writer.write_metadata(
+            tensorflow_version="2.21.0", tfdbg_run_id="bench", recorder_version="0.1.0", host_name=name
+        )
         _describe(writer)
         good, bad = ([_trace(op, bad) for op in range(OPS)] for bad in (False, True))
         path = writer.files.path(GRAPH_EXECUTION_TRACES)
         calls = []
         with path.open("wb") as stream:
             for begin in range(0, num_traces, OPS):
-                now = _START + begin // OPS * _STEP_S
+                now = start + begin // OPS * _STEP_S
                 records = (bad if begin >= num_traces * 0.99 else good)[: num_traces - begin]
                 stream.write(b"".join(_at(now + op * 1e-5, record) for op, record in enumerate(records)))
                 calls += _executions(now + OPS * 1e-5)

@@ -10,7 +10,6 @@ back when the ring turns; rows of several hosts are merged by time.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +24,8 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES,
 from tb_debugger_plugin.index import decode, schema
 from tb_debugger_plugin.index.columns import insert, insert_rows
 from tb_debugger_plugin.index.describe import Describer, Host
+from tb_debugger_plugin.index.hosts import WORTH_BYTES, HostTraces
+from tb_debugger_plugin.index.merge import Latest, cut_to_horizon, merge_executions, merge_traces
 from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.runs import Run
 from tb_debugger_plugin.index.source import (
@@ -34,13 +35,12 @@ from tb_debugger_plugin.index.source import (
     SetFile,
     ring_events,
     ring_frames,
-    unreadable,
 )
-from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
+from tb_debugger_plugin.index.traces import TraceRows
 
 _SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
 _KIND: Final = "execution"
-#: About how many bytes of each file one step reads: enough traces to fill whole row groups of the table,
+#: About how many bytes of traces one step reads: enough traces to fill whole row groups of the table,
 #: which are written three times as fast as what has to pass through the database's log.
 STEP_BYTES: Final = 64 << 20
 #: Of one file; a file that is damaged everywhere must not fill the page.
@@ -90,15 +90,22 @@ class Indexer:
     Args:
       run: The run.
       connection: To its database; may hold what an earlier indexer committed.
-      step_bytes: About how many bytes of each file one step reads.
+      step_bytes: About how many bytes of the longest kind of file one step reads, of all hosts together.
+      worth_bytes: How much there must be to read of several hosts for processes to be started.
     """
 
     def __init__(
-        self, run: Run, connection: duckdb.DuckDBPyConnection, *, step_bytes: int = STEP_BYTES
+        self,
+        run: Run,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        step_bytes: int = STEP_BYTES,
+        worth_bytes: int = WORTH_BYTES,
     ) -> None:
         self._run = run
         self._connection = connection
         self._step_bytes = step_bytes
+        self._worth_bytes = worth_bytes
         self._reader = ThreadPoolExecutor(1, "tb-debugger-reader")
         self._ahead: Future[dict[tuple[int, str], Batch]] | None = None
         self._files = {
@@ -140,7 +147,7 @@ class Indexer:
     def _restore(self) -> None:
         registry: Registry = load_registry(self._connection)
         self._describer = Describer(registry, num_sources=self._count("sources"))
-        self._decoders = [TraceDecoder(registry, host) for host in range(len(self._run.file_sets))]
+        self._traces = HostTraces(self._run.file_sets, registry, worth_bytes=self._worth_bytes)
         for host, count in self._rows("SELECT host, count(*) FROM sources GROUP BY host"):
             self._describer.file_counts[host] = count
         self._describer.devices.update(self._rows("SELECT host, device_id FROM devices"))
@@ -163,11 +170,20 @@ class Indexer:
         counts = {EXECUTION: self._count("executions"), GRAPH_EXECUTION_TRACES: self._count("traces")}
         if counts != self._stable:
             self._rings = None  # rows of a ring are left from before; whatever is there now replaces them
+        self._restore_latest()
         self._hosts = [
             Host(number, files, files.host, float(files.start_seconds))
             for number, files in enumerate(self._run.file_sets)
         ]
         self._restore_hosts()
+
+    def _restore_latest(self) -> None:
+        self._latest: dict[str, Latest] = {suffix: {} for suffix in TAILED}
+        if len(self._run.file_sets) > 1:
+            query = "SELECT host, max(wall_time) FROM {} WHERE idx < {} GROUP BY host"
+            traces = "traces JOIN sites USING (site)"
+            for suffix, table in ((EXECUTION, "executions"), (GRAPH_EXECUTION_TRACES, traces)):
+                self._latest[suffix].update(self._rows(query.format(table, self._stable[suffix])))
 
     def _restore_hosts(self) -> None:
         columns = ", ".join(_HOST_KINDS)
@@ -197,6 +213,7 @@ class Indexer:
     def reset(self) -> None:
         """Forget all rows and read everything again."""
         self._forget_ahead()
+        self._traces.close()
         self._reset()
         self._restore()
 
@@ -223,11 +240,15 @@ class Indexer:
         except BaseException:
             self._connection.execute("ROLLBACK")
             raise
-        return self._progress(any(batch.more for batch in batches.values()))
+        more = any(batch.more for batch in batches.values())
+        if not more:
+            self._traces.close()
+        return self._progress(more)
 
     def close(self) -> None:
         """Stop reading ahead."""
         self._forget_ahead()
+        self._traces.close()
         self._reader.shutdown()
 
     def _forget_ahead(self) -> None:
@@ -236,31 +257,26 @@ class Indexer:
             ahead.exception()  # what it was going to say does not matter any more
 
     def _read(self, states: dict[tuple[int, str], FileState]) -> dict[tuple[int, str], Batch]:
-        batches = {key: file.read(states[key], self._step_bytes) for key, file in self._files.items()}
+        limit = max(1, self._step_bytes // len(self._hosts))
+        asked = [states[host, GRAPH_EXECUTION_TRACES] for host in self._numbers()]
+        traces = self._traces.ask(asked, self._step_bytes)
+        others = [key for key in self._files if key[1] != GRAPH_EXECUTION_TRACES]
+        batches = {key: self._files[key].read(states[key], limit) for key in others}
         for (host, suffix), batch in batches.items():
             if suffix in _SHORT:
                 for event in batch.events:
                     self._describer.add(self._hosts[host], event)
-        for host in self._numbers():
-            self._decode_traces(host, batches[host, GRAPH_EXECUTION_TRACES])
+        batches.update(((host, GRAPH_EXECUTION_TRACES), batch) for host, batch in enumerate(traces()))
         for suffix in TAILED:
-            self._align({host: batches[host, suffix] for host in self._numbers()}, suffix, batches)
+            hosts = {host: batches[host, suffix] for host in self._numbers()}
+            hosts = cut_to_horizon(hosts, self._latest[suffix])
+            batches.update(((host, suffix), batch) for host, batch in hosts.items())
         return batches
 
     def _is_news(self, batches: dict[tuple[int, str], Batch]) -> bool:
         return any(
             batch.events or batch.traces or batch.state != self._states[key] for key, batch in batches.items()
         )
-
-    def _decode_traces(self, host: int, batch: Batch) -> None:
-        name = self._files[host, GRAPH_EXECUTION_TRACES].path.name
-        parts = []
-        for frames in batch.frames:
-            rows, unreadable_records = self._decoders[host].decode(frames)
-            parts.append(rows)
-            batch.notices += [unreadable(name, bad.offset, bad.reason) for bad in unreadable_records]
-        batch.frames.clear()
-        batch.traces = joined(parts) if parts else None
 
     def _read_ring(self, key: tuple[int, str]) -> tail.Tail | None:
         state = self._files[key].read_tail()
@@ -271,28 +287,18 @@ class Indexer:
         total = sum(max(state.size, state.resume) for state in self._states.values())
         return Progress(self.generation, done, total, more)
 
-    def _align(self, by_host: dict[int, Batch], suffix: str, batches: dict[tuple[int, str], Batch]) -> None:
-        # Rows of a host must not overtake those of another that has not been read as far in time.
-        if len(by_host) < 2:
-            return
-        times = {host: batch.times() for host, batch in by_host.items()}
-        unfinished = [times[host] for host, batch in by_host.items() if batch.more and len(times[host])]
-        if not unfinished:
-            return
-        horizon = min(found.max() for found in unfinished)
-        for host, batch in by_host.items():
-            beyond = np.flatnonzero(times[host] > horizon)
-            if len(beyond):
-                batches[host, suffix] = batch.cut(int(beyond[0]))
-
     def _write(self, batches: dict[tuple[int, str], Batch], rings: dict[tuple[int, str], tail.Tail]) -> None:
         # A ring is drained into its file now and then; what has been read from there is not read again.
         turning = {key: ring.after(batches[key].state.resume) for key, ring in rings.items()}
         self._dropped.update((key, ring.dropped) for key, ring in rings.items())
         self._take_back()
         self._append_executions(batches, turning)
-        traces = _merged_traces([batches[host, GRAPH_EXECUTION_TRACES].traces for host in self._numbers()])
-        ring = _merged_traces([self._ring_traces(host, turning) for host in self._numbers()])
+        latest = self._latest[GRAPH_EXECUTION_TRACES]
+        read = {host: batches[host, GRAPH_EXECUTION_TRACES].traces for host in self._numbers()}
+        traces = merge_traces(read, latest)
+        ring = merge_traces(
+            {host: self._ring_traces(host, turning) for host in self._numbers()}, dict(latest)
+        )
         self._describer.save(self._connection)
         described = self._describer.registry.save(self._connection)
         self._states = {key: batch.state for key, batch in batches.items()}
@@ -317,10 +323,13 @@ class Indexer:
     def _append_executions(
         self, batches: dict[tuple[int, str], Batch], turning: dict[tuple[int, str], bytes]
     ) -> None:
-        rows = _merged([self._batch_rows(host, batches[host, EXECUTION]) for host in self._numbers()])
+        latest = self._latest[EXECUTION]
+        read = {host: self._batch_rows(host, batches[host, EXECUTION]) for host in self._numbers()}
+        rows = merge_executions(read, latest)
         self._insert_executions(rows)
         self._stable[EXECUTION] += len(rows)
-        self._insert_executions(_merged([self._ring_rows(host, turning) for host in self._numbers()]))
+        ring = {host: self._ring_rows(host, turning) for host in self._numbers()}
+        self._insert_executions(merge_executions(ring, dict(latest)))
 
     def _numbers(self) -> range:
         return range(len(self._hosts))
@@ -334,8 +343,8 @@ class Indexer:
 
     def _ring_traces(self, host: int, turning: dict[tuple[int, str], bytes]) -> TraceRows | None:
         frames = ring_frames(turning.get((host, GRAPH_EXECUTION_TRACES), b""))
-        parts = [self._decoders[host].decode(some)[0] for some in frames]
-        return replace(joined(parts), offsets=np.full(sum(map(len, parts)), -1)) if parts else None
+        rows = self._traces.decode(host, frames)
+        return replace(rows, offsets=np.full(len(rows), -1)) if rows is not None else None
 
     def _insert_executions(self, rows: list[decode.Row]) -> None:
         if not rows:
@@ -389,26 +398,3 @@ class Indexer:
                 rows.append(("warning", notice.file, notice.position, notice.message))
         kinds = {"severity": "O", "file": "O", "position": "i8", "message": "O"}
         insert_rows(self._connection, "notices", kinds, rows)
-
-
-def _merged_traces(hosts: list[TraceRows | None]) -> TraceRows | None:
-    parts = [rows for rows in hosts if rows]
-    if not parts:
-        return None
-    # As for executions; a stable sort keeps the order of hosts and, within one, that of its file.
-    times = np.concatenate([np.maximum.accumulate(rows.times) for rows in parts])
-    rows = joined(parts)
-    return rows if len(parts) == 1 else rows.take(np.argsort(times, kind="stable"))
-
-
-def _merged(hosts: list[list[decode.Row]]) -> list[decode.Row]:
-    if len(hosts) == 1:
-        return hosts[0]
-    timed = [_with_times(rows) for rows in hosts]
-    return [row for _, _, _, row in heapq.merge(*timed, key=lambda item: item[:3])]
-
-
-def _with_times(rows: list[decode.Row]) -> list[tuple[float, int, int, decode.Row]]:
-    # Within a host the order of the file counts, so the times that are compared never fall.
-    times = itertools.accumulate((row.event.wall_time for row in rows), max)
-    return [(time, row.host, number, row) for number, (time, row) in enumerate(zip(times, rows, strict=True))]

@@ -22,7 +22,7 @@ from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, TAILED, Fi
 from tb_debugger_plugin.events.messages import parse_event
 from tb_debugger_plugin.events.places import Place
 from tb_debugger_plugin.index.frames import FrameReader, Frames
-from tb_debugger_plugin.index.traces import TraceRows
+from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 
 _FINGERPRINT_BYTES: Final = 64
 
@@ -136,6 +136,10 @@ class SetFile:
             not length or self.fingerprint(length) == state.fingerprint
         )
 
+    def size(self) -> int:
+        """Bytes of the file; costs one stat."""
+        return _stat(self.path)[0]
+
     def size_with_journal(self) -> int:
         """Bytes of the file followed by what its journal tail holds beyond it."""
         size = _stat(self.path)[0]
@@ -217,6 +221,26 @@ def _extend_frames(
 def unreadable(name: str, position: int, reason: str) -> Notice:
     """The notice about a record that could not be parsed."""
     return Notice(name, position, f"A record was left out: {reason}.")
+
+
+def read_traces(file: SetFile, decoder: TraceDecoder, state: FileState, limit: int) -> Batch:
+    """The next records of ``graph_execution_traces``, decoded.
+
+    Args:
+      file: The file.
+      decoder: Of its host.
+      state: Where the last reading stopped.
+      limit: About how many bytes at most.
+    """
+    batch = file.read(state, limit)
+    parts = []
+    for frames in batch.frames:
+        rows, unreadable_records = decoder.decode(frames)
+        parts.append(rows)
+        batch.notices += [unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records]
+    batch.frames.clear()
+    batch.traces = joined(parts) if parts else None
+    return batch
 
 
 def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:

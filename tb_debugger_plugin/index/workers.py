@@ -1,0 +1,262 @@
+"""The traces of a job's hosts, decoded by several processes.
+
+In come the file sets of a run and where to resume each, out come the batches that reading and decoding them
+in this process would have given. A worker numbers sites and shapes on its own and says what is new; they
+get the numbers of the run here.
+
+Rules: a worker keeps nothing that could not be read again, and it ends by itself when its pipe is closed, so
+neither side is harmed by the death of the other. Whatever goes wrong is :class:`WorkersGone`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
+from tb_debugger_plugin.index.columns import Array
+from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.source import Batch, FileState, SetFile, read_traces
+from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows
+
+_START: Final = """
+import sys
+sys.path[:] = sys.argv[1:]
+from tb_debugger_plugin.index.workers import work
+work(sys.stdin.buffer, sys.stdout.buffer)
+"""
+_END_SECONDS: Final = 10.0
+
+SiteKey = tuple[str, str, int, str]
+
+
+class WorkersGone(Exception):
+    """The processes cannot be started, or do not answer as they should."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a worker is asked: the next traces of one host.
+
+    Attributes:
+      files: The host's file set.
+      host: Its number.
+      state: Where to resume.
+      limit: About how many bytes at most.
+    """
+
+    files: FileSet
+    host: int
+    state: FileState
+    limit: int
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a worker answers.
+
+    Attributes:
+      batch: The traces, with the worker's numbers of sites and shapes.
+      sites: Graph, op, slot and device of the sites that are new, in the order of their numbers.
+      shapes: Text and rank of the shapes that are new, in the order of their numbers.
+    """
+
+    batch: Batch
+    sites: list[SiteKey]
+    shapes: list[tuple[str, int]]
+
+
+class _HostReader:
+    """A worker's view of one host; lives as long as the worker."""
+
+    def __init__(self, request: Request) -> None:
+        self._file = SetFile(request.files, GRAPH_EXECUTION_TRACES)
+        self._registry = Registry()
+        self._decoder = TraceDecoder(self._registry, 0)
+        self._told = (0, 0)
+
+    def read(self, request: Request) -> Reply:
+        batch = read_traces(self._file, self._decoder, request.state, request.limit)
+        return Reply(batch, *self._news())
+
+    def _news(self) -> tuple[list[SiteKey], list[tuple[str, int]]]:
+        sites, shapes = self._registry.sites.rows, self._registry.shapes.rows
+        (first_site, first_shape), self._told = self._told, (len(sites), len(shapes))
+        return [self._key(row) for row in sites[first_site:]], [
+            (row[0], row[1]) for row in shapes[first_shape:]
+        ]
+
+    def _key(self, site: tuple[Any, ...]) -> SiteKey:
+        op, graph, _, slot, device = site
+        return self._registry.graphs.rows[graph][1], self._registry.ops.rows[op][1], slot, device or ""
+
+
+def work(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer requests until there are none; the life of a worker.
+
+    Args:
+      requests: Pickled :class:`Request` objects.
+      replies: Gets pickled :class:`Reply` objects, packed.
+    """
+    readers: dict[int, _HostReader] = {}
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            request = pickle.load(requests)
+            reader = readers.setdefault(request.host, _HostReader(request))
+            reply = reader.read(request)
+            pickle.dump(replace(reply, batch=_packed(reply.batch)), replies, protocol=5)
+            replies.flush()
+
+
+def _packed(batch: Batch) -> Batch:
+    """A batch with columns of one value as that value: most modes measure but a few of the numbers."""
+    if batch.traces is None:
+        return batch
+    rows = batch.traces
+    columns: dict[str, Any] = {name: _one_or_all(values) for name, values in rows.summaries.items()}
+    return replace(batch, traces=replace(rows, summaries=columns))
+
+
+def _one_or_all(values: Array) -> Array:
+    same = np.isnan(values).all() if values.dtype.kind == "f" and np.isnan(values[:1]).all() else False
+    return values[:1] if len(values) > 1 and (same or (values == values[0]).all()) else values
+
+
+def _unpacked(columns: dict[str, Array], count: int) -> dict[str, Array]:
+    return {
+        name: np.full(count, values[0]) if len(values) == 1 else values for name, values in columns.items()
+    }
+
+
+class _Worker:
+    """One process; lives until :meth:`close`."""
+
+    def __init__(self) -> None:
+        # In a session of its own: Ctrl-C is for the viewer, which then closes the pipe.
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._requests, self._replies = self._process.stdin, self._process.stdout
+
+    def ask(self, request: Request) -> None:
+        pickle.dump(request, self._requests)
+        self._requests.flush()
+
+    def answer(self) -> Reply:
+        found: Reply = pickle.load(self._replies)
+        return found
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._requests.close()
+        self._replies.close()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class _Numbers:
+    """The run's numbers of one host's sites and shapes, by the worker's."""
+
+    def __init__(self) -> None:
+        self._sites: Array = np.empty(0, np.int32)
+        self._shapes: Array = np.array([-1], np.int32)  # not known, which is -1, stands last
+
+    def learn(self, reply: Reply, registry: Registry, host: int) -> None:
+        sites = [registry.site(host, *key) for key in reply.sites]
+        shapes = [registry.shape(*key) for key in reply.shapes]
+        self._sites = np.concatenate([self._sites, np.array(sites, np.int32)])
+        self._shapes = np.concatenate([self._shapes[:-1], np.array([*shapes, -1], np.int32)])
+
+    def renumber(self, rows: TraceRows) -> TraceRows:
+        columns = _unpacked(rows.summaries, len(rows))
+        columns["shape"] = self._shapes[columns["shape"]]
+        return replace(rows, sites=self._sites[rows.sites], summaries=columns)
+
+
+class TraceWorkers:
+    """Processes that read and decode traces; lives from its making to :meth:`close`.
+
+    Args:
+      file_sets: Of the hosts, by number.
+      registry: Numbers sites and shapes.
+      count: How many processes; each has its hosts for itself.
+
+    Raises:
+      WorkersGone: They cannot be started.
+    """
+
+    def __init__(self, file_sets: Sequence[FileSet], registry: Registry, count: int) -> None:
+        self._file_sets = file_sets
+        self._registry = registry
+        self._numbers = [_Numbers() for _ in file_sets]
+        self._workers: list[_Worker] = []
+        with self._failing():
+            self._workers.extend(_Worker() for _ in range(count))
+
+    def ask(self, states: Sequence[FileState], limit: int) -> None:
+        """Let the workers begin to read the next traces of each host.
+
+        Args:
+          states: Where to resume, by host.
+          limit: About how many bytes of each host at most.
+
+        Raises:
+          WorkersGone: They do not listen; the caller has to read by itself.
+        """
+        with self._failing():
+            for host, state in enumerate(states):
+                self._worker(host).ask(Request(self._file_sets[host], host, state, limit))
+
+    def answers(self) -> list[Batch]:
+        """What was asked for, by host.
+
+        Raises:
+          WorkersGone: They do not answer; the caller has to read by itself.
+        """
+        return [self._answer(host) for host in range(len(self._file_sets))]
+
+    def _worker(self, host: int) -> _Worker:
+        return self._workers[host % len(self._workers)]
+
+    def _answer(self, host: int) -> Batch:
+        with self._failing():
+            reply = self._worker(host).answer()
+        numbers = self._numbers[host]
+        numbers.learn(reply, self._registry, host)
+        rows = reply.batch.traces
+        return reply.batch if rows is None else replace(reply.batch, traces=numbers.renumber(rows))
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
+            raise WorkersGone(str(error) or type(error).__name__) from error
+
+    def close(self) -> None:
+        """End the processes."""
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.close()
+
+
+def num_processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

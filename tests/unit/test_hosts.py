@@ -1,0 +1,246 @@
+"""One job on many hosts is one run: read side by side, kept apart, in the order of time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
+from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.index import workers
+from tb_debugger_plugin.index.cache import Database, open_database
+from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
+from tb_debugger_plugin.index.runs import find_runs
+from tests.support.checkout import ROOT
+from tests.support.events import PATIENCE_S, Recording, full_health, vector
+
+ALONE = 1 << 60  # bytes that make processes worth while
+HOSTS = 3
+
+_TRACES = """
+    SELECT hosts.name, graphs.graph_id, ops.name, slot, sites.device, t.wall_time, t.position, t.health,
+      t.nan, t.size, shapes.text
+    FROM traces t JOIN sites USING (site) JOIN ops USING (op) JOIN hosts ON hosts.host = sites.host
+      JOIN graphs ON graphs.graph = ops.graph LEFT JOIN shapes ON shapes.shape = t.shape
+    ORDER BY idx
+"""
+_EXECUTIONS = """
+    SELECT hosts.name, op_types.name, e.wall_time, health
+    FROM executions e JOIN hosts USING (host) JOIN op_types USING (op_type) ORDER BY idx
+"""
+
+
+def _write_job(folder: Path, *, each: int = 60, seed: int = 0) -> None:
+    """Hosts that do the same with different values, at different speeds, by clocks that jump."""
+    rng = np.random.default_rng(seed)
+    for host in range(HOSTS):
+        recording = Recording(folder, host=f"host{host}", run_id="job", process_id=host)
+        recording.graph("g", "step")
+        now = 1000.0
+        for number in range(each + 20 * host):
+            now += rng.choice([0.001, 0.01, 0.3, -0.05]) + host * 1e-7
+            name = f"op{rng.integers(8 + host)}"
+            value = full_health([[float("nan"), 1.0][rng.integers(2)]]) if number % 5 else vector([1.0])
+            recording.trace("g", name, value, slot=int(rng.integers(2)), at=now)
+            if not number % 7:
+                recording.execution(name.title(), [full_health([1.0])], at=now)
+        recording.close()
+
+
+@contextlib.contextmanager
+def _indexed(
+    folder: Path, *, step_bytes: int = STEP_BYTES, worth_bytes: int = ALONE
+) -> Iterator[tuple[Indexer, Database]]:
+    (run,) = find_runs(folder)
+    database = open_database(run)
+    indexer = Indexer(run, database.connection, step_bytes=step_bytes, worth_bytes=worth_bytes)
+    try:
+        indexer.reset()
+        while indexer.step().more:
+            pass
+        yield indexer, database
+    finally:
+        indexer.close()
+        database.close()
+
+
+def _told(folder: Path, **options) -> tuple[list, list]:
+    with _indexed(folder, **options) as (_, database):
+        return _lists(database)
+
+
+def _lists(database: Database) -> tuple[list, list]:
+    connection = database.connection
+    return connection.execute(_TRACES).fetchall(), connection.execute(_EXECUTIONS).fetchall()
+
+
+def _merged_by_hand(folder: Path, alone: Path) -> tuple[list, list]:
+    """Each host's files indexed alone, then put in order one row at a time."""
+    found: tuple[list, list] = ([], [])
+    for host in range(HOSTS):
+        shutil.rmtree(alone, ignore_errors=True)
+        alone.mkdir()
+        for path in folder.glob(f"*.host{host}.*"):
+            shutil.copy(path, alone)
+        for rows, at, merged in zip(_told(alone), (5, 2), found, strict=True):
+            latest = float("-inf")
+            for number, row in enumerate(rows):
+                latest = max(latest, row[at])
+                merged.append(((latest, host, number), row))
+    return tuple([row for _, row in sorted(merged, key=lambda item: item[0])] for merged in found)
+
+
+@pytest.mark.parametrize("step_bytes", [900, 4000, STEP_BYTES])
+def test_hosts_are_merged_as_each_of_them_alone_would_be_by_hand(tmp_path, step_bytes):
+    _write_job(tmp_path / "job")
+    expected = _merged_by_hand(tmp_path / "job", tmp_path / "alone")
+    assert len(expected[0]) == 240 and len({row[0] for row in expected[0]}) == HOSTS
+    assert _told(tmp_path / "job", step_bytes=step_bytes) == expected
+
+
+@pytest.mark.parametrize("step_bytes", [2000, STEP_BYTES])
+def test_processes_give_the_very_tables_that_one_process_gives(tmp_path, monkeypatch, step_bytes):
+    monkeypatch.setattr("tb_debugger_plugin.index.hosts.num_processors", lambda: 2)
+    _write_job(tmp_path)
+    expected = _told(tmp_path, step_bytes=step_bytes)
+    started = _count_workers(monkeypatch)
+    with _indexed(tmp_path, step_bytes=step_bytes, worth_bytes=0) as (indexer, database):
+        assert _lists(database) == expected
+        assert started == [0, 1] and indexer._traces._workers is None
+        numbers = database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall()
+    with _indexed(tmp_path, step_bytes=step_bytes) as (_, database):
+        assert database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall() == numbers
+
+
+def _count_workers(monkeypatch) -> list[int]:
+    started: list[int] = []
+    make = workers._Worker.__init__
+
+    def note(self) -> None:
+        started.append(len(started))
+        make(self)
+
+    monkeypatch.setattr(workers._Worker, "__init__", note)
+    return started
+
+
+def test_what_a_worker_finds_damaged_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("tb_debugger_plugin.index.hosts.num_processors", lambda: 2)
+    _write_job(tmp_path)
+    (victim,) = tmp_path.glob(f"*.host1.{GRAPH_EXECUTION_TRACES}")
+    content = bytearray(victim.read_bytes())
+    content[20] ^= 0xFF
+    victim.write_bytes(content + frame(b"no event"))
+    with _indexed(tmp_path, worth_bytes=0) as (_, database):
+        notices = database.connection.execute(
+            "SELECT file, position FROM notices ORDER BY position"
+        ).fetchall()
+        assert notices == [(victim.name, 0), (victim.name, len(content))]
+        assert len(_lists(database)[0]) == 239
+
+
+@pytest.mark.parametrize("what", ["never starts", "is killed"])
+def test_without_its_workers_the_viewer_reads_by_itself(tmp_path, monkeypatch, caplog, what):
+    monkeypatch.setattr("tb_debugger_plugin.index.hosts.num_processors", lambda: 2)
+    _write_job(tmp_path)
+    expected = _told(tmp_path)
+    if what == "never starts":
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "no such program"))
+    else:
+        ask = workers._Worker.ask
+
+        def ask_the_dead(self, request) -> None:
+            ask(self, request)
+            self._process.kill()
+            self._process.wait()
+
+        monkeypatch.setattr(workers._Worker, "ask", ask_the_dead)
+    assert _told(tmp_path, worth_bytes=0) == expected
+    assert "since processes failed" in caplog.text
+
+
+def test_hosts_that_are_behind_are_followed_live(tmp_path):
+    recordings = [Recording(tmp_path, host=f"host{n}", run_id="job", process_id=n) for n in range(2)]
+    for n, recording in enumerate(recordings):
+        recording.trace("g", f"first{n}", None, at=1000.0 + n)
+    with _indexed(tmp_path) as (indexer, database):
+        recordings[1].trace("g", "ahead", None, at=1005.0)
+        indexer.step()
+        recordings[0].trace("g", "late", None, at=1002.0)
+        indexer.step()
+        names = [row[2] for row in _lists(database)[0]]
+    assert names == ["first0", "first1", "ahead", "late"]
+    for recording in recordings:
+        recording.close()
+
+
+_VIEWER = """
+import sys
+from pathlib import Path
+from tb_debugger_plugin.index import hosts
+from tb_debugger_plugin.index.cache import open_database
+from tb_debugger_plugin.index.indexer import Indexer
+from tb_debugger_plugin.index.runs import find_runs
+hosts.num_processors = lambda: 2
+(run,) = find_runs(Path(sys.argv[1]))
+indexer = Indexer(run, open_database(run).connection, step_bytes=3000, worth_bytes=0)
+for _ in range(3):
+    assert indexer.step().more
+print(*(worker._process.pid for worker in indexer._traces._workers._workers), flush=True)
+while True:
+    pass
+"""
+
+
+def test_a_viewer_killed_while_it_reads_leaves_no_process_and_the_next_one_goes_on(tmp_path):
+    _write_job(tmp_path / "job")
+    command = [sys.executable, "-c", _VIEWER, str(tmp_path / "job")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as viewer:
+        assert viewer.stdout is not None
+        pids = [int(pid) for pid in viewer.stdout.readline().split()]
+        assert len(pids) == 2 and all(map(_is_alive, pids))
+        viewer.kill()
+    deadline = time.monotonic() + PATIENCE_S
+    while any(map(_is_alive, pids)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    (run,) = find_runs(tmp_path / "job")
+    database = open_database(run)
+    done = len(_lists(database)[0])
+    indexer = Indexer(run, database.connection)
+    while indexer.step().more:
+        pass
+    found = _lists(database)
+    indexer.close(), database.close()
+    assert 0 < done < 240
+    assert found == _merged_by_hand(tmp_path / "job", tmp_path / "alone")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def test_ctrl_c_is_left_to_the_viewer():
+    worker = workers._Worker()
+    try:
+        assert os.getsid(worker._process.pid) != os.getsid(0)
+        os.killpg(os.getpgid(worker._process.pid), signal.SIGCONT)
+    finally:
+        worker.close()
+    assert worker._process.returncode == 0
