@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,12 +19,26 @@ _PAUSE_S = 0.1
 
 
 @contextmanager
-def tensorboard(logdir: Path, log: Path) -> Iterator[str]:
-    """Serve `logdir` while the block runs; the address. What TensorBoard says goes to `log`."""
+def tensorboard(
+    logdir: Path, log: Path, *, program: Sequence[str] = ("tensorboard.main",), **environment: str
+) -> Iterator[str]:
+    """Serve a logdir with TensorBoard while the block runs.
+
+    Args:
+      logdir: What is served.
+      log: A file for what TensorBoard says.
+      program: The module to run, and its first arguments.
+      **environment: More variables.
+
+    Returns:
+      The address.
+    """
     port = free_port()
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--port", str(port)]
+    command = [sys.executable, "-m", *program, "--logdir", str(logdir), "--port", str(port)]
     with log.open("wb") as said:
-        server = subprocess.Popen([*command, "--host", "127.0.0.1"], stdout=said, stderr=said)
+        server = subprocess.Popen(
+            [*command, "--host", "127.0.0.1"], stdout=said, stderr=said, env={**os.environ, **environment}
+        )
         try:
             address = f"http://127.0.0.1:{port}"
             _wait_until_it_answers(server, address, log)
@@ -49,3 +66,23 @@ def _wait_until_it_answers(server: subprocess.Popen[bytes], address: str, log: P
         except OSError:
             time.sleep(_PAUSE_S)
     raise AssertionError(f"no answer within {_PATIENCE_S:.0f} s:\n{log.read_text(errors='replace')}")
+
+
+def fetch(url: str, query: Mapping[str, object] | None = None) -> tuple[int, str, bytes]:
+    """Ask a server: status, type and content of its answer.
+
+    Args:
+      url: The address without a query.
+      query: Its parameters.
+
+    Raises:
+      OSError: There is no server.
+    """
+    text = "&".join(f"{name}={urllib.parse.quote(str(value))}" for name, value in (query or {}).items())
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{url}?{text}", timeout=_PATIENCE_S) as answer:
+            return answer.status, answer.headers.get_content_type(), answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers.get_content_type(), error.read()
