@@ -101,7 +101,27 @@ def example() -> Step:
     return step
 
 
-STEPS: dict[str, Callable[[], Step]] = {f.__name__: f for f in (example, mlp, cnn, gpt, eager)}
+def mlp_xla() -> Step:
+    """The same as `mlp`, compiled by XLA."""
+    return _compiled(mlp)
+
+
+def gpt_xla() -> Step:
+    """The same as `gpt`, compiled by XLA."""
+    return _compiled(gpt)
+
+
+STEPS: dict[str, Callable[[], Step]] = {
+    f.__name__: f for f in (example, mlp, cnn, gpt, eager, mlp_xla, gpt_xla)
+}
+#: Whether XLA compiles the steps that are being made.
+_jit_compile = False
+
+
+def _compiled(make: Callable[[], Step]) -> Step:
+    global _jit_compile
+    _jit_compile = True
+    return make()
 
 
 def _classifier(model: Any, shape: list[int], classes: int) -> Step:
@@ -116,7 +136,7 @@ def _training(model: Any, x: tf.Tensor, y: tf.Tensor) -> Step:
     model(x)
     optimizer.build(model.trainable_variables)
 
-    @tf.function
+    @tf.function(jit_compile=_jit_compile)
     def step(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = loss_of(y, model(x, training=True))
