@@ -22,9 +22,12 @@ export function compact(n: number): string {
   return n.toExponential(0);
 }
 
-/** Four digits of a measured number: 0.000123456 -> "0.0001235", -1e30 -> "−1e+30". */
+/** Four digits of a measured number: 0.123456 -> "0.1235", -12345678 -> "−1.235e+7". */
 export function significant(n: number): string {
-  return String(Number(n.toPrecision(4))).replace(/^-/, "−");
+  const short = Number(n.toPrecision(4));
+  const size = Math.abs(short);
+  const text = size >= 1e6 || (size > 0 && size < 1e-4) ? short.toExponential() : String(short);
+  return text.replace(/^-/, "−");
 }
 
 /** "1 value", "2 values", "1 box", "2 boxes". */

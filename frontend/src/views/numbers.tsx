@@ -83,14 +83,15 @@ export function Verdict({ summary }: { readonly summary: Summary | undefined }) 
   );
 }
 
-/** "min −2.5 max 3 …" where they were measured. */
+/** "min −2.5", "max 3" and so on where they were measured. */
 export function NumericsWords({ summary }: { readonly summary: Summary | undefined }) {
   const words = summary === undefined ? [] : numericsWords(summary);
   if (words.length === 0) return null;
-  const text = words.join("  ");
   return (
-    <span class="numerics dim" title={text}>
-      {text}
+    <span class="numerics dim" title={words.join(", ")}>
+      {words.map((word) => (
+        <span key={word}>{word}</span>
+      ))}
     </span>
   );
 }
