@@ -29,13 +29,14 @@ def record_example_with_tensorflow(folder: Path, *, steps: int) -> None:
     run_python("-c", _WITH_TENSORFLOWS_RECORDER, str(folder), str(steps))
 
 
-def run_python(*arguments: str) -> str:
-    """Run Python with `arguments`; its standard output. A failure shows what it said."""
+def run_python(*arguments: str, timeout: float | None = None) -> str:
+    """Run Python with `arguments`, at most so many seconds; its standard output. A failure shows what it said."""
     run = subprocess.run(
         [sys.executable, *arguments],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
         capture_output=True,
         text=True,
+        timeout=timeout,
     )
     assert run.returncode == 0, run.stderr
     return run.stdout

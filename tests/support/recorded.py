@@ -54,7 +54,16 @@ def summary(proto: Any) -> list[float]:
 
 def read(root: Path) -> Recorded:
     """Everything in a dump root with one file set."""
-    (files,) = fileset.find_file_sets(root)
+    (recorded,) = read_each(root)
+    return recorded
+
+
+def read_each(root: Path) -> list[Recorded]:
+    """Everything in a dump root, by file set, oldest first."""
+    return [_read(files) for files in fileset.find_file_sets(root)]
+
+
+def _read(files: fileset.FileSet) -> Recorded:
     events: dict[str, list[Any]] = {}
     for suffix, contents in fileset.read_file_set(files):
         assert not contents.damages
