@@ -1,6 +1,7 @@
 """`tbdbg export`: the tables of runs as Parquet files.
 
-In goes a logdir, out comes a folder with one file a table (`docs/schema.md`), and one such folder a run.
+In goes a logdir, out comes a folder with one file a table (`docs/schema.md`), and one such folder a run. The
+viewer opens such a folder as it opens event files.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import duckdb
 
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, read_whole
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.index.parquet import write_tables
 from tb_debugger_plugin.index.runs import Run
-from tb_debugger_plugin.index.schema import TABLES
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -39,15 +40,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _export(one: Run, folder: Path) -> dict[str, Any]:
-    rows: dict[str, int] = {}
     with read_whole(one) as loader, loader.reading() as connection:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for table in TABLES:
-                path = str(folder / f"{table}.parquet")
-                target = "'" + path.replace("'", "''") + "'"
-                copied = connection.execute(f"COPY {table} TO {target} (FORMAT parquet)").fetchall()
-                rows[table] = int(copied[0][0])
+            rows = write_tables(connection, folder, one.start_time)
         except (OSError, duckdb.Error) as error:
             raise UsageError(f"{folder} cannot be written: {error}") from error
     return {"folder": str(folder), "rows": rows}

@@ -1,8 +1,8 @@
 """A run's background reader, and what others may ask of it.
 
 In comes a run, out come cursors on its committed tables. A loader starts its thread when the first question
-is asked, reads in steps until it has caught up, then looks once a second whether the files changed (every
-five seconds when every host has said that it ended; looking costs a few stats).
+is asked, reads in steps until it has caught up, then looks twice a second whether the files changed (more
+seldom elsewhere than on this machine, and when every host has said that it ended; looking costs a few stats).
 
 Rule: the connection that writes belongs to the loader's thread; readers get cursors, whose transactions see
 whole commits only.
@@ -22,12 +22,15 @@ import duckdb
 
 from tb_debugger_plugin.errors import NotReadyError
 from tb_debugger_plugin.index.cache import Database, open_database, remove_database
+from tb_debugger_plugin.index.importer import Importer
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer, Progress
 from tb_debugger_plugin.index.runs import Run
 
 _logger = logging.getLogger(__name__)
 
-_POLL_SECONDS: Final = 1.0
+#: With the page's own interval and one step of reading, what is recorded is on the page within two seconds.
+_POLL_SECONDS: Final = 0.5
+_POLL_REMOTE_SECONDS: Final = 2.0
 _POLL_FINISHED_SECONDS: Final = 5.0
 #: How long a first question waits for a small run to be read whole, and for anything at all.
 _WAIT_WHOLE_SECONDS: Final = 1.0
@@ -41,18 +44,17 @@ class RunLoader:
     Args:
       run: The run.
       step_bytes: About how many bytes of each file one commit takes in.
-      poll_seconds: How often a run that may go on is looked at.
+      poll_seconds: How often a run that may go on is looked at; None = as its place deserves.
     """
 
-    def __init__(
-        self, run: Run, *, step_bytes: int = STEP_BYTES, poll_seconds: float = _POLL_SECONDS
-    ) -> None:
+    def __init__(self, run: Run, *, step_bytes: int = STEP_BYTES, poll_seconds: float | None = None) -> None:
         self.run = run
         #: Whatever the room above wants to keep with the run, by name; emptied when the run is closed.
         self.memory: dict[str, Any] = {}
         self.memory_lock = threading.Lock()  # guards memory
         self._step_bytes = step_bytes
-        self._poll_seconds = poll_seconds
+        usual = _POLL_SECONDS if isinstance(run.folder, Path) else _POLL_REMOTE_SECONDS
+        self._poll_seconds = usual if poll_seconds is None else poll_seconds
         self._changed = threading.Condition()  # guards the fields below
         self._database: Database | None = None
         self._progress: Progress | None = None
@@ -176,13 +178,18 @@ class RunLoader:
         database = open_database(self.run)
         with self._changed:
             self._database = database
-        indexer = Indexer(self.run, database.connection, step_bytes=self._step_bytes)
+        indexer = self._indexer(database)
         try:
             self._follow(indexer)
         finally:
             indexer.close()
 
-    def _follow(self, indexer: Indexer) -> None:
+    def _indexer(self, database: Database) -> Indexer | Importer:
+        if self.run.is_tables:
+            return Importer(self.run, database.connection)
+        return Indexer(self.run, database.connection, step_bytes=self._step_bytes)
+
+    def _follow(self, indexer: Indexer | Importer) -> None:
         seen: tuple[tuple[int, ...], ...] | None = None
         while not self._stop.is_set():
             signature = indexer.signature()
@@ -193,7 +200,7 @@ class RunLoader:
                 seen = signature
             self._stop.wait(_POLL_FINISHED_SECONDS if indexer.finished else self._poll_seconds)
 
-    def _read_on(self, indexer: Indexer) -> None:
+    def _read_on(self, indexer: Indexer | Importer) -> None:
         more = True
         while more and not self._stop.is_set():
             progress = indexer.step()

@@ -5,7 +5,8 @@ In comes a logdir, out come its runs: one for each ``tfdbg_run_id`` in each fold
 shared a folder get ``name``, ``name (2)``, ... in the order in which they started.
 
 Hosts of one job may each have a folder of their own: folders beside each other whose file sets carry one
-``tfdbg_run_id`` but come from different processes are one run, named by the folder above them.
+``tfdbg_run_id`` but come from different processes are one run, named by the folder above them. A folder of
+Parquet tables is a run, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import (
     METADATA,
     FileSet,
@@ -26,6 +28,7 @@ from tb_debugger_plugin.events.fileset import (
     read_file,
 )
 from tb_debugger_plugin.events.places import Place, RemotePath
+from tb_debugger_plugin.index.parquet import MANIFEST, read_manifest
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Run:
       run_id: The ``tfdbg_run_id`` that its file sets share; empty when the metadata cannot be read.
       file_sets: One for each host, oldest first.
       start_time: Seconds since the epoch, from the oldest metadata record, else from the file name.
+      is_tables: Whether the folder holds Parquet tables in place of event files.
     """
 
     name: str
@@ -45,6 +49,14 @@ class Run:
     run_id: str
     file_sets: tuple[FileSet, ...]
     start_time: float
+    is_tables: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name in words: the logdir itself, whose relative path is ``.``, by its own name."""
+        if self.name != "." and not self.name.startswith(". ("):
+            return self.name
+        return (self.folder.resolve().name or str(self.folder)) + self.name[1:]
 
 
 def _walk(logdir: Place) -> Iterator[tuple[Place, list[str]]]:
@@ -73,9 +85,11 @@ def _walk_local(logdir: Path) -> Iterator[tuple[Place, list[str]]]:
 
 
 def has_debug_events(logdir: Place) -> bool:
-    """Whether any folder at or below the logdir holds a metadata file; stops at the first."""
+    """Whether any folder at or below the logdir holds a metadata file, or tables; stops at the first."""
     return any(
-        parse_metadata_name(folder, name) is not None for folder, names in _walk(logdir) for name in names
+        name == MANIFEST or parse_metadata_name(folder, name) is not None
+        for folder, names in _walk(logdir)
+        for name in names
     )
 
 
@@ -86,12 +100,36 @@ def find_runs(logdir: Place) -> list[Run]:
       logdir: A folder; one that does not exist holds no runs.
     """
     found: dict[tuple[Place, str], list[_Member]] = {}
+    tables: list[Place] = []
     for folder, names in _walk(logdir):
+        if MANIFEST in names:
+            tables.append(folder)
         if any(parse_metadata_name(folder, name) is not None for name in names):
             for files in find_file_sets(folder):
                 identity = _identity(files)
                 found.setdefault((folder, identity.run_id), []).append(_Member(identity, files))
-    return sorted(_named(_joined(found, logdir), logdir), key=lambda run: run.name)
+    runs = list(_named(_joined(found, logdir), logdir))
+    runs += _of_tables(tables, logdir, {run.name for run in runs})
+    return sorted(runs, key=lambda run: run.name)
+
+
+def _of_tables(folders: list[Place], logdir: Place, taken: set[str]) -> Iterator[Run]:
+    for folder in folders:
+        # What is wrong with tables is said when they are opened.
+        with contextlib.suppress(OSError):
+            status = (folder / MANIFEST).stat()
+            name = str(folder.relative_to(logdir))  # type: ignore[arg-type]
+            name = f"{name} (tables)" if name in taken else name
+            yield Run(name, folder, "tables", (), _start_of(folder, status.st_size, status.st_mtime_ns), True)
+
+
+@functools.lru_cache(maxsize=4096)
+def _start_of(folder: Place, size: int, modified: int) -> float:
+    try:
+        time = read_manifest(folder).start_time
+        return time if math.isfinite(time) else 0.0
+    except FormatError:
+        return 0.0
 
 
 def _joined(found: dict[tuple[Place, str], list[_Member]], top: Place) -> dict[Place, list[list[_Member]]]:

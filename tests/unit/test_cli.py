@@ -17,7 +17,7 @@ from tests.support.events import Recording, full_health, loaded, small_program
 
 def test_info_shows_each_run(tmp_path, capsys):
     small_program(tmp_path / "one", recorder_version="0.1", tensor_debug_mode=4).close()
-    small_program(tmp_path / "two", host="worker7").close()
+    small_program(tmp_path / "two", host="worker7", run_id="run2").close()
     assert main(["info", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     for word in ("one", "two", "worker0", "worker7", "FULL_HEALTH", "1970-01-01", "tb-debugger-plugin 0.1"):
@@ -193,7 +193,7 @@ def test_export_writes_every_table_of_every_run(tmp_path, capsys):
     out = tmp_path / "it's out"
     found = _json(capsys, "export", tmp_path / "logs", "--parquet", out)
     assert set(found) == {"one", "two"} and set(found["one"]["rows"]) == set(TABLES)
-    assert {path.stem for path in (out / "two").iterdir()} == set(TABLES)
+    assert {path.stem for path in (out / "two").glob("*.parquet")} == set(TABLES)
     with duckdb.connect() as connection:
         read = f"SELECT idx, health FROM '{str(out).replace(chr(39), chr(39) * 2)}/one/traces.parquet'"
         assert connection.execute(read).fetchall() == [(n, 1 if n % 4 == 0 else 2) for n in range(8)]

@@ -1,0 +1,119 @@
+"""A folder of Parquet tables is a run like any other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from tb_debugger_plugin.analysis.alerts import alert_list
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.tables import executions_page, traces_page
+from tb_debugger_plugin.analysis.view import Range, look_at
+from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.index.cache import open_database
+from tb_debugger_plugin.index.importer import Importer
+from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.index.parquet import MANIFEST
+from tb_debugger_plugin.index.runs import find_runs, has_debug_events
+from tests.support.events import PATIENCE_S, small_program
+
+
+@pytest.fixture
+def exported(tmp_path):
+    """A folder of tables, and the recording it was made from."""
+    small_program(tmp_path / "events", steps=3).close()
+    assert main(["export", str(tmp_path / "events"), "--parquet", str(tmp_path / "tables")]) == 0
+    return tmp_path / "tables"
+
+
+def _told(folder):
+    (run,) = find_runs(folder)
+    loader = RunLoader(run)
+    try:
+        assert loader.wait(PATIENCE_S) and not loader.failure, loader.failure
+        with look_at(loader) as view:
+            traces = traces_page(view, Range(0, view.num_traces))
+            eager = executions_page(view, Range(0, view.num_executions))
+            alerts = alert_list(view)
+            pages = [
+                {name: values.tolist() for name, values in page.columns.items()} for page in (traces, eager)
+            ]
+            facts = {name: value for name, value in status(view).items() if name != "generation"}
+            return repr((run.start_time, facts, pages, traces.dictionaries, alerts.index.tolist()))
+    finally:
+        loader.close()
+
+
+def test_exported_tables_are_a_run_that_says_what_the_event_files_say(exported):
+    assert has_debug_events(exported)
+    assert _told(exported) == _told(exported.parent / "events")
+
+
+def test_tables_beside_event_files_are_a_run_of_their_own(exported):
+    for path in (exported.parent / "events").iterdir():
+        shutil.copy(path, exported)
+    assert [(run.name, run.is_tables) for run in find_runs(exported)] == [
+        (".", False),
+        (". (tables)", True),
+    ]
+
+
+def test_a_folder_without_its_manifest_is_not_finished_and_no_run(exported):
+    (exported / MANIFEST).unlink()
+    assert find_runs(exported) == [] and not has_debug_events(exported)
+
+
+def test_tables_that_are_written_again_are_read_again(exported):
+    before = _told(exported)
+    small_program(exported.parent / "other", steps=1).close()
+    assert main(["export", str(exported.parent / "other"), "--parquet", str(exported)]) == 0
+    assert _told(exported) != before
+    assert _told(exported) == _told(exported.parent / "other")
+
+
+def test_importing_goes_on_where_the_last_commit_ended(exported):
+    (run,) = find_runs(exported)
+    database = open_database(run)
+    first = Importer(run, database.connection)
+    assert first.step().more
+    second = Importer(run, database.connection)
+    assert (second.generation, database.connection.execute("SELECT count(*) FROM traces").fetchall()) == (
+        first.generation,
+        [(0,)],
+    )
+    assert not second.step().more
+    assert database.connection.execute("SELECT count(*) FROM traces").fetchall() == [(12,)]
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"schema_version": 0}, "make them again"),
+        ({"steps": [{"traces": "../secret.parquet"}]}, "secret"),
+        ({"steps": [{"secrets": "traces.parquet"}]}, "secrets"),
+        ({"steps": [{"traces": "traces.parquet"}, {"traces": "traces.parquet"}]}, "the next one is 12"),
+        ({"steps": 3}, "does not say"),
+        ({"stable": None}, "does not say"),
+    ],
+)
+def test_what_a_manifest_may_not_say_is_refused_with_a_sentence(exported, change, reason):
+    manifest = json.loads((exported / MANIFEST).read_text())
+    (exported / MANIFEST).write_text(json.dumps({**manifest, **change}))
+    _fails(exported, reason)
+
+
+def test_a_damaged_file_is_an_error_with_a_sentence(exported):
+    (exported / "traces.parquet").write_bytes(b"no parquet")
+    _fails(exported, "traces.parquet")
+
+
+def _fails(folder, reason):
+    (run,) = find_runs(folder)
+    loader = RunLoader(run, poll_seconds=0.0)
+    try:
+        assert loader.wait(PATIENCE_S) and reason in loader.failure
+    finally:
+        loader.close()
