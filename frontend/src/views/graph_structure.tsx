@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 import { shown } from "../base/loaded";
 import { counted } from "../base/text";
-import { isBad } from "../model/health";
+import { isBad, numericsWords } from "../model/health";
 import { displayName, isFunctionName } from "../model/names";
 import {
   CARD_HEIGHT,
@@ -100,7 +100,9 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
   const inputs = op.inputs.slice(0, MOST_CARDS);
   const consumers = op.consumers.slice(0, MOST_CARDS);
   const extra = (op.belongs === undefined ? 0 : 18) + (op.runs.length === 0 ? 0 : 18);
-  const centre = 46 + extra + 34 * Math.max(1, Math.min(op.outputs.length, MOST_OUTPUTS));
+  const shown = op.outputs.slice(0, MOST_OUTPUTS);
+  const numerics = shown.reduce((lines, summary) => lines + numericsWords(summary).length, 0);
+  const centre = 46 + extra + 34 * Math.max(1, shown.length) + 16 * numerics;
   const tallest = Math.max(columnHeight(inputs.length), columnHeight(consumers.length), centre);
   const full = Math.max(TITLES + tallest + SIDE, height);
   // The op stays in the first view, however long its columns are.
