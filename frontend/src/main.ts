@@ -3,7 +3,7 @@ import { effect } from "@preact/signals";
 import { render as draw, h } from "preact";
 import { makeAsk } from "./api/fetch";
 import { makeApi } from "./api/routes";
-import { nameDocument, outerWindow, watchShown, watchTheme } from "./base/host";
+import { nameDocument, outerWindow, watchReturn, watchShown, watchTheme } from "./base/host";
 import { followAddress, linkNow } from "./store/address";
 import { createStore, type Store } from "./store/store";
 import { App } from "./views/app";
@@ -18,7 +18,13 @@ export function render(): void {
   watchTheme((dark) => {
     document.documentElement.dataset.theme = dark ? "dark" : "light";
   });
-  const stops = [store.start(link), followAddress(store, outer), watchShown(store.setSeen), tellIdle(store)];
+  const stops = [
+    store.start(link),
+    followAddress(store, outer),
+    watchShown(store.setSeen),
+    watchReturn(store.lookAgain),
+    tellIdle(store),
+  ];
   window.addEventListener("pagehide", () => {
     for (const stop of stops) stop();
   });

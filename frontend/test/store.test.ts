@@ -26,8 +26,9 @@ function server(options: FixtureOptions) {
 
 /** A clock that goes on only when told. */
 class FakeTimer implements Timer {
+  time = 0;
   #acts: (() => void)[] = [];
-  now = () => 0;
+  now = () => this.time;
   after(_seconds: number, act: () => void) {
     this.#acts.push(act);
     return () => {
@@ -234,6 +235,25 @@ describe("polling", () => {
     store.setSeen(true);
     await quiet(store);
     expect(state.log.length).toBeGreaterThan(2);
+  });
+
+  test("leaves a finished run alone until the reader comes back", async () => {
+    const { store, state, timer } = await open(ILL);
+    timer.time = 100;
+    timer.fire();
+    await quiet(store);
+    state.log.length = 0;
+    timer.fire();
+    await quiet(store);
+    expect(state.log).toEqual([]);
+    state.answer = makeFixture({ steps: 50, illFrom: 5, generation: 2 });
+    store.lookAgain();
+    await quiet(store);
+    expect(store.status.value?.generation).toBe(2);
+    expect(store.lists.value?.traces.total.value).toBe(500);
+    timer.fire();
+    await quiet(store);
+    expect(state.log.filter((url) => url.startsWith("status"))).toHaveLength(2);
   });
 
   test("says that the server is gone, and comes back when it does", async () => {

@@ -30,11 +30,14 @@ test("a walk stays short", () => {
   expect(current(long)).toBe("op499");
 });
 
-test("a run that goes on is asked often, a finished or silent one seldom", () => {
-  const live = { finished: false, loading: false, failed: false, silent: 0 };
-  expect(pollDelay(live)).toBe(1.5);
-  expect(pollDelay({ ...live, loading: true })).toBeLessThan(1.5);
+test("a run that goes on is asked often, a silent one seldom, a finished one no more", () => {
+  const live = { finished: false, loading: false, failed: false, silent: 0, looked: 500 };
+  expect(pollDelay(live)).toBeLessThan(1);
+  expect(pollDelay({ ...live, loading: true })).toBeLessThan(1);
   expect(pollDelay({ ...live, silent: 500 })).toBeGreaterThan(5);
-  expect(pollDelay({ ...live, finished: true })).toBeGreaterThanOrEqual(10);
-  expect(pollDelay({ ...live, finished: true, failed: true })).toBeLessThan(10);
+  const over = { ...live, finished: true, silent: 500 };
+  expect(pollDelay(over)).toBeUndefined();
+  expect(pollDelay({ ...over, silent: 1 })).toBeGreaterThan(1);
+  expect(pollDelay({ ...over, looked: 1 })).toBeGreaterThan(1);
+  expect(pollDelay({ ...over, failed: true })).toBeLessThan(10);
 });

@@ -71,7 +71,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """The tab and its module."""
         return base_plugin.FrontendMetadata(
-            es_module_path=ENTRY, tab_name=TAB_NAME, disable_reload=True, remove_dom=False
+            es_module_path=ENTRY, tab_name=TAB_NAME, disable_reload=False, remove_dom=False
         )
 
     def close(self) -> None:

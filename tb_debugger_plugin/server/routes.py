@@ -45,7 +45,8 @@ def _of_run(ask: Callable[[View, Question], Answer]) -> Route:
 
 
 def _runs(library: Library, question: Question) -> Answer:
-    return {name: {"start_time": run.start_time} for name, run in library.runs().items()}
+    runs = library.runs()
+    return {name: {"start_time": run.start_time, "title": run.title} for name, run in runs.items()}
 
 
 def _alerts(view: View, question: Question) -> Answer:

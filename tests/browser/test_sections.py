@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.support.debugger_page import open_page
+from tests.support.events import full_health, small_program
 from tests.support.programs import record_example
 from tests.support.serving import tensorboard
 
@@ -93,6 +95,45 @@ def test_a_page_that_was_opened_first_fills_when_the_program_runs(browser, tmp_p
         expect(page.frame.locator("body")).to_contain_text("enable_dump_debug_info(")
         record_example(logdir, "--steps", "2")
         expect(page.part("alert-type-InfNanAlert")).to_be_visible(timeout=_LIVE_MS)
+
+
+def test_what_a_program_records_comes_by_itself_until_it_has_ended(browser, tmp_path):
+    logdir = tmp_path / "digits"
+    with (
+        closing(small_program(logdir, recorder_version="0.1.0")) as recording,
+        tensorboard(logdir, tmp_path / "tensorboard.txt") as address,
+        open_page(browser, address) as page,
+    ):
+        bar = page.frame.locator(".status")
+        expect(bar).to_contain_text("digits live4 executions")
+        recording.execution("Fill", [full_health([1.0])], ids=[99])
+        expect(bar).to_contain_text("digits live5 executions", timeout=_LIVE_MS)
+        recording.counts(5, 8, finished=True)
+        expect(bar).to_contain_text("digits finished5 executions", timeout=_LIVE_MS)
+
+
+def test_a_finished_run_that_begins_anew_is_seen_when_the_reader_comes_back(browser, tmp_path):
+    recording = small_program(tmp_path / "digits", recorder_version="0.1.0")
+    recording.counts(4, 8, finished=True)
+    recording.close()
+    with (
+        tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
+        open_page(browser, address, stopped_clock=True) as page,
+    ):
+        bar = page.frame.locator(".status")
+        expect(bar).to_contain_text("digits finished4 executions")
+        for _ in range(4):
+            page.page.clock.fast_forward(30_000)
+            assert page.frame  # has its answers
+        asked: list[str] = []
+        page.page.on("request", lambda request: asked.append(request.url))
+        page.page.clock.fast_forward(3_600_000)
+        assert page.frame
+        assert not [url for url in asked if "plugin/debugger" in url]
+        shutil.rmtree(tmp_path / "digits")
+        small_program(tmp_path / "digits", steps=3).close()
+        page.page.locator(".reload-button").click()
+        expect(bar).to_contain_text("digits recorded6 executions", timeout=_LIVE_MS)
 
 
 def test_a_damaged_file_is_named_and_the_rest_is_shown(browser, example_logdir, tmp_path):

@@ -73,10 +73,18 @@ class DebuggerPage:
 
 @contextmanager
 def open_page(
-    browser: Browser, address: str, *, scheme: str = "light", width: int = 1280, height: int = 800
+    browser: Browser,
+    address: str,
+    *,
+    scheme: str = "light",
+    width: int = 1280,
+    height: int = 800,
+    stopped_clock: bool = False,
 ) -> Iterator[DebuggerPage]:
-    """Open TensorBoard in a new window of `width` x `height` pixels, light or dark."""
+    """Open TensorBoard in a new window of `width` x `height` pixels; the test may hold its clock."""
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    if stopped_clock:
+        context.clock.install()
     try:
         yield DebuggerPage(context.new_page(), address)
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,16 @@ def test_runs_at_any_depth_are_named_by_their_relative_path(tmp_path):
 def test_a_logdir_that_is_itself_a_dump_root_is_the_run_dot(tmp_path):
     Recording(tmp_path).close()
     assert _names(tmp_path) == ["."]
+
+
+def test_people_read_the_name_of_the_logdir_where_it_is_the_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        Recording(tmp_path / "digits", run_id=f"run{number}", start=1000.0 * number).close()
+    Recording(tmp_path / "more", run_id="run3").close()
+    titles = {run.name: run.title for run in find_runs(Path("digits"))}
+    assert titles == {".": "digits", ". (2)": "digits (2)"}
+    assert [run.title for run in find_runs(tmp_path)] == ["digits", "digits (2)", "more"]
 
 
 def test_hosts_of_one_job_are_one_run(tmp_path):

@@ -204,7 +204,7 @@ const located = object({
 });
 export type Located = Checked<typeof located>;
 
-const runs = record(object({ start_time: number }));
+const runs = record(object({ start_time: number, title: optional(text) }));
 export type Runs = Checked<typeof runs>;
 
 /** Which of the two long lists. */

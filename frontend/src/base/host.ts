@@ -48,6 +48,23 @@ export function watchShown(onShown: (isShown: boolean) => void): () => void {
   return () => observer.disconnect();
 }
 
+/**
+ * Calls back when the reader comes back to the window, or uses the host's own controls: the host does not tell a plugin in a
+ * frame that its button for reloading was pressed. Returns how to stop.
+ */
+export function watchReturn(onReturn: () => void): () => void {
+  const outer = outerWindow();
+  const stop = new AbortController();
+  const { signal } = stop;
+  const onVisible = () => {
+    if (document.visibilityState === "visible") onReturn();
+  };
+  document.addEventListener("visibilitychange", onVisible, { signal });
+  outer.addEventListener("focus", onReturn, { signal });
+  if (outer !== window) outer.document.addEventListener("click", onReturn, { signal, capture: true });
+  return () => stop.abort();
+}
+
 /** A value kept between visits, undefined when there is none or the browser keeps nothing. */
 export function remembered(key: string): string | undefined {
   try {

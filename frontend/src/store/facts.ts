@@ -48,6 +48,8 @@ export function createFacts() {
     onlyBad: signal(false),
     /** The reader chose something, or a link did: nothing moves by itself any more. */
     touched: signal(false),
+    /** Rises when the reader comes back to the page, or has the host reload its data. */
+    looks: signal(0),
     /** The tab is seen. */
     seen: signal(true),
     /** Buckets of the two overviews: pixels of their strips. */

@@ -1,6 +1,6 @@
 /**
  * Asks now and then what is new: the runs while there is none or the one looked at is over, else its status. A new
- * generation refreshes what is seen. Rests while the tab is hidden.
+ * generation refreshes what is seen. Rests while the tab is hidden, and when the run is over until the reader comes back.
  */
 import { batch, effect, type ReadonlySignal } from "@preact/signals";
 import type { Api, Runs, Status } from "../api/routes";
@@ -36,6 +36,7 @@ export interface PollDeps {
 export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): () => void {
   let cancel = () => {};
   let changedAt = timer.now();
+  let lookedAt = timer.now();
   let round = 0;
 
   async function ask(mine: number): Promise<void> {
@@ -52,7 +53,8 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
     } catch (error) {
       if (mine === round) facts.connection.value = sentence(error);
     }
-    if (mine === round) cancel = timer.after(delay(), next);
+    const seconds = delay();
+    if (mine === round && seconds !== undefined) cancel = timer.after(seconds, next);
   }
 
   function takeRuns(runs: Runs): void {
@@ -79,13 +81,14 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
     });
   }
 
-  function delay(): number {
+  function delay(): number | undefined {
     const status = facts.status.peek();
     return pollDelay({
       finished: facts.run.peek() === undefined ? undefined : status?.finished,
       loading: status?.loading !== undefined,
       failed: facts.connection.peek() !== undefined,
       silent: timer.now() - changedAt,
+      looked: timer.now() - lookedAt,
     });
   }
 
@@ -97,6 +100,8 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
 
   const stop = effect(() => {
     void facts.run.value;
+    void facts.looks.value;
+    lookedAt = timer.now();
     if (facts.seen.value) next();
     else {
       cancel();

@@ -88,6 +88,10 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     setSeen(isSeen: boolean): void {
       facts.seen.value = isSeen;
     },
+    /** The reader is back: looks whether anything changed, also where nothing should. */
+    lookAgain(): void {
+      facts.looks.value = facts.looks.peek() + 1;
+    },
     /** What a link to what is shown now must say. */
     link: computed<Link>(() => {
       const op = derived.op.value;

@@ -14,7 +14,11 @@ export function StatusBar({ store }: { readonly store: Store }) {
       {status !== undefined && <State status={status} />}
       {status !== undefined && <Facts status={status} />}
       {status?.loading !== undefined && (
-        <Progress done={status.loading.bytes_done} total={status.loading.bytes_total} />
+        <Progress
+          done={status.loading.bytes_done}
+          total={status.loading.bytes_total}
+          events={status.num_executions + status.num_graph_executions}
+        />
       )}
       {status !== undefined && <Dropped status={status} />}
       <span class="spring" />
@@ -25,9 +29,9 @@ export function StatusBar({ store }: { readonly store: Store }) {
 }
 
 function RunSelector({ store }: { readonly store: Store }) {
-  const runs = [...(shown(store.runs.value)?.keys() ?? [])];
+  const runs = [...(shown(store.runs.value) ?? [])].map(([name, { title = name }]) => ({ name, title }));
   if (runs.length === 0) return null;
-  if (runs.length === 1) return <b class="run">{runs[0]}</b>;
+  if (runs.length === 1) return <b class="run">{runs[0]?.title}</b>;
   return (
     <label>
       Run{" "}
@@ -35,9 +39,9 @@ function RunSelector({ store }: { readonly store: Store }) {
         value={store.run.value}
         onChange={(event) => store.selectRun(runName(event.currentTarget.value))}
       >
-        {runs.map((name) => (
+        {runs.map(({ name, title }) => (
           <option key={name} value={name}>
-            {name}
+            {title}
           </option>
         ))}
       </select>
@@ -78,11 +82,17 @@ function Facts({ status }: { readonly status: Status }) {
   return <span class="facts">{facts.filter(Boolean).join(" · ")}</span>;
 }
 
-function Progress({ done, total }: { readonly done: number; readonly total: number }) {
+interface ProgressProps {
+  readonly done: number;
+  readonly total: number;
+  readonly events: number;
+}
+
+function Progress({ done, total, events }: ProgressProps) {
   return (
     <span class="progress">
       Loading <progress value={done} max={Math.max(1, total)} aria-label="Loading" /> {bytes(done)} of{" "}
-      {bytes(total)}
+      {bytes(total)}, {counted(events, "event")} so far
     </span>
   );
 }
