@@ -73,6 +73,9 @@ def _table(item: tuple[str, dict[str, Any]]) -> str:
     width = max(len(title) for title, _ in _SHOWN)
     lines = [f"{name}  ({facts['folder']})"]
     lines += [f"  {title:<{width}}  {_text(key, facts[key])}" for title, key in _SHOWN]
+    executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
+    if executions or traces:
+        lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")
     lines += [f"  ! {_place(notice)}{notice['message']}" for notice in facts["notices"]]
     return "\n".join(lines)
 

@@ -1,8 +1,8 @@
 """A stable text dump of event files: what golden tests compare and ``tbdbg dump`` prints.
 
-In come events, out come lines: one record a paragraph, fields in the order of their numbers, vectors of
-numbers on one line. With :class:`Normalizer` the dump of two recordings of one program is equal: ids,
-times, hosts and folders become small numbers and fixed words.
+In come events, out come lines: one record a paragraph, fields in the order of their numbers, a summary on one
+line with the names of its numbers. With :class:`Normalizer` the dump of two recordings of one program is
+equal: ids, times, hosts and folders become small numbers and fixed words.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
 from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_file, read_with_tail
-from tb_debugger_plugin.events.modes import mode_name
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, mode_name
 from tb_debugger_plugin.events.places import Place
 
 _MAX_TEXT: Final = 200
+#: Names of the numbers of a summary by mode.
+_SLOTS: Final = {int(mode): names for mode, names in SUMMARY_COLUMNS.items()}
 _LABEL_REPEATED: Final = 3
 _ID_FIELDS: Final = frozenset(
     {"graph_id", "outer_context_id", "tfdbg_context_id", "id", "stack_frame_ids", "tfdbg_run_id"}
@@ -64,13 +66,17 @@ class _Verbatim(Normalizer):
         return value
 
 
-def _tensor_text(tensor: Any) -> str:
+def _tensor_text(tensor: Any, mode: int) -> str:
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     if tensor.dtype == 2 and len(tensor.tensor_content) % 8 == 0 and tensor.tensor_content:
-        return f"float64{shape} {np.frombuffer(tensor.tensor_content, '<f8').tolist()}"
-    values = [f"{f.name}={list(v)}" for f, v in tensor.ListFields() if f.name.endswith("_val")]
+        values = np.frombuffer(tensor.tensor_content, "<f8").tolist()
+        names = _SLOTS.get(tensor.summary_mode or mode, ())
+        if len(names) == len(values):
+            return " ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+        return f"float64{shape} {values}"
+    fields = [f"{f.name}={list(v)}" for f, v in tensor.ListFields() if f.name.endswith("_val")]
     content = f"content={tensor.tensor_content.hex()}" if tensor.tensor_content else ""
-    return " ".join(filter(None, (f"dtype={tensor.dtype}{shape}", content, *values)))[:_MAX_TEXT]
+    return " ".join(filter(None, (f"dtype={tensor.dtype}{shape}", content, *fields)))[:_MAX_TEXT]
 
 
 def _scalar_text(field: FieldDescriptor, value: Any, normalize: Normalizer) -> str:
@@ -89,14 +95,16 @@ def _is_repeated(field: FieldDescriptor) -> bool:
     return bool(getattr(field, "label", None) == _LABEL_REPEATED if known is None else known)
 
 
-def _field_lines(field: FieldDescriptor, value: Any, normalize: Normalizer, indent: str) -> Iterator[str]:
+def _field_lines(
+    field: FieldDescriptor, value: Any, normalize: Normalizer, indent: str, mode: int
+) -> Iterator[str]:
     items = list(value) if _is_repeated(field) else [value]
     if field.message_type is None:
         texts = [_scalar_text(field, item, normalize) for item in items]
         yield f"{indent}{field.name}: {', '.join(texts)}"
     elif field.message_type.name == "TensorProto":
         for item in items:
-            yield f"{indent}{field.name}: {_tensor_text(item)}"
+            yield f"{indent}{field.name}: {_tensor_text(item, mode)}"
     else:
         for item in items:
             yield f"{indent}{field.name}:"
@@ -104,8 +112,9 @@ def _field_lines(field: FieldDescriptor, value: Any, normalize: Normalizer, inde
 
 
 def _message_lines(message: Any, normalize: Normalizer, indent: str) -> Iterator[str]:
+    mode = getattr(message, "tensor_debug_mode", 0)
     for field, value in message.ListFields():
-        yield from _field_lines(field, value, normalize, indent)
+        yield from _field_lines(field, value, normalize, indent, mode)
 
 
 def event_lines(event: Any, normalize: Normalizer | None = None) -> list[str]:

@@ -33,6 +33,15 @@ def test_info_as_json_says_the_same(tmp_path, capsys):
     assert found["start_time"] < found["end_time"]
 
 
+def test_info_counts_what_a_circular_buffer_dropped(tmp_path, capsys):
+    recording = small_program(tmp_path, recorder_version="0.1", circular_buffer_size=3)
+    recording.counts(10, 2000, finished=True)
+    recording.close()
+    assert main(["info", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "dropped by the buffer" in text and "6 executions, 1992 graph executions" in text
+
+
 def test_info_shows_damage_and_times_that_no_calendar_has(tmp_path, capsys):
     recording = Recording(tmp_path, start=1e15)
     recording.close()
@@ -47,7 +56,7 @@ def test_dump_prints_each_record_of_a_folder_or_a_file(tmp_path, capsys):
     recording.close()
     assert main(["dump", str(tmp_path)]) == 0
     text = capsys.readouterr().out
-    assert text.count("graph_execution_trace:") == 4 and "float64[11] [11.0, -1.0, 1.0, 2.0, 2.0, 1.0" in text
+    assert text.count("graph_execution_trace:") == 4 and " tensor_id=11.0 device_id=-1.0 dtype=1.0" in text
     assert main(["dump", str(recording.files.path("execution"))]) == 0
     text = capsys.readouterr().out
     assert text.count("  execution:") == 2 and "#0 execution at 0" in text
