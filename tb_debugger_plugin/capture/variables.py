@@ -22,6 +22,7 @@ from tensorflow.python.ops import resource_variable_ops
 
 from tb_debugger_plugin.capture.called import function_attributes
 
+_VARIABLE = resource_variable_ops.BaseResourceVariable
 #: Ops that hand a handle on as it is.
 _PASSED_ON = frozenset(("Identity", "Enter", "Switch"))
 
@@ -47,8 +48,9 @@ class Variables:
         """Learn the names of the variables that a graph uses.
 
         Keras's path of a variable stands in an object that the variable does not know, so all objects of the
-        program are looked through, some 50 ms. That is done for variables that were not there the last time,
-        and for other handles only when an outermost graph has them: graphs that make variables are inside.
+        program are looked through, some 50 ms for a million. That is done for variables that were not there
+        the last time, and for other handles only when an outermost graph has them: graphs that make variables
+        are inside.
 
         Args:
           graph: A `FuncGraph`.
@@ -64,18 +66,18 @@ class Variables:
                 self._look_through_objects()
 
     def _look_through_objects(self) -> None:
-        keras_variable, keras_layer = _keras_types()
-        paths: dict[int, str] = {}
-        for found in gc.get_objects():
-            # Not isinstance, which asks proxies for what they stand for.
-            kind = type(found)
-            if issubclass(kind, resource_variable_ops.BaseResourceVariable):
-                self._names.update(dict.fromkeys(_handles(found), found.name.partition(":")[0]))
-            elif keras_variable is not None and issubclass(kind, keras_variable):
-                paths.update(dict.fromkeys(_handles(found), found.path))
-            elif keras_layer is not None and issubclass(kind, keras_layer) and found.path:
-                self._layers.add(found.path)
-        self._names.update(paths)
+        variables, keras_variables, layers = map(_with_subclasses, (_VARIABLE, *_keras_types()))
+        wanted = variables | keras_variables | layers
+        # Not isinstance, which is slow, and asks proxies for what they stand for.
+        found = [thing for thing in gc.get_objects() if type(thing) in wanted]
+        for thing in found:
+            if type(thing) in variables:
+                self._names.update(dict.fromkeys(_handles(thing), thing.name.partition(":")[0]))
+            elif type(thing) in layers and thing.path:
+                self._layers.add(thing.path)
+        for thing in found:  # Keras's own path of a variable counts more than TensorFlow's name
+            if type(thing) in keras_variables:
+                self._names.update(dict.fromkeys(_handles(thing), thing.path))
 
 
 def _watched(graph: Any) -> Iterator[Any]:
@@ -96,7 +98,19 @@ def _is_eager_handle(tensor: Any) -> bool:
     return isinstance(tensor, ops.EagerTensor) and tensor.dtype == tf.resource
 
 
+def _with_subclasses(kind: Any) -> set[Any]:
+    found = set()
+    waiting = [] if kind is None else [kind]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += type.__subclasses__(one)
+    return found
+
+
 def _keras_types() -> tuple[Any, Any]:
+    """Keras's variable and layer; None where there is no Keras 3."""
     keras = sys.modules.get("keras")
     variable = getattr(keras, "Variable", None)
     layer = getattr(getattr(keras, "layers", None), "Layer", None)
