@@ -30,7 +30,7 @@ def record_example_with_tensorflow(folder: Path, *, steps: int) -> None:
 
 
 def run_python(*arguments: str, timeout: float | None = None) -> str:
-    """Run Python with `arguments`, at most so many seconds; its standard output. A failure shows what it said."""
+    """Run Python with `arguments`, so many seconds at most; what it printed. A failure shows what it said."""
     run = subprocess.run(
         [sys.executable, *arguments],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
