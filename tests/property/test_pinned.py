@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +28,7 @@ try:
 except ImportError:
     pytest.skip("the native library was not built", allow_module_level=True)
 
+ROOT = Path(__file__).resolve().parents[2]
 FLOAT, COMPLEX = 1, 8
 HEALTH_MODES = ["CURT_HEALTH", "CONCISE_HEALTH", "FULL_HEALTH", "FULL_NUMERICS", "FULL_TENSOR"]
 
@@ -28,8 +36,8 @@ HEALTH_MODES = ["CURT_HEALTH", "CONCISE_HEALTH", "FULL_HEALTH", "FULL_NUMERICS",
 class Recorder:
     """Records executions whose first input id is their number. Lives from creating the files to `close()`."""
 
-    def __init__(self, folder: str, mode: str, size: int) -> None:
-        self.files = FileSet(Path(folder), 1, "h")
+    def __init__(self, folder: str, mode: str, size: int, number: int = 1) -> None:
+        self.files = FileSet(Path(folder), number, "h")
         self._mode = int(TensorDebugMode[mode])
         self._recorder = native.Recorder(str(self.files.path(""))[:-1], self._mode, size, 64)
         self.close = self._recorder.close
@@ -43,10 +51,15 @@ class Recorder:
         assert self._recorder.execution(prefix, (number,), (), (), (b"", proto))
 
     def kept(self) -> list[int]:
-        """The numbers of what is on record now, as whoever finds the files after a kill would see it."""
-        contents = read_with_tail(self.files, EXECUTION)
-        assert not contents.damages
-        return [record.event.execution.input_tensor_ids[0] for record in contents.records]
+        """What is on record now."""
+        return kept(self.files)
+
+
+def kept(files: FileSet) -> list[int]:
+    """The numbers of the executions on record, as whoever finds the files after a kill would see it."""
+    contents = read_with_tail(files, EXECUTION)
+    assert not contents.damages
+    return [record.event.execution.input_tensor_ids[0] for record in contents.records]
 
 
 def expected(bad: list[int], size: int, count: int) -> list[int]:
@@ -123,3 +136,45 @@ def test_a_flush_in_between_doubles_nothing(tmp_path: Path) -> None:
     recorder.close()
     flushed = [*range(31, 41)]
     assert recorder.kept() == [*range(10, 26), *flushed, *range(50, 60)]
+
+
+PINNING = """
+import itertools, sys
+from tests.property.test_pinned import Recorder
+
+for number in itertools.count():
+    recorder = Recorder(sys.argv[1], "FULL_HEALTH", 20, number)
+    for i in range(400):
+        recorder.execution(i, f"op {i}", [float("nan")])
+        if i % 50 == 0:  # not so often that the pipe fills
+            print(number, i, flush=True)
+"""
+
+
+def check_a_kill(folder: Path, delay: float) -> None:
+    """Kill a program that pins all the time, and read what the last of its recordings left behind."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PINNING, str(folder)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "0 0\n"
+        time.sleep(delay)
+        os.kill(program.pid, signal.SIGKILL)
+        printed = re.findall(r"^(\d+) (\d+)$", program.stdout.read(), re.MULTILINE)
+    sets = sorted(int(path.name.split(".")[1]) for path in folder.glob("*.execution"))
+    for number in (sets[-2:-1] or sets)[0], sets[-1]:
+        numbers = kept(FileSet(folder, number, "h"))
+        printed_of = [int(i) for which, i in printed if int(which) == number]
+        count = max([*printed_of, *numbers], default=-1) + 1
+        assert numbers == sorted(set(numbers))  # in order, none twice
+        assert set(range(max(0, count - 20), count)) <= set(numbers)  # the last ones
+        assert set(range(min(100, count))) <= set(numbers)  # and those that were pinned
+
+
+@pytest.mark.long
+def test_a_kill_while_records_are_pinned_neither_loses_nor_doubles_any(tmp_path: Path) -> None:
+    moments = random.Random(0)
+    for number in range(100):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        check_a_kill(folder, moments.uniform(0.0, 0.2))
