@@ -11,12 +11,10 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-import tensorflow as tf
-
 from tb_debugger_plugin.capture.called import called_functions
 from tb_debugger_plugin.capture.definitions import source_name
 from tb_debugger_plugin.capture.functions import Function
-from tb_debugger_plugin.capture.magnitudes import MEASURABLE
+from tb_debugger_plugin.capture.magnitudes import Kind, kind_of
 from tb_debugger_plugin.capture.sinks import CompiledTensor, WatchedTensor
 
 #: Ops whose first output has the magnitude of their first input.
@@ -73,7 +71,7 @@ class Body:
 
     Attributes:
       function: The function.
-      measured: By dtype, the tensors to measure: as inputs of a node name them, with their rank or None.
+      measured: The tensors to measure, by kind: as inputs of a node name them, with their rank or None.
         These come first in the function's vector, in this order.
       marked: Whether one element follows that only says that the function ran.
       calls: The ops that hand over more, in the order of the vector.
@@ -84,7 +82,7 @@ class Body:
     """
 
     function: Function
-    measured: Mapping[tf.DType, list[tuple[str, int | None]]]
+    measured: Mapping[Kind, list[tuple[str, int | None]]]
     marked: bool
     calls: tuple[Call, ...]
     tensors: tuple[CompiledTensor, ...]
@@ -137,7 +135,7 @@ class _Layout:
         self._bodies = bodies
         self._whole = whole
         self._measures = measures
-        self._measured: dict[tf.DType, list[tuple[int, str, int | None]]] = {}
+        self._measured: dict[Kind, list[tuple[int, str, int | None]]] = {}
         self._marker: int | None = None
         self._calls: list[tuple[Call, int]] = []
         self._elements: dict[tuple[str, int], tuple[int, ...]] = {}
@@ -212,11 +210,11 @@ class _Layout:
             if self._marker is None:
                 self._marker = self._new()
             return (self._marker,)
-        if tensor.dtype not in MEASURABLE:
+        kind = kind_of(tensor)
+        if kind is None:
             return ()
         number = self._new()
-        measured = self._measured.setdefault(tensor.dtype, [])
-        measured.append((number, source_name(*key), tensor.shape.rank))
+        self._measured.setdefault(kind, []).append((number, source_name(*key), tensor.shape.rank))
         return (number,)
 
     def _new(self) -> int:
@@ -233,7 +231,7 @@ class _Layout:
         place = {number: index for index, number in enumerate(order)}
         return Body(
             self._function,
-            {dtype: [(s, rank) for _, s, rank in tensors] for dtype, tensors in self._measured.items()},
+            {kind: [(s, rank) for _, s, rank in tensors] for kind, tensors in self._measured.items()},
             self._marker is not None,
             tuple([call for call, _ in self._calls]),
             tuple([_placed(tensor, place) for tensor in self._tensors]),

@@ -59,7 +59,7 @@ def _padded(nodes: Nodes, vector: str, before: int, after: int) -> str:
 
 def _handed_over(nodes: Nodes, body: Body, copies: Copies) -> tuple[str, str]:
     """The two vectors of a function; empty when there is nothing in them."""
-    found = [magnitudes(nodes, dtype, tensors) for dtype, tensors in body.measured.items()]
+    found = [magnitudes(nodes, kind, tensors) for kind, tensors in body.measured.items()]
     found += [nodes.constant([0], tf.int64)] if body.marked else []
     own = body.size - sum(call.size for call in body.calls)
     when = [nodes.constant(np.zeros(own), tf.int64)] if own else []

@@ -8,7 +8,9 @@ bits, which XLA joins with the op that makes the tensor. (Its maximum of floats 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,8 @@ _BITS = {
     tf.float32: (tf.int32, 0x7FFFFFFF),
     tf.float64: (tf.int64, 0x7FFFFFFFFFFFFFFF),
 }
-#: The dtypes that can be measured.
-MEASURABLE = frozenset(_BITS)
+#: Up to this many elements, tensors of one size are measured together.
+_SMALL = 1024
 #: The bits of infinity.
 INFINITY = 0x7FF0000000000000
 
@@ -74,40 +76,80 @@ def _attr(value: Any) -> attr_value_pb2.AttrValue:
     raise TypeError(f"no attribute: {value!r}")
 
 
-def magnitudes(nodes: Nodes, dtype: tf.DType, tensors: Sequence[tuple[str, int | None]]) -> str:
+@dataclass(frozen=True)
+class Kind:
+    """Tensors that are measured together.
+
+    Attributes:
+      dtype: Of all of them.
+      size: How many elements each has, of small ones; None of others.
+    """
+
+    dtype: tf.DType
+    size: int | None
+
+
+def kind_of(tensor: tf.Tensor) -> Kind | None:
+    """The kind of a tensor; None when it cannot be measured."""
+    if tensor.dtype not in _BITS:
+        return None
+    shape = tensor.shape
+    size = math.prod(shape.as_list()) if shape.is_fully_defined() else 0
+    return Kind(tensor.dtype, size if 0 < size <= _SMALL else None)
+
+
+def magnitudes(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None]]) -> str:
     """Nodes that compute the largest magnitude of each tensor.
 
     Args:
       nodes: Takes them.
-      dtype: Of the tensors: floating, of 16 bits or more.
+      kind: Of the tensors.
       tensors: As inputs of a node name them, each with its rank, None where that is not known.
 
     Returns:
       The name of an int64 vector with one element a tensor.
     """
-    bits, _ = _BITS[dtype]
-    largest = [_largest_bits(nodes, dtype, source, rank) for source, rank in tensors]
-    packed = nodes.add("Pack", largest, N=len(largest), T=bits, axis=0)
-    # The maximum of no elements is the lowest number there is.
-    packed = nodes.add("Maximum", [packed, nodes.constant(0, bits)], T=bits)
-    if dtype == tf.float64:
-        return packed
-    floats = nodes.add("Bitcast", [packed], T=bits, type=dtype)
-    doubles = nodes.add("Cast", [floats], SrcT=dtype, DstT=tf.float64)
+    bits, _ = _BITS[kind.dtype]
+    largest = _of_small if kind.size is not None else _of_large
+    vector = largest(nodes, kind, tensors)
+    if kind.dtype == tf.float64:
+        return vector
+    floats = nodes.add("Bitcast", [vector], T=bits, type=kind.dtype)
+    doubles = nodes.add("Cast", [floats], SrcT=kind.dtype, DstT=tf.float64)
     return nodes.add("Bitcast", [doubles], T=tf.float64, type=tf.int64)
 
 
-def _largest_bits(nodes: Nodes, dtype: tf.DType, source: str, rank: int | None) -> str:
+def _of_small(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None]]) -> str:
+    """One reduction for all of them: for XLA, each more is a program to compile."""
+    shape = () if kind.size == 1 else (kind.size,)
+    rows = [
+        source if rank == len(shape) else _reshaped(nodes, source, kind.dtype, shape)
+        for source, rank in tensors
+    ]
+    table = nodes.add("Pack", rows, N=len(rows), T=kind.dtype, axis=0)
+    return _largest_bits(nodes, table, kind.dtype, range(1, 1 + len(shape)))
+
+
+def _of_large(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None]]) -> str:
+    bits, _ = _BITS[kind.dtype]
+    numbers = []
+    for source, rank in tensors:
+        if rank is None:
+            source, rank = _reshaped(nodes, source, kind.dtype, (-1,)), 1
+        numbers.append(_largest_bits(nodes, source, kind.dtype, range(rank)))
+    vector = nodes.add("Pack", numbers, N=len(numbers), T=bits, axis=0)
+    # The maximum of no elements is the lowest number there is.
+    return nodes.add("Maximum", [vector, nodes.constant(0, bits)], T=bits)
+
+
+def _largest_bits(nodes: Nodes, source: str, dtype: tf.DType, axes: range) -> str:
     bits, mask = _BITS[dtype]
-    if rank is None:
-        source, rank = _flat(nodes, source, dtype), 1
     word = nodes.add("Bitcast", [source], T=dtype, type=bits)
     word = nodes.add("BitwiseAnd", [word, nodes.constant(mask, bits)], T=bits)
-    if rank == 0:
+    if not axes:
         return word
-    axes = nodes.constant(range(rank), tf.int32)
-    return nodes.add("Max", [word, axes], T=bits, Tidx=tf.int32)
+    return nodes.add("Max", [word, nodes.constant(axes, tf.int32)], T=bits, Tidx=tf.int32)
 
 
-def _flat(nodes: Nodes, source: str, dtype: tf.DType) -> str:
-    return nodes.add("Reshape", [source, nodes.constant([-1], tf.int32)], T=dtype, Tshape=tf.int32)
+def _reshaped(nodes: Nodes, source: str, dtype: tf.DType, shape: tuple[int, ...]) -> str:
+    return nodes.add("Reshape", [source, nodes.constant(shape, tf.int32)], T=dtype, Tshape=tf.int32)
