@@ -54,7 +54,8 @@ class EveryThread:
           outputs: Of the op.
         """
         # The last one need not, and should not: the program may have had a list, and gets a tuple.
-        return None if context.context().op_callbacks[-1] == self._callback else outputs
+        callbacks = context.context().op_callbacks  # without ours, when the recording has just ended
+        return None if not callbacks or callbacks[-1] == self._callback else outputs
 
     def _join(self) -> None:
         callbacks = context.context().op_callbacks
