@@ -7,13 +7,14 @@ hundredth of the steps every tensor behind one op is NaN.
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
+import google_crc32c
 import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, GRAPHS, FileSetWriter
-from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.events.framing import FOOTER_SIZE, HEADER_SIZE, frame
 from tb_debugger_plugin.events.messages import DebugEvent, TensorProto
 
 #: Ops of the training function, as in a transformer of four layers.
@@ -49,14 +50,14 @@ def _write_host(folder: Path, host: int, num_traces: int) -> int:
             tensorflow_version="2.21.0", tfdbg_run_id="bench", recorder_version="0.1.0", host_name=name
         )
         _describe(writer)
-        good, bad = ([_trace(op, bad) for op in range(OPS)] for bad in (False, True))
+        good, bad = (_Step([_trace(op, bad) for op in range(OPS)]) for bad in (False, True))
         path = writer.files.path(GRAPH_EXECUTION_TRACES)
         calls = []
         with path.open("wb") as stream:
             for begin in range(0, num_traces, OPS):
                 now = start + begin // OPS * _STEP_S
-                records = (bad if begin >= num_traces * 0.99 else good)[: num_traces - begin]
-                stream.write(b"".join(_at(now + op * 1e-5, record) for op, record in enumerate(records)))
+                step = bad if begin >= num_traces * 0.99 else good
+                stream.write(step.at(now + np.arange(OPS) * 1e-5, num_traces - begin))
                 calls += _executions(now + OPS * 1e-5)
         writer.files.path(EXECUTION).write_bytes(b"".join(calls))
         end = DebugEvent(wall_time=now + 1)
@@ -114,9 +115,53 @@ def _trace(op: int, bad: bool) -> bytes:
     return bytes(event.SerializeToString())
 
 
-def _at(wall_time: float, record: bytes) -> bytes:
-    # The time is the first field: a tag and 8 bytes.
-    return frame(record[:1] + struct.pack("<d", wall_time) + record[9:])
+class _Step:
+    """The framed traces of a step, in which only times and checksums change from one step to the next.
+
+    A CRC is linear: what 8 bytes at one place add to that of a record depends on its length alone.
+    """
+
+    def __init__(self, records: list[bytes]) -> None:
+        framed = [frame(_without_time(record)) for record in records]
+        self._data = np.frombuffer(b"".join(framed), np.uint8).copy()
+        self._ends = np.cumsum([len(record) for record in framed])
+        begins = self._ends - [len(record) for record in framed]
+        # The time is the first field: a tag and 8 bytes.
+        self._times = (begins + HEADER_SIZE + 1)[:, None] + np.arange(8)
+        self._sums = (self._ends - FOOTER_SIZE)[:, None] + np.arange(FOOTER_SIZE)
+        plain = [google_crc32c.value(_without_time(record)) for record in records]
+        self._plain = np.array(plain, np.uint32)
+        lengths, self._kinds = np.unique([len(record) for record in records], return_inverse=True)
+        self._shares = np.array([_shares_of_time(length) for length in lengths.tolist()])
+
+    def at(self, times: npt.NDArray[np.float64], count: int) -> bytes:
+        """The first records, at the given times."""
+        digits = times.view(np.uint8).reshape(-1, 8)
+        shares = self._shares[self._kinds[:, None], np.arange(8), digits]
+        crcs = self._plain ^ np.bitwise_xor.reduce(shares, axis=1)
+        masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(0xA282EAD8)
+        self._data[self._times] = digits
+        self._data[self._sums] = masked.view(np.uint8).reshape(-1, FOOTER_SIZE)
+        return self._data[: self._ends[min(count, len(times)) - 1]].tobytes()
+
+
+def _without_time(record: bytes) -> bytes:
+    return record[:1] + bytes(8) + record[9:]
+
+
+def _shares_of_time(length: int) -> npt.NDArray[np.uint32]:
+    """What each byte of the time, by place and value, adds to the CRC of a record of that length."""
+    zeros = google_crc32c.value(bytes(length))
+    return np.array(
+        [
+            [
+                google_crc32c.value(bytes(place) + bytes([value]) + bytes(length - place - 1)) ^ zeros
+                for value in range(256)
+            ]
+            for place in range(1, 9)
+        ],
+        np.uint32,
+    )
 
 
 def _executions(now: float) -> list[bytes]:

@@ -1,6 +1,6 @@
 """How fast event files become tables, how much memory that takes, and how fast the routes answer.
 
-    python -m benchmarks.index [--traces 100000 1000000 10000000]
+    python -m benchmarks.index [--traces 100000 1000000 10000000] [--hosts 8]
 
 Each size is generated, indexed, opened again and asked in processes of their own. TensorFlow's own reader,
 which the built-in plugin uses, gets the smallest file set in the same run. The example is recorded too, where
@@ -28,6 +28,9 @@ from rich.table import Table
 from benchmarks import file_sets
 
 FOLDERS = 1000
+HOSTS = 8
+#: TensorFlow's own reader takes a kilobyte for each event, and minutes for a million.
+MOST_FOR_BUILTIN = 1_000_000
 
 
 def measure(what: str, logdir: Path, cache: Path) -> dict[str, Any]:
@@ -58,12 +61,13 @@ def record_example(logdir: Path) -> bool:
     return subprocess.run([*command, "--steps", "400"], env=environment, capture_output=True).returncode == 0
 
 
-def run_size(folder: Path, count: int) -> dict[str, Any]:
-    """Generate a file set and measure everything about it."""
-    logdir, cache = folder / f"traces{count}", folder / "cache"
-    size = file_sets.write(logdir, count)
+def run_size(folder: Path, count: int, hosts: int = 1) -> dict[str, Any]:
+    """Generate the file sets of a job and measure everything about it."""
+    logdir, cache = folder / f"traces{count}-{hosts}", folder / "cache"
+    size = file_sets.write(logdir, count, hosts)
     indexed = measure("index", logdir, cache)
-    return {"bytes": size, "index": indexed, "reopen": measure("reopen", logdir, cache), "logdir": logdir}
+    again = measure("reopen", logdir, cache)
+    return {"bytes": size, "index": indexed, "reopen": again, "logdir": logdir, "count": count}
 
 
 def _number(found: dict[str, Any], name: str, form: str = ",.0f") -> str:
@@ -80,6 +84,9 @@ def print_sizes(console: Console, names: Sequence[str], results: Sequence[dict[s
         "resident before, MB": [_number(found["index"], "before_mb") for found in results],
         "resident at most while indexing, MB": [_number(found["index"], "indexed_mb") for found in results],
         "and while serving, MB": [_number(found["index"], "peak_mb") for found in results],
+        "resident at most, one of the processes that decode, MB": [
+            _number(found["index"], "worker_mb") for found in results
+        ],
         "status while indexing, slowest, ms": [
             _number(found["index"], "status_while_loading_ms") for found in results
         ],
@@ -105,7 +112,9 @@ def print_routes(console: Console, names: Sequence[str], results: Sequence[dict[
 def print_others(console: Console, folder: Path, smallest: dict[str, Any]) -> None:
     """TensorFlow's own reader, and whether the plugin is active."""
     table = Table("measure", "")
-    if find_spec("tensorflow") is not None:
+    if find_spec("tensorflow") is None or smallest["count"] > MOST_FOR_BUILTIN:
+        table.add_row("TensorFlow's own reader", "not measured: no TensorFlow, or too many events")
+    else:
         found = measure("builtin", smallest["logdir"], folder / "cache")
         table.add_row("TensorFlow's own reader, smallest size: events a second", _number(found, "per_second"))
         table.add_row("TensorFlow's own reader: bytes an event", _number(found, "bytes_an_event"))
@@ -126,6 +135,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--traces", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
+    parser.add_argument("--hosts", type=int, default=HOSTS, help="the last size again, from so many hosts")
     parser.add_argument("--folder", help="where to put the files (default: the system's temporary folder)")
     args = parser.parse_args(argv)
     # Wide enough for a file: it is not the terminal's width that decides which cells are cut.
@@ -137,6 +147,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         folder = Path(temporary)
         names = [f"{count:,} traces" for count in args.traces]
         results = [run_size(folder, count) for count in args.traces]
+        if args.hosts > 1:
+            names.append(f"{args.traces[-1]:,} traces, {args.hosts} hosts")
+            results.append(run_size(folder, args.traces[-1], args.hosts))
         if record_example(folder / "recorded"):
             recorded = measure("index", folder / "recorded", folder / "cache")
             again = measure("reopen", folder / "recorded", folder / "cache")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import statistics
 import sys
 import threading
@@ -74,6 +75,7 @@ def index(logdir: Path) -> dict[str, Any]:
         "before_mb": before,
         "indexed_mb": indexed,
         "peak_mb": _memory_mb("VmHWM"),
+        "worker_mb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000,
         "status_while_loading_ms": max(waits, default=0.0) * 1000,
         "routes": routes,
     }

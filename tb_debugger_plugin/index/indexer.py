@@ -22,7 +22,8 @@ import numpy as np
 from tb_debugger_plugin.events import tail
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED
 from tb_debugger_plugin.index import decode, schema
-from tb_debugger_plugin.index.columns import insert, insert_rows
+from tb_debugger_plugin.index.bookkeeping import HOST_KINDS, Notices, file_row, replace_files, replace_hosts
+from tb_debugger_plugin.index.columns import insert
 from tb_debugger_plugin.index.describe import Describer, Host
 from tb_debugger_plugin.index.hosts import WORTH_BYTES, HostTraces
 from tb_debugger_plugin.index.merge import Latest, cut_to_horizon, merge_executions, merge_traces
@@ -31,7 +32,6 @@ from tb_debugger_plugin.index.runs import Run
 from tb_debugger_plugin.index.source import (
     Batch,
     FileState,
-    Notice,
     SetFile,
     ring_events,
     ring_frames,
@@ -43,26 +43,6 @@ _KIND: Final = "execution"
 #: About how many bytes of traces one step reads: enough traces to fill whole row groups of the table,
 #: which are written three times as fast as what has to pass through the database's log.
 STEP_BYTES: Final = 64 << 20
-#: Of one file; a file that is damaged everywhere must not fill the page.
-_MAX_NOTICES: Final = 20
-_FILE_KINDS: Final = {
-    **{
-        "host": "i4",
-        "suffix": "O",
-        "name": "O",
-        "fingerprint": "O",
-        "resume": "i8",
-        "size": "i8",
-        "state": "O",
-        "dropped": "i8",
-    }
-}
-_HOST_KINDS: Final = {
-    **{"host": "i4", "name": "O", "file_prefix": "O", "start_time": "f8", "tensorflow_version": "O"},
-    **{"file_version": "O", "recorder_version": "O", "mode": "u1", "circular_buffer_size": "i8"},
-    **{"process_id": "i8", "program": "O", "seen_executions": "i8", "seen_traces": "i8", "finished": "?"},
-    **{"failure": "O"},
-}
 
 
 @dataclass(frozen=True)
@@ -158,9 +138,7 @@ class Indexer:
         ):
             self._states[host, suffix] = FileState(resume, size, state, fingerprint)
             self._dropped[host, suffix] = dropped
-        self._notice_counts: dict[str, int] = dict(
-            self._rows("SELECT file, count(*) FROM notices GROUP BY file")
-        )
+        self._notices = Notices(dict(self._rows("SELECT file, count(*) FROM notices GROUP BY file")))
         self._rings: dict[tuple[int, str], tuple[int, int]] | None = {}
         meta = schema.read_meta(self._connection)
         self._written = "catalog_generation" in meta
@@ -186,7 +164,7 @@ class Indexer:
                 self._latest[suffix].update(self._rows(query.format(table, self._stable[suffix])))
 
     def _restore_hosts(self) -> None:
-        columns = ", ".join(_HOST_KINDS)
+        columns = ", ".join(HOST_KINDS)
         for number, name, _, *fields in self._rows(f"SELECT {columns} FROM hosts"):
             files = self._run.file_sets[number]
             self._hosts[number] = Host(number, files, name, *fields)
@@ -365,11 +343,10 @@ class Indexer:
     def _save_states(
         self, batches: dict[tuple[int, str], Batch], hosts: list[tuple[Any, ...]], described: bool
     ) -> None:
-        self._save_notices(itertools.chain.from_iterable(batch.notices for batch in batches.values()))
-        self._connection.execute("DELETE FROM files")
-        insert_rows(self._connection, "files", _FILE_KINDS, [self._file_row(key) for key in self._files])
-        self._connection.execute("DELETE FROM hosts")
-        insert_rows(self._connection, "hosts", _HOST_KINDS, hosts)
+        told = itertools.chain.from_iterable(batch.notices for batch in batches.values())
+        self._notices.save(self._connection, told)
+        replace_files(self._connection, [self._file_row(key) for key in self._files])
+        replace_hosts(self._connection, hosts)
         self.generation += 1
         self._written = True
         if described:
@@ -384,17 +361,4 @@ class Indexer:
         )
 
     def _file_row(self, key: tuple[int, str]) -> tuple[Any, ...]:
-        host, suffix = key
-        state = self._states[key]
-        name = self._files[key].path.name
-        place = (state.resume, state.size, state.state)
-        return (host, suffix, name, state.fingerprint, *place, self._dropped[key])
-
-    def _save_notices(self, notices: Iterator[Notice]) -> None:
-        rows = []
-        for notice in notices:
-            count = self._notice_counts[notice.file] = self._notice_counts.get(notice.file, 0) + 1
-            if count <= _MAX_NOTICES:
-                rows.append(("warning", notice.file, notice.position, notice.message))
-        kinds = {"severity": "O", "file": "O", "position": "i8", "message": "O"}
-        insert_rows(self._connection, "notices", kinds, rows)
+        return file_row(*key, self._files[key].path.name, self._states[key], self._dropped[key])
