@@ -412,8 +412,10 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
     }),
     "columns/graph_executions": (q) => {
       const only = q.get("only") === "bad";
-      const total = only ? numBad : numTraces;
-      const list = rows(q, total).map((row) => traceRow(only ? badTrace(row) : row));
+      const host = q.get("host");
+      const total = only ? numBad : host === null ? numTraces : Math.ceil((numTraces - hostOf(host)) / 2);
+      const at = (row: number) => (only ? badTrace(row) : host === null ? row : row * 2 + hostOf(host));
+      const list = rows(q, total).map((row) => traceRow(at(row)));
       return { bytes: encodeColumns(TRACES, list, { generation, begin: range(q, 0).begin, total }) };
     },
     overview: (q) => ({
@@ -425,7 +427,9 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
     locate: (q) => {
       const trace = Number(q.get("graph_execution"));
       if (q.has("graph_execution"))
-        return { json: { execution_index: owner(trace), bad_before: before(trace) } };
+        return {
+          json: { execution_index: owner(trace), bad_before: before(trace), before: place(q, trace) },
+        };
       const [step, call] = [
         Math.floor(Number(q.get("execution")) / CALLS.length),
         Number(q.get("execution")) % CALLS.length,
@@ -445,8 +449,18 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
       ? 0
       : (step - illFrom) * badOps.length + badOps.filter((i) => i < trace % perStep).length;
   }
+  function place(q: URLSearchParams, trace: number): number {
+    const host = q.get("host");
+    if (q.get("health") === "bad") return before(trace);
+    return host === null ? trace : Math.ceil((trace - hostOf(host)) / 2);
+  }
   return (route: string, query: URLSearchParams): Answer =>
     answers[route]?.(query) ?? failed(`There is no route ${route}.`);
+}
+
+/** Of two hosts each has every other tensor. */
+function hostOf(name: string): number {
+  return Number(name.slice(1));
 }
 
 function bad(counts: OpSpec["ill"] | undefined): boolean {

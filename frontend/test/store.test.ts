@@ -6,6 +6,7 @@ import { alertIndex, executionIndex, frameId, graphId, runName, traceIndex } fro
 import { shown } from "../src/base/loaded";
 import { phrasesText } from "../src/model/diagnosis";
 import type { Link } from "../src/model/link";
+import { traceRow } from "../src/model/rows";
 import type { Timer } from "../src/store/polling";
 import { createStore, type Store } from "../src/store/store";
 
@@ -150,6 +151,22 @@ describe("a run with bad values", () => {
     await quiet(store);
     expect(store.tracePosition.value).toBe(4);
     expect(store.tracePages.value?.total.value).toBe(3 * 35);
+  });
+
+  test("shows the tensors of one host, and where the one in focus stands among them", async () => {
+    const { store } = await open(ILL);
+    await store.focusTrace(traceIndex(67));
+    store.setFilter({ host: "h1" });
+    await quiet(store);
+    expect(store.tracePages.value?.total.value).toBe(200);
+    expect([store.leftOut.value, store.tracePosition.value]).toEqual([true, 33]);
+    store.tracePages.value?.want(0, 50);
+    await quiet(store);
+    const page = store.tracePages.value?.at(33);
+    expect(page && traceRow(page, 33).index).toBe(67);
+    store.setFilter({ host: "" });
+    await quiet(store);
+    expect([store.leftOut.value, store.tracePages.value?.total.value]).toEqual([false, 400]);
   });
 
   test("lets the last of several quick choices win", async () => {

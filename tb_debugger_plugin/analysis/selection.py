@@ -72,6 +72,16 @@ class Selection:
             ],
         )
 
+    def before(self, view: View, index: int) -> int:
+        """How many of the rows come before a position in the whole list; of a sorted one as if it were not.
+
+        Args:
+          view: The run, at the same commit.
+          index: The position.
+        """
+        query = f"SELECT count(*) FROM {self.table} t WHERE t.idx < ? AND ({self.condition.sql})"
+        return int(view.rows(query, [index, *self.condition.parameters])[0][0])
+
     def _sorted_rows(self, view: View, select: str, positions: npt.NDArray[np.int64]) -> dict[str, Any]:
         query = f"SELECT {select} FROM {self.table} t WHERE t.idx IN (SELECT unnest(?)) ORDER BY t.idx"
         found = view.columns(query, [positions.tolist()])

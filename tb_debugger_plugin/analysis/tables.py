@@ -65,7 +65,7 @@ class _Builder:
         self.encode(name, inverse.reshape(-1), [values[site] for site in used.tolist()])
 
 
-_EXECUTIONS: Final = "t.idx, t.wall_time, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs"
+_EXECUTIONS: Final = "t.idx, t.wall_time, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs, t.host"
 _TRACES: Final = (
     "t.idx, t.wall_time, t.site, t.mode, t.health, t.dtype, t.rank, t.shape, t.size, t.neg_inf, t.zero,"
     " t.pos_inf, t.nan, t.negative, t.positive, t.min, t.max, t.mean, t.variance"
@@ -98,6 +98,7 @@ def executions_page(view: View, wanted: Range, chosen: Selection | None = None) 
     builder.encode("graph_id", found["graph"], [graph.graph_id for graph in view.catalog.graphs])
     builder.columns["num_inputs"] = found["num_inputs"]
     builder.columns["num_outputs"] = found["num_outputs"]
+    builder.encode("host", found["host"], view.catalog.host_names)
     return _page(view, wanted, view.num_executions, chosen, builder)
 
 
@@ -152,6 +153,7 @@ def _add_places(view: View, builder: _Builder, sites: npt.NDArray[Any]) -> None:
     builder.encode_sites("graph_id", sites, {n: graph.graph_id for n, graph in graphs.items()})
     builder.encode_sites("function", sites, {n: graph.name for n, graph in graphs.items()})
     builder.encode_sites("device", sites, {n: place.device for n, place in places.items()})
+    builder.encode_sites("host", sites, {n: catalog.host_names[place.host] for n, place in places.items()})
     builder.encode_sites("layer", sites, {n: op.layer for n, op in ops.items()})
     gradients = {n: catalog.gradients.get((place.op, place.slot)) for n, place in places.items()}
     builder.encode_sites("gradient_of", sites, {n: ", ".join(g) if g else None for n, g in gradients.items()})

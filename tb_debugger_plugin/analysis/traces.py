@@ -14,6 +14,7 @@ import numpy as np
 from tb_debugger_plugin.analysis import health
 from tb_debugger_plugin.analysis.calls import owners, traces_of_call
 from tb_debugger_plugin.analysis.graphs import trace_row
+from tb_debugger_plugin.analysis.selection import Selection
 from tb_debugger_plugin.analysis.view import Range, View, check_index
 
 
@@ -69,8 +70,13 @@ def _trace(view: View, found: tuple[Any, ...], owner: float) -> dict[str, Any]:
     }
 
 
-def locate_trace(view: View, index: int) -> dict[str, Any]:
-    """Where a graph execution stands in the list of executions, and in that of the bad ones.
+def locate_trace(view: View, index: int, chosen: Selection | None = None) -> dict[str, Any]:
+    """Where a graph execution stands in the list of executions, in that of the bad ones, and in a choice.
+
+    Args:
+      view: The run.
+      index: Its position.
+      chosen: Of graph executions; None = all.
 
     Raises:
       BadQuestionError: There is no such position.
@@ -84,6 +90,7 @@ def locate_trace(view: View, index: int) -> dict[str, Any]:
         "graph_execution_begin": None,
         "graph_execution_end": None,
         "bad_before": bad_before,
+        "before": index if chosen is None else chosen.before(view, index),
     }
 
 

@@ -156,7 +156,7 @@ def _locate(view: View, question: Question) -> Answer:
     if (execution is None) == (trace is None):
         raise BadQuestionError("Exactly one of the parameters execution and graph_execution is needed.")
     if trace is not None:
-        return traces.locate_trace(view, trace)
+        return traces.locate_trace(view, trace, _selection(view, question, "traces", TRACE_ORDERS))
     assert execution is not None
     return traces.locate_execution(view, execution)
 

@@ -104,6 +104,7 @@ def test_a_trace_belongs_to_the_first_call_that_returned_after_it(tmp_path):
             "graph_execution_begin": None,
             "graph_execution_end": None,
             "bad_before": 3,
+            "before": 5,
         }
         assert calls.inner_health(view).tolist() == [0, 2, 0, 2, 0, 2]
 

@@ -257,7 +257,7 @@ def test_columns_of_executions(page):
     assert [names[code] for code in columns["op_type"]] == ["Fill", "__inference_loss_7"] * 2
     assert list(columns) == [
         *("wall_time", "op_type", "is_function", "health", "inner_health", "graph_id"),
-        *("num_inputs", "num_outputs"),
+        *("num_inputs", "num_outputs", "host"),
     ]
 
 
@@ -267,7 +267,7 @@ def test_columns_of_graph_executions(page):
     assert set(columns) == {
         *("index", "wall_time", "op_name", "op_type", "graph_id", "function", "device", "slot", "mode"),
         *("health", "dtype", "rank", "shape", "size", "neg_inf", "zero", "pos_inf", "nan", "negative"),
-        *("positive", "owner", "layer", "gradient_of"),
+        *("positive", "owner", "host", "layer", "gradient_of"),
     }
     header, columns = _columns(page.get("/columns/graph_executions", **_RUN, only="bad", end=4))
     assert columns["index"].tolist() == [1, 2, 3, 5] and header["total"] == 6
@@ -281,7 +281,9 @@ def test_overview(page):
 
 def test_locate(page):
     assert page.json("/locate", **_RUN, graph_execution=5)["execution_index"] == 3
-    assert page.json("/locate", **_RUN, graph_execution=5)["bad_before"] == 3
+    found = page.json("/locate", **_RUN, graph_execution=5)
+    assert (found["bad_before"], found["before"]) == (3, 5)
+    assert page.json("/locate", **_RUN, graph_execution=5, op_name="Log")["before"] == 1
     found = page.json("/locate", **_RUN, execution=3)
     assert (found["graph_execution_begin"], found["graph_execution_end"]) == (4, 8)
 

@@ -201,11 +201,20 @@ const located = object({
   graph_execution_begin: optional(trace),
   graph_execution_end: optional(trace),
   bad_before: optional(number),
+  before: optional(number),
 });
 export type Located = Checked<typeof located>;
 
 const runs = record(object({ start_time: number, title: optional(text) }));
 export type Runs = Checked<typeof runs>;
+
+/** Which graph executions are wanted; undefined leaves out the question. */
+export interface TraceFilter {
+  /** Name of a host. */
+  readonly host?: string | undefined;
+  /** A regular expression found in the path of the layer. */
+  readonly layer?: string | undefined;
+}
 
 /** Which of the two long lists. */
 export type ListName = "executions" | "graph_executions";
@@ -233,14 +242,30 @@ export function makeApi(ask: Ask) {
     },
     executionRows: (run: ids.RunName, begin: number, end: number) =>
       columns("executions", { run, begin, end }),
-    traceRows: (run: ids.RunName, begin: number, end: number, onlyBad: boolean) =>
-      columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined }),
+    traceRows: (
+      run: ids.RunName,
+      begin: number,
+      end: number,
+      onlyBad: boolean,
+      { host, layer }: TraceFilter = {},
+    ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer }),
     overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
       ask.json("overview", { run, list: name, buckets }, overview, signal),
     locateExecution: (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) =>
       ask.json("locate", { run, execution: i }, located, signal),
-    locateTrace: (run: ids.RunName, i: ids.TraceIndex, signal?: AbortSignal) =>
-      ask.json("locate", { run, graph_execution: i }, located, signal),
+    locateTrace: (
+      run: ids.RunName,
+      i: ids.TraceIndex,
+      onlyBad: boolean,
+      { host, layer }: TraceFilter,
+      signal?: AbortSignal,
+    ) =>
+      ask.json(
+        "locate",
+        { run, graph_execution: i, health: onlyBad ? "bad" : undefined, host, layer },
+        located,
+        signal,
+      ),
     op: (
       run: ids.RunName,
       graphId: ids.GraphId,

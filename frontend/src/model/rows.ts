@@ -16,6 +16,7 @@ export interface ExecutionRow {
   readonly isFunction: boolean;
   readonly health: Verdict;
   readonly inner: Verdict;
+  readonly host: string | undefined;
   readonly graph: ids.GraphId | undefined;
 }
 
@@ -28,6 +29,7 @@ export interface TraceRow {
   readonly graph: ids.GraphId | undefined;
   readonly functionName: string | undefined;
   readonly device: string | undefined;
+  readonly host: string | undefined;
   readonly owner: ids.ExecutionIndex | undefined;
   readonly belonging: Belonging;
   readonly summary: Summary;
@@ -43,6 +45,7 @@ export function executionRow(page: ColumnPage, row: number): ExecutionRow {
     isFunction: numberAt(page, "is_function", row) === 1,
     health: verdict(numberAt(page, "health", row)),
     inner: verdict(numberAt(page, "inner_health", row)),
+    host: textAt(page, "host", row),
     graph: graph ? ids.graphId(graph) : undefined,
   };
 }
@@ -59,6 +62,7 @@ export function traceRow(page: ColumnPage, row: number): TraceRow {
     graph: graph ? ids.graphId(graph) : undefined,
     functionName: graphName(textAt(page, "function", row)),
     device: textAt(page, "device", row),
+    host: textAt(page, "host", row),
     owner: owner === undefined ? undefined : ids.executionIndex(owner),
     belonging: {
       layer: textAt(page, "layer", row),

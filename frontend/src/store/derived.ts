@@ -10,7 +10,7 @@ import { fromAlert, suspectOfExecution, suspectOfOp } from "../model/suspect";
 import { current } from "../model/walk";
 import type { Activity } from "./activity";
 import type { Facts, OpPlace } from "./facts";
-import type { Lists } from "./lists";
+import { isEmpty, type Lists } from "./lists";
 import { resource } from "./resource";
 
 /** The first bad value in words, and the user's line that made it. */
@@ -93,13 +93,16 @@ export function createDerived(
       }),
       ([runName, wanted], signal) => api.overview(runName, name, wanted.buckets, signal),
     );
-  const badRow = ask(
+  const leftOut = computed(() => facts.onlyBad.value || !isEmpty(facts.filter.value));
+  const chosenRow = ask(
     computed(() => {
       const index = facts.trace.value;
-      const wanted = facts.onlyBad.value && index !== undefined;
-      return both(run.value, wanted ? { index, generation: generation.value } : undefined);
+      const wanted = { index, onlyBad: facts.onlyBad.value, filter: facts.filter.value };
+      if (!leftOut.value || index === undefined) return undefined;
+      return both(run.value, { ...wanted, index, generation: generation.value });
     }),
-    async ([name, { index }], signal) => (await api.locateTrace(name, index, signal)).bad_before ?? 0,
+    async ([name, { index, onlyBad, filter }], signal) =>
+      (await api.locateTrace(name, index, onlyBad, filter, signal)).before ?? 0,
   );
 
   return {
@@ -123,10 +126,12 @@ export function createDerived(
       neighbourhood(facts, op.value, opInfo.loaded.value, execution.loaded.value),
     ),
     /** Where the row in focus stands in the list that is shown. */
-    tracePosition: computed(() => (facts.onlyBad.value ? ready(badRow.loaded.value) : facts.trace.value)),
+    tracePosition: computed(() => (leftOut.value ? ready(chosenRow.loaded.value) : facts.trace.value)),
+    /** Whether the list of graph executions is not all of it. */
+    leftOut,
     /** The row that the list brings into view: the one in focus, or the first that ran inside the execution in focus. */
     revealedTrace: computed(() => {
-      if (facts.onlyBad.value) return ready(badRow.loaded.value);
+      if (leftOut.value) return ready(chosenRow.loaded.value);
       return facts.subject.value === "op"
         ? facts.trace.value
         : ready(inside.loaded.value)?.graph_execution_begin;

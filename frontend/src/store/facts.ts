@@ -1,6 +1,6 @@
 /** The few facts that everything on the page follows from. Only the verbs change them. */
 import { signal } from "@preact/signals";
-import type { Runs, Status } from "../api/routes";
+import type { Runs, Status, TraceFilter } from "../api/routes";
 import type { AlertIndex, ExecutionIndex, FrameId, GraphId, RunName, TraceIndex } from "../base/ids";
 import type { Loaded } from "../base/loaded";
 import { NO_WALK, type Walk } from "../model/walk";
@@ -46,6 +46,8 @@ export function createFacts() {
     frame: signal<FrameId | undefined>(undefined),
     /** Graph executions without a bad value are left out. */
     onlyBad: signal(false),
+    /** Which others are left out. */
+    filter: signal<TraceFilter>({}),
     /** The reader chose something, or a link did: nothing moves by itself any more. */
     touched: signal(false),
     /** Rises when the reader comes back to the page, or has the host reload its data. */

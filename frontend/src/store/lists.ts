@@ -1,6 +1,6 @@
 /** The long lists of one run. Another run has other ones; what still arrives for the old is dropped. */
 import type { ColumnPage } from "../api/columns";
-import type { Alert, Api } from "../api/routes";
+import type { Alert, Api, TraceFilter } from "../api/routes";
 import type { RunName } from "../base/ids";
 import type { Activity } from "./activity";
 import { Pages, type Ranged } from "./pages";
@@ -30,6 +30,21 @@ export function createLists(api: Api, run: RunName, activity: Activity): Lists {
       return { begin, end: begin + alerts.length, total, alerts, breakdown };
     }, activity),
   };
+}
+
+/** The graph executions that fulfil a filter: a list of its own, whose length only its answers tell. */
+export function createChosen(
+  api: Api,
+  run: RunName,
+  filter: TraceFilter,
+  onlyBad: boolean,
+  activity: Activity,
+): Pages<ColumnPage> {
+  return new Pages((begin, end) => api.traceRows(run, begin, end, onlyBad, filter), activity);
+}
+
+export function isEmpty(filter: TraceFilter): boolean {
+  return filter.host === undefined && filter.layer === undefined;
 }
 
 export function stopLists(lists: Lists): void {

@@ -88,6 +88,19 @@ export class Pages<P extends Ranged> {
     this.#run();
   }
 
+  /** Finds out how long the list is now, where nobody tells, and refreshes. */
+  async recount(): Promise<void> {
+    try {
+      const { total } = await this.#activity.track(this.#load(0, 0));
+      if (this.#stopped) return;
+      this.#failure.value = undefined;
+      this.#total.value = total;
+      this.refresh();
+    } catch (error) {
+      if (!this.#stopped) this.#failure.value = sentence(error);
+    }
+  }
+
   stop(): void {
     this.#stopped = true;
   }

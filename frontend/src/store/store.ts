@@ -1,12 +1,14 @@
 /** The store: facts, what follows from them, and the verbs that change them, tied to one server. */
 import { computed, effect, signal, untracked } from "@preact/signals";
+import type { ColumnPage } from "../api/columns";
 import type { Api, Runs } from "../api/routes";
 import { alertIndex, executionIndex, type RunName } from "../base/ids";
 import type { Link } from "../model/link";
 import { createActivity } from "./activity";
 import { createDerived } from "./derived";
 import { createFacts } from "./facts";
-import { createLists, type Lists, stopLists } from "./lists";
+import { createChosen, createLists, isEmpty, type Lists, stopLists } from "./lists";
+import type { Pages } from "./pages";
 import { applyStatus, browserTimer, newestRun, startPolling, type Timer } from "./polling";
 import { createVerbs } from "./verbs";
 
@@ -16,6 +18,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
   const activity = createActivity();
   const facts = createFacts();
   const lists = signal<Lists | undefined>(undefined);
+  const chosen = signal<Pages<ColumnPage> | undefined>(undefined);
   const derived = createDerived(api, facts, lists, activity);
   const verbs = createVerbs(facts, lists, activity);
 
@@ -32,6 +35,28 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
         if (fresh !== undefined) stopLists(fresh);
       };
     });
+  }
+
+  /** Each filter has its own list, counted anew with each generation. */
+  function followFilter(): () => void {
+    const stopMaking = effect(() => {
+      const run = facts.run.value;
+      const filter = facts.filter.value;
+      const made =
+        run === undefined || isEmpty(filter)
+          ? undefined
+          : createChosen(api, run, filter, facts.onlyBad.value, activity);
+      chosen.value = made;
+      return () => made?.stop();
+    });
+    const generation = computed(() => facts.status.value?.generation);
+    const stopCounting = effect(() => {
+      if (generation.value !== undefined) void chosen.value?.recount();
+    });
+    return () => {
+      stopCounting();
+      stopMaking();
+    };
   }
 
   /** Until the reader chooses something the page stands at the first bad value, or at the first execution. */
@@ -71,12 +96,15 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     lists,
     busy: activity.busy,
     track: activity.track,
-    /** The list of graph executions that is shown: all, or the bad ones. */
-    tracePages: computed(() => (facts.onlyBad.value ? lists.value?.badTraces : lists.value?.traces)),
+    /** The list of graph executions that is shown: all, the bad ones, or those that fulfil the filter. */
+    tracePages: computed(
+      () => chosen.value ?? (facts.onlyBad.value ? lists.value?.badTraces : lists.value?.traces),
+    ),
     /** Begins at the link; returns how to end. */
     start(link: Link): () => void {
       const stops = [
         followRun(),
+        followFilter(),
         followFirstAlert(),
         startPolling({ api, facts, lists, timer, onRuns: (runs) => chooseRun(runs, link) }),
       ];

@@ -1,5 +1,6 @@
 /** All that a click, a key or a link can do. A later one overtakes an earlier one that still waits for the server. */
 import { batch, type ReadonlySignal } from "@preact/signals";
+import type { TraceFilter } from "../api/routes";
 import * as ids from "../base/ids";
 import { sentence } from "../base/loaded";
 import type { Link } from "../model/link";
@@ -142,6 +143,11 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
     setOnlyBad(only: boolean): void {
       facts.onlyBad.value = only;
     },
+    /** Texts that are empty leave out the question. */
+    setFilter(filter: TraceFilter): void {
+      const { host = "", layer = "" } = filter;
+      facts.filter.value = { host: host || undefined, layer: layer || undefined };
+    },
     dismissProblem(): void {
       facts.problem.value = undefined;
     },
@@ -173,6 +179,7 @@ function clearFocus(facts: Facts): void {
   facts.alert.value = undefined;
   facts.walk.value = NO_WALK;
   facts.frame.value = undefined;
+  facts.filter.value = {};
 }
 
 function samePlace(a: OpPlace, b: OpPlace): boolean {

@@ -73,13 +73,14 @@ function AllWell({ store }: { readonly store: Store }) {
     );
   const seen = status.num_executions + status.num_graph_executions;
   if (seen === 0) return <Hint>Nothing has been recorded yet.</Hint>;
+  const isWhole = status.finished === true && status.loading === undefined;
   return (
     <div class="all-well" role="status">
-      <b>✓ No NaN and no infinity</b>
+      <b>✓ No NaN and no infinity{isWhole ? "" : " so far"}</b>
       <p>
         All {grouped(status.num_executions)} executions and {grouped(status.num_graph_executions)} tensors in
         graphs
-        {status.finished === true ? " were" : " so far were"} finite wherever they were measured.
+        {isWhole ? " were" : " so far were"} finite wherever they were measured.
       </p>
     </div>
   );

@@ -25,15 +25,23 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
   void pages?.edition.value;
   const failure = pages?.failure.value;
   const [first, setFirst] = useState(0);
-  const several = useSeveral(pages?.at(first), "device", 2);
+  const devices = useSeveral(pages?.at(first), "device", 2);
+  const hosts = (store.status.value?.hosts.length ?? 0) > 1;
   const layers = useSeveral(pages?.at(first), "layer", 1);
   const [jump, setJump] = useState({ row: undefined as number | undefined, n: 0 });
   return (
     <Panel
       title="Graph executions"
       className="traces"
-      note={store.onlyBad.value ? `${grouped(total)} bad of ${grouped(all)}` : grouped(all)}
-      tools={<Tools store={store} total={total} onJump={(row) => setJump({ row, n: jump.n + 1 })} />}
+      note={store.leftOut.value ? `${grouped(total)} of ${grouped(all)}` : grouped(all)}
+      tools={
+        <Tools
+          store={store}
+          total={total}
+          withLayer={layers}
+          onJump={(row) => setJump({ row, n: jump.n + 1 })}
+        />
+      }
     >
       {failure !== undefined && <Failure message={failure} />}
       {total === 0 ? (
@@ -43,13 +51,16 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
           id="trace"
           label="Graph executions"
           rows={total}
-          style={{ "--digits": String(all).length, "--device": several ? "var(--device-width)" : "" }}
+          style={{
+            "--digits": String(all).length,
+            "--device": devices || hosts ? "var(--device-width)" : "",
+          }}
           rowHeight={ROW}
           headerHeight={HEADER}
-          header={<Header withDevice={several} withLayer={layers} />}
+          header={<Header withDevice={devices || hosts} withHost={hosts} withLayer={layers} />}
           focusRow={store.tracePosition.value}
           revealRow={store.revealedTrace.value}
-          revealKey={`${store.alert.value} ${store.onlyBad.value} ${jump.n}`}
+          revealKey={`${store.alert.value} ${store.onlyBad.value} ${JSON.stringify(store.filter.value)} ${jump.n}`}
           onVisible={(begin, end) => {
             setFirst(begin);
             pages?.want(begin, end);
@@ -63,7 +74,7 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
                 store={store}
                 row={page && traceRow(page, row - page.begin)}
                 place={place}
-                withDevice={several}
+                withDevice={devices || hosts}
               />
             );
           }}
@@ -83,6 +94,9 @@ function useSeveral(page: ColumnPage | undefined, column: string, least: number)
 
 function emptyWords(store: Store, all: number): string {
   if (store.status.value === undefined) return "Loading …";
+  if (store.tracePages.value?.failure.value !== undefined) return "";
+  const filtered = Object.values(store.filter.value).some((text) => text !== undefined);
+  if (filtered && all > 0) return "No tensor fulfils the filter.";
   if (store.onlyBad.value && all > 0) return "No tensor holds NaN or ∞.";
   return "No tensor was computed in a graph: nothing in this run is a tf.function, or none was recorded.";
 }
@@ -91,16 +105,18 @@ function emptyWords(store: Store, all: number): string {
 function stepTo(store: Store, row: number): void {
   const page = store.tracePages.value?.at(row);
   if (page !== undefined) void store.focusTrace(traceRow(page, row - page.begin).index);
-  else if (!store.onlyBad.value) void store.focusTrace(traceIndex(row));
+  else if (!store.leftOut.value) void store.focusTrace(traceIndex(row));
 }
 
 function Tools({
   store,
   total,
+  withLayer,
   onJump,
 }: {
   readonly store: Store;
   readonly total: number;
+  readonly withLayer: boolean;
   readonly onJump: (row: number) => void;
 }) {
   const submit = (event: Event) => {
@@ -117,6 +133,7 @@ function Tools({
   };
   return (
     <div class="tools">
+      <Filters store={store} withLayer={withLayer} />
       <label class="toggle">
         <input
           type="checkbox"
@@ -141,10 +158,47 @@ function Tools({
 
 interface HeaderProps {
   readonly withDevice: boolean;
+  readonly withHost: boolean;
   readonly withLayer: boolean;
 }
 
-function Header({ withDevice, withLayer }: HeaderProps) {
+/** Only what there is to choose from: hosts when there are several, layers when there are any. */
+function Filters({ store, withLayer }: { readonly store: Store; readonly withLayer: boolean }) {
+  const filter = store.filter.value;
+  const hosts = store.status.value?.hosts ?? [];
+  return (
+    <>
+      {hosts.length > 1 && (
+        <select
+          class="files"
+          aria-label="Host"
+          value={filter.host ?? ""}
+          onChange={(event) => store.setFilter({ ...filter, host: event.currentTarget.value })}
+        >
+          <option value="">All hosts</option>
+          {[...new Set(hosts)].map((host) => (
+            <option key={host} value={host}>
+              {host}
+            </option>
+          ))}
+        </select>
+      )}
+      {(withLayer || filter.layer !== undefined) && (
+        <input
+          class="filter"
+          placeholder="Layer"
+          aria-label="Only layers whose path holds this (a regular expression)"
+          title="Only layers whose path holds this (a regular expression)"
+          autocomplete="off"
+          value={filter.layer ?? ""}
+          onChange={(event) => store.setFilter({ ...filter, layer: event.currentTarget.value.trim() })}
+        />
+      )}
+    </>
+  );
+}
+
+function Header({ withDevice, withHost, withLayer }: HeaderProps) {
   return (
     <div class="row trace-row" role="row" aria-rowindex={1}>
       <span role="columnheader" class="num">
@@ -158,7 +212,7 @@ function Header({ withDevice, withLayer }: HeaderProps) {
         {withLayer ? "layer" : "function"}
       </span>
       <span role="columnheader">op type</span>
-      {withDevice && <span role="columnheader">device</span>}
+      {withDevice && <span role="columnheader">{withHost ? "host" : "device"}</span>}
       <span role="columnheader">dtype</span>
       <span role="columnheader" class="num">
         rank
@@ -193,6 +247,7 @@ function Row({ store, row, place, withDevice }: RowProps) {
   const { summary } = row;
   const isInside = row.owner !== undefined && row.owner === store.execution.value;
   const device = shortDevice(row.device);
+  const host = (store.status.value?.hosts.length ?? 0) > 1 ? row.host : undefined;
   const belongs = belongingWords(row.opName, row.belonging);
   return (
     <div
@@ -231,8 +286,8 @@ function Row({ store, row, place, withDevice }: RowProps) {
         {row.opType}
       </span>
       {withDevice && (
-        <span role="gridcell" class="ellipsis dim">
-          {device}
+        <span role="gridcell" class="ellipsis dim" title={[host, device].filter(Boolean).join(" ")}>
+          {host ?? device}
         </span>
       )}
       <span role="gridcell" class="ellipsis dim">
@@ -270,7 +325,7 @@ function Minimap({ store, total, begin, end, viewport, seek }: MinimapProps) {
   useChange(() => {
     store.traceBuckets.value = Math.min(4096, Math.max(0, Math.floor(viewport)));
   }, [viewport]);
-  if (store.onlyBad.value) return null;
+  if (store.leftOut.value) return null;
   return (
     <div class="minimap" style={{ paddingTop: `${HEADER}px` }}>
       <Strip

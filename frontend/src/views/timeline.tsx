@@ -80,6 +80,7 @@ export function Timeline({ store }: { readonly store: Store }) {
                   index={index}
                   row={page && executionRow(page, index - page.begin)}
                   focused={index === focus}
+                  host={store.filter.value.host}
                   act={step}
                 />
               );
@@ -119,16 +120,18 @@ interface BoxProps {
   readonly index: number;
   readonly row: ExecutionRow | undefined;
   readonly focused: boolean;
+  /** Boxes of other hosts stand back. */
+  readonly host: string | undefined;
   readonly act: (index: number) => void;
 }
 
-function Box({ index, row, focused, act }: BoxProps) {
+function Box({ index, row, focused, host, act }: BoxProps) {
   const kind = row === undefined ? "loading" : row.isFunction ? "function" : "op";
   const health = row?.health === "bad" ? "box-bad" : row?.inner === "bad" ? "box-inner-bad" : "";
   return (
     <div
       id={`box-${index}`}
-      class={`box box-${kind} ${health}`}
+      class={`box box-${kind} ${health} ${host !== undefined && row?.host !== host ? "box-other" : ""}`}
       role="option"
       aria-selected={focused}
       tabIndex={-1}
