@@ -19,7 +19,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-sanitize test-tf fuzz lint format bench bench-index frontend clean
+.PHONY: help demo test test-long test-sanitize test-tf test-beam fuzz lint format bench bench-index frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -72,6 +72,15 @@ build/tensorflow-%/.made: | $(VENV)/.dev
 
 fuzz: $(VENV)/.dev ## open 100,000 hostile recordings and ask every route (ARGS="--inputs 1000 --seed 7")
 	$(PY) -m tests.fuzz $(ARGS)
+
+test-beam: build/beam/.made ## the pipeline on Apache Beam, which wants older packages than the rest (ARGS for pytest)
+	build/beam/bin/python -m pytest -m beam tests/beam $(ARGS)
+
+build/beam/.made: pyproject.toml | $(VENV)/.dev
+	@echo "Installing Apache Beam into $(@D)"
+	@$(PY) -m venv $(@D)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e '.[beam]' pytest
+	@touch $@
 
 lint: $(VENV)/.dev frontend ## formatting, types and import rules, Python and TypeScript
 	$(VENV)/bin/ruff check .

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from tb_debugger_plugin.cli import clean, demo, dump, export, index, info, sql
+from tb_debugger_plugin.cli import beam, clean, demo, dump, export, index, info, sql
 from tb_debugger_plugin.errors import DebuggerError
 
-_VERBS: Final[tuple[ModuleType, ...]] = (demo, info, dump, index, sql, export, clean)
+_VERBS: Final[tuple[ModuleType, ...]] = (demo, info, dump, index, sql, export, beam, clean)
 
 
 def build_parser() -> argparse.ArgumentParser:

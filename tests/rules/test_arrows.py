@@ -13,6 +13,7 @@ from tests.support.checkout import PACKAGE, ROOT, imports_of, modules_of
 _OURS = "tb_debugger_plugin."
 _TENSORFLOW = ("tensorflow", "keras", "tf_keras")
 _VIEWER = ("errors", "events", "index", "analysis", "server", "cli")
+_BEAM = PACKAGE / "pipeline" / "dataflow.py"
 _ROW = re.compile(
     r"^\| `(?:tb_debugger_plugin/)?(?P<room>\w+)(?:/|\.py)` \|[^|]*\|(?P<may>[^|]*)\|$", re.MULTILINE
 )
@@ -64,6 +65,13 @@ def test_tensorflow_is_imported_only_where_the_table_allows_it(room):
         if name.partition(".")[0] in _TENSORFLOW
     ]
     assert not wrong
+
+
+def test_apache_beam_is_imported_by_one_module_only():
+    modules = [module for room in ROOMS for module in modules_of(room)]
+    assert [
+        module for module in modules if any(name.startswith("apache_beam") for name in imports_of(module))
+    ] == [_BEAM]
 
 
 def test_the_viewer_imports_where_there_is_no_tensorflow():

@@ -1,0 +1,55 @@
+"""`tbdbg beam`: a dump that is too big for one machine into Parquet tables, on Apache Beam.
+
+In goes a dump root, out comes a folder that the viewer opens as a run. Needs the extra `beam`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from tb_debugger_plugin.cli.reading import add_arguments, only_run
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.places import place
+from tb_debugger_plugin.index.parquet import read_manifest
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `beam` to the command line."""
+    parser = subparsers.add_parser("beam", help="write the tables of a run as Parquet files, on Apache Beam")
+    add_arguments(parser)
+    parser.add_argument("out", metavar="OUT", help="folder or URL to write into")
+    parser.add_argument(
+        "options", metavar="OPTION", nargs="*", help="Beam's, behind --, such as --runner=DataflowRunner"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Convert; the exit code."""
+    chosen = only_run(args.logdir, args.name)
+    if chosen.is_tables:
+        raise UsageError(f"{chosen.folder} holds tables already.")
+    try:
+        # Only here: Beam is large, and most people never need it.
+        from tb_debugger_plugin.pipeline.dataflow import convert
+    except ImportError as error:
+        raise UsageError(
+            f"Apache Beam is needed (pip install 'tb-debugger-plugin[beam]'): {error}"
+        ) from error
+    convert(chosen, args.out, args.options)
+    stable = read_manifest(place(args.out)).stable
+    print(
+        json.dumps({"folder": args.out, "rows": stable}, indent=2) if args.json else _line(args.out, stable)
+    )
+    return 0
+
+
+def _line(out: str, rows: dict[str, int]) -> str:
+    counts = f"{rows['execution']:,} executions, {rows['graph_execution_traces']:,} graph executions"
+    return f"{counts} in {out}"

@@ -1,0 +1,115 @@
+"""The pipeline itself; only this module knows Apache Beam.
+
+In come a run and a folder, out comes the folder with the run's tables. Chunks are surveyed side by side; what
+is known of all of them is put together at one place; then the parts of the lists are written side by side.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.pvalue import AsSingleton, TaggedOutput
+
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
+from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.pipeline import tables
+from tb_debugger_plugin.pipeline.layout import ROWS_A_PART, Layout, PartId, Slice, cut, lay_out
+from tb_debugger_plugin.pipeline.survey import CHUNK_BYTES, Chunk, Facts, chunks_of, survey
+
+#: Beam's own runner in Python. What Beam calls the direct runner may fetch a program from the network.
+_DIRECT = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+
+
+def convert(
+    run: Run,
+    folder: str,
+    options: Sequence[str] = (),
+    *,
+    chunk_bytes: int = CHUNK_BYTES,
+    rows_a_part: int = ROWS_A_PART,
+) -> None:
+    """Turn a run's event files into a folder of tables.
+
+    Args:
+      run: The run; every worker must be able to read its files, and they must not grow meanwhile.
+      folder: Path or URL of the folder, which every worker must be able to write.
+      options: Beam's, such as ``--runner=DataflowRunner``; the default is the direct runner.
+      chunk_bytes: About how many bytes of a file one worker looks at.
+      rows_a_part: About how many rows a file of a long list shall have.
+    """
+    chosen = PipelineOptions(list(options))
+    if not any(option.startswith("--runner") for option in options):
+        chosen.view_as(StandardOptions).runner = _DIRECT
+    tables.clear(folder)
+    with beam.Pipeline(options=chosen) as pipeline:
+        _build(pipeline, run, folder, chunk_bytes, rows_a_part)
+
+
+def _build(pipeline: Any, run: Run, folder: str, chunk_bytes: int, rows_a_part: int) -> None:
+    files = [(host, suffix) for host in range(len(run.file_sets)) for suffix in TAILED]
+    surveyed = (
+        pipeline
+        | "files" >> beam.Create(files)
+        | "one worker a file" >> beam.Reshuffle()
+        | "chunks" >> beam.FlatMap(functools.partial(_chunks, run=run, chunk_bytes=chunk_bytes))
+        | "one worker a chunk" >> beam.Reshuffle()
+        | "survey" >> beam.FlatMap(_surveyed).with_outputs("places", main="facts")
+    )
+    facts = surveyed.facts | "all facts" >> beam.combiners.ToList()
+    layout = facts | "lay out" >> beam.Map(functools.partial(_lay_out, run, folder, rows_a_part))
+    parts = (
+        surveyed.places
+        | "cut" >> beam.FlatMap(cut, layout=AsSingleton(layout))
+        | "parts" >> beam.GroupByKey()
+    )
+    counts = parts | "count" >> beam.Map(_count) | "all counts" >> beam.combiners.ToDict()
+    (
+        parts
+        | "one worker a part" >> beam.Reshuffle()
+        | "write" >> beam.Map(_write, layout=AsSingleton(layout), counts=AsSingleton(counts), folder=folder)
+        | "all parts" >> beam.combiners.ToList()
+        | "finish" >> beam.Map(functools.partial(_finish, run, folder), AsSingleton(facts))
+    )
+
+
+def _chunks(file: tuple[int, str], run: Run, chunk_bytes: int) -> Iterator[Chunk]:
+    host, suffix = file
+    return chunks_of(run.file_sets[host], host, suffix, chunk_bytes)
+
+
+def _surveyed(chunk: Chunk) -> Iterator[Any]:
+    facts, places = survey(chunk)
+    yield facts
+    yield TaggedOutput("places", places)
+
+
+def _stable(facts: Iterable[Facts]) -> dict[str, int]:
+    kept = [one for one in facts if not one.chunk.is_ring]
+    rows = {suffix: sum(one.num_rows for one in kept if one.chunk.suffix == suffix) for suffix in TAILED}
+    bad = sum(one.num_bad for one in kept if one.chunk.suffix == GRAPH_EXECUTION_TRACES)
+    return {EXECUTION: rows[EXECUTION], GRAPH_EXECUTION_TRACES: rows[GRAPH_EXECUTION_TRACES], "bad": bad}
+
+
+def _lay_out(run: Run, folder: str, rows_a_part: int, facts: Sequence[Facts]) -> Layout:
+    layout, described = lay_out(run, facts, rows_a_part)
+    tables.write_short(run, described, _stable(facts), folder)
+    return layout
+
+
+def _count(part: tuple[PartId, Iterable[Slice]]) -> tuple[PartId, tables.Counts]:
+    slices = list(part[1])
+    return part[0], (sum(one.num_rows for one in slices), sum(one.num_bad for one in slices))
+
+
+def _write(
+    part: tuple[PartId, Iterable[Slice]], layout: Layout, counts: Mapping[PartId, tables.Counts], folder: str
+) -> PartId:
+    return tables.write_part(part[0], part[1], layout, counts, folder)
+
+
+def _finish(run: Run, folder: str, parts: Sequence[PartId], facts: Sequence[Facts]) -> None:
+    tables.finish(run, parts, _stable(facts), folder)

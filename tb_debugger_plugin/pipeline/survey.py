@@ -1,0 +1,232 @@
+"""The first look at a long file: where its records are, when they happened, and what they name.
+
+In comes a file of one host, out come its chunks, and of each chunk what must be known before anything can get
+a number or a position: :class:`Facts`, which are short, and :class:`Places`, one row a record.
+
+Rule: chunks are read by what reads files for the local index, so the rows and the notices are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.events import tail
+from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
+from tb_debugger_plugin.index.decode import Row, execution_columns
+from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.source import (
+    Batch,
+    FileState,
+    Notice,
+    SetFile,
+    read_traces,
+    ring_events,
+    ring_frames,
+)
+from tb_debugger_plugin.index.tensors import BAD
+from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
+
+CHUNK_BYTES: Final = 64 << 20
+#: Of that many rows of a chunk, the place of one is among the facts.
+_ROWS_A_SAMPLE: Final = 4096
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Bytes of a file that are looked at as a whole.
+
+    Attributes:
+      files: The host's file set.
+      host: Its number.
+      suffix: Which of its files.
+      number: Of the chunk, from 0.
+      state: Where to begin.
+      limit: About how many bytes.
+      is_ring: Whether it is the ring of a circular buffer, from where on the file does not hold it.
+    """
+
+    files: FileSet
+    host: int
+    suffix: str
+    number: int
+    state: FileState
+    limit: int
+    is_ring: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The records of a chunk that become rows of a list, in the order of the file.
+
+    Attributes:
+      batch: Where reading ended, and its notices.
+      times: Of each row.
+      begins: Where each record begins.
+      ends: Where the next one begins.
+      traces: The rows, of ``graph_execution_traces``.
+      executions: The rows, of ``execution``.
+    """
+
+    batch: Batch
+    times: npt.NDArray[np.float64]
+    begins: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    traces: TraceRows | None = None
+    executions: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What some records name, in the order in which they did: keys of the registry."""
+
+    graphs: list[tuple[int, str]]
+    sites: list[tuple[int, str, str, int, str]]
+    op_types: list[str]
+    shapes: list[tuple[str, int]]
+    stacks: list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is to be known of a chunk by everybody.
+
+    Attributes:
+      chunk: Which one.
+      num_rows: How many rows.
+      num_bad: How many of them are bad.
+      latest: The latest time in it; minus infinity when it has no rows.
+      samples: Time and beginning of a record now and then; the time never falls.
+      names: What its records name.
+      state: Of the file behind it.
+      notices: What had to be left out.
+      dropped: How many records the ring has overwritten.
+    """
+
+    chunk: Chunk
+    num_rows: int
+    num_bad: int
+    latest: float
+    samples: list[tuple[float, int]]
+    names: Names
+    state: FileState
+    notices: list[Notice]
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where and when each row of a chunk is: equally long arrays."""
+
+    chunk: Chunk
+    times: npt.NDArray[np.float64]
+    begins: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    is_bad: npt.NDArray[np.bool_]
+
+
+def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    """The chunks of a file; record boundaries are known only to who walks over the records before them."""
+    file, state, number = SetFile(files, suffix), FileState(), 0
+    more = True
+    while more:
+        batch = file.read(state, chunk_bytes)
+        yield Chunk(files, host, suffix, number, state, chunk_bytes)
+        state, more, number = batch.state, batch.more, number + 1
+    found = file.read_tail()
+    if found is not None and found.mode is tail.TailMode.RING:
+        yield Chunk(files, host, suffix, number, state, 0, is_ring=True)
+
+
+def read_rows(chunk: Chunk, registry: Registry) -> Rows:
+    """The rows of a chunk.
+
+    Args:
+      chunk: Which one.
+      registry: Numbers what traces name; what executions name is numbered when they become columns.
+    """
+    file = SetFile(chunk.files, chunk.suffix)
+    if chunk.is_ring:
+        return _ring_rows(chunk, file, registry)
+    if chunk.suffix == GRAPH_EXECUTION_TRACES:
+        batch = read_traces(file, TraceDecoder(registry, chunk.host), chunk.state, chunk.limit)
+        return _of_traces(batch, batch.traces)
+    batch = file.read(chunk.state, chunk.limit)
+    kept = [row for row, event in enumerate(batch.events) if event.HasField("execution")]
+    begins, ends = np.array(batch.offsets, np.int64), np.array(batch.ends, np.int64)
+    return _of_executions(batch, chunk.host, [batch.events[row] for row in kept], begins[kept], ends[kept])
+
+
+def _of_traces(batch: Batch, rows: TraceRows | None) -> Rows:
+    if rows is None:
+        empty = np.empty(0, np.int64)
+        return Rows(batch, np.empty(0), empty, empty)
+    return Rows(batch, rows.times, rows.offsets, rows.ends, traces=rows)
+
+
+def _of_executions(batch: Batch, host: int, events: list[Any], begins: Any, ends: Any) -> Rows:
+    rows = [Row(host, event) for event in events]
+    return Rows(batch, np.array([event.wall_time for event in events]), begins, ends, executions=rows)
+
+
+def _ring_rows(chunk: Chunk, file: SetFile, registry: Registry) -> Rows:
+    found = file.read_tail()
+    data = found.after(chunk.state.resume) if found is not None else b""
+    batch = Batch(state=chunk.state)
+    if chunk.suffix == GRAPH_EXECUTION_TRACES:
+        decoder = TraceDecoder(registry, chunk.host)
+        parts = [decoder.decode(frames)[0] for frames in ring_frames(data)]
+        rows = joined(parts) if parts else None
+        return _of_traces(batch, rows and replace(rows, offsets=np.full(len(rows), -1)))
+    events = [event for event in ring_events(data) if event.HasField("execution")]
+    nowhere = np.full(len(events), -1)
+    return _of_executions(batch, chunk.host, events, nowhere, nowhere)
+
+
+def survey(chunk: Chunk) -> tuple[Facts, Places]:
+    """Look at a chunk."""
+    registry = Registry()
+    rows = read_rows(chunk, registry)
+    if rows.traces is not None:
+        is_bad = rows.traces.summaries["health"] == BAD
+    else:
+        is_bad = np.zeros(len(rows.times), bool)
+        if rows.executions:
+            execution_columns(rows.executions, registry, 0)
+    rising = np.maximum.accumulate(rows.times) if len(rows.times) else rows.times
+    samples = [(float(rising[row]), int(rows.begins[row])) for row in range(0, len(rising), _ROWS_A_SAMPLE)]
+    facts = Facts(
+        chunk,
+        len(rows.times),
+        int(is_bad.sum()),
+        float(rising[-1]) if len(rising) else -np.inf,
+        samples,
+        _names(registry),
+        rows.batch.state,
+        rows.batch.notices,
+        _dropped(chunk),
+    )
+    return facts, Places(chunk, rows.times, rows.begins, rows.ends, is_bad)
+
+
+def _dropped(chunk: Chunk) -> int:
+    found = SetFile(chunk.files, chunk.suffix).read_tail() if chunk.is_ring else None
+    return found.dropped if found is not None else 0
+
+
+def _names(registry: Registry) -> Names:
+    graphs, ops = registry.graphs.rows, registry.ops.rows
+    return Names(
+        [(host, graph_id) for host, graph_id, *_ in graphs],
+        [
+            (host, graphs[graph][1], ops[op][1], slot, device or "")
+            for op, graph, host, slot, device in registry.sites.rows
+        ],
+        [name for name, *_ in registry.op_types.rows],
+        [(text, rank) for text, rank in registry.shapes.rows],
+        list(registry.stacks.rows),
+    )

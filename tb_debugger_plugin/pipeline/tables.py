@@ -1,0 +1,200 @@
+"""Rows into Parquet files.
+
+In come slices of chunks and the layout, out come the files of one part of a long list, or the short tables,
+in a folder that may be anywhere fsspec writes to.
+
+Rule: what is written depends on what comes in alone, so a part that is written twice is the same twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import fsspec
+
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES
+from tb_debugger_plugin.index import schema
+from tb_debugger_plugin.index.bookkeeping import Notices, file_row, replace_files, replace_hosts
+from tb_debugger_plugin.index.columns import Array, insert
+from tb_debugger_plugin.index.decode import Row, bad_columns, execution_columns, trace_columns
+from tb_debugger_plugin.index.merge import merge_executions, merge_traces
+from tb_debugger_plugin.index.parquet import LONG, MANIFEST, Manifest, write_table
+from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.traces import TraceRows, joined
+from tb_debugger_plugin.pipeline.layout import Described, Layout, PartId, Slice
+from tb_debugger_plugin.pipeline.survey import read_rows
+
+_TABLES: Final = {
+    EXECUTION: ("executions", "execution_inputs", "execution_outputs"),
+    GRAPH_EXECUTION_TRACES: ("traces", "bad_traces"),
+}
+
+#: Rows, and bad rows, of a part.
+Counts = tuple[int, int]
+
+
+def clear(folder: str) -> None:
+    """Make the folder what a viewer takes for unfinished: what stands there will be written over."""
+    files, path = fsspec.core.url_to_fs(folder)
+    files.makedirs(path, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        files.rm_file(f"{path}/{MANIFEST}")
+
+
+@contextlib.contextmanager
+def _database() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(config={"autoinstall_known_extensions": False, "threads": 1}) as connection:
+        schema.create_tables(connection)
+        yield connection
+
+
+def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str], folder: str) -> None:
+    """Write tables into the folder under the given names."""
+    files, path = fsspec.core.url_to_fs(folder)
+    with tempfile.TemporaryDirectory(prefix="tb_debugger_") as scratch:
+        for table, name in tables.items():
+            local = Path(scratch) / name
+            write_table(connection, table, local)
+            files.put_file(str(local), f"{path}/{name}")
+
+
+def names_of(part: PartId) -> dict[str, str]:
+    """The file of each table that a part has rows of."""
+    suffix, number = part
+    return {table: f"{table}-{number:05d}.parquet" for table in _TABLES[suffix]}
+
+
+def write_short(run: Run, described: Described, stable: Mapping[str, int], folder: str) -> None:
+    """Write the tables that are as long as the program.
+
+    Args:
+      run: The run.
+      described: What stands in them.
+      stable: What ``meta`` says of the lists.
+      folder: URL or path of the folder.
+    """
+    keys = [(host.number, suffix) for host in described.hosts for suffix in SUFFIXES]
+    rows = [
+        file_row(
+            *key,
+            run.file_sets[key[0]].path(key[1]).name,
+            described.states[key],
+            described.dropped.get(key, 0),
+        )
+        for key in keys
+    ]
+    with _database() as connection:
+        described.describer.save(connection)
+        described.describer.registry.save(connection)
+        replace_hosts(connection, [host.fields() for host in described.hosts])
+        replace_files(connection, rows)
+        Notices({}).save(connection, described.notices)
+        schema.write_meta(
+            connection,
+            dump_root=run.folder.resolve(),
+            **{f"stable_{name}": count for name, count in stable.items()},
+        )
+        _put(connection, {table: f"{table}.parquet" for table in schema.TABLES if table not in LONG}, folder)
+
+
+def _file_row(run: Run, described: Described, host: int, suffix: str) -> tuple[Any, ...]:
+    name, key = run.file_sets[host].path(suffix).name, (host, suffix)
+    return file_row(host, suffix, name, described.states[key], described.dropped.get(key, 0))
+
+
+def write_part(
+    part: PartId, slices: Iterable[Slice], layout: Layout, counts: Mapping[PartId, Counts], folder: str
+) -> PartId:
+    """Write the rows of one part.
+
+    Args:
+      part: Which one.
+      slices: All slices that belong into it, in any order.
+      layout: With the numbers of everything.
+      counts: Of all parts.
+      folder: URL or path of the folder.
+
+    Returns:
+      The part.
+
+    Raises:
+      FormatError: The files are not what they were when they were surveyed.
+    """
+    first, first_bad = (
+        sum(count[column] for other, count in counts.items() if other[0] == part[0] and other[1] < part[1])
+        for column in (0, 1)
+    )
+    ordered = sorted(slices, key=lambda one: (one.chunk.host, one.chunk.number))
+    with _database() as connection:
+        for table, columns in _columns(part[0], ordered, layout, first, first_bad).items():
+            insert(connection, table, columns)
+        _put(connection, names_of(part), folder)
+    return part
+
+
+def _columns(
+    suffix: str, slices: Sequence[Slice], layout: Layout, first: int, first_bad: int
+) -> dict[str, dict[str, Array]]:
+    latest: dict[int, float] = {}
+    for one in slices:
+        latest.setdefault(one.chunk.host, one.latest)
+    if suffix == GRAPH_EXECUTION_TRACES:
+        rows = merge_traces(_traces(slices, layout.registry), latest)
+        assert rows is not None, "a part has rows"
+        traces = trace_columns(rows, first)
+        return {"traces": traces, "bad_traces": bad_columns(traces, first_bad)}
+    merged = merge_executions(_executions(slices, layout.registry), latest)
+    columns = execution_columns(merged, layout.registry, first)
+    return {
+        "executions": columns.executions,
+        "execution_inputs": columns.inputs,
+        "execution_outputs": columns.outputs,
+    }
+
+
+def _traces(slices: Sequence[Slice], registry: Registry) -> dict[int, TraceRows | None]:
+    parts: dict[int, list[TraceRows]] = {}
+    for one in slices:
+        rows = read_rows(one.chunk, registry).traces
+        _check(one, 0 if rows is None else len(rows))
+        assert rows is not None
+        parts.setdefault(one.chunk.host, []).append(rows.take(slice(one.num_rows)))
+    return {host: joined(found) for host, found in parts.items()}
+
+
+def _executions(slices: Sequence[Slice], registry: Registry) -> dict[int, list[Row]]:
+    parts: dict[int, list[Row]] = {}
+    for one in slices:
+        rows = read_rows(one.chunk, registry).executions
+        _check(one, len(rows))
+        parts.setdefault(one.chunk.host, []).extend(rows[: one.num_rows])
+    return parts
+
+
+def _check(one: Slice, found: int) -> None:
+    if found < one.num_rows:
+        path = one.chunk.files.path(one.chunk.suffix)
+        raise FormatError(f"{path} has changed while it was read; the dump must be complete.")
+
+
+def finish(run: Run, parts: Iterable[PartId], stable: Mapping[str, int], folder: str) -> None:
+    """Write the manifest, which makes the folder a run.
+
+    Args:
+      run: The run.
+      parts: All that were written.
+      stable: How many rows there are for good.
+      folder: URL or path of the folder.
+    """
+    short = {table: f"{table}.parquet" for table in schema.TABLES if table not in LONG}
+    order = sorted(parts, key=lambda part: (part[0] != EXECUTION, part[1]))
+    manifest = Manifest(schema.SCHEMA_VERSION, run.start_time, dict(stable), (short, *map(names_of, order)))
+    files, path = fsspec.core.url_to_fs(folder)
+    files.pipe_file(f"{path}/{MANIFEST}", manifest.text().encode())

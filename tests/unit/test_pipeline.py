@@ -1,0 +1,115 @@
+"""The steps of the pipeline, one after another in this process, against the local index.
+
+`tests/beam` runs them on Apache Beam.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
+from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.pipeline import tables
+from tb_debugger_plugin.pipeline.layout import cut, lay_out
+from tb_debugger_plugin.pipeline.survey import chunks_of, survey
+from tests.support.answers import QUERIES, answers_of
+from tests.support.events import Recording, full_health, small_program
+from tests.support.jobs import write_job
+
+
+def _convert(logdir: Path, out: Path, chunk_bytes: int, rows_a_part: int, *, backwards: bool = False) -> int:
+    """What the pipeline does, in any order of the chunks; how many parts there are."""
+    (run,) = find_runs(logdir)
+    surveyed = [
+        survey(chunk)
+        for host, files in enumerate(run.file_sets)
+        for suffix in TAILED
+        for chunk in chunks_of(files, host, suffix, chunk_bytes)
+    ][:: -1 if backwards else 1]
+    facts = [found for found, _ in surveyed]
+    layout, described = lay_out(run, facts, rows_a_part)
+    parts: dict = {}
+    for _, places in surveyed:
+        for part, piece in cut(places, layout):
+            parts.setdefault(part, []).append(piece)
+    counts = {
+        part: (sum(piece.num_rows for piece in pieces), sum(piece.num_bad for piece in pieces))
+        for part, pieces in parts.items()
+    }
+    kept = [one for one in facts if not one.chunk.is_ring]
+    stable = {suffix: sum(f.num_rows for f in kept if f.chunk.suffix == suffix) for suffix in TAILED}
+    stable["bad"] = sum(one.num_bad for one in kept)
+    tables.clear(str(out))
+    tables.write_short(run, described, stable, str(out))
+    written = [tables.write_part(part, pieces, layout, counts, str(out)) for part, pieces in parts.items()]
+    tables.finish(run, written, stable, str(out))
+    return len(written)
+
+
+@pytest.mark.parametrize(
+    ("chunk_bytes", "rows_a_part"), [(1 << 20, 1 << 20), (1 << 20, 13), (700, 1 << 20), (1500, 20)]
+)
+def test_a_job_of_many_hosts_gives_the_tables_of_the_local_index(
+    tmp_path, monkeypatch, chunk_bytes, rows_a_part
+):
+    monkeypatch.setattr("tb_debugger_plugin.pipeline.survey._ROWS_A_SAMPLE", 3)
+    write_job(tmp_path / "job")
+    parts = _convert(
+        tmp_path / "job", tmp_path / "out", chunk_bytes, rows_a_part, backwards=chunk_bytes == 1500
+    )
+    assert parts > 4 or rows_a_part == 1 << 20
+    expected = answers_of(tmp_path / "job")
+    found = answers_of(tmp_path / "out")
+    assert all(expected[table] for table in QUERIES if table not in ("op_graphs", "gradients"))
+    for table, rows in expected.items():
+        assert found[table] == rows, table
+
+
+def test_tail_files_are_in_the_tables_too(tmp_path):
+    recording = small_program(tmp_path / "run", steps=2)
+    event = recording.trace_event("g1", "late", full_health([math.nan])).SerializeToString()
+    size = recording.files.path(GRAPH_EXECUTION_TRACES).stat().st_size
+    recording.files.tail_path(GRAPH_EXECUTION_TRACES).write_bytes(
+        build_tail([event, event], mode=TailMode.JOURNAL, file_size=size)
+    )
+    ring = [recording.execution_event("Late").SerializeToString()]
+    size = recording.files.path(EXECUTION).stat().st_size
+    recording.files.tail_path(EXECUTION).write_bytes(
+        build_tail(ring, mode=TailMode.RING, file_size=size, dropped=7)
+    )
+    recording.close()
+    for rows_a_part in (1, 3, 1000):
+        _convert(tmp_path / "run", tmp_path / "out", 400, rows_a_part)
+        assert answers_of(tmp_path / "out") == answers_of(tmp_path / "run")
+
+
+def test_a_run_without_rows_is_a_run_all_the_same(tmp_path):
+    Recording(tmp_path / "run").close()
+    assert _convert(tmp_path / "run", tmp_path / "out", 1 << 20, 10) == 0
+    assert answers_of(tmp_path / "out") == answers_of(tmp_path / "run")
+
+
+def test_a_dump_that_changes_meanwhile_is_refused(tmp_path):
+    recording = small_program(tmp_path / "run", steps=2)
+    recording.close()
+    (run,) = find_runs(tmp_path / "run")
+    surveyed = [survey(chunk) for chunk in chunks_of(run.file_sets[0], 0, GRAPH_EXECUTION_TRACES)]
+    layout, _ = lay_out(run, [facts for facts, _ in surveyed], 100)
+    ((part, piece),) = cut(surveyed[0][1], layout)
+    path = recording.files.path(GRAPH_EXECUTION_TRACES)
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(FormatError, match="has changed"):
+        tables.write_part(part, [piece], layout, {part: (8, 0)}, str(tmp_path))
+
+
+def test_without_apache_beam_the_verb_says_what_to_install(tmp_path, monkeypatch, capsys):
+    small_program(tmp_path / "run").close()
+    monkeypatch.setitem(__import__("sys").modules, "apache_beam", None)
+    assert main(["beam", str(tmp_path / "run"), str(tmp_path / "out")]) == 1
+    assert "tb-debugger-plugin[beam]" in capsys.readouterr().err
