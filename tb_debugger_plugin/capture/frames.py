@@ -28,8 +28,11 @@ _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep
 _LIBRARIES = tuple(
     {os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
+#: What functions of ours that call TensorFlow on the program's behalf give as their file.
+HOOKS = os.path.join(os.path.dirname(op_callbacks.__file__), "tb_debugger_plugin_hooks.py")
 #: Files whose frames are left out of every stack: ours.
 _OWN = (
+    HOOKS,
     os.path.join(_PACKAGE, "capture") + os.sep,
     os.path.join(_PACKAGE, "native") + os.sep,
     op_callbacks.__file__,  # through which TensorFlow calls us

@@ -2,8 +2,10 @@
 
 Both ways of TensorFlow to make gradients pass through one function each, which its code looks up in a module:
 tapes through `imperative_grad`, `tf.gradients` and the backward functions of functions through
-`_GradientsHelper`. In come what they were asked for and what they gave. Rule: after `remove()` both are
-TensorFlow's own again, and nothing that goes wrong here reaches the program.
+`_GradientsHelper`. In come what they were asked for and what they gave.
+
+Rules: after `remove()` both are TensorFlow's own again; nothing that goes wrong here reaches the program; and
+though our functions are on the stack while ops of gradients are made, error messages do not show them.
 """
 
 from __future__ import annotations
@@ -11,18 +13,26 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from tensorflow.python.eager import imperative_grad
 from tensorflow.python.framework import indexed_slices, ops
 from tensorflow.python.ops import gradients_util
 from tensorflow.python.util import nest
 
+from tb_debugger_plugin.capture.frames import HOOKS
 from tb_debugger_plugin.capture.layers import Layers
 from tb_debugger_plugin.capture.variables import captured_handle
 
 _log = logging.getLogger("tb_debugger_plugin")
+_Hook = TypeVar("_Hook", bound=Callable[..., Any])
+
+
+def _unseen(hook: _Hook) -> _Hook:
+    """Have TensorFlow take a function for one of its own, which it leaves out of error messages."""
+    hook.__code__ = hook.__code__.replace(co_filename=HOOKS)
+    return hook
 
 
 class Gradients:
@@ -57,11 +67,13 @@ class Gradients:
         """
         return self._handles.get(tensor.graph, {}).get(ops.tensor_id(tensor), [])
 
+    @_unseen
     def _tape_gradients(self, tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
         gradients = self._of_tape(tape, target, sources, *args, **kwargs)
         self._note(sources, gradients)
         return gradients
 
+    @_unseen
     def _graph_gradients(self, ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
         gradients = self._of_graph(ys, xs, *args, **kwargs)
         self._note(xs, gradients)

@@ -173,6 +173,23 @@ def test_an_op_that_runs_graphs_says_which_in_order(tmp_path: Path) -> None:
     assert [name.partition("branch")[2][:1] for name in branches] == ["0", "1", "2"]
 
 
+def test_error_messages_and_recorded_stacks_do_not_show_our_functions(tmp_path: Path) -> None:
+    w = tf.Variable(2.0)
+
+    @tf.function
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.sqrt(w * x)
+        return tape.gradient(y, w), tf.gradients(tf.sqrt(w * x), w)
+
+    with tb_debugger_plugin.record(tmp_path):
+        graph = step.get_concrete_function(tf.constant(1.0)).graph
+    made = [op.traceback.get_user_frames() for op in graph.get_operations() if op.type == "SqrtGrad"]
+    assert len(made) == 2
+    assert {frames[-1].filename for frames in made} == {__file__}
+    assert not [path for path, *_ in read(tmp_path).frames.values() if "tb_debugger_plugin" in path]
+
+
 def test_nothing_is_left_in_tensorflow(tmp_path: Path) -> None:
     from tensorflow.python.eager import imperative_grad
     from tensorflow.python.ops import gradients_util
