@@ -88,9 +88,9 @@ class Graphs:
         """Write a graph and those of its ops that are new, and return what is known of it.
 
         Args:
-          graph: A complete `FuncGraph`. It may be passed again, with more ops. Outputs that an op has got
-            since (calls get some for the sake of gradients; they are tensors of the called graph) stay
-            unknown: TensorFlow's reader takes no second record of an op.
+          graph: A complete `FuncGraph`, or what a session runs. It may be passed again, with more ops.
+            Outputs that an op has got since (calls get some for the sake of gradients; they are tensors of
+            the called graph) stay unknown: TensorFlow's reader takes no second record of an op.
         """
         with self._lock:
             known = self._add_with_outer_graphs(graph)
@@ -115,13 +115,13 @@ class Graphs:
         if known is not None:
             return known
         outer_id = ""
-        outer = graph.outer_graph
+        outer = getattr(graph, "outer_graph", None)
         if isinstance(outer, func_graph.FuncGraph):
             outer_id = self._add_with_outer_graphs(outer).graph_id
         known = self._known[graph] = KnownGraph(str(uuid.uuid4()))
         event = DebugEvent()
         event.debugged_graph.graph_id = known.graph_id
-        event.debugged_graph.graph_name = graph.name
+        event.debugged_graph.graph_name = _name(graph)
         event.debugged_graph.outer_context_id = outer_id
         self._writer.write("graphs", event)
         return known
@@ -132,7 +132,7 @@ class Graphs:
         creation = GraphOpCreation(
             op_type=op.type,
             op_name=op.name,
-            graph_name=graph.name,
+            graph_name=_name(graph),
             graph_id=known.graph_id,
             device_name=op.device,
             input_names=[tensor.name for tensor in op.inputs],
@@ -145,6 +145,11 @@ class Graphs:
             called_graph_ids=filter(None, map(self.id_of_function, called_functions(op))),
         )
         return DebugEvent(graph_op_creation=creation)
+
+
+def _name(graph: Any) -> str:
+    """The graphs of TF1-style sessions have none."""
+    return getattr(graph, "name", "tf.Graph")
 
 
 def _static(tensor: Any, gradient_of: list[str]) -> Any:

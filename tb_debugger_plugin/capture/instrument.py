@@ -14,12 +14,14 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
+from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.copies import functions_named
 from tb_debugger_plugin.capture.definitions import define, definition_of, source_name
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
+from tb_debugger_plugin.capture.session_graph import Watches
 from tb_debugger_plugin.capture.sinks import Sink, WatchedTensor
 from tb_debugger_plugin.capture.watch_plan import CALLS, Plan, Planned, Way
 
@@ -64,7 +66,7 @@ def _add_watches(
             continue
         source = source_name(op.name, item.slot)
         inline = item.way is Way.INLINE
-        made = sink.watch_nodes(tensor, source, f"{_SCOPE}{op.name}/{item.slot}", op.device, inline=inline)
+        made = sink.watch_nodes(tensor, source, _watch_name(item), op.device, inline=inline)
         nodes += made
         if inline:
             moved[source] = made[-1].name
@@ -75,12 +77,51 @@ def _add_watches(
     return moved, run
 
 
+def watch_part(
+    definition: graph_pb2.GraphDef, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
+) -> Watches:
+    """Add watch nodes to a part of a graph that a session runs.
+
+    Args:
+      definition: The part, with the functions that it calls. It is changed.
+      known: Ids of the graph and its tensors.
+      plan: The tensors to watch.
+      sink: Makes the watch nodes.
+      watched: Knows the functions that have watch ops.
+    """
+    moved, _ = _add_watches(definition, known, plan.tensors, sink)
+    _keep_calls(definition, plan, watched)
+    _call_watched(definition.library, watched)
+    by_op: dict[str, list[str]] = {}
+    for item in plan.tensors:
+        by_op.setdefault(item.op.name, []).append(_watch_name(item))
+    return Watches(moved, by_op)
+
+
+def _call_watched(library: Any, watched: WatchedFunctions) -> None:
+    """Put what the runtime runs in the place of the functions that the program made, with all they call."""
+    runtime = context.context()
+    by_name = {function.signature.name: function for function in library.function}
+    waiting = [name for name in by_name if watched(name) is not None]
+    for name in waiting:
+        # The method of the class: the instance shows the program's own.
+        by_name[name] = context.Context.get_function_def(runtime, name)
+        called = {function.name for node in by_name[name].node_def for function in functions_named(node)}
+        waiting += [new for new in called if new not in by_name and new not in waiting]
+    del library.function[:]
+    library.function.extend(by_name.values())
+
+
 def record_constants(plan: Plan, known: KnownGraph, sink: Sink) -> None:
     """Record the tensors of a graph whose value is known before it runs, each once."""
     for item in plan.tensors:
         if item.way is Way.CONSTANT and item.op.name not in known.recorded_constants:
             known.recorded_constants.add(item.op.name)
             sink.constant(watched_tensor(item, known), tf.make_ndarray(item.op.get_attr("value")))
+
+
+def _watch_name(item: Planned) -> str:
+    return f"{_SCOPE}{item.op.name}/{item.slot}"
 
 
 def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:

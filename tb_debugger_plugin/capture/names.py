@@ -67,7 +67,7 @@ class Names:
         try:
             return self._names(graph, new)
         except Exception as error:  # see the rule
-            _log.debug("The names in %s are not recorded:", graph.name, exc_info=error)
+            _log.debug("The names in %s are not recorded:", graph, exc_info=error)
             return GraphNames()
 
     def _names(self, graph: Any, new: Sequence[Any]) -> GraphNames:

@@ -28,7 +28,7 @@ from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.functions import Function, already_there, just_made
 from tb_debugger_plugin.capture.graphs import Graphs, KnownGraph
-from tb_debugger_plugin.capture.instrument import watch_function
+from tb_debugger_plugin.capture.instrument import watch_function, watch_part
 from tb_debugger_plugin.capture.names import Names
 from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import (
@@ -36,11 +36,13 @@ from tb_debugger_plugin.capture.options import (
     is_remote,
 )
 from tb_debugger_plugin.capture.programs_view import ProgramsView
+from tb_debugger_plugin.capture.session_graph import Watches
+from tb_debugger_plugin.capture.sessions import Sessions
 from tb_debugger_plugin.capture.sinks import Sink
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.stock_sink import StockSink
 from tb_debugger_plugin.capture.threads import EveryThread
-from tb_debugger_plugin.capture.watch_plan import make_plan
+from tb_debugger_plugin.capture.watch_plan import make_plan, plan_of_session
 from tb_debugger_plugin.errors import DebuggerError, RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent
 
@@ -88,6 +90,7 @@ class Recording:
         self._make_function = atomic_function.from_func_graph
         self._view = ProgramsView(self._copies.unwatched)
         self._threads = EveryThread(self._on_op)
+        self._sessions = Sessions(self._watch_session)
         atomic_function.from_func_graph = self._from_func_graph
         try:
             found = list(already_there())
@@ -188,6 +191,7 @@ class Recording:
         if atomic_function.from_func_graph == self._from_func_graph:
             atomic_function.from_func_graph = self._make_function
         self._threads.remove()
+        self._sessions.remove()
         self._names.remove()
         self._view.remove()
 
@@ -262,6 +266,18 @@ class Recording:
             _log.debug("What went wrong:", exc_info=error)
             if function.is_compiled:
                 self._call_unwatched(function)
+
+    def _watch_session(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
+        plain = type(definition).FromString(definition.SerializeToString())
+        try:
+            if self._on:
+                known = self._graphs.add(graph)
+                plan = plan_of_session(new, known, self.options, passes_through=self._sink.passes_through)
+                return watch_part(definition, known, plan, self._sink, self._watched.get)
+        except Exception as error:  # whatever it is, the program must not see it
+            self._fail(error)
+            definition.CopyFrom(plain)
+        return Watches()
 
     def _call_unwatched(self, function: Function) -> None:
         definition = definition_of(function)

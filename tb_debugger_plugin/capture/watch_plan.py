@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,6 +121,34 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
         # Constants are recorded before the first other tensor of their graph, and here there is none.
         tensors = [replace(tensor, way=Way.BESIDE) for tensor in tensors]
     return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS))
+
+
+def plan_of_session(new: Iterable[Any], known: KnownGraph, options: Options, *, passes_through: bool) -> Plan:
+    """What to watch in a part of a graph that a session runs.
+
+    Each run asks for other ops, so constants are watched like any op; and which ops run nobody knows
+    beforehand.
+
+    Args:
+      new: The part: all ops that are new.
+      known: What is known of the graph.
+      options: What the user wants recorded.
+      passes_through: Whether a watch op can stand in line.
+    """
+    new = list(new)
+    tensors = [
+        Planned(op, slot, _way_in_session(op.outputs[slot], passes_through))
+        for op in new
+        if op.type not in _NOT_COMPUTED
+        for slot in _watchable_slots(op, known)
+        if options.wants(op.type, op.outputs[slot].dtype, op_name=op.name)
+    ]
+    return Plan(tuple(tensors), tuple(op.name for op in new if op.type in CALLS))
+
+
+def _way_in_session(tensor: tf.Tensor, passes_through: bool) -> Way:
+    way = _way(tensor.op, tensor, passes_through and bool(tensor.consumers()))
+    return Way.BESIDE if way is Way.CONSTANT else way
 
 
 def _names(function: Function) -> tuple[str, ...]:

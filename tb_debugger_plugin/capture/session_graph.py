@@ -1,0 +1,161 @@
+"""The copy of a graph that a TF1-style session runs, with watch ops in it.
+
+A session takes its ops out of one graph of the runtime, and finds what to fetch and to feed in it by name. So
+a copy will do. In comes the program's `tf.Graph`, to which ops may be added at any time; out come the copy,
+as far as it has been brought, and the watch ops that a run needs.
+
+Rule: the program's graph is only read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tensorflow.core.framework import graph_pb2
+from tensorflow.python.client import pywrap_tf_session as c_api
+from tensorflow.python.framework import c_api_util, ops
+
+
+@dataclass(frozen=True)
+class Watches:
+    """What was done to a part of a graph.
+
+    Attributes:
+      moved: Tensors whose consumers take them from elsewhere: `op` or `op:slot` to the watch op.
+      by_op: Names of the watch ops, by the name of the op that they look at.
+    """
+
+    moved: Mapping[str, str] = field(default_factory=dict)
+    by_op: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+#: Edits the definition of a graph's new ops, the second argument, to watch them: the ops are the third.
+Watch: TypeAlias = Callable[[Any, graph_pb2.GraphDef, list[Any]], Watches]
+
+_STEPS_INTO_LOOPS = {"Enter": 1, "RefEnter": 1, "Exit": -1, "RefExit": -1}
+#: A program that never runs the same twice must not fill memory.
+_MAX_RUNS = 1000
+
+
+class SessionGraph:
+    """A copy of a graph. Lives as long as the session that runs it. Thread-safe.
+
+    Args:
+      graph: The program's.
+      watch: Adds the watch ops to each part that is copied.
+
+    Attributes:
+      copy: What the session runs.
+    """
+
+    def __init__(self, graph: Any, watch: Watch) -> None:
+        self.copy = ops.Graph()
+        self._graph = graph
+        self._watch = watch
+        self._lock = threading.Lock()  # guards all below, and the copy
+        self._copied: dict[str, Any] = {}
+        self._functions: set[str] = set()
+        self._moved: dict[str, str] = {}
+        self._watches: dict[str, list[str]] = {}
+        self._loops: dict[str, int] = {}  # in how many TF1-style loops an op is
+        self._runs: dict[Any, list[Any]] = {}
+
+    def extend(self) -> None:
+        """Copy the ops that the program's graph has got since."""
+        with self._lock:
+            new = [op for op in self._graph.get_operations() if op.name not in self._copied]
+            if new:
+                definition = self._definition_of(new)
+                watches = self._watch(self._graph, definition, new)
+                self._import(definition)
+                self._moved.update(watches.moved)
+                self._watches.update(watches.by_op)
+                self._look_for_loops(new)
+                self._runs.clear()
+
+    def watches_of_run(self, fetches: Iterable[Any], targets: Iterable[Any], fed: Iterable[Any]) -> list[Any]:
+        """The watch ops of what a run computes.
+
+        Args:
+          fetches: Tensors of the program's graph.
+          targets: Ops of it.
+          fed: Tensors of it that are not computed but given.
+        """
+        wanted = frozenset([*(tensor.op for tensor in fetches), *targets])
+        fed_ops = frozenset(tensor.op for tensor in fed)
+        with self._lock:
+            found = self._runs.get((wanted, fed_ops))
+            if found is None:
+                if len(self._runs) >= _MAX_RUNS:
+                    self._runs.clear()
+                found = [
+                    self._copied[name]
+                    for op in _needed(wanted, fed_ops)
+                    if not self._loops[op.name]  # what runs many times cannot be asked for
+                    for name in self._watches.get(op.name, ())
+                ]
+                self._runs[wanted, fed_ops] = found
+            return found
+
+    def _definition_of(self, new: list[Any]) -> graph_pb2.GraphDef:
+        definition = self._graph.as_graph_def()
+        names = {op.name for op in new}
+        nodes = [node for node in definition.node if node.name in names]
+        del definition.node[:]
+        definition.node.extend(nodes)
+        functions = [f for f in definition.library.function if f.signature.name not in self._functions]
+        del definition.library.function[:]
+        definition.library.function.extend(functions)
+        return definition
+
+    def _import(self, definition: graph_pb2.GraphDef) -> None:
+        options = c_api.TF_NewImportGraphDefOptions()
+        c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+        names = {node.name for node in definition.node}
+        for source in {source for node in definition.node for source in node.input}:
+            name, _, slot = source.partition(":")
+            if source.startswith("^") and name[1:] not in names:
+                op = self._copied[name[1:]]
+                c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, op.name, op._c_op)
+            elif not source.startswith("^") and name not in names:
+                tensor = self._tensor(source)._as_tf_output()
+                c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, int(slot or 0), tensor)
+        encoded = definition.SerializeToString()
+        with self.copy._c_graph.get() as graph, c_api_util.tf_buffer(encoded) as buffer:
+            c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options)
+        made = self.copy._add_new_tf_operations(compute_devices=False)
+        self._copied.update((op.name, op) for op in made)
+        self._functions.update(function.signature.name for function in definition.library.function)
+
+    def _look_for_loops(self, new: list[Any]) -> None:
+        for op in new:
+            before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+            # The next round of a loop comes from an op that is made later.
+            inside = max((self._loops.get(other.name, 0) for other in before), default=0)
+            self._loops[op.name] = (
+                inside + (op.type in ("Enter", "RefEnter")) - (op.type in ("Exit", "RefExit"))
+            )
+
+    def _tensor(self, source: str) -> Any:
+        """A tensor of the part copied before, as it is to be consumed."""
+        if source in self._moved:
+            return self._copied[self._moved[source]].outputs[0]
+        name, _, slot = source.partition(":")
+        return self._copied[name].outputs[int(slot or 0)]
+
+
+def _needed(wanted: Iterable[Any], fed: Iterable[Any]) -> set[Any]:
+    """The ops that run when some are wanted, those that are fed instead among them."""
+    needed: set[Any] = set()
+    waiting = list(wanted)
+    while waiting:
+        op = waiting.pop()
+        if op not in needed:
+            needed.add(op)
+            if op not in fed:
+                waiting.extend(tensor.op for tensor in op.inputs)
+                waiting.extend(op.control_inputs)
+    return needed

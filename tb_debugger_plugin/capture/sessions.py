@@ -1,0 +1,96 @@
+"""TF1-style sessions, `tf.compat.v1.Session`.
+
+While a recording is on, a session that is made runs a copy of its graph with watch ops in it (see
+`session_graph`), and does so for its life: what was made for it stays with it, silent when the recording has
+ended. In come the sessions; out go the graphs to be watched.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from typing import Any
+
+from tensorflow.python.client import pywrap_tf_session as c_api
+from tensorflow.python.client import session
+
+from tb_debugger_plugin.capture.session_graph import SessionGraph, Watch
+
+_log = logging.getLogger("tb_debugger_plugin")
+
+
+class Sessions:
+    """Gives each new session of this process a graph with watch ops, until `remove()`.
+
+    Args:
+      watch: Adds the watch ops.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self._said = False
+        self._make = make = session.BaseSession.__init__
+        self._run = run = session.BaseSession._do_run
+
+        def make_watched(made: Any, *args: Any, **kwargs: Any) -> None:
+            make(made, *args, **kwargs)
+            try:
+                _give_watched_graph(made, watch)
+            except Exception as error:  # whatever it is, the program must not see it
+                _log.warning("The debugger does not record a session: %s.", error)
+
+        def run_unwatched(made: Any, *args: Any) -> Any:
+            self._say_that_one_is_not_recorded()
+            return run(made, *args)
+
+        self._hooks = make_watched, run_unwatched
+        session.BaseSession.__init__, session.BaseSession._do_run = self._hooks
+
+    def remove(self) -> None:
+        """Make sessions as TensorFlow does."""
+        if (session.BaseSession.__init__, session.BaseSession._do_run) == self._hooks:
+            session.BaseSession.__init__, session.BaseSession._do_run = self._make, self._run
+
+    def _say_that_one_is_not_recorded(self) -> None:
+        if not self._said:
+            self._said = True
+            _log.warning(
+                "The debugger does not record what a tf.compat.v1.Session runs that was made before the "
+                "recording, or that runs elsewhere: begin to record before you make the session."
+            )
+
+
+def _give_watched_graph(made: Any, watch: Watch) -> None:
+    if made._target:
+        return  # its ops run in another process
+    graph = SessionGraph(made._graph, watch)
+    made._session, old = _session_of(graph.copy, made), made._session
+    c_api.TF_CloseSession(old)
+    c_api.TF_DeleteSession(old)
+    # The session must be free to go when the program lets it go.
+    of_program = weakref.ref(made)
+
+    def extend_graph() -> None:
+        graph.extend()
+        session.BaseSession._extend_graph(of_program())
+
+    def do_run(handle: Any, targets: list[Any], fetches: list[Any], feeds: Any, *more: Any) -> Any:
+        if handle is None:
+            graph.extend()
+            fed = [tensor.deref() for tensor in feeds]
+            targets = [*targets, *graph.watches_of_run(fetches, targets, fed)]
+        return _plain_run(of_program(), handle, targets, fetches, feeds, *more)
+
+    made._extend_graph, made._do_run = extend_graph, do_run
+
+
+#: Later recordings put a hook of theirs in its place.
+_plain_run = session.BaseSession._do_run
+
+
+def _session_of(graph: Any, like: Any) -> Any:
+    options = c_api.TF_NewSessionOptions(target=like._target, config=like._config)
+    try:
+        with graph._c_graph.get() as c_graph:
+            return c_api.TF_NewSessionRef(c_graph, options)
+    finally:
+        c_api.TF_DeleteSessionOptions(options)

@@ -1,0 +1,185 @@
+"""TF1-style sessions: what they run is seen, however their graph grows, and the graph stays the program's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tests.support.recorded import counts, read
+
+pytestmark = pytest.mark.tensorflow
+
+v1 = tf.compat.v1
+X = np.array([0.0, 0.5, 4.0], np.float32)
+
+
+def health(folder: Path, op_name: str) -> list[list[float]]:
+    return [values[4:] for values in read(folder).of(op_name)]
+
+
+@pytest.fixture(params=["old control flow", "new control flow"])
+def control_flow(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "old control flow":
+        v1.disable_control_flow_v2()
+    yield request.param
+    v1.enable_control_flow_v2()
+
+
+def test_each_run_records_what_it_computes_and_is_fed_and_nothing_else(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path), tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [None], name="x")
+        log = tf.math.log(x, name="log")
+        root = tf.sqrt(tf.add(log, 1.0, name="sum"), name="root")
+        before = graph.as_graph_def()
+        with v1.Session() as session:
+            for _ in range(2):
+                np.testing.assert_array_equal(session.run(tf.identity(log), {x: X}), session.run(log, {x: X}))
+            session.run(root, {x: X, log: X})  # what is fed is not computed
+            session.run(root.op, {x: X})
+        nodes = {node.name: node for node in graph.as_graph_def().node}
+        assert all(nodes[node.name] == node for node in before.node)
+        assert not [name for name in nodes if "Debugger" in name]
+    with np.errstate(all="ignore"):
+        logs, roots = np.log(X), [np.sqrt(X + 1), np.sqrt(np.log(X) + 1)]
+        assert health(tmp_path, "log") == [counts(logs)] * 4 + [counts(X), counts(logs)]
+        assert health(tmp_path, "x") == [counts(X)] * 5
+        assert health(tmp_path, "root") == [counts(root) for root in roots]
+
+
+def test_loops_and_branches_are_seen_in_both_kinds_of_control_flow(tmp_path: Path, control_flow: str) -> None:
+    def build() -> tuple[Any, Any]:
+        x = v1.placeholder(tf.float32, [3], name="x")
+        looped = tf.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, tf.sin(y, name="sine")), (0, x), parallel_iterations=1
+        )[1]
+        result = tf.cond(
+            tf.reduce_sum(x) > 0, lambda: tf.exp(looped, name="taken"), lambda: tf.exp(-looped, name="left")
+        )
+        return x, [result, tf.gradients(result, x)[0]]
+
+    def run() -> Any:
+        with tf.Graph().as_default(), v1.Session() as session:
+            x, results = build()
+            return session.run(results, {x: X})
+
+    plain = run()
+    with tb_debugger_plugin.record(tmp_path) as recording:
+        results = run()
+        assert recording.on
+    np.testing.assert_array_equal(results, plain)
+    sines = [np.sin(X), np.sin(np.sin(X)), np.sin(np.sin(np.sin(X)))]
+    # Gradients call the values that they are given as they were called where they come from.
+    traces = [trace for trace in read(tmp_path).traces if trace.op_type != "Placeholder"]
+    found = {
+        name: [trace.values[4:] for trace in traces if trace.op_name.rpartition("/")[2] == name]
+        for name in ("sine", "taken", "left")
+    }
+    assert found["sine"] == [counts(sine) for sine in sines]
+    assert found["taken"] == [counts(np.exp(sines[-1]))]
+    assert found["left"] == []
+    assert len([trace for trace in traces if trace.op_type == "Cos"]) == 3
+
+
+def test_a_training_keeps_its_bits_its_checkpoints_and_its_graph(tmp_path: Path) -> None:
+    def train(folder: Path) -> tuple[list[bytes], bytes]:
+        with tf.Graph().as_default() as graph:
+            weights = [
+                v1.get_variable(
+                    f"w{i}", initializer=tf.random.stateless_normal([8, 8], [1, i]), use_resource=i > 0
+                )
+                for i in range(3)
+            ]
+            y = tf.ones([4, 8])
+            for weight in weights:
+                y = tf.tanh(y @ weight)
+            step = v1.train.AdamOptimizer(0.01).minimize(tf.reduce_mean(y * y))
+            saver = v1.train.Saver()
+            with v1.train.MonitoredTrainingSession() as session:
+                for _ in range(5):
+                    session.run(step)
+                raw = session._tf_sess()
+                saver.save(raw, str(folder / "model"))
+                values = [value.tobytes() for value in raw.run(weights)]
+            return values, graph.as_graph_def().SerializeToString()
+
+    (tmp_path / "plain").mkdir()
+    plain, _ = train(tmp_path / "plain")
+    (tmp_path / "recorded").mkdir()
+    with tb_debugger_plugin.record(tmp_path / "log") as recording:
+        values, graph = train(tmp_path / "recorded")
+        assert recording.on
+    assert values == plain
+    assert b"TbDebugger" not in graph
+    assert b"TbDebugger" not in (tmp_path / "recorded" / "model.meta").read_bytes()
+    reader = tf.train.load_checkpoint(str(tmp_path / "recorded" / "model"))
+    assert reader.get_tensor("w0").tobytes() == plain[0]
+    tanh_grads = [t for t in read(tmp_path / "log").traces if t.op_type == "TanhGrad"]
+    assert len(tanh_grads) == 15
+
+
+def test_callables_partial_runs_and_functions_in_a_session_work(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.math.log(x, name="log"))
+    with tb_debugger_plugin.record(tmp_path), tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None], name="x")
+        called = function(x)
+        logs = session.run(called, {x: X})
+        product = tf.multiply(called, x, name="product")
+        total = tf.reduce_sum(product)
+        np.testing.assert_array_equal(
+            session.make_callable(total, [x])(X[1:]), session.run(total, {x: X[1:]})
+        )
+        handle = session.partial_run_setup([product, total], [x])
+        np.testing.assert_array_equal(session.partial_run(handle, product, {x: X[1:]}), logs[1:] * X[1:])
+        session.partial_run(handle, total)
+    with np.errstate(all="ignore"):
+        assert health(tmp_path, "log") == [counts(np.log(X))] + [counts(np.log(X[1:]))] * 3
+        assert health(tmp_path, "product") == [counts(np.log(X[1:]) * X[1:])] * 3
+
+
+def test_an_error_in_a_session_reads_as_it_does_without_us(tmp_path: Path) -> None:
+    def message() -> str:
+        with tf.Graph().as_default(), v1.Session() as session:
+            x = v1.placeholder(tf.float32, [None], name="x")
+            wrong = tf.reshape(x, [2, 2], name="wrong")
+            with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+                session.run(wrong, {x: X})
+            assert caught.value.op is wrong.op
+            return str(caught.value)
+
+    messages = []
+    for record in (False, True):
+        if record:
+            tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH")
+        messages.append(message())
+    assert messages[1] == messages[0]
+
+
+def test_a_session_outlives_its_recording_and_one_from_before_is_left_alone_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from tensorflow.python.client import session as sessions
+
+    hooks = sessions.BaseSession.__init__, sessions.BaseSession._do_run
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [None], name="x")
+        root = tf.sqrt(x, name="root")
+        with v1.Session() as early:
+            with tb_debugger_plugin.record(tmp_path):
+                late = v1.Session()
+                late.run(root, {x: X})
+                for _ in range(2):
+                    early.run(root, {x: X})
+            assert (sessions.BaseSession.__init__, sessions.BaseSession._do_run) == hooks
+            more = tf.exp(root)
+            np.testing.assert_array_equal(late.run(more, {x: X}), early.run(more, {x: X}))
+            late.close()
+    assert health(tmp_path, "root") == [counts(np.sqrt(X))]
+    said = [record.getMessage() for record in caplog.records if record.name == "tb_debugger_plugin"]
+    assert len(said) == 1
+    assert "made before the recording" in said[0]
