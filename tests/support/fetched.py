@@ -24,7 +24,7 @@ def without_graph_optimization() -> Iterator[None]:
 
 
 def fetched(concrete: Any, *arguments: Any) -> dict[tuple[str, int], np.ndarray[Any, Any]]:
-    """The values of the floating tensors that a call computes, by op name and slot.
+    """The values of the floating and complex tensors that a call computes, by op name and slot.
 
     Args:
       concrete: A `ConcreteFunction` whose graph changes no state.
@@ -36,7 +36,7 @@ def fetched(concrete: Any, *arguments: Any) -> dict[tuple[str, int], np.ndarray[
         for op in _that_run(graph)
         if op.type not in PASSES_ON
         for tensor in op.outputs
-        if tensor.dtype.is_floating
+        if tensor.dtype.is_floating or tensor.dtype.is_complex
     ]
     names = [tensor.name for tensor in graph.inputs]
     inputs = [*map(tf.convert_to_tensor, arguments), *concrete.captured_inputs]

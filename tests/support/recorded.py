@@ -93,13 +93,17 @@ def _trace(trace: Any, names: dict[str, str], ops: dict[Any, str]) -> Trace:
 
 def counts(array: Any) -> list[float]:
     """Size, -inf, +inf, NaN, negative, zero, positive of an array: the oracle, element by element."""
+    array = np.asarray(array)
+    is_complex = array.dtype.kind == "c"
     result = [0.0] * 7
-    for x in np.asarray(array).astype(np.float64).ravel().tolist():
+    for x in (array if is_complex else array.astype(np.float64)).ravel().tolist():
+        parts = (x.real, x.imag) if is_complex else (x,)
+        sign = next((part for part in parts if part), 0.0)
         result[0] += 1
-        if x != x:
+        if any(part != part for part in parts):
             result[3] += 1
-        elif x in (float("inf"), float("-inf")):
-            result[2 if x > 0 else 1] += 1
+        elif any(part in (float("inf"), float("-inf")) for part in parts):
+            result[2 if sign > 0 else 1] += 1
         else:
-            result[4 if x < 0 else 5 if x == 0 else 6] += 1
+            result[4 if sign < 0 else 5 if sign == 0 else 6] += 1
     return result
