@@ -60,6 +60,66 @@ def test_a_name_scope_is_chosen_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        (None, {"float16", "float32", "float64", "int32", "int64", "bool"}),
+        ([tf.float32, tf.int64], {"float32", "int64"}),
+        (["float16", "bool"], {"float16", "bool"}),
+        ((tf.float64, "int32"), {"float64", "int32"}),
+        ({np.float32}, {"float32"}),
+        ([], set()),
+        (lambda dtype: dtype.is_integer, {"int32", "int64"}),
+        (lambda dtype: dtype in (tf.bool, tf.float16), {"bool", "float16"}),
+    ],
+    ids=str,
+)
+def test_dtypes_are_chosen_by_a_collection_or_a_function(
+    tmp_path: Path, chosen: Any, expected: set[str]
+) -> None:
+    names = ["float16", "float32", "float64", "int32", "int64", "bool"]
+    x = tf.constant([0, 1])
+    function = tf.function(lambda x: [tf.cast(x + 1, name, name=name) for name in names if name != "int32"])
+    with tb_debugger_plugin.record(tmp_path, "SHAPE", tensor_dtypes=chosen):
+        function(x)
+        for name in names:
+            tf.zeros_like(x, name)
+    recorded = read(tmp_path)
+    in_graphs = {tf.as_dtype(int(trace.values[1])).name for trace in recorded.traces}
+    eager = {
+        tf.as_dtype(int(summary(proto)[1])).name
+        for execution in recorded.executions
+        if execution.op_type in ("ZerosLike", "Fill")
+        for proto in execution.tensor_protos
+        if proto.ByteSize()
+    }
+    assert in_graphs == expected
+    assert eager == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("Exp", {"Exp", "Expm1"}),
+        ("Exp$", {"Exp"}),
+        ("(Sqrt|Exp)$", {"Exp", "Sqrt"}),
+        (".*m1", {"Expm1"}),
+        ("xp", set()),
+        ("(?i)sqrt", {"Sqrt"}),
+    ],
+)
+def test_op_types_are_chosen_by_a_pattern_from_their_beginning(
+    tmp_path: Path, pattern: str, expected: set[str]
+) -> None:
+    def ops(x: tf.Tensor) -> list[tf.Tensor]:
+        return [tf.exp(x), tf.math.expm1(x), tf.sqrt(x)]
+
+    with tb_debugger_plugin.record(tmp_path, op_regex=pattern):
+        tf.function(ops)(tf.ones([2]))
+        ops(tf.ones([2]))
+    assert recorded_types(read(tmp_path)) == (expected, expected)
+
+
+@pytest.mark.parametrize(
     ("options", "expected"),
     [
         ({"every_n_steps": 3}, [0, 3, 6, 9]),

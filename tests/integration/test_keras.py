@@ -119,6 +119,58 @@ def test_mixed_precision_gives_the_same_bits_and_its_narrow_tensors_are_seen(
     assert all(sum(values[5:]) == values[4] for values in products)
 
 
+def test_a_custom_train_step_is_seen_and_gives_the_same_bits(tmp_path: Path) -> None:
+    class Model(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(2, activation="relu")
+
+        def call(self, x: tf.Tensor) -> tf.Tensor:
+            return self.dense(x)
+
+        def train_step(self, data: Any) -> dict[str, tf.Tensor]:
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.math.squared_difference(self(x), y, name="difference"))
+            gradients = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply(gradients, self.trainable_variables)
+            return {"loss": loss}
+
+    def train(callbacks: list[Any]) -> tuple[Any, list[float]]:
+        tf.keras.utils.set_random_seed(1)
+        model = Model()
+        model.compile("adam", jit_compile=False)
+        history = model.fit(X, Y, batch_size=4, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+        return model, history.history["loss"]
+
+    plain, losses = train([])
+    recorded_model, recorded_losses = train([DebuggerCallback(tmp_path)])
+    assert (weights(recorded_model), recorded_losses) == (weights(plain), losses)
+    recorded = read(tmp_path)
+    assert len([t for t in recorded.traces if t.op_type == "ReluGrad"]) == 4
+    differences = [t.values for t in recorded.traces if t.op_name.endswith("difference")]
+    assert [values[4] for values in differences] == [8.0] * 4
+
+
+def test_a_step_that_loss_scaling_skips_is_skipped_and_its_infinities_are_on_record(tmp_path: Path) -> None:
+    def train(callbacks: list[Any]) -> Any:
+        tf.keras.utils.set_random_seed(1)
+        layer = tf.keras.layers.Dense(2, dtype="mixed_float16")
+        model = tf.keras.Sequential([tf.keras.Input([3]), layer])
+        optimizer = tf.keras.optimizers.LossScaleOptimizer(tf.keras.optimizers.SGD(), initial_scale=2.0**16)
+        model.compile(optimizer, "mse", jit_compile=False)
+        model.fit(1000 * X, Y, batch_size=4, verbose=0, shuffle=False, callbacks=callbacks)
+        return model
+
+    plain, recorded_model = train([]), train([DebuggerCallback(tmp_path)])
+    assert weights(recorded_model) == weights(plain)
+    scale = recorded_model.optimizer.dynamic_scale
+    assert float(scale) == float(plain.optimizer.dynamic_scale) == 2.0**14  # two steps, both skipped
+    half = [trace.values for trace in read(tmp_path).traces if trace.values[2] == tf.float16.as_datatype_enum]
+    assert [sum(values[5:8]) > 0 for values in half].count(True) >= 2
+    assert not any(np.isnan(weight).any() for weight in recorded_model.get_weights())
+
+
 def test_the_first_bad_tensor_of_a_model_is_the_log_of_its_layer(tmp_path: Path) -> None:
     class Log(tf.keras.layers.Layer):
         def call(self, x: tf.Tensor) -> tf.Tensor:
