@@ -11,16 +11,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_debugger_plugin.events.fileset import EXECUTION, FileSet, read_with_tail
+from tb_debugger_plugin.events.fileset import EXECUTION, FileSet, FileSetWriter, read_with_tail
 from tb_debugger_plugin.events.messages import Execution
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.index.indexer import Indexer
+from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.index.schema import create_tables
 from tb_debugger_plugin.native import module_without_tensorflow
 
 try:
@@ -136,6 +142,37 @@ def test_a_flush_in_between_doubles_nothing(tmp_path: Path) -> None:
     recorder.close()
     flushed = [*range(31, 41)]
     assert recorder.kept() == [*range(10, 26), *flushed, *range(50, 60)]
+
+
+def test_a_viewer_that_follows_the_program_sees_no_record_twice_and_each_in_order(tmp_path: Path) -> None:
+    with FileSetWriter(tmp_path, "h", 1) as writer:
+        writer.write_metadata(tfdbg_run_id="run", circular_buffer_size=50, recorder_version="0.1")
+    recorder = Recorder(str(tmp_path), "FULL_HEALTH", 50)
+    (run,) = find_runs(tmp_path)
+    connection = duckdb.connect()
+    create_tables(connection)
+    indexer = Indexer(run, connection)
+
+    def program() -> None:
+        for number in range(6000):
+            is_bad = number % 97 == 0
+            recorder.execution(number, f"op {number}" if is_bad else "good", [math.nan if is_bad else 1.0])
+        recorder.close()
+
+    with ThreadPoolExecutor(1) as thread, closing(indexer), closing(connection):
+        ends = thread.submit(program)
+        while True:
+            is_last = ends.done()
+            indexer.step()
+            seen = connection.execute("SELECT tensor_id FROM execution_inputs ORDER BY idx").fetchnumpy()
+            numbers = seen["tensor_id"]
+            assert (np.diff(numbers) > 0).all()
+            if is_last:
+                break
+        ends.result()
+        assert numbers.tolist() == recorder.kept()
+        within_bound = [0, 97, 194, 291, 388, 485]
+        assert numbers.tolist() == expected(within_bound, 50, 6000)
 
 
 PINNING = """
