@@ -122,7 +122,7 @@ class CompiledFunctions:
     def _can_tell(self, item: Planned) -> bool:
         """Whether a tensor inside a compiled function can be recorded."""
         if self._options.mode is TensorDebugMode.SHAPE:
-            return bool(item.op.outputs[item.slot].shape.is_fully_defined())
+            return bool(item.tensor.shape.is_fully_defined())
         return True
 
     def _define_shell(self, function: Function, body: Body, whole: list[str]) -> None:

@@ -66,7 +66,8 @@ def _add_watches(
             continue
         source = source_name(op.name, item.slot)
         inline = item.way is Way.INLINE
-        made = sink.watch_nodes(tensor, source, _watch_name(item), op.device, inline=inline)
+        same = tuple([(watched_tensor(each, known), each.tensor.shape.rank) for each in item.same])
+        made = sink.watch_nodes(tensor, source, _watch_name(item), op.device, inline=inline, same=same)
         nodes += made
         if inline:
             moved[source] = made[-1].name
@@ -126,9 +127,9 @@ def _watch_name(item: Planned) -> str:
 
 def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
     """A planned tensor as a sink knows it."""
-    op, slot = item.op, item.slot
-    dtype = op.outputs[slot].dtype.as_datatype_enum
-    return WatchedTensor(known.graph_id, op.name, slot, known.tensor_ids[op.name][slot], dtype)
+    name, slot = item.op.name, item.slot
+    dtype = item.tensor.dtype.as_datatype_enum
+    return WatchedTensor(known.graph_id, name, slot, known.tensor_ids[name][slot], dtype)
 
 
 def _rewire(nodes: Iterable[Any], moved: dict[str, str]) -> None:

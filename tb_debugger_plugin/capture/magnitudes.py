@@ -110,8 +110,9 @@ def magnitudes(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None
       The name of an int64 vector with one element a tensor.
     """
     bits, _ = _BITS[kind.dtype]
-    largest = _of_small if kind.size is not None else _of_large
-    vector = largest(nodes, kind, tensors)
+    vector = (
+        _of_large(nodes, kind, tensors) if kind.size is None else _of_small(nodes, kind, kind.size, tensors)
+    )
     if kind.dtype == tf.float64:
         return vector
     floats = nodes.add("Bitcast", [vector], T=bits, type=kind.dtype)
@@ -119,9 +120,9 @@ def magnitudes(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None
     return nodes.add("Bitcast", [doubles], T=tf.float64, type=tf.int64)
 
 
-def _of_small(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None]]) -> str:
+def _of_small(nodes: Nodes, kind: Kind, size: int, tensors: Sequence[tuple[str, int | None]]) -> str:
     """One reduction for all of them: for XLA, each more is a program to compile."""
-    shape = () if kind.size == 1 else (kind.size,)
+    shape = () if size == 1 else (size,)
     rows = [
         source if rank == len(shape) else _reshaped(nodes, source, kind.dtype, shape)
         for source, rank in tensors

@@ -18,7 +18,7 @@ import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.sinks import CompiledTensor, WatchedTensor
+from tb_debugger_plugin.capture.sinks import CompiledTensor, Same, WatchedTensor
 from tb_debugger_plugin.events.fileset import METADATA, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import GraphExecutionTrace, TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -78,7 +78,7 @@ class NativeSink:
             base, self._mode, options.circular_buffer_size, self._max_tensor_bytes
         )
         self.execution = self._recorder.execution
-        self._watches: dict[WatchedTensor, int] = {}
+        self._watches: dict[tuple[WatchedTensor, Same], int] = {}
         self._constants: dict[str, int] = {}
 
     def narrowed(self, options: Options) -> Options:
@@ -114,19 +114,26 @@ class NativeSink:
         proto = self.summary(value, tensor.dtype, tensor.tensor_id)
         self._module.add_constant(self._constants_of(tensor.graph_id), _prefix(tensor), proto)
 
-    def _watch(self, tensor: WatchedTensor) -> int:
-        number = self._watches.get(tensor)
+    def _watch(self, tensor: WatchedTensor, same: Same = ()) -> int:
+        number = self._watches.get((tensor, same))
         if number is None:
             constants = self._constants_of(tensor.graph_id)
-            number = self._module.add_watch(_prefix(tensor), tensor.tensor_id, constants)
-            self._watches[tensor] = number
+            places = tuple((_prefix(each), each.tensor_id, rank) for each, rank in ((tensor, -1), *same))
+            number = self._watches[tensor, same] = self._module.add_watch(places, constants)
         return number
 
     def watch_nodes(
-        self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
+        self,
+        tensor: WatchedTensor,
+        source: str,
+        name: str,
+        device: str,
+        *,
+        inline: bool,
+        same: Same = (),
     ) -> list[node_def_pb2.NodeDef]:
         """One node of our own op."""
-        number = self._watch(tensor)
+        number = self._watch(tensor, same)
         op = "TbDebuggerWatchInline" if inline else "TbDebuggerWatch"
         node = node_def_pb2.NodeDef(name=name, op=op, input=[source], device=device)
         node.attr["T"].type = tensor.dtype

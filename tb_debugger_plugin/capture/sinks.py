@@ -9,7 +9,7 @@ are the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -34,6 +34,10 @@ class WatchedTensor:
     slot: int
     tensor_id: int
     dtype: int
+
+
+#: Tensors that hold the same elements as another one, each with its rank.
+Same: TypeAlias = tuple[tuple[WatchedTensor, int], ...]
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,19 @@ class Sink(Protocol):
         """Record a tensor whose value is known when its graph is built, before what the graph computes."""
 
     def watch_nodes(
-        self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
+        self,
+        tensor: WatchedTensor,
+        source: str,
+        name: str,
+        device: str,
+        *,
+        inline: bool,
+        same: Same = (),
     ) -> list[node_def_pb2.NodeDef]:
-        """The nodes that record a tensor; the last one is the one to run, or to take the tensor from."""
+        """The nodes that record a tensor; the last one is the one to run, or to take the tensor from.
+
+        `same` is recorded with it: only for a sink that `passes_through`, in modes that count elements.
+        """
 
     def set_wanted(self, wanted: bool) -> None:
         """Whether what graphs compute from now on is recorded; it is to begin with."""

@@ -17,7 +17,7 @@ from tensorflow.core.protobuf import debug_event_pb2
 from tensorflow.python.debug.lib import debug_events_writer
 
 from tb_debugger_plugin.capture.options import HEALTH_MODES, STOCK_DTYPES, Options
-from tb_debugger_plugin.capture.sinks import WatchedTensor
+from tb_debugger_plugin.capture.sinks import Same, WatchedTensor
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.native import twin
@@ -125,7 +125,14 @@ class StockSink:
         self._writer.WriteGraphExecutionTrace(trace)
 
     def watch_nodes(
-        self, tensor: WatchedTensor, source: str, name: str, device: str, *, inline: bool
+        self,
+        tensor: WatchedTensor,
+        source: str,
+        name: str,
+        device: str,
+        *,
+        inline: bool,
+        same: Same = (),
     ) -> list[node_def_pb2.NodeDef]:
         """A node that summarises, where the mode does, and a node that writes."""
         mode = self._options.mode

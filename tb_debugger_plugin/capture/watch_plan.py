@@ -17,7 +17,7 @@ from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
-from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.options import HEALTH_MODES, Options
 
 
 class Way(enum.Enum):
@@ -39,11 +39,18 @@ class Planned:
       op: That makes it.
       slot: Which output.
       way: How.
+      same: Tensors that hold the same elements, and are recorded with it.
     """
 
     op: Any
     slot: int
     way: Way
+    same: tuple[Planned, ...] = ()
+
+    @property
+    def tensor(self) -> tf.Tensor:
+        """The tensor itself."""
+        return self.op.outputs[self.slot]
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,19 @@ _NOT_COMPUTED = frozenset(
     (
         *("Identity", "Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "LoopCond", "NoOp"),
         *("DebugIdentityV2", "DebugNumericSummaryV2"),
+    )
+)
+#: Ops whose outputs have the elements of their inputs, in the same or another shape.
+_SAME_ELEMENTS = frozenset(
+    (
+        "EnsureShape",
+        "ExpandDims",
+        "IdentityN",
+        "PreventGradient",
+        "Reshape",
+        "Snapshot",
+        "Squeeze",
+        "StopGradient",
     )
 )
 #: Outputs that kernels leave as they find the memory: the slot from which on they must not be read.
@@ -117,6 +137,8 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
         for slot in _watchable_slots(op, known)
         if options.wants(op.type, op.outputs[slot].dtype, op_name=op.name, functions=names)
     ]
+    if passes_through and options.mode in HEALTH_MODES:
+        tensors = _joined(tensors)
     if all(tensor.way is Way.CONSTANT for tensor in tensors):
         # Constants are recorded before the first other tensor of their graph, and here there is none.
         tensors = [replace(tensor, way=Way.BESIDE) for tensor in tensors]
@@ -149,6 +171,32 @@ def plan_of_session(new: Iterable[Any], known: KnownGraph, options: Options, *, 
 def _way_in_session(tensor: tf.Tensor, passes_through: bool) -> Way:
     way = _way(tensor.op, tensor, passes_through and bool(tensor.consumers()))
     return Way.BESIDE if way is Way.CONSTANT else way
+
+
+def _joined(tensors: list[Planned]) -> list[Planned]:
+    """Let what has its elements from another tensor be recorded with that: without an op of its own."""
+    kept: dict[tuple[str, int], Planned] = {}
+    origins: dict[tuple[str, int], tuple[str, int]] = {}
+    for item in tensors:
+        key = (item.op.name, item.slot)
+        source = _source_of_elements(item)
+        origin = key if source is None else origins.get(source, key)
+        if origin == key or kept[origin].op.device != item.op.device or item.tensor.shape.rank is None:
+            kept[key] = item
+            if item.way is not Way.CONSTANT:
+                origins[key] = key
+        else:
+            kept[origin] = replace(kept[origin], same=(*kept[origin].same, item))
+            origins[key] = origin
+    return list(kept.values())
+
+
+def _source_of_elements(item: Planned) -> tuple[str, int] | None:
+    if item.op.type not in _SAME_ELEMENTS:
+        return None
+    # An op of several outputs hands on its inputs one by one.
+    source = item.op.inputs[item.slot]
+    return source.op.name, source.value_index
 
 
 def _names(function: Function) -> tuple[str, ...]:

@@ -147,7 +147,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
       for (int i = 0; i < kRecordsPerThread; ++i) {
         bytes.resize(static_cast<size_t>(i * 37 % 9000), filling);  // up to and above the limit
         watch->constants->RecordOnce(recorder);
-        recorder->Trace(watch->prefix, watch->tensor_id, ViewOf(bytes, 0, kHalf, dims));
+        recorder->Trace(watch->places, ViewOf(bytes, 0, kHalf, dims));
         recorder->Execution(watch->prefix, watch->prefix, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
         if (i % 500 == 0) CHECK(FindWatch(AddWatch("other", i, constants)) != nullptr);
       }
@@ -209,7 +209,7 @@ void PinTheFirstBadOne(const std::string& base) {
   for (int i = 0; i < kCount; ++i) {
     const float value = i == kBad || i == kBad + 2000 ? NAN : 1;
     const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
-    recorder.Trace(i % 10 == kBad % 10 ? "this op" : "another", i, view);
+    recorder.Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1}}, view);
     if (i % 10 == 0) recorder.Execution("call", "call", Bad::kNo);
   }
   recorder.Close();
@@ -229,7 +229,7 @@ void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) 
   CHECK(recorder.Open(base, kRing).empty());
   const int64_t dims[] = {1};
   const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
-  for (int i = 0; i < 30000; ++i) recorder.Trace("op " + std::to_string(i), i, view);
+  for (int i = 0; i < 30000; ++i) recorder.Trace({{"op " + std::to_string(i), double(i), -1}}, view);
   recorder.Close();
   const int64_t pinned = RecordsIn(base + ".graph_execution_traces") - kRing;
   CHECK(pinned <= bound * kRing && pinned > (bound - 2) * kRing);

@@ -28,15 +28,15 @@ std::deque<Tensors>& Tables() {
 struct CompiledKernel {
   const Tensors* tensors = nullptr;
   std::once_flag once;
-  std::vector<std::string> prefixes;  // those of the watches, with the device
+  std::vector<std::vector<Place>> places;  // those of the watches, with the device
 
-  const std::string& PrefixOn(TF_OpKernelContext* context, size_t i) {
+  const std::vector<Place>& PlacesOn(TF_OpKernelContext* context, size_t i) {
     std::call_once(once, [&] {
       for (const auto& tensor : *tensors) {
-        prefixes.push_back(WithDevice(context, tensor.watch->prefix));
+        places.push_back(WithDevice(context, tensor.watch->places));
       }
     });
-    return prefixes[i];
+    return places[i];
   }
 };
 
@@ -82,16 +82,16 @@ std::vector<size_t> Order(const Tensors& tensors, const Vector& when) {
   return order;
 }
 
-void RecordHealth(const CompiledTensor& tensor, int64_t magnitude, const std::string& prefix,
+void RecordHealth(const CompiledTensor& tensor, int64_t magnitude, const Place& place,
                   Recorder* recorder) {
   if (!tensor.tensor_proto.empty()) {
-    return recorder->Trace(prefix, recorder->mode(), tensor.tensor_proto);
+    return recorder->Trace(place.prefix, recorder->mode(), tensor.tensor_proto);
   }
   thread_local std::string proto;
   proto.clear();
-  const double values[] = {tensor.watch->tensor_id, magnitude < kInfinity ? 0.0 : 1.0};
+  const double values[] = {place.tensor_id, magnitude < kInfinity ? 0.0 : 1.0};
   EncodeVector(values, 2, &proto);
-  recorder->Trace(prefix, Mode::kCurtHealth, proto);
+  recorder->Trace(place.prefix, Mode::kCurtHealth, proto);
 }
 
 void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {
@@ -103,12 +103,12 @@ void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* re
     if (tensor.whole >= 0) {
       Input whole(context, kFirstWhole + static_cast<int>(tensor.whole));
       if (!whole.ok()) continue;
-      recorder->Trace(kernel->PrefixOn(context, i), tensor.watch->tensor_id, whole.View());
+      recorder->Trace(kernel->PlacesOn(context, i), whole.View());
       continue;
     }
     const int64_t magnitude = LargestOf(tensor, magnitudes);
     if (magnitude < 0) continue;  // of a branch that was not taken
-    RecordHealth(tensor, magnitude, kernel->PrefixOn(context, i), recorder);
+    RecordHealth(tensor, magnitude, kernel->PlacesOn(context, i)[0], recorder);
   }
 }
 

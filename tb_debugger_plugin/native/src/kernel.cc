@@ -9,9 +9,15 @@ void NoShape(TF_ShapeInferenceContext*, TF_Status*) {}
 
 }  // namespace
 
+TF_Status* ThreadStatus() {
+  thread_local Status status;
+  return status.get();
+}
+
 Input::Input(TF_OpKernelContext* context, int index) {
-  tf.TF_GetInput(context, index, &tensor_, status_.get());
-  if (!status_.ok()) tensor_ = nullptr;
+  TF_Status* status = ThreadStatus();
+  tf.TF_GetInput(context, index, &tensor_, status);
+  if (tf.TF_GetCode(status) != 0) tensor_ = nullptr;
 }
 
 TensorView Input::View() {
@@ -40,14 +46,16 @@ bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* v
   return status.ok();
 }
 
-std::string WithDevice(TF_OpKernelContext* context, const std::string& prefix) {
-  if (tf.TF_GetDeviceName == nullptr) return prefix;
+std::vector<Place> WithDevice(TF_OpKernelContext* context, std::vector<Place> places) {
+  if (tf.TF_GetDeviceName == nullptr) return places;
   const TF_StringView name = tf.TF_GetDeviceName(context);
-  if (name.len == 0 || name.len >= 128) return prefix;  // one length byte
-  std::string complete = prefix;
-  complete.push_back(kDeviceNameTag);
-  complete.push_back(static_cast<char>(name.len));
-  return complete.append(name.data, name.len);
+  if (name.len == 0 || name.len >= 128) return places;  // one length byte
+  for (Place& place : places) {
+    place.prefix.push_back(kDeviceNameTag);
+    place.prefix.push_back(static_cast<char>(name.len));
+    place.prefix.append(name.data, name.len);
+  }
+  return places;
 }
 
 std::string RegisterOnCpu(const char* name, TF_OpDefinitionBuilder* op,

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "recorder.h"
 #include "summary.h"
 #include "tf_api.h"
 
@@ -24,7 +26,12 @@ class Status {
   TF_Status* status_;
 };
 
-// An input of an op that runs. When it is not ok it holds no tensor.
+// The status of this thread, which each call of TensorFlow that takes it sets
+// anew: making one for each call would cost as much as the calls.
+TF_Status* ThreadStatus();
+
+// An input of an op that runs. When it is not ok it holds no tensor, and
+// ThreadStatus() says why.
 class Input {
  public:
   Input(TF_OpKernelContext* context, int index);
@@ -33,7 +40,6 @@ class Input {
   Input& operator=(const Input&) = delete;
 
   bool ok() const { return tensor_ != nullptr; }
-  TF_Status* status() const { return status_.get(); }
   const TF_Tensor* tensor() const { return tensor_; }
   // The tensor as it lies in memory, for as long as this lives.
   TensorView View();
@@ -41,7 +47,6 @@ class Input {
  private:
   static constexpr int kMaxRank = 254;  // TensorFlow's own limit
 
-  Status status_;
   TF_Tensor* tensor_ = nullptr;
   int64_t dims_[kMaxRank];
 };
@@ -49,9 +54,8 @@ class Input {
 // Reads an attribute; false when the op has failed for want of it.
 bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* value);
 
-// The encoded fields of a GraphExecutionTrace, completed by the device that an
-// op runs on.
-std::string WithDevice(TF_OpKernelContext* context, const std::string& prefix);
+// Places whose prefixes are completed by the device that an op runs on.
+std::vector<Place> WithDevice(TF_OpKernelContext* context, std::vector<Place> places);
 
 // Registers an op, which is made stateful: it is never folded, merged with its
 // like, or dropped as unused. Returns an empty string, or what went wrong.

@@ -145,13 +145,22 @@ PyObject* PyAddConstant(PyObject*, PyObject* args) {
 }
 
 PyObject* PyAddWatch(PyObject*, PyObject* args) {
-  PyObject* prefix;
-  double tensor_id;
+  PyObject* items;
   long long number;
-  if (!PyArg_ParseTuple(args, "SdL", &prefix, &tensor_id, &number)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!L", &PyTuple_Type, &items, &number)) return nullptr;
   Constants* constants = ConstantsOf(number);
   if (constants == nullptr) return nullptr;
-  return PyLong_FromLongLong(AddWatch(FromBytes(prefix), tensor_id, constants));
+  std::vector<Place> places;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); ++i) {
+    PyObject* prefix;
+    double tensor_id;
+    int rank;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), "Sdi", &prefix, &tensor_id, &rank)) {
+      return nullptr;
+    }
+    places.push_back({FromBytes(prefix), tensor_id, rank});
+  }
+  return PyLong_FromLongLong(AddWatch(std::move(places), constants));
 }
 
 // A tuple (watch, group, whole, elements, tensor_proto) as a CompiledTensor. False with a Python
@@ -352,7 +361,8 @@ PyMethodDef module_methods[] = {
     {"add_constant", PyAddConstant, METH_VARARGS,
      "add_constant(constants, prefix, tensor_proto): a value to record when the graph first runs."},
     {"add_watch", PyAddWatch, METH_VARARGS,
-     "add_watch(prefix, tensor_id, constants): the number of a new watched tensor."},
+     "add_watch(((prefix, tensor_id, rank), ...), constants): the number of a new watched tensor, "
+     "and of those that hold the same elements."},
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
      "add_compiled_tensors([(watch, group, whole, elements, tensor_proto), ...]): the number of what "
      "a compiled function hands over."},

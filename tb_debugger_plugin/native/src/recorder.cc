@@ -50,12 +50,22 @@ std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size
   return failure;
 }
 
-void Recorder::Trace(const std::string& prefix, double tensor_id, const TensorView& tensor) {
+void Recorder::Trace(const std::vector<Place>& places, const TensorView& tensor) {
   // Kept by each thread, so that recording allocates nothing once it is warm.
   thread_local std::string tensor_proto;
   tensor_proto.clear();
-  EncodeSummary(tensor, mode_, tensor_id, max_tensor_bytes_, &tensor_proto);
-  Trace(prefix, mode_, tensor_proto);
+  if (places.size() == 1) {
+    EncodeSummary(tensor, mode_, places[0].tensor_id, max_tensor_bytes_, &tensor_proto);
+    return Trace(places[0].prefix, mode_, tensor_proto);
+  }
+  double values[kMaxSummary];
+  const int count = Summarize(tensor, mode_, places[0].tensor_id, values);
+  for (const Place& place : places) {
+    SetPlace(mode_, place.tensor_id, place.rank, values);
+    tensor_proto.clear();
+    EncodeVector(values, count, &tensor_proto);
+    Trace(place.prefix, mode_, tensor_proto);
+  }
 }
 
 void Recorder::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
@@ -142,9 +152,9 @@ int64_t AddConstants() {
 
 Constants* FindConstants(int64_t number) { return Find(AllConstants(), number); }
 
-int64_t AddWatch(std::string prefix, double tensor_id, Constants* constants) {
+int64_t AddWatch(std::vector<Place> places, Constants* constants) {
   std::lock_guard<std::mutex> lock(tables_mutex);
-  Watches().push_back({std::move(prefix), tensor_id, constants, CurrentRecorder()});
+  Watches().push_back({std::move(places), constants, CurrentRecorder()});
   return static_cast<int64_t>(Watches().size()) - 1;
 }
 

@@ -17,6 +17,15 @@ namespace tbdbg {
 
 double Now();  // seconds since the epoch
 
+// A tensor as records name it.
+struct Place {
+  std::string prefix;  // see EncodeTrace
+  double tensor_id;
+  // Of one that has its elements from another tensor, which may have another
+  // rank; -1 of that one itself.
+  int rank;
+};
+
 // One recording: the two event files that grow while the program runs. Starts
 // with Open and ends with Close or with the first failure, after which every
 // call is a cheap no-op. Thread-safe.
@@ -33,9 +42,9 @@ class Recorder {
   // string, or why nothing can be recorded.
   std::string Open(const std::string& base, int64_t circular_buffer_size);
 
-  // A watched tensor was computed. `prefix`: see EncodeTrace.
-  void Trace(const std::string& prefix, double tensor_id, const TensorView& tensor);
-  // The same, of a tensor that is encoded already, in a mode that may be another
+  // A watched tensor was computed, and with it those that hold the same elements.
+  void Trace(const std::vector<Place>& places, const TensorView& tensor);
+  // A tensor was computed that is encoded already, in a mode that may be another
   // than the recording's.
   void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
   // `execution`: the encoded fields of an Execution. `op`: equal for executions
@@ -102,8 +111,8 @@ class Constants {
 // A tensor of a graph that is watched. Lives as long as the process: graphs
 // that refer to it by number are never known to be gone.
 struct Watch {
-  std::string prefix;
-  double tensor_id;
+  // The tensor, and behind it those that hold the same elements.
+  std::vector<Place> places;
   Constants* constants;
   // The recording that it was made for; it is silent in others, which have made
   // their own.
@@ -117,7 +126,7 @@ Constants* FindConstants(int64_t number);
 
 // A watch for the current recorder. Returns the number by which the watch op's
 // attribute refers to it.
-int64_t AddWatch(std::string prefix, double tensor_id, Constants* constants);
+int64_t AddWatch(std::vector<Place> places, Constants* constants);
 // Null when there is no such watch.
 Watch* FindWatch(int64_t number);
 

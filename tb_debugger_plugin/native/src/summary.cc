@@ -230,4 +230,10 @@ int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[
   }
 }
 
+void SetPlace(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]) {
+  constexpr int kTensorId = 0, kRank = 3;
+  columns[kTensorId] = tensor_id;
+  if (rank >= 0 && (mode == Mode::kFullHealth || mode == Mode::kFullNumerics)) columns[kRank] = rank;
+}
+
 }  // namespace tbdbg

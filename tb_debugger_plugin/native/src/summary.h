@@ -85,4 +85,8 @@ constexpr int kMaxSummary = 15;
 // many there are; 0 for the modes that are no vector.
 int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[kMaxSummary]);
 
+// Makes the columns of a health mode those of another tensor with the same
+// elements. `rank`: below 0, as it is.
+void SetPlace(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]);
+
 }  // namespace tbdbg

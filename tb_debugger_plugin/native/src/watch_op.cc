@@ -9,24 +9,24 @@ namespace {
 constexpr char kBeside[] = "TbDebuggerWatch";
 constexpr char kInline[] = "TbDebuggerWatchInline";
 
-// The state of one node: which watch it is, and that watch's prefix completed
+// The state of one node: which watch it is, and that watch's places completed
 // by the device, which is known when the op first runs.
 struct WatchKernel {
   Watch* watch = nullptr;
   std::mutex mutex;
-  std::string prefix;  // guarded by mutex until `ready`
+  std::vector<Place> places;  // guarded by mutex until `ready`
   std::atomic<bool> ready{false};
 
-  const std::string& PrefixOn(TF_OpKernelContext* context);
+  const std::vector<Place>& PlacesOn(TF_OpKernelContext* context);
 };
 
-const std::string& WatchKernel::PrefixOn(TF_OpKernelContext* context) {
-  if (ready.load(std::memory_order_acquire)) return prefix;
+const std::vector<Place>& WatchKernel::PlacesOn(TF_OpKernelContext* context) {
+  if (ready.load(std::memory_order_acquire)) return places;
   std::lock_guard<std::mutex> lock(mutex);
-  if (ready.load(std::memory_order_relaxed)) return prefix;
-  prefix = WithDevice(context, watch->prefix);
+  if (ready.load(std::memory_order_relaxed)) return places;
+  places = WithDevice(context, watch->places);
   ready.store(true, std::memory_order_release);
-  return prefix;
+  return places;
 }
 
 void* Create(TF_OpKernelConstruction* construction) {
@@ -44,7 +44,7 @@ void Delete(void* kernel) { delete static_cast<WatchKernel*>(kernel); }
 void Record(WatchKernel* kernel, TF_OpKernelContext* context, Input* input,
             Recorder* recorder) {
   kernel->watch->constants->RecordOnce(recorder);
-  recorder->Trace(kernel->PrefixOn(context), kernel->watch->tensor_id, input->View());
+  recorder->Trace(kernel->PlacesOn(context), input->View());
 }
 
 // The recorder that wants to see this node's tensor, or null.
@@ -65,13 +65,13 @@ void ComputeBeside(void* state, TF_OpKernelContext* context) {
 
 void ComputeInline(void* state, TF_OpKernelContext* context) {
   auto* kernel = static_cast<WatchKernel*>(state);
-  Status status;
   Input input(context, 0);
-  if (!input.ok()) return tf.TF_OpKernelContext_Failure(context, input.status());
+  if (!input.ok()) return tf.TF_OpKernelContext_Failure(context, ThreadStatus());
   Recorder* recorder = WatchingRecorder(kernel);
   if (recorder != nullptr) Record(kernel, context, &input, recorder);
-  tf.TF_SetOutput(context, 0, input.tensor(), status.get());
-  if (!status.ok()) tf.TF_OpKernelContext_Failure(context, status.get());
+  TF_Status* status = ThreadStatus();
+  tf.TF_SetOutput(context, 0, input.tensor(), status);
+  if (tf.TF_GetCode(status) != 0) tf.TF_OpKernelContext_Failure(context, status);
 }
 
 // The output has the shape of the input.
