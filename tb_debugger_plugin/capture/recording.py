@@ -46,7 +46,7 @@ from tb_debugger_plugin.capture.watch_plan import make_plan, plan_of_session
 from tb_debugger_plugin.errors import DebuggerError, RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent
 
-#: The same for all recordings of a process, as TensorFlow has it; for all processes of a job that has said so.
+#: The same for all recordings of a process, as TensorFlow has it, or of all processes of a job that say so.
 _RUN_ID = os.environ.get("TB_DEBUGGER_RUN_ID") or uuid.uuid4().hex[:8]
 _log = logging.getLogger("tb_debugger_plugin")
 
