@@ -82,6 +82,15 @@ def test_every_verb_that_reads_takes_the_url_of_a_bucket(tmp_path, bucket, capsy
     assert json.loads(told("clean", bucket, "--json"))["bytes"] > 0
 
 
+def test_tables_in_a_bucket_are_a_run_too(tmp_path, bucket, capsys):
+    small_program(tmp_path / "events", steps=3).close()
+    assert main(["export", str(tmp_path / "events"), "--parquet", str(tmp_path / "tables")]) == 0
+    upload(tmp_path / "tables", f"{bucket}/tables")
+    capsys.readouterr()
+    assert main(["sql", bucket, "SELECT count(*) AS n FROM traces", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"n": 12}]
+
+
 def test_a_bucket_that_is_not_there_holds_no_runs(bucket, capsys):
     assert main(["info", f"{bucket}-of-nobody/logs"]) == 1
     assert "holds no debug events" in capsys.readouterr().err
