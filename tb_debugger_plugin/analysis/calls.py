@@ -21,6 +21,8 @@ from tb_debugger_plugin.analysis.view import View
 #: How many calls may be under way at once; one that returned later than that had not begun.
 CONCURRENT_CALLS: Final = 8
 _CHUNK: Final = 1 << 20
+#: In a call of how many graphs one may have run; only damage makes more.
+_MAX_RUNNERS: Final = 64
 _BACKWARD: Final = "__backward_"
 
 Floats = npt.NDArray[np.float64]
@@ -82,7 +84,9 @@ def owners(view: View, times: Floats, sites: npt.NDArray[np.int32]) -> Floats:
 
 def _owners_in_graph(view: View, calls: HostCalls, graph: int, times: Floats) -> Floats:
     # Calls of which the graph is not known may be of any graph.
-    related = np.flatnonzero(np.isin(calls.graphs, [-1, *_runners(view, graph)]))
+    known: dict[int, list[int]] = view.remember_of_graphs("runners", dict)
+    runners = known.get(graph) or known.setdefault(graph, _runners(view, graph))
+    related = np.flatnonzero(np.isin(calls.graphs, [-1, *runners]))
     following = np.searchsorted(calls.times, times, side="left")
     place = np.searchsorted(related, following, side="left")
     preferred = np.append(related, len(calls.times))[place]
@@ -94,16 +98,18 @@ def _owners_in_graph(view: View, calls: HostCalls, graph: int, times: Floats) ->
 
 def _runners(view: View, graph: int) -> list[int]:
     """The graphs in a call of which a graph may have run: those around it, and those that run it."""
-    found: list[int] = []
-    waiting = [graph]
-    while waiting:
-        number = waiting.pop()
-        if number not in found:
-            found.append(number)
-            waiting += view.catalog.graph_callers.get(number, ())
-            # A backward graph is made inside the forward graph, but it is never run by it.
-            if not (view.catalog.graphs[number].name or "").startswith(_BACKWARD):
-                waiting += [outer for outer in [view.catalog.graphs[number].outer] if outer >= 0]
+    found = [graph]
+    seen = {graph}
+    for number in found:  # it grows meanwhile, the nearest graphs first
+        others = list(view.catalog.graph_callers.get(number, ()))[:_MAX_RUNNERS]
+        # A backward graph is made inside the forward graph, but it is never run by it.
+        if not (view.catalog.graphs[number].name or "").startswith(_BACKWARD):
+            others.append(view.catalog.graphs[number].outer)
+        new = [other for other in dict.fromkeys(others) if other >= 0 and other not in seen]
+        found += new
+        seen.update(new)
+        if len(found) >= _MAX_RUNNERS:
+            break
     return found
 
 

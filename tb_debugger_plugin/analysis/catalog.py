@@ -11,11 +11,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
+
+#: Of graphs inside graphs; programs have a dozen.
+_MAX_DEPTH: Final = 64
 
 
 @dataclass(frozen=True)
@@ -133,12 +136,12 @@ class Catalog:
         )
 
     def ancestry(self, graph: int) -> list[int]:
-        """The graph and those around it, outermost first; a cycle, which only damage makes, is cut."""
-        chain: list[int] = []
-        while graph >= 0 and graph not in chain:
-            chain.append(graph)
+        """The graph and those around it, outermost first; a cycle or a tower, which only damage makes, is cut."""
+        chain: dict[int, None] = {}
+        while graph >= 0 and graph not in chain and len(chain) < _MAX_DEPTH:
+            chain[graph] = None
             graph = self.graphs[graph].outer
-        return chain[::-1]
+        return list(chain)[::-1]
 
     def graph_ids(self, graph: int) -> list[str]:
         """Ids of :meth:`ancestry`."""

@@ -10,12 +10,12 @@ be worse than a missing one.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.catalog import Graph, Op
 from tb_debugger_plugin.analysis.view import View
 
 #: Ops that stand for an argument of their graph, in the order of the arguments.
@@ -23,7 +23,9 @@ ARGUMENTS: Final = frozenset({"Placeholder", "_Arg", "Arg"})
 _CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"})
 _LOOPS: Final = frozenset({"While", "StatelessWhile"})
 _BRANCHES: Final = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
-_NUMBER: Final = re.compile(r"^(.*)_\d+$")
+_MAX_BRANCHES: Final = 16
+_NUMBER: Final = re.compile(r"^(.*)_\d+$", re.DOTALL)
+_OF_LOOPS: Final = re.compile(r"_(body|cond|true|false|branch\d+)_\d+$")
 _BACKWARD: Final = "__backward_"
 
 
@@ -47,27 +49,59 @@ def calls(view: View) -> Calls:
 
 def _calls(view: View) -> Calls:
     catalog = view.catalog
-    inner: dict[int, list[int]] = defaultdict(list)
-    for graph in catalog.graphs:
-        # A backward graph is made inside its forward graph, but run by whoever runs that.
-        outer = catalog.ancestry(graph.number)[:-1][::-1]
-        if outer:
-            inner[outer[0]].append(graph.number)
-            if len(outer) > 1 and (graph.name or "").startswith(_BACKWARD):
-                inner[outer[1]].append(graph.number)
-    arguments = _counts(op.graph for op in catalog.ops if op.type in ARGUMENTS)
+    inner = _inner_graphs(view)
     inputs = dict(view.rows("SELECT op, count(*) FROM edges GROUP BY op"))
     graphs: dict[int, list[tuple[int, int]]] = {}
     callers: dict[int, list[int]] = defaultdict(list)
     for op in catalog.ops:
         found = _recorded(view, op)
         if found is None:
-            found = _graphs_of(view, op, inner.get(op.graph, []), inputs.get(op.number, 0), arguments)
+            found = _graphs_of(op, inner[op.graph], inputs.get(op.number, 0)) if op.graph in inner else []
         if found:
             graphs[op.number] = found
         for graph_number, _ in found:
             callers[graph_number].append(op.number)
     return Calls(graphs, dict(callers))
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """The graphs that ops of one graph may run, by what can be known of them.
+
+    Attributes:
+      named: By name.
+      parts: By name without the number at its end.
+      plain: Those that are no part of a loop or branch, by number of arguments.
+    """
+
+    named: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    parts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    plain: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, graph: Graph, num_arguments: int) -> None:
+        """Note a graph under all that is known of it."""
+        name = graph.name or ""
+        self.named[name].append(graph.number)
+        match = _NUMBER.match(name)
+        if match:
+            self.parts[match[1]].append(graph.number)
+        if not _OF_LOOPS.search(name):
+            self.plain[num_arguments].append(graph.number)
+
+
+def _inner_graphs(view: View) -> dict[int, _Inner]:
+    graphs = view.catalog.graphs
+    arguments = Counter(op.graph for op in view.catalog.ops if op.type in ARGUMENTS)
+    found: dict[int, _Inner] = defaultdict(_Inner)
+    for graph in graphs:
+        around = graphs[graph.outer].outer if graph.outer >= 0 else -1
+        if graph.outer not in (-1, graph.number):
+            found[graph.outer].add(graph, arguments[graph.number])
+        # A backward graph is made inside its forward graph, but run by whoever runs that.
+        is_backward = (graph.name or "").startswith(_BACKWARD)
+        if is_backward and around not in (-1, graph.number, graph.outer):
+            found[around].add(graph, arguments[graph.number])
+    return found
 
 
 def _recorded(view: View, op: Op) -> list[tuple[int, int]] | None:
@@ -80,43 +114,24 @@ def _recorded(view: View, op: Op) -> list[tuple[int, int]] | None:
     return [(graph, int(op.type in _BRANCHES)) for graph in dict.fromkeys(graphs)]
 
 
-def _counts(numbers: Iterable[int]) -> dict[int, int]:
-    found: dict[int, int] = defaultdict(int)
-    for number in numbers:
-        found[number] += 1
-    return found
-
-
-def _graphs_of(
-    view: View, op: Op, inner: list[int], num_inputs: int, arguments: dict[int, int]
-) -> list[tuple[int, int]]:
-    graphs = view.catalog.graphs
-    named = [number for number in inner if graphs[number].name and graphs[number].name == op.type]
-    if len(named) == 1:
+def _graphs_of(op: Op, inner: _Inner, num_inputs: int) -> list[tuple[int, int]]:
+    named = inner.named.get(op.type or "", [])
+    if op.type and len(named) == 1:
         return [(named[0], 0)]
     if op.type in _LOOPS:
-        return [(number, 0) for number in _parts(view, op, inner, ("body", "cond"))]
+        return [(number, 0) for number in _parts(op, inner, ("body", "cond"))]
     if op.type in _BRANCHES:
         # The first input says which branch is taken.
-        parts = _parts(view, op, inner, ("true", "false", *(f"branch{n}" for n in range(16))))
-        return [(number, 1) for number in parts]
+        words = ("true", "false", *(f"branch{n}" for n in range(_MAX_BRANCHES)))
+        return [(number, 1) for number in _parts(op, inner, words)]
     if op.type not in _CALLS:
         return []
-    of_loops = re.compile(r"_(body|cond|true|false|branch\d+)_\d+$")
-    fitting = [
-        number
-        for number in inner
-        if arguments.get(number, 0) == num_inputs and not of_loops.search(graphs[number].name or "")
-    ]
+    fitting = inner.plain.get(num_inputs, [])
     return [(fitting[0], 0)] if len(fitting) == 1 else []
 
 
-def _parts(view: View, op: Op, inner: list[int], words: tuple[str, ...]) -> list[int]:
+def _parts(op: Op, inner: _Inner, words: Iterable[str]) -> list[int]:
     """Graphs that TensorFlow named after the op: ``a/while`` has ``a_while_body_12``."""
     scope = op.name.replace("/", "_")
-    found: dict[str, list[int]] = defaultdict(list)
-    for number in inner:
-        match = _NUMBER.match(view.catalog.graphs[number].name or "")
-        if match and match[1] in {f"{scope}_{word}" for word in words}:
-            found[match[1]].append(number)
-    return [numbers[0] for numbers in found.values() if len(numbers) == 1]
+    found = [inner.parts.get(f"{scope}_{word}", []) for word in words]
+    return sorted(numbers[0] for numbers in found if len(numbers) == 1)

@@ -63,6 +63,10 @@ class View:
         """What ``make`` gives, made once per generation."""
         return _remember(self.loader, name, self.generation, make)
 
+    def remember_of_graphs(self, name: str, make: Callable[[], T]) -> T:
+        """What ``make`` gives of the catalog alone, made once for as long as that stays as it is."""
+        return _remember(self.loader, name, self.described, make)
+
     def recall(self, name: str) -> Any:
         """What :meth:`keep` was last given, in whatever generation; None when nothing."""
         with self.loader.memory_lock:
