@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import math
+import uuid
 from pathlib import Path
 
+import fsspec
 import pytest
 
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
+from tb_debugger_plugin.events.places import Place, place
 from tb_debugger_plugin.events.tail import TailMode, build_tail
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.pipeline import tables
@@ -23,7 +26,9 @@ from tests.support.events import Recording, full_health, small_program
 from tests.support.jobs import write_job
 
 
-def _convert(logdir: Path, out: Path, chunk_bytes: int, rows_a_part: int, *, backwards: bool = False) -> int:
+def _convert(
+    logdir: Place, out: Path | str, chunk_bytes: int, rows_a_part: int, *, backwards: bool = False
+) -> int:
     """What the pipeline does, in any order of the chunks; how many parts there are."""
     (run,) = find_runs(logdir)
     surveyed = [
@@ -87,6 +92,22 @@ def test_tail_files_are_in_the_tables_too(tmp_path):
     for rows_a_part in (1, 3, 1000):
         _convert(tmp_path / "run", tmp_path / "out", 400, rows_a_part)
         assert answers_of(tmp_path / "out") == answers_of(tmp_path / "run")
+
+
+def test_dump_and_tables_may_be_elsewhere(tmp_path):
+    small_program(tmp_path, steps=2).close()
+    files, url = fsspec.filesystem("memory"), f"memory://dump{uuid.uuid4().hex}"
+    try:
+        files.put(str(tmp_path), f"{url}/run", recursive=True)
+        assert _convert(place(f"{url}/run"), f"{url}/out", 400, 3) > 2
+        assert answers_of(place(f"{url}/out")) == {**answers_of(tmp_path), "meta": _meta(8, 4, 6)}
+    finally:
+        files.rm(url, recursive=True)
+
+
+def _meta(traces: int, executions: int, bad: int) -> list[tuple[str, str]]:
+    counts = {"stable_bad": bad, "stable_execution": executions, "stable_graph_execution_traces": traces}
+    return [(repr(name), repr(str(count))) for name, count in counts.items()]
 
 
 def test_a_run_without_rows_is_a_run_all_the_same(tmp_path):
