@@ -17,6 +17,7 @@ function opInfo(more: Partial<OpInfo>): OpInfo {
     layer: undefined,
     variable: undefined,
     runs: [],
+    forward: undefined,
     outputs: [],
     inputs: [],
     consumers: [[]],

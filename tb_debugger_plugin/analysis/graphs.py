@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis import health
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.forward import forward_op
 from tb_debugger_plugin.analysis.functions import calls
 from tb_debugger_plugin.analysis.sources import stack_of
 from tb_debugger_plugin.analysis.view import View, check_index
@@ -199,6 +200,7 @@ class _Neighbourhood:
     def __init__(self, view: View, op: Op, at: int | None) -> None:
         self._view = view
         self._op = op
+        self._at = at
         self._inputs = input_edges(view, op.number)
         self._consumers = view.rows(
             "SELECT source_slot, op, input_slot FROM edges WHERE source_op = ? ORDER BY op, input_slot",
@@ -258,11 +260,28 @@ class _Neighbourhood:
             "layer": op.layer,
             "variable": op.variable,
             "outputs": [self._output(op, slot) for slot in slots],
-            **({} if neighbour else {"input_names": self._input_names(op), "runs": self._runs(op)}),
+            **({} if neighbour else self._more(op)),
         }
 
     def _input_names(self, op: Op) -> list[str]:
         return [f"{self._view.catalog.ops[source].name}:{slot}" for _, source, slot in self._inputs]
+
+    def _more(self, op: Op) -> dict[str, Any]:
+        """What is said of the op itself, not of its neighbours."""
+        return {"input_names": self._input_names(op), "runs": self._runs(op), "forward": self._forward(op)}
+
+    def _forward(self, op: Op) -> dict[str, Any] | None:
+        found = forward_op(self._view, op)
+        if found is None:
+            return None
+        key = (found.number, 0, Side.BEFORE)
+        return {
+            "graph_id": self._view.catalog.graphs[found.graph].graph_id,
+            "op_name": found.name,
+            "op_type": found.type,
+            "stack_frame_ids": stack_of(self._view, found.stack)[1],
+            "graph_execution_index": nearest_traces(self._view, [key], self._at).get(key),
+        }
 
     def _runs(self, op: Op) -> list[dict[str, Any]]:
         numbers = [graph for graph, _ in calls(self._view).graphs.get(op.number, ())]

@@ -126,6 +126,49 @@ def test_the_graph_that_an_op_runs_is_the_recorded_one(view: View) -> None:
     assert set(calls(view).callers) == {numbers["g2"]}
 
 
+@pytest.mark.parametrize(
+    ("backward", "expected"),
+    [
+        # (type, name, inputs) of an op in a gradient
+        (("SqrtGrad", "gradient_tape/m/norm_1/SqrtGrad", ["m/norm_1/Sqrt:0"]), "m/norm_1/Sqrt"),
+        (("Reciprocal", "gradient_tape/m/norm_1/Reciprocal", ["m/norm_1/sum:0"]), "m/norm_1/Log"),
+        (("RealDiv", "gradient_tape/m/truediv/RealDiv_1", []), "m/truediv"),
+        (("Const", "gradient_tape/m/truediv/Sum/indices", []), "m/truediv"),
+        (("Mul", "gradients/m/truediv_grad/mul", []), "m/truediv"),
+        (("Mul", "gradient_tape/gradient_tape/m/truediv/mul", []), "m/truediv"),
+        # More than one op takes the tensor, and nothing tells them apart.
+        (("Mul", "gradient_tape/m/norm_1/Mul", ["x:0"]), None),
+        (("Mul", "m/norm_1/Mul", ["m/norm_1/Sqrt:0"]), None),
+    ],
+)
+def test_an_op_of_a_gradient_leads_to_the_op_whose_gradient_it_is(
+    tmp_path: Path, backward: tuple[str, str, list[str]], expected: str | None
+) -> None:
+    recording = Recording(tmp_path)
+    recording.source("train.py", ["y = tf.sqrt(x)"])
+    recording.frame("f1", 0, 1, "call")
+    recording.graph("g", "step")
+    recording.op("g", "x", "Placeholder")
+    for name, kind, inputs in (
+        ("m/norm_1/sum", "Sum", ["x:0"]),
+        ("m/norm_1/Sqrt", "Sqrt", ["x:0"]),
+        ("m/norm_1/Log", "Log", ["m/norm_1/sum:0"]),
+        ("m/norm_1/Shape", "Shape", ["m/norm_1/sum:0"]),
+        ("m/truediv", "RealDiv", ["x:0"]),
+    ):
+        recording.op("g", name, kind, inputs, stack=["f1"])
+    kind, name, inputs = backward
+    recording.op("g", name, kind, inputs)
+    recording.trace("g", "m/norm_1/Sqrt", full_health(0.0))
+    recording.close()
+    with contextlib.closing(loaded(tmp_path)) as loader, look_at(loader) as view:
+        forward = graphs.op_info(view, "g", name)["forward"]
+    assert (forward and forward["op_name"]) == expected
+    if forward:
+        assert forward["stack_frame_ids"] == ["f1"]
+        assert forward["graph_execution_index"] == (0 if expected == "m/norm_1/Sqrt" else None)
+
+
 def test_what_a_graph_runs_that_was_made_elsewhere_belongs_to_its_call(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     recording.graph("shared", "shared")  # not made inside either of the two

@@ -152,10 +152,21 @@ const opConsumer = object({ op_name: text, input_slot: number, data: optional(op
 export type OpInput = Checked<typeof opInput>;
 export type OpConsumer = Checked<typeof opConsumer>;
 
+/** The op whose gradient an op is part of. */
+const forward = object({
+  graph_id: graph,
+  op_name: text,
+  op_type: text,
+  stack_frame_ids: listOrNone(frame),
+  graph_execution_index: optional(trace),
+});
+export type Forward = Checked<typeof forward>;
+
 const neighbours = object({
   inputs: listOrNone(opInput),
   consumers: listOrNone(listOrNone(opConsumer)),
   runs: listOrNone(object({ graph_id: graph, graph_name: optional(text) })),
+  forward: optional(forward),
 });
 const opInfo: Check<Op & Checked<typeof neighbours>> = (v, where) => ({
   ...op(v, where),

@@ -1,5 +1,5 @@
 /** An op with what goes into it and what its outputs go to, as three columns of cards with curves between them. */
-import type { ExecutionData, Op, OpInfo } from "../api/routes";
+import type { ExecutionData, Forward, Op, OpInfo } from "../api/routes";
 import { type ExecutionIndex, executionIndex, type GraphId, type TraceIndex } from "../base/ids";
 import { type Belonging, belongingMark, belongingOf, belongingWords } from "./belonging";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
@@ -40,6 +40,8 @@ export interface Neighbourhood {
   readonly device: string | undefined;
   /** "gradient of dense_1/kernel", "layer dense_1" */
   readonly belongs: string | undefined;
+  /** The op whose gradient it is part of. */
+  readonly forward: Forward | undefined;
   /** Names of the graphs that it runs. */
   readonly runs: readonly string[];
   readonly outputs: readonly Summary[];
@@ -90,6 +92,7 @@ export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex |
     opType: info.op_type,
     device: info.device_name,
     belongs: belongingWords(info.op_name, belonging(info)),
+    forward: info.forward,
     runs: info.runs.map(({ graph_id, graph_name }) => graph_name ?? graph_id),
     outputs: Array.from({ length: Math.max(info.num_outputs ?? 0, info.outputs.length) }, (_, slot) =>
       outputSummary(info, slot),
@@ -103,6 +106,11 @@ export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex |
     ),
     consumersKnown: true,
   };
+}
+
+export function forwardTarget(forward: Forward): Target {
+  const { graph_id, op_name, graph_execution_index } = forward;
+  return { kind: "op", graph: graph_id, opName: op_name, trace: graph_execution_index };
 }
 
 /** Of one output of an op, or of all of them. */
@@ -132,6 +140,7 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
     opType: data.op_type,
     device: data.device_names.find((name) => name !== undefined),
     belongs: undefined,
+    forward: undefined,
     runs: [],
     outputs: outputSummaries(data),
     inputs: data.inputs.map((input, slot) => ({

@@ -1,6 +1,6 @@
 /** What follows from the facts: what the server knows of what is in focus, in the shape in which it is shown. */
 import { computed, type ReadonlySignal } from "@preact/signals";
-import type { Alert, Api, ExecutionData, ListName, OpInfo, Status } from "../api/routes";
+import type { Alert, Api, ExecutionData, Forward, ListName, OpInfo, Status } from "../api/routes";
 import { alertIndex, type FrameId, type GraphId, type RunName } from "../base/ids";
 import { type Loaded, shown } from "../base/loaded";
 import { type Diagnosis, diagnose } from "../model/diagnosis";
@@ -17,6 +17,9 @@ import { resource } from "./resource";
 export interface FirstBad {
   readonly alert: Alert;
   readonly diagnosis: Diagnosis;
+  /** The op whose gradient it is part of, where it is part of one. */
+  readonly forward: Forward | undefined;
+  /** Where it was made; of an op of a gradient, where the op was made whose gradient it is. */
   readonly frame: Frame | undefined;
 }
 
@@ -193,9 +196,10 @@ async function explainAlert(api: Api, run: RunName, alert: Alert, signal: AbortS
       : "op_name" in found
         ? suspectOfOp(alert, found)
         : suspectOfExecution(alert, found);
-  const ids = found?.stack_frame_ids ?? [];
+  const forward = found !== undefined && "forward" in found ? found.forward : undefined;
+  const ids = (forward ?? found)?.stack_frame_ids ?? [];
   const frames = ids.length === 0 ? [] : await stackOf(api, run, ids, signal);
-  return { alert, diagnosis: diagnose(suspect), frame: mainFrame(frames) };
+  return { alert, diagnosis: diagnose(suspect), forward, frame: mainFrame(frames) };
 }
 
 function neighbourhood(

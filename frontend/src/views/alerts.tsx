@@ -6,6 +6,7 @@ import { basename, grouped } from "../base/text";
 import { belongingOf, belongingWords } from "../model/belonging";
 import { badWords } from "../model/health";
 import { displayName, isFunctionName, tensorName } from "../model/names";
+import { forwardTarget } from "../model/neighbourhood";
 import { alertSummary } from "../model/suspect";
 import type { FirstBad } from "../store/derived";
 import type { Store } from "../store/store";
@@ -206,6 +207,11 @@ function FirstBadBox({ store }: { readonly store: Store }) {
       <p>
         <Words phrases={found.diagnosis.why} />
       </p>
+      {found.forward !== undefined && (
+        <p>
+          Part of the gradient of <code>{found.forward.op_name}</code>:
+        </p>
+      )}
       <FirstFrame store={store} found={found} />
       {found.diagnosis.help !== undefined && <p class="help">{found.diagnosis.help}</p>}
     </div>
@@ -213,16 +219,15 @@ function FirstBadBox({ store }: { readonly store: Store }) {
 }
 
 function FirstFrame({ store, found }: { readonly store: Store; readonly found: FirstBad }) {
-  const { frame } = found;
+  const { frame, forward } = found;
   if (frame === undefined) return null;
+  const show = () => {
+    if (forward === undefined) void store.focusAlert(alertIndex(0));
+    else store.follow(forwardTarget(forward));
+  };
   return (
     <p>
-      <button
-        type="button"
-        class="link"
-        title={frame.path}
-        onClick={() => void store.focusAlert(alertIndex(0))}
-      >
+      <button type="button" class="link" title={frame.path} onClick={show}>
         {basename(frame.path)}:{frame.line}
       </button>
       {frame.text !== undefined && <code class="line-text">{frame.text.trim()}</code>}

@@ -1,5 +1,6 @@
 /** The op in focus between what goes into it and what its outputs go to. */
 import { useRef } from "preact/hooks";
+import type { Forward } from "../api/routes";
 import { shown } from "../base/loaded";
 import { counted } from "../base/text";
 import { isBad, numericsWords } from "../model/health";
@@ -10,6 +11,7 @@ import {
   cardTops,
   columnHeight,
   curve,
+  forwardTarget,
   type Neighbourhood,
 } from "../model/neighbourhood";
 import { explainOp } from "../model/suspect";
@@ -117,6 +119,7 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
           <Words phrases={why.why} />
         </p>
       )}
+      {op.forward !== undefined && <GradientOf store={store} forward={op.forward} />}
       <div class="picture" ref={frame} role="group" aria-label="Inputs, op and consumers">
         <div class="picture-inner" style={{ height: `${full}px` }}>
           <Curves
@@ -153,6 +156,24 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
         </div>
       </div>
     </>
+  );
+}
+
+/** From an op of a gradient, which was made inside a library, to the op in the user's own line. */
+function GradientOf({ store, forward }: { readonly store: Store; readonly forward: Forward }) {
+  return (
+    <p class="forward">
+      Part of the gradient of{" "}
+      <button
+        type="button"
+        class="link ellipsis"
+        data-testid="graph-structure-forward"
+        title={`Go to ${forward.op_name}`}
+        onClick={() => store.follow(forwardTarget(forward))}
+      >
+        {forward.op_name}
+      </button>
+    </p>
   );
 }
 

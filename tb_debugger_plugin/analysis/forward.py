@@ -1,0 +1,117 @@
+"""The op whose gradient another op is part of.
+
+An op of a gradient is made where the gradient is asked for, often inside a library; the line that users look
+for is that of the op whose gradient it is. The files do not name that op, but TensorFlow names ops of a
+gradient after its scope, and they mostly take its inputs or outputs.
+
+Rule: where more than one op could be meant, none is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.functions import ARGUMENTS
+from tb_debugger_plugin.analysis.view import View
+
+#: What TensorFlow puts before the names of gradients: those of tapes, and of tf.gradients.
+_GRADIENTS: Final = re.compile(r"^(?:gradient_tape/|gradients/)+")
+_BACKWARD: Final = re.compile(r"^__backward_(.*)_\d+$")
+#: ``FusedBatchNormGradV3`` belongs to ``FusedBatchNormV3``.
+_TYPE: Final = re.compile(r"Grad(?=(V\d+)?$)")
+#: Ops whose gradient is that of nothing: a scope may be called as they are.
+_NOT_COMPUTED: Final = frozenset({*ARGUMENTS, "Const", "NoOp"})
+#: Scopes of a name that are looked at.
+_MAX_SCOPES: Final = 64
+#: Ops that only look at a tensor, or hand it on.
+_ASIDE: Final = frozenset({"Shape", "ShapeN", "Size", "Rank", "Identity", "NoOp", "StopGradient"})
+
+
+def is_backward(op: Op) -> bool:
+    """Whether an op is part of a gradient, by its name."""
+    return _GRADIENTS.match(op.name) is not None
+
+
+def forward_op(view: View, op: Op) -> Op | None:
+    """The op whose gradient an op is part of; None when it is none, or more than one could be meant."""
+    if not is_backward(op):
+        return None
+    plain = _GRADIENTS.sub("", op.name)
+    graphs = _forward_graphs(view, op.graph)
+    return _named_after(view, graphs, plain) or _beside(view, op, graphs, plain.rpartition("/")[0])
+
+
+def _forward_graphs(view: View, graph: int) -> list[int]:
+    """The graph of a gradient and those around it; or, of an outermost function, that of its name."""
+    graphs = view.catalog.ancestry(graph)[::-1]
+    outermost = view.catalog.graphs[graphs[-1]]
+    function = _BACKWARD.match(outermost.name or "")
+    if function is None:
+        return graphs
+    named = [g.number for g in view.catalog.graphs if (g.name, g.host) == (function[1], outermost.host)]
+    return graphs + named if len(named) == 1 else graphs
+
+
+def _named_after(view: View, graphs: list[int], name: str) -> Op | None:
+    """The op whose name is the scope, or with ``_grad`` behind it, as ``tf.gradients`` has it."""
+    for scope in _scopes(name):
+        for graph in graphs:
+            for candidate in (scope, scope.removesuffix("_grad")):
+                number = view.catalog.op_numbers.get((graph, candidate))
+                found = None if number is None else view.catalog.ops[number]
+                if found is not None and found.type not in _NOT_COMPUTED and not is_backward(found):
+                    return found
+    return None
+
+
+def _scopes(name: str) -> Iterator[str]:
+    for _ in range(_MAX_SCOPES):
+        name = name.rpartition("/")[0]
+        if not name:
+            return
+        yield name
+
+
+def _beside(view: View, op: Op, graphs: list[int], scope: str) -> Op | None:
+    """An op in the scope: of the type that the gradient is of, else the one that takes the same tensors."""
+    members = [view.catalog.ops[n] for graph in graphs for n in _in_scope(view).get((graph, scope), ())]
+    wanted = _TYPE.sub("", op.type or "")
+    made = [member for member in members if wanted != op.type and member.type == wanted]
+    sources = {
+        (source, slot)
+        for source, slot in view.rows("SELECT source_op, source_slot FROM edges WHERE op = ?", [op.number])
+        if not is_backward(view.catalog.ops[source])
+    }
+    known = {source for source, _ in sources}
+    inputs = [member for member in made if member.number in known]
+    if inputs or made:
+        return _only(inputs) or _only(made)
+    return _only(
+        [member for member in members if member.type not in _ASIDE and _takes(view, member, sources)]
+    )
+
+
+def _takes(view: View, op: Op, sources: set[tuple[int, int]]) -> bool:
+    rows = view.rows("SELECT source_op, source_slot FROM edges WHERE op = ?", [op.number])
+    return any(tuple(row) in sources for row in rows)
+
+
+def _only(ops: list[Op]) -> Op | None:
+    return ops[0] if len(ops) == 1 else None
+
+
+def _in_scope(view: View) -> dict[tuple[int, str], list[int]]:
+    """Ops that are no part of a gradient, by graph and scope."""
+    return view.remember("ops_by_scope", lambda: _group(view.catalog.ops))
+
+
+def _group(ops: list[Op]) -> dict[tuple[int, str], list[int]]:
+    found: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for op in ops:
+        if not is_backward(op):
+            found[op.graph, op.name.rpartition("/")[0]].append(op.number)
+    return found
