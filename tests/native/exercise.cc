@@ -137,7 +137,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   SetCurrentRecorder(recorder);
   Constants* constants = FindConstants(AddConstants());
   constants->Add("constant", "value");
-  Watch* watch = FindWatch(AddWatch("prefix", 7, constants));
+  Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1}}, constants));
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([=] {
@@ -148,8 +148,9 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
         bytes.resize(static_cast<size_t>(i * 37 % 9000), filling);  // up to and above the limit
         watch->constants->RecordOnce(recorder);
         recorder->Trace(watch->places, ViewOf(bytes, 0, kHalf, dims));
-        recorder->Execution(watch->prefix, watch->prefix, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
-        if (i % 500 == 0) CHECK(FindWatch(AddWatch("other", i, constants)) != nullptr);
+        const std::string& call = watch->places[0].prefix;
+        recorder->Execution(call, call, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
+        if (i % 500 == 0) CHECK(FindWatch(AddWatch({{"other", 8, -1}}, constants)) != nullptr);
       }
     });
   }
@@ -222,6 +223,17 @@ void PinTheFirstBadOne(const std::string& base) {
   CHECK(RecordsIn(base + ".execution") == kRing + kRing / 2 + 1 + kRing);
 }
 
+// Tensors that hold the same elements are recorded together, each as itself.
+void RecordTwins(const std::string& base) {
+  Recorder recorder(Mode::kFullHealth, -1);
+  CHECK(recorder.Open(base, 0).empty());
+  const int64_t dims[] = {2, 1};
+  const float values[] = {1, NAN};
+  recorder.Trace({{"matrix", 3, -1}, {"vector", 4, 1}}, {values, 8, kFloat, 2, 2, dims});
+  recorder.Close();
+  CHECK((TensorIdsIn(base + ".graph_execution_traces") == std::vector<int64_t>{3, 4}));
+}
+
 // However many ops are bad, the file is bounded.
 void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) {
   constexpr int kRing = 100;
@@ -263,6 +275,7 @@ int main(int, char** arguments) {
   RecordFromThreads(folder + "/closed", 0, true);
   KeepTheLastOnes(folder + "/last");
   PinTheFirstBadOne(folder + "/pinned");
+  RecordTwins(folder + "/twins");
   PinNoMoreThanTheBound(folder + "/many NaN", NAN, 10);
   PinNoMoreThanTheBound(folder + "/many infinite", INFINITY, 5);
   JudgeAnything();
