@@ -2,37 +2,22 @@
 
 In come a graph's id, an op's name and a position in the list of graph executions, out come the op, its
 inputs and its consumers, each with what was last measured of it there.
-
-Rule: an input ran before the op and a consumer after it, so the trace that counts for an input is the last
-one at or before the position, and for a consumer the first one at or after it.
 """
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterable
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis import health
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.forward import forward_op
 from tb_debugger_plugin.analysis.functions import calls
+from tb_debugger_plugin.analysis.nearest import Side, health_of, nearest_traces
 from tb_debugger_plugin.analysis.sources import stack_of
 from tb_debugger_plugin.analysis.view import View, check_index
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
 
 _MAX_SLOTS: Final = 256
-#: How far from a position its nearest traces are looked for first.
-_REACH: Final = 1 << 16
-
-
-class Side(enum.Enum):
-    """On which side of a position the trace is that counts."""
-
-    BEFORE = "before"
-    AFTER = "after"
-    NEAREST = "nearest"
 
 
 def graph_number(view: View, graph_id: str) -> int:
@@ -61,107 +46,6 @@ def graph_info(view: View, graph_id: str) -> dict[str, Any]:
         "outer_graph_id": graphs[graph.outer].graph_id if graph.outer >= 0 else None,
         "inner_graph_ids": [inner.graph_id for inner in graphs if inner.outer == graph.number],
     }
-
-
-def nearest_traces(
-    view: View, wanted: Iterable[tuple[int, int, Side]], at: int | None
-) -> dict[tuple[int, int, Side], int]:
-    """The trace that counts for each of some tensors.
-
-    Args:
-      view: The run.
-      wanted: Op, slot and side of each.
-      at: The position; None = the end of the list.
-
-    Returns:
-      Position of the trace by what was wanted; tensors that were never recorded are left out.
-    """
-    place = view.num_traces if at is None else at
-    wanted = list(wanted)
-    sites = {
-        site.number: (site.op, site.slot)
-        for op in {op for op, _, _ in wanted}
-        for site in view.catalog.op_sites.get(op, ())
-    }
-    if not sites:
-        return {}
-    bounds = _bounds(view, sites, place, wanted)
-    return {
-        (op, slot, side): chosen
-        for op, slot, side in wanted
-        if (op, slot) in bounds
-        and (chosen := _choose((bounds[op, slot][0], bounds[op, slot][1]), side, place)) is not None
-    }
-
-
-def _bounds(
-    view: View, sites: dict[int, tuple[int, int]], at: int, wanted: list[tuple[int, int, Side]]
-) -> dict[tuple[int, int], list[int | None]]:
-    """Of each tensor, the last trace at or before a position and the first at or after it.
-
-    A program runs its ops again and again, so what counts is mostly near. Farther away is looked only as long
-    as a side that is wanted is missing.
-    """
-    needed = {(op, slot, side) for op, slot, side in wanted if (op, slot) in sites.values()}
-    reach = _REACH
-    while True:
-        bounds: dict[tuple[int, int], list[int | None]] = {}
-        for site, before, after in view.rows(
-            "SELECT site, max(idx) FILTER (idx <= $at), min(idx) FILTER (idx >= $at) FROM traces"
-            " WHERE idx >= $begin AND idx <= $end AND site IN (SELECT unnest($sites)) GROUP BY site",
-            {"at": at, "begin": at - reach, "end": at + reach, "sites": list(sites)},
-        ):
-            known = bounds.setdefault(sites[site], [None, None])
-            known[0] = before if known[0] is None or (before or -1) > known[0] else known[0]
-            known[1] = after if known[1] is None else min(known[1], after or known[1])
-        if reach >= max(at, view.num_traces - at) or all(_is_found(bounds, *key) for key in needed):
-            return bounds
-        reach *= 16
-
-
-def _is_found(bounds: dict[tuple[int, int], list[int | None]], op: int, slot: int, side: Side) -> bool:
-    before, after = bounds.get((op, slot), (None, None))
-    if side is Side.NEAREST:
-        return before is not None or after is not None
-    return (before if side is Side.BEFORE else after) is not None
-
-
-def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int | None:
-    before, after = bounds
-    if before is None or after is None:
-        return after if before is None else before
-    if side is Side.NEAREST:
-        return before if at - before <= after - at else after
-    return before if side is Side.BEFORE else after
-
-
-def health_of(view: View, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
-    """Health of some traces by position."""
-    found = view.rows(
-        f"SELECT t.idx, t.site, {health.SELECT} FROM traces t WHERE t.idx IN (SELECT unnest(?))",
-        [list(set(indices))],
-    )
-    return {
-        idx: health.health(view, trace_row(view, site, fields), index=idx) for idx, site, *fields in found
-    }
-
-
-def trace_row(view: View, site: int, fields: Iterable[Any]) -> dict[str, Any]:
-    """A row of ``traces`` with what the graph says where the trace is silent: dtype and shape.
-
-    Args:
-      view: The run.
-      site: Where it was computed.
-      fields: The values of ``health.SELECT``.
-    """
-    row = health.as_row(fields)
-    place = view.catalog.sites[site]
-    static = view.catalog.statics.get((place.op, place.slot))
-    if static is not None:
-        row["dtype"] = row["dtype"] or static.dtype
-        row["shape"] = static.shape if row["shape"] < 0 else row["shape"]
-        row["tensor_id"] = static.tensor_id if row["tensor_id"] is None else row["tensor_id"]
-    return row
 
 
 def op_info(view: View, graph_id: str, op_name: str, at: int | None = None) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.functions import ARGUMENTS, calls
-from tb_debugger_plugin.analysis.graphs import Side, find_op, health_of, nearest_traces
+from tb_debugger_plugin.analysis.graphs import find_op
+from tb_debugger_plugin.analysis.nearest import Side, health_of, nearest_traces
 from tb_debugger_plugin.analysis.view import View, check_index
 
 MAX_HOPS: Final = 16

@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_debugger_plugin.analysis import health
 from tb_debugger_plugin.analysis.calls import owners, traces_of_call
-from tb_debugger_plugin.analysis.graphs import trace_row
+from tb_debugger_plugin.analysis.nearest import trace_row
 from tb_debugger_plugin.analysis.selection import Selection
 from tb_debugger_plugin.analysis.view import Range, View, check_index
 
