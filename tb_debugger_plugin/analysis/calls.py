@@ -184,7 +184,7 @@ def _inner_health(view: View) -> npt.NDArray[np.uint8]:
     settled = np.zeros(view.num_executions, np.uint8)
     settled[: len(kept.health)] = kept.health
     counted = kept.num_traces
-    recent: list[tuple[Floats, npt.NDArray[np.uint8]]] = []
+    recent = np.zeros(view.num_executions, np.uint8)
     for begin in range(counted, view.num_traces, _CHUNK):
         found = view.columns(
             "SELECT wall_time, site, health FROM traces WHERE idx >= ? AND idx < ? ORDER BY idx",
@@ -194,13 +194,10 @@ def _inner_health(view: View) -> npt.NDArray[np.uint8]:
         final = _num_final(view, found["wall_time"], found["site"]) if begin == counted else 0
         _note(settled, owner[:final], found["health"][:final])
         counted += final
-        recent.append((owner[final:], found["health"][final:]))
+        _note(recent, owner[final:], found["health"][final:])
     if view.is_settled:
         view.keep("settled_health", _Settled(view.described, counted, settled))
-    health = settled.copy()
-    for owner, found_health in recent:
-        _note(health, owner, found_health)
-    return health
+    return np.maximum(settled, recent)
 
 
 def _note(health: npt.NDArray[np.uint8], owner: Floats, found: npt.NDArray[np.uint8]) -> None:
