@@ -24,7 +24,15 @@ _MAX_TEXT: Final = 200
 _SLOTS: Final = {int(mode): names for mode, names in SUMMARY_COLUMNS.items()}
 _LABEL_REPEATED: Final = 3
 _ID_FIELDS: Final = frozenset(
-    {"graph_id", "outer_context_id", "tfdbg_context_id", "id", "stack_frame_ids", "tfdbg_run_id"}
+    {
+        "graph_id",
+        "outer_context_id",
+        "tfdbg_context_id",
+        "id",
+        "stack_frame_ids",
+        "tfdbg_run_id",
+        "called_graph_ids",
+    }
 )
 _TENSOR_ID_FIELDS: Final = frozenset({"input_tensor_ids", "output_tensor_ids"})
 _FUNCTION_NUMBER: Final = re.compile(r"^(__(?:inference|forward|backward)_.*?)_\d+(?:_\d+)?$")

@@ -18,6 +18,7 @@ from tb_debugger_plugin.analysis.selection import select
 from tb_debugger_plugin.analysis.view import Range, View, look_at
 from tb_debugger_plugin.errors import BadQuestionError
 from tb_debugger_plugin.events.origins import Origin
+from tb_debugger_plugin.events.text import Normalizer, dump_file_set
 from tests.support.events import Recording, full_health, loaded
 
 _LIBRARY = "/opt/keras/layers/dense.py"
@@ -194,6 +195,20 @@ def test_a_library_file_gives_the_lines_around_its_frames_and_no_others(view: Vi
     ]
     mine = sources.source_file(view, 0)
     assert (mine["lines"], mine["excerpts"]) == (["loss = f(x)"], [])
+
+
+def test_dumps_of_two_recordings_name_the_graph_that_is_run_alike(tmp_path: Path) -> None:
+    dumps = []
+    for run, graph_id in (("a", "123"), ("b", "456")):
+        with contextlib.closing(Recording(tmp_path / run)) as recording:
+            recording.graph(graph_id, "called")
+            recording.op(
+                graph_id, "call", "If", called_graph_ids=[graph_id], layer="dense", gradient_of=["w"]
+            )
+        dumps.append("\n".join(dump_file_set(recording.files, Normalizer())))
+    assert dumps[0] == dumps[1]
+    for line in ("called_graph_ids: 'id1'", "layer: 'dense'", "gradient_of: 'w'"):
+        assert line in dumps[0]
 
 
 def test_whose_code_a_frame_is_was_decided_by_the_recorder(view: View) -> None:
