@@ -25,7 +25,11 @@ HEADER_SIZE: Final = _HEADER.size
 FOOTER_SIZE: Final = _FOOTER.size
 OVERHEAD: Final = HEADER_SIZE + FOOTER_SIZE
 #: Protobuf messages cannot be longer; a larger length is damage even when its checksum is right.
-MAX_PAYLOAD: Final = 2**31 - 1
+MAX_MESSAGE: Final = 2**31 - 1
+#: Longer records are passed over: looking at one must not take the memory of all else together.
+MAX_PAYLOAD: Final = 1 << 27
+#: How much is read at once: little at first, since what is damaged everywhere is begun again at each record.
+_FIRST_CHUNK: Final = 1 << 16
 _CHUNK: Final = 1 << 22
 
 
@@ -98,6 +102,7 @@ class RecordReader:
         self._stop = self._size if limit is None else min(self._size, offset + limit)
         self._buffer = b""
         self._base = offset
+        self._chunk = _FIRST_CHUNK
         self.end = End(EndKind.CLEAN, offset)
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
@@ -118,16 +123,19 @@ class RecordReader:
         length, length_crc = _HEADER.unpack(header)
         if masked_crc(header[:8]) != length_crc:
             return self._ended(EndKind.CORRUPT, position, "the checksum of a record's length is wrong")
-        if length > MAX_PAYLOAD:
+        if length > MAX_MESSAGE:
             return self._ended(EndKind.CORRUPT, position, f"a record claims to be {length} bytes long")
-        if position + length + OVERHEAD > self._size:
+        after = position + length + OVERHEAD
+        if after > self._size:
             return self._ended(EndKind.TRUNCATED, position)
+        if length > MAX_PAYLOAD:
+            reason = f"a record is {length} bytes long, and none above {MAX_PAYLOAD} is read"
+            return self._ended(EndKind.CORRUPT, position, reason, after)
         body = self._bytes_at(position + HEADER_SIZE, length + FOOTER_SIZE)
         if len(body) < length + FOOTER_SIZE:
             return self._ended(EndKind.TRUNCATED, position)
         payload = body[:length]
         if masked_crc(payload) != _FOOTER.unpack_from(body, length)[0]:
-            after = position + length + OVERHEAD
             return self._ended(EndKind.CORRUPT, position, "the checksum of a record is wrong", after)
         return payload
 
@@ -141,7 +149,8 @@ class RecordReader:
         start = position - self._base
         if start < 0 or start + count > len(self._buffer):
             self._stream.seek(position)
-            self._buffer = self._stream.read(max(count, min(_CHUNK, self._size - position)))
+            self._buffer = self._stream.read(max(count, min(self._chunk, self._size - position)))
+            self._chunk = min(_CHUNK, 4 * self._chunk)
             self._base = position
             start = 0
         return self._buffer[start : start + count]

@@ -31,8 +31,13 @@ Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 _LENGTH: Final = struct.Struct("<Q")
+#: Records are compared word by word, the last one too.
+_WORD: Final = 8
 #: Beyond the limit, so that the last record is seldom cut.
 _SLACK: Final = 1 << 16
+#: How much is read at first, and four times as much each time that all of it is whole: in a file that is
+#: damaged everywhere, reading begins again at each record.
+_FIRST_CHUNK: Final = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,12 @@ def _crcs(data: bytes, starts: Integers, ends: Integers) -> npt.NDArray[np.uint3
     return ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(0xA282EAD8)
 
 
+def _needed(data: bytes, starts: Integers, lengths: Integers) -> Bytes:
+    # A few records before a damaged one must not keep all in memory that was read with them.
+    end = int(starts[-1] + lengths[-1]) + _WORD
+    return np.frombuffer(data if 2 * end > len(data) else data[:end], np.uint8)
+
+
 class FrameReader:
     """Iterates over the records of a stream, many at a time, then says how it ended.
 
@@ -171,16 +182,19 @@ class FrameReader:
 
     def __iter__(self) -> Iterator[Frames]:
         """Yield whole records; afterwards ``end`` is set."""
+        chunk = _FIRST_CHUNK
         while self.end.kind is framing.EndKind.CLEAN and self.end.offset < self._stop:
             at = self.end.offset
+            stop = min(self._stop, at + chunk)
+            chunk *= 4
             self._stream.seek(at)
-            data = self._stream.read(min(self._stop + _SLACK, self._size) - at)
-            starts, lengths = walk(data, self._stop - at)
+            data = self._stream.read(min(stop + _SLACK, self._size) - at)
+            starts, lengths = walk(data, stop - at)
             if len(starts):
-                frames = Frames(np.frombuffer(data, np.uint8), starts, lengths, at)
+                frames = Frames(_needed(data, starts, lengths), starts, lengths, at)
                 yield frames
                 self.end = framing.End(framing.EndKind.CLEAN, int(frames.ends[-1]))
-            if self.end.offset < self._stop:
+            if self.end.offset < stop:
                 yield from self._slow_record()
 
     def _slow_record(self) -> Iterator[Frames]:

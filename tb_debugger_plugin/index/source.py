@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final
 
@@ -19,12 +19,14 @@ import numpy.typing as npt
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, TAILED, FileSet
-from tb_debugger_plugin.events.messages import parse_event
 from tb_debugger_plugin.events.places import Place
+from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.frames import FrameReader, Frames
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 
 _FINGERPRINT_BYTES: Final = 64
+#: Of one batch.
+_MAX_NOTICES: Final = 100
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,10 @@ class Batch:
     notices: list[Notice] = field(default_factory=list)
     frames: list[Frames] = field(default_factory=list)
     traces: TraceRows | None = None
+
+    def note(self, notices: Sequence[Notice]) -> None:
+        """Add notices, as long as there are few: a file can be damaged at each record."""
+        self.notices += notices[: max(0, _MAX_NOTICES - len(self.notices))]
 
     def times(self) -> npt.NDArray[np.float64]:
         """``wall_time`` of each record."""
@@ -198,9 +204,9 @@ def _extend(
     reader = framing.RecordReader(stream, offset, limit)
     for at, payload in reader:
         try:
-            event = parse_event(payload)
+            event = parse_bounded(payload)
         except FormatError as error:
-            batch.notices.append(unreadable(name, base + at, str(error)))
+            batch.note([unreadable(name, base + at, str(error))])
             continue
         if not math.isfinite(event.wall_time):
             event.wall_time = 0.0  # damage; nobody could sort it or send it as JSON
@@ -237,7 +243,7 @@ def read_traces(file: SetFile, decoder: TraceDecoder, state: FileState, limit: i
     for frames in batch.frames:
         rows, unreadable_records = decoder.decode(frames)
         parts.append(rows)
-        batch.notices += [unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records]
+        batch.note([unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records])
     batch.frames.clear()
     batch.traces = joined(parts) if parts else None
     return batch
@@ -247,7 +253,7 @@ def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:
     kind = {framing.EndKind.TRUNCATED: "truncated", framing.EndKind.CORRUPT: "corrupt"}.get(end.kind, "open")
     if end.kind is framing.EndKind.CORRUPT:
         rest = "The rest of the file cannot be read." if end.skip_to is None else "It was left out."
-        batch.notices.append(Notice(name, base + end.offset, f"Damaged file: {end.reason}. {rest}"))
+        batch.note([Notice(name, base + end.offset, f"Damaged file: {end.reason}. {rest}")])
     if end.skip_to is not None:
         batch.state = replace(batch.state, resume=base + end.skip_to, state="open")
         return end.skip_to
@@ -259,7 +265,7 @@ def ring_events(data: bytes) -> Iterator[Any]:
     """The decoded records of a ring, oldest first; what cannot be decoded is left out."""
     for _, payload in framing.read_records(data)[0]:
         try:
-            yield parse_event(payload)
+            yield parse_bounded(payload)
         except FormatError:
             continue
 

@@ -21,6 +21,7 @@ from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.messages import parse_event
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index import tensors
+from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.columns import Array
 from tb_debugger_plugin.index.frames import Frames
 from tb_debugger_plugin.index.registry import Registry
@@ -108,7 +109,7 @@ def parse_traces(
     unreadable: list[Unreadable] = []
     for row in rows.tolist():
         try:
-            event = parse_event(frames.payload(row))
+            event = parse_bounded(frames.payload(row))
         except FormatError as error:
             unreadable.append(Unreadable(int(frames.offsets[row]), str(error)))
             continue

@@ -1,0 +1,76 @@
+"""Records of unusual length, cut to what the tables have room for.
+
+In comes a decoded event, out comes the same with its texts and lists cut. Nobody can read a name of a
+megabyte, and each text of a log is kept in memory and sent to the page.
+
+Rule: equal texts stay equal and different ones different, so that ids still refer to what they referred to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+from tb_debugger_plugin.events.messages import parse_event
+
+#: Shorter records are left as they are.
+MIN_BYTES: Final = 1 << 16
+#: Characters of a text; a longer one ends in its length and a hash of all of it.
+MAX_TEXT: Final = 4096
+#: Entries of a list.
+MAX_ENTRIES: Final = 1 << 16
+#: Lines of a source file.
+MAX_LINES: Final = 1 << 20
+#: What may be long, since it is a recorded tensor.
+_WHOLE: Final = frozenset({"TensorProto"})
+#: Not looked at, and mostly the longest of all.
+_UNUSED: Final = ("original_graph_def", "instrumented_graph_def", "instrumented_ops")
+
+
+def parse_bounded(payload: bytes) -> Any:
+    """Decode a record as :func:`~tb_debugger_plugin.events.messages.parse_event` does, and cut it.
+
+    Args:
+      payload: The bytes of the record.
+
+    Raises:
+      FormatError: The bytes are not a serialised ``DebugEvent``.
+    """
+    event = parse_event(payload)
+    if len(payload) > MIN_BYTES:
+        if event.HasField("debugged_graph"):
+            for name in _UNUSED:
+                event.debugged_graph.ClearField(name)
+        _bound(event)
+    return event
+
+
+def bounded_text(text: str) -> str:
+    """A text as it stands in the tables."""
+    if len(text) <= MAX_TEXT:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"{text[: MAX_TEXT - 64]}… ({len(text)} characters, {digest})"
+
+
+def _bound(message: Any) -> None:
+    for field, value in message.ListFields():
+        if isinstance(value, str):
+            setattr(message, field.name, bounded_text(value))
+        elif hasattr(value, "ListFields"):
+            if value.DESCRIPTOR.name not in _WHOLE:
+                _bound(value)
+        elif hasattr(value, "__delitem__"):
+            _bound_list(value, MAX_LINES if field.name == "lines" else MAX_ENTRIES)
+
+
+def _bound_list(values: Any, limit: int) -> None:
+    del values[limit:]
+    for number, value in enumerate(values):
+        if isinstance(value, str):
+            if len(value) > MAX_TEXT:
+                values[number] = bounded_text(value)
+        elif not hasattr(value, "ListFields"):
+            return  # numbers
+        elif value.DESCRIPTOR.name not in _WHOLE:
+            _bound(value)

@@ -1,0 +1,96 @@
+"""Records of unusual length are cut, and still mean what they meant."""
+
+from __future__ import annotations
+
+from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.events import framing
+from tb_debugger_plugin.events.framing import EndKind, frame, read_records
+from tb_debugger_plugin.events.messages import DebugEvent
+from tb_debugger_plugin.index import bounds
+from tb_debugger_plugin.index.bounds import bounded_text, parse_bounded
+from tests.support.events import Recording, full_health, loaded
+
+_LONG = "x" * 200_000
+
+
+def test_a_text_is_cut_and_stays_different_from_others():
+    cut = bounded_text(_LONG)
+    assert len(cut) <= bounds.MAX_TEXT and "200000 characters" in cut
+    assert bounded_text(_LONG) == cut != bounded_text("x" * 199_999 + "y")
+    assert bounded_text("x" * bounds.MAX_TEXT) == "x" * bounds.MAX_TEXT
+
+
+def test_a_record_of_usual_length_is_left_as_it_is():
+    event = DebugEvent()
+    event.source_file.lines.extend(["x" * 9000])
+    assert parse_bounded(event.SerializeToString()) == event
+
+
+def test_texts_and_lists_anywhere_in_a_long_record_are_cut(monkeypatch):
+    monkeypatch.setattr(bounds, "MAX_ENTRIES", 10)
+    event = DebugEvent()
+    op = event.graph_op_creation
+    op.op_name = _LONG
+    op.input_names.extend([_LONG, *("a" for _ in range(20))])
+    op.output_tensor_ids.extend(range(20))
+    op.code_location.stack_frame_ids.extend([_LONG] * 20)
+    found = parse_bounded(event.SerializeToString()).graph_op_creation
+    assert found.op_name == found.input_names[0] == found.code_location.stack_frame_ids[9]
+    assert len(found.op_name) <= bounds.MAX_TEXT
+    assert found.output_tensor_ids == list(range(10)) and len(found.input_names) == 10
+
+
+def test_a_recorded_tensor_is_not_cut_and_a_graph_is_kept_without_its_definition(monkeypatch):
+    monkeypatch.setattr(bounds, "MAX_ENTRIES", 10)
+    event = DebugEvent()
+    event.graph_execution_trace.tensor_proto.float_val.extend([1.0] * 50_000)
+    assert parse_bounded(event.SerializeToString()) == event
+    event = DebugEvent()
+    event.debugged_graph.graph_id, event.debugged_graph.original_graph_def = "g", _LONG.encode()
+    found = parse_bounded(event.SerializeToString())
+    assert found.debugged_graph.graph_id == "g" and not found.debugged_graph.original_graph_def
+
+
+def test_ids_that_were_cut_still_refer_to_each_other(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph(_LONG, "long")
+    recording.op(_LONG, _LONG, "Log")
+    recording.trace(_LONG, _LONG, full_health([1.0]))
+    recording.close()
+    loader = loaded(tmp_path)
+    with look_at(loader) as view:
+        ((graph, op, kind),) = view.rows(
+            "SELECT g.name, o.name, o.type FROM traces JOIN sites USING (site) JOIN ops o USING (op)"
+            " JOIN graphs g ON g.graph = o.graph"
+        )
+    loader.close()
+    assert (graph, kind) == ("long", "Log") and len(op) <= bounds.MAX_TEXT
+
+
+def test_a_record_that_is_too_long_is_passed_over(monkeypatch):
+    monkeypatch.setattr(framing, "MAX_PAYLOAD", 100)
+    records, (first, last) = read_records(frame(b"a") + frame(b"b" * 101) + frame(b"c"))
+    assert [payload for _, payload in records] == [b"a", b"c"]
+    assert (first.kind, first.offset, last.kind) == (EndKind.CORRUPT, 17, EndKind.CLEAN)
+    assert "101 bytes long" in first.reason
+    _, (end,) = read_records(frame(b"b" * 101)[:-1])
+    assert end.kind is EndKind.TRUNCATED
+
+
+def test_a_file_that_is_damaged_at_every_other_record_is_read_and_says_so_a_few_times(tmp_path):
+    recording = Recording(tmp_path)
+    for suffix, make in (
+        ("execution", lambda: recording.execution_event("Op")),
+        ("graph_execution_traces", lambda: recording.trace_event("g", "op", full_health([1.0]))),
+    ):
+        whole = [frame(make().SerializeToString()) for _ in range(1000)]
+        spoiled = [content[:-1] + bytes([content[-1] ^ 1]) for content in whole]
+        pairs = [bytes(part) for pair in zip(whole, spoiled, strict=True) for part in pair]
+        recording.files.path(suffix).write_bytes(b"".join(pairs))
+    recording.close()
+    loader = loaded(tmp_path)
+    with look_at(loader) as view:
+        assert (view.num_executions, view.num_traces) == (1000, 1000)
+        ((notices,),) = view.rows("SELECT count(*) FROM notices")
+    loader.close()
+    assert 0 < notices < 100
