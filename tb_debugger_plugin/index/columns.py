@@ -6,11 +6,14 @@ Rule: nothing is inserted row by row; DuckDB reads the arrays in place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    # The processes that decode use no database, and it takes 14 MB.
+    import duckdb
 
 Array = npt.NDArray[Any]
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-import duckdb
+from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.index.columns import insert_rows
+
+if TYPE_CHECKING:
+    # The processes that decode use no database, and it takes 14 MB.
+    import duckdb
 
 # What the column holds; no tensor has as many dimensions.
 _MAX_RANK: Final = 32767
