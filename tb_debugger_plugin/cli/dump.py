@@ -6,11 +6,14 @@ In goes an event file or a dump root, out come lines; tail files are read with t
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tb_debugger_plugin.errors import NotFoundError
-from tb_debugger_plugin.events.fileset import find_file_sets
+from tb_debugger_plugin.cli.printable import printable
+from tb_debugger_plugin.errors import NotFoundError, UsageError
+from tb_debugger_plugin.events.fileset import FileSet, find_file_sets
+from tb_debugger_plugin.events.objects import event_objects, set_objects
 from tb_debugger_plugin.events.places import Place, place
 from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set
 
@@ -28,24 +31,41 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="replace ids, times, hosts and folders, so that two recordings of one program can be compared",
     )
+    parser.add_argument("--json", action="store_true", help="print JSON, an object on each line")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the records; the exit code."""
-    for line in _lines(args.path, args.normalize):
-        print(line)
+    if args.json and args.normalize:
+        raise UsageError("--json and --normalize do not go together.")
+    for line in _json_lines(args.path) if args.json else _lines(args.path, args.normalize):
+        print(printable(line))
     return 0
+
+
+def _json_lines(path: Place) -> Iterator[str]:
+    for item in event_objects(path) if path.is_file() else _objects_of_folder(path):
+        yield json.dumps(item, allow_nan=False)
+
+
+def _objects_of_folder(folder: Place) -> Iterator[dict[str, Any]]:
+    for files in _file_sets(folder):
+        yield from set_objects(files)
 
 
 def _lines(path: Place, normalize: bool) -> Iterator[str]:
     if path.is_file():
         yield from dump_file(path, Normalizer() if normalize else None)
         return
+    for files in _file_sets(path):
+        yield from dump_file_set(files, Normalizer() if normalize else None)
+
+
+def _file_sets(path: Place) -> list[FileSet]:
     file_sets = find_file_sets(path)
     if not file_sets:
         raise NotFoundError(
             f"{path} is neither an event file nor a folder with tfdbg_events.*.metadata in it."
         )
-    for files in file_sets:
-        yield from dump_file_set(files, Normalizer() if normalize else None)
+    return file_sets

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, read_whole
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.index.parquet import write_tables
@@ -51,4 +52,5 @@ def _export(one: Run, folder: Path) -> dict[str, Any]:
 
 def _line(item: tuple[str, dict[str, Any]]) -> str:
     name, facts = item
-    return f"{name}: {len(facts['rows'])} tables, {sum(facts['rows'].values()):,} rows in {facts['folder']}"
+    rows = sum(facts["rows"].values())
+    return printable(f"{name}: {len(facts['rows'])} tables, {rows:,} rows in {facts['folder']}")

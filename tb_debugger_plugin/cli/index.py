@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, read_whole
 from tb_debugger_plugin.index import indexer
 from tb_debugger_plugin.index.runs import Run
@@ -65,4 +66,4 @@ def _line(item: tuple[str, dict[str, Any]]) -> str:
     name, facts = item
     counts = f"{facts['executions']:,} executions, {facts['graph_executions']:,} graph executions"
     kept = "" if facts["database"] else "; another program has the tables open, so these were not kept"
-    return f"{name}: {counts}, {facts['seconds']:.1f} s{kept}"
+    return printable(f"{name}: {counts}, {facts['seconds']:.1f} s{kept}")

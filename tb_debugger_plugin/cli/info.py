@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.errors import NotFoundError, NotReadyError
 from tb_debugger_plugin.events.places import place
 from tb_debugger_plugin.index.loader import RunLoader
@@ -71,12 +72,12 @@ def _status(one: Run) -> dict[str, Any]:
 def _table(item: tuple[str, dict[str, Any]]) -> str:
     name, facts = item
     width = max(len(title) for title, _ in _SHOWN)
-    lines = [f"{name}  ({facts['folder']})"]
-    lines += [f"  {title:<{width}}  {_text(key, facts[key])}" for title, key in _SHOWN]
+    lines = [printable(f"{name}  ({facts['folder']})")]
+    lines += [f"  {title:<{width}}  {printable(_text(key, facts[key]))}" for title, key in _SHOWN]
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")
-    lines += [f"  ! {_place(notice)}{notice['message']}" for notice in facts["notices"]]
+    lines += [printable(f"  ! {_place(notice)}{notice['message']}") for notice in facts["notices"]]
     return "\n".join(lines)
 
 

@@ -1,7 +1,8 @@
 """The entry of the `tbdbg` command.
 
 In comes a command line, out comes an exit code: 0 done, 1 it could not be done (a sentence on stderr says
-why), 2 the command line is wrong. Errors of this package are turned into that sentence here, and only here.
+why), 2 the command line is wrong. Errors of this package and of the system are turned into that sentence
+here, and only here.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Final
 
 from tb_debugger_plugin.cli import beam, clean, demo, dump, export, index, info, sql
+from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.errors import DebuggerError
 
 _VERBS: Final[tuple[ModuleType, ...]] = (demo, info, dump, index, sql, export, beam, clean)
@@ -44,10 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = args.run(args)
         sys.stdout.flush()
         return code
-    except DebuggerError as error:
-        print(f"tbdbg: {error}", file=sys.stderr)
-        return 1
     except BrokenPipeError:
         # Whoever reads has enough, as `head` does; Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (DebuggerError, OSError) as error:
+        print(f"tbdbg: {printable(str(error))}", file=sys.stderr)
+        return 1

@@ -15,6 +15,7 @@ import duckdb
 from rich.console import Console
 from rich.table import Table
 
+from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain, read_whole
 from tb_debugger_plugin.errors import BadQuestionError
 
@@ -79,5 +80,4 @@ def _print_table(names: list[str], rows: list[tuple[Any, ...]]) -> None:
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return printable("" if value is None else str(value))

@@ -251,3 +251,54 @@ def test_clean_leaves_what_a_viewer_has_open(tmp_path, capsys, monkeypatch):
 def test_verbs_on_a_folder_without_events_fail_with_a_sentence(tmp_path, capsys, verb):
     assert main([verb[0], str(tmp_path), *verb[1:]]) == 1
     assert "no debug events" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["info", "dump", "index", "sql", "export", "clean"])
+def test_a_verb_that_looks_at_recordings_speaks_json(tmp_path, capsys, verb):
+    small_program(tmp_path / "logs").close()
+    more = {"sql": ["SELECT 1 AS n"], "export": ["--parquet", str(tmp_path / "out")]}.get(verb, [])
+    assert main([verb, str(tmp_path / "logs"), *more, "--json"]) == 0
+    text = capsys.readouterr().out
+    assert json.loads(text if verb != "dump" else text.splitlines()[0], parse_constant=pytest.fail)
+
+
+def test_dump_as_json_has_an_object_for_each_record_and_each_damage(tmp_path, capsys):
+    recording = small_program(tmp_path, steps=1)
+    recording.trace("g1", "Log", full_health([float("nan")]), at=float("inf"))
+    recording.close()
+    path = recording.files.path("execution")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert main(["dump", str(tmp_path), "--json"]) == 0
+    found = [json.loads(line, parse_constant=pytest.fail) for line in capsys.readouterr().out.splitlines()]
+    traces = [one for one in found if "graph_execution_trace" in one.get("event", {})]
+    assert len(traces) == 5 and traces[0]["offset"] == 0 and traces[-1]["event"]["wall_time"] == "Infinity"
+    assert traces[1]["event"]["graph_execution_trace"]["op_name"] == "Log"
+    (damaged,) = [one for one in found if "damage" in one]
+    assert (damaged["file"], damaged["damage"]) == (path.name, "an unfinished record")
+    assert main(["dump", str(tmp_path), "--json", "--normalize"]) == 1
+
+
+def test_a_log_does_not_move_the_cursor(tmp_path, capsys):
+    folder = tmp_path / "a\x1b[2Jb"
+    recording = small_program(folder, host="h\x07", host_name="h\x07\nother", recorder_version="\x1b]0;x\x07")
+    recording.counts(1, 1, finished=True, failure="\rgood")
+    recording.close()
+    recording.files.path("execution").write_bytes(b"damaged, and more than a header long")
+    (tmp_path / "out").mkdir()
+    for words in (["info"], ["index"], ["export", "--parquet", str(tmp_path / "out")], ["dump"]):
+        path = str(folder if words == ["dump"] else tmp_path)
+        assert main([words[0], path, *words[1:]]) == 0
+        text = capsys.readouterr().out
+        assert text and not [letter for letter in text if not letter.isprintable() and letter != "\n"], words
+    assert main(["info", str(tmp_path / "\x1b[2J")]) == 1
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_a_file_that_may_not_be_read_is_an_error_with_a_sentence(tmp_path, capsys, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("tb_debugger_plugin.cli.dump.dump_file", lambda path, _: refuse(path))
+    (tmp_path / "file").touch()
+    assert main(["dump", str(tmp_path / "file")]) == 1
+    assert capsys.readouterr().err.startswith("tbdbg: [Errno 13] Permission denied")
