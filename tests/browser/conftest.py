@@ -29,7 +29,7 @@ def browser():
 @pytest.fixture(scope="session")
 def example_logdir(tmp_path_factory):
     """The example, recorded for some steps."""
-    logdir = tmp_path_factory.mktemp("example")
+    logdir = tmp_path_factory.mktemp("example") / "digits"
     record_example(logdir, "--steps", str(STEPS))
     return logdir
 

@@ -50,7 +50,7 @@ def test_the_first_bad_value_is_told_with_its_layer_and_the_line_in_it(browser, 
         assert page.complaints == [] and page.serious_violations() == []
 
 
-def test_the_gradient_of_a_weight_is_named_wherever_it_is_shown(browser, address, keep_screenshot):
+def test_the_gradient_of_a_weight_is_named_wherever_it_is_shown(browser, address):
     with open_page(browser, address, width=1600, height=1000) as page:
         page.click("alert-type-InfNanAlert")
         alerts = page.frame.get_by_role("grid", name="Alerts in the order of time")
@@ -59,7 +59,6 @@ def test_the_gradient_of_a_weight_is_named_wherever_it_is_shown(browser, address
         expect(page.part("graph-structure-op")).to_contain_text("gradient of sequential/dense/kernel")
         row = page.part("graph-executions-row").and_(page.frame.locator("[aria-selected=true]"))
         expect(row).to_contain_text("∇ sequential/dense/kernel")
-        keep_screenshot(page.page, "gradient")
 
 
 def test_a_library_frame_shows_its_lines_and_says_what_is_missing(browser, address):
