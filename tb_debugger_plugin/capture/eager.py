@@ -11,8 +11,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.graphs import Graphs
 from tb_debugger_plugin.capture.options import Options
@@ -20,9 +22,10 @@ from tb_debugger_plugin.capture.sinks import Sink
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.errors import RecordingError
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
+from tb_debugger_plugin.events.modes import TensorDebugMode
 
-#: Ops that TensorFlow runs when Python drops an object, at any place in the program.
-_NOT_THE_PROGRAMS = frozenset(("DestroyResourceOp",))
+#: What TensorFlow runs when Python drops an object, at any place in the program, and what recorders run.
+_NOT_THE_PROGRAMS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "DebugIdentityV2"))
 #: Prefixes are kept by op and stack; a program that never calls from the same place twice must not fill
 #: memory.
 _MAX_PREFIXES = 50_000
@@ -117,6 +120,16 @@ class EagerOps:
             self._wanted[name, dtype] = wanted
         if not wanted:
             return _NOT_WATCHED
+        if placement.may_be_elsewhere(tensor.device):
+            return self._summary_from_elsewhere(tensor, dtype)
+        return self._sink.summary(tensor._numpy_internal(), dtype)
+
+    def _summary_from_elsewhere(self, tensor: Any, dtype: int) -> bytes:
+        mode = self._options.mode
+        if mode is TensorDebugMode.NO_TENSOR:
+            return self._sink.summary(np.empty(0, np.float32), tf.float32.as_datatype_enum)
+        if placement.reduced_mode(mode, tensor.dtype) is mode:
+            return self._sink.reduced_summary(placement.reduce_there(tensor, mode))
         return self._sink.summary(tensor._numpy_internal(), dtype)
 
     def _device(self, name: str) -> int:

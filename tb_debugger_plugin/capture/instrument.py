@@ -9,7 +9,7 @@ conversions and saving never meet our ops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
@@ -54,7 +54,7 @@ def watch_function(
 
 
 def _add_watches(
-    definition: graph_pb2.GraphDef, known: KnownGraph, planned: Iterable[Planned], sink: Sink
+    definition: graph_pb2.GraphDef, known: KnownGraph, planned: Sequence[Planned], sink: Sink
 ) -> tuple[dict[str, str], list[str]]:
     """Add watch nodes: the tensors that they take the place of, and the nodes that nothing consumes."""
     moved: dict[str, str] = {}
@@ -65,11 +65,14 @@ def _add_watches(
         if item.way is Way.CONSTANT:
             continue
         source = source_name(op.name, item.slot)
-        inline = item.way is Way.INLINE
-        same = tuple([(watched_tensor(each, known), each.tensor.shape.rank) for each in item.same])
-        made = sink.watch_nodes(tensor, source, _watch_name(item), op.device, inline=inline, same=same)
+        if item.way is Way.REDUCED:
+            made = sink.reduced_watch_nodes(tensor, source, _watch_name(item), op.device)
+        else:
+            inline = item.way is Way.INLINE
+            same = tuple([(watched_tensor(each, known), each.tensor.shape.rank) for each in item.same])
+            made = sink.watch_nodes(tensor, source, _watch_name(item), op.device, inline=inline, same=same)
         nodes += made
-        if inline:
+        if item.way is Way.INLINE:
             moved[source] = made[-1].name
         else:
             run.append(made[-1].name)

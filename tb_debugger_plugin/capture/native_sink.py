@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
+from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks import CompiledTensor, Same, WatchedTensor
 from tb_debugger_plugin.events.fileset import METADATA, FileSet, FileSetWriter
@@ -114,11 +115,13 @@ class NativeSink:
         proto = self.summary(value, tensor.dtype, tensor.tensor_id)
         self._module.add_constant(self._constants_of(tensor.graph_id), _prefix(tensor), proto)
 
-    def _watch(self, tensor: WatchedTensor, same: Same = ()) -> int:
+    def _watch(self, tensor: WatchedTensor, same: Same = (), *, device: str = "") -> int:
         number = self._watches.get((tensor, same))
         if number is None:
             constants = self._constants_of(tensor.graph_id)
-            places = tuple((_prefix(each), each.tensor_id, rank) for each, rank in ((tensor, -1), *same))
+            places = tuple(
+                (_prefix(each, device), each.tensor_id, rank) for each, rank in ((tensor, -1), *same)
+            )
             number = self._watches[tensor, same] = self._module.add_watch(places, constants)
         return number
 
@@ -139,6 +142,31 @@ class NativeSink:
         node.attr["T"].type = tensor.dtype
         node.attr["watch"].i = number
         return [node]
+
+    def reduced_watch_nodes(
+        self, tensor: WatchedTensor, source: str, name: str, device: str
+    ) -> list[node_def_pb2.NodeDef]:
+        """TensorFlow's own op beside the one that made the tensor, and ours on the host behind it."""
+        mode = placement.reduced_mode(TensorDebugMode(self._mode), tf.as_dtype(tensor.dtype))
+        assert mode is not None, "the plan reduces nothing else"
+        summarise = node_def_pb2.NodeDef(name=f"{name}/summary", op="DebugNumericSummaryV2", input=[source])
+        summarise.device = device
+        summarise.attr["_class"].list.s.append(f"loc:@{tensor.op_name}".encode())
+        summarise.attr["T"].type = tensor.dtype
+        summarise.attr["output_dtype"].type = tf.float64.as_datatype_enum
+        summarise.attr["tensor_debug_mode"].i = int(mode)
+        summarise.attr["tensor_id"].i = tensor.tensor_id
+        record = node_def_pb2.NodeDef(name=name, op="TbDebuggerWatchReduced", input=[summarise.name])
+        record.device = "/device:CPU:0"
+        record.attr["watch"].i = self._watch(tensor, device=device)
+        record.attr["mode"].i = int(mode)
+        return [summarise, record]
+
+    def reduced_summary(self, values: list[float]) -> bytes:
+        """The encoded TensorProto of numbers that another device computed."""
+        proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=np.array(values).tobytes())
+        proto.tensor_shape.dim.add(size=len(values))
+        return bytes(proto.SerializeToString())
 
     def compiled_watch_node(
         self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
@@ -214,8 +242,8 @@ def _lendable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
 
 
-def _prefix(tensor: WatchedTensor) -> bytes:
+def _prefix(tensor: WatchedTensor, device: str = "") -> bytes:
     trace = GraphExecutionTrace(
-        tfdbg_context_id=tensor.graph_id, op_name=tensor.op_name, output_slot=tensor.slot
+        tfdbg_context_id=tensor.graph_id, op_name=tensor.op_name, output_slot=tensor.slot, device_name=device
     )
     return bytes(trace.SerializeToString())

@@ -106,6 +106,14 @@ class Sink(Protocol):
         `same` is recorded with it: only for a sink that `passes_through`, in modes that count elements.
         """
 
+    def reduced_watch_nodes(
+        self, tensor: WatchedTensor, source: str, name: str, device: str
+    ) -> list[node_def_pb2.NodeDef]:
+        """The same of a tensor that is reduced where it lies, of which only numbers come to the host."""
+
+    def reduced_summary(self, values: list[float]) -> bytes:
+        """The encoded TensorProto that stands for a tensor which was reduced to these numbers elsewhere."""
+
     def set_wanted(self, wanted: bool) -> None:
         """Whether what graphs compute from now on is recorded; it is to begin with."""
 

@@ -159,6 +159,16 @@ class StockSink:
         write.attr["tfdbg_run_id"].s = self._run_id.encode()
         return [*nodes, write]
 
+    def reduced_watch_nodes(
+        self, tensor: WatchedTensor, source: str, name: str, device: str
+    ) -> list[node_def_pb2.NodeDef]:
+        """The same nodes: TensorFlow's own run on every device."""
+        return self.watch_nodes(tensor, source, name, device, inline=False)
+
+    def reduced_summary(self, values: list[float]) -> bytes:
+        """The encoded TensorProto of numbers that another device computed."""
+        return bytes(tf.make_tensor_proto(np.array(values)).SerializeToString())
+
     def set_wanted(self, wanted: bool) -> None:
         """Nothing: TensorFlow's ops cannot be silenced."""
 

@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import func_graph
 
+from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.options import HEALTH_MODES, Options
@@ -27,6 +28,8 @@ class Way(enum.Enum):
     INLINE = "inline"
     #: One more consumer. The counting overlaps with what follows.
     BESIDE = "beside"
+    #: Summarised on its own device, of which only the numbers come to the host.
+    REDUCED = "reduced"
     #: Its value is known when the graph is built, and is recorded once.
     CONSTANT = "constant"
 
@@ -128,7 +131,7 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
 
     def way(op: Any, tensor: tf.Tensor) -> Way:
         taken = id(tensor) in results or any(user in live for user in tensor.consumers())
-        return _way(op, tensor, passes_through and taken)
+        return _way(tensor, options, can_be_inline=passes_through and taken)
 
     tensors = [
         Planned(op, slot, way(op, op.outputs[slot]))
@@ -159,7 +162,7 @@ def plan_of_session(new: Iterable[Any], known: KnownGraph, options: Options, *, 
     """
     new = list(new)
     tensors = [
-        Planned(op, slot, _way_in_session(op.outputs[slot], passes_through))
+        Planned(op, slot, _way_in_session(op.outputs[slot], options, passes_through))
         for op in new
         if op.type not in _NOT_COMPUTED
         for slot in _watchable_slots(op, known)
@@ -168,8 +171,8 @@ def plan_of_session(new: Iterable[Any], known: KnownGraph, options: Options, *, 
     return Plan(tuple(tensors), tuple(op.name for op in new if op.type in CALLS))
 
 
-def _way_in_session(tensor: tf.Tensor, passes_through: bool) -> Way:
-    way = _way(tensor.op, tensor, passes_through and bool(tensor.consumers()))
+def _way_in_session(tensor: tf.Tensor, options: Options, passes_through: bool) -> Way:
+    way = _way(tensor, options, can_be_inline=passes_through and bool(tensor.consumers()))
     return Way.BESIDE if way is Way.CONSTANT else way
 
 
@@ -183,7 +186,7 @@ def _joined(tensors: list[Planned]) -> list[Planned]:
         origin = key if source is None else origins.get(source, key)
         if origin == key or kept[origin].op.device != item.op.device or item.tensor.shape.rank is None:
             kept[key] = item
-            if item.way is not Way.CONSTANT:
+            if item.way not in (Way.CONSTANT, Way.REDUCED):
                 origins[key] = key
         else:
             kept[origin] = replace(kept[origin], same=(*kept[origin].same, item))
@@ -231,10 +234,12 @@ def live_ops(function: Function) -> set[Any]:
     return live
 
 
-def _way(op: Any, tensor: tf.Tensor, can_be_inline: bool) -> Way:
+def _way(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Way:
     """How to watch a tensor; in line only where something takes it."""
-    if op.type == "Const":
+    if tensor.op.type == "Const":
         return Way.CONSTANT
+    if placement.may_be_elsewhere(tensor.op.device):
+        return Way.REDUCED if placement.reduced_mode(options.mode, tensor.dtype) else Way.BESIDE
     # Integers may be shapes and indices, which TensorFlow looks at while it builds and places graphs.
     if not can_be_inline or not (tensor.dtype.is_floating or tensor.dtype.is_complex):
         return Way.BESIDE

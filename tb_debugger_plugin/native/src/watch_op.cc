@@ -1,5 +1,6 @@
 #include "watch_op.h"
 
+#include "encode.h"
 #include "kernel.h"
 #include "recorder.h"
 
@@ -8,11 +9,13 @@ namespace {
 
 constexpr char kBeside[] = "TbDebuggerWatch";
 constexpr char kInline[] = "TbDebuggerWatchInline";
+constexpr char kReduced[] = "TbDebuggerWatchReduced";
 
 // The state of one node: which watch it is, and that watch's places completed
 // by the device, which is known when the op first runs.
 struct WatchKernel {
   Watch* watch = nullptr;
+  Mode mode = Mode::kNoTensor;  // of what a reduced tensor's numbers are
   std::mutex mutex;
   std::vector<Place> places;  // guarded by mutex until `ready`
   std::atomic<bool> ready{false};
@@ -36,6 +39,14 @@ void* Create(TF_OpKernelConstruction* construction) {
   // runs, and nothing is recorded.
   auto* kernel = new WatchKernel;
   kernel->watch = FindWatch(number);
+  return kernel;
+}
+
+void* CreateReduced(TF_OpKernelConstruction* construction) {
+  int64_t mode = 0;
+  if (!IntAttr(construction, "mode", &mode)) return nullptr;
+  void* kernel = Create(construction);
+  if (kernel != nullptr) static_cast<WatchKernel*>(kernel)->mode = static_cast<Mode>(mode);
   return kernel;
 }
 
@@ -74,6 +85,29 @@ void ComputeInline(void* state, TF_OpKernelContext* context) {
   if (tf.TF_GetCode(status) != 0) tf.TF_OpKernelContext_Failure(context, status);
 }
 
+// Records the numbers that are the input, or, where only that it was computed is
+// recorded, that they came. The device that this runs on is not the tensor's.
+void ComputeReduced(void* state, TF_OpKernelContext* context) {
+  auto* kernel = static_cast<WatchKernel*>(state);
+  Recorder* recorder = WatchingRecorder(kernel);
+  if (recorder == nullptr) return;
+  Input input(context, 0);
+  if (!input.ok()) return;
+  kernel->watch->constants->RecordOnce(recorder);
+  const Place& tensor = kernel->watch->places.front();
+  const TensorView view = input.View();
+  thread_local std::string proto;
+  proto.clear();
+  Mode mode = kernel->mode;
+  if (recorder->mode() == Mode::kNoTensor) {
+    mode = Mode::kNoTensor;
+    EncodeSummary(view, mode, tensor.tensor_id, -1, &proto);
+  } else {
+    EncodeVector(static_cast<const double*>(view.data), static_cast<int>(view.num_elements), &proto);
+  }
+  recorder->Trace(tensor.prefix, mode, proto);
+}
+
 // The output has the shape of the input.
 void InlineShape(TF_ShapeInferenceContext* context, TF_Status* status) {
   TF_ShapeHandle* shape = tf.TF_NewShapeHandle();
@@ -94,12 +128,21 @@ std::string Register(const char* name, bool passes_through,
   return RegisterOnCpu(name, op, Create, compute, Delete, passes_through ? InlineShape : nullptr);
 }
 
+std::string RegisterReduced() {
+  TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(kReduced);
+  tf.TF_OpDefinitionBuilderAddAttr(op, "watch: int");
+  tf.TF_OpDefinitionBuilderAddAttr(op, "mode: int");
+  tf.TF_OpDefinitionBuilderAddInput(op, "numbers: double");
+  return RegisterOnCpu(kReduced, op, CreateReduced, ComputeReduced, Delete);
+}
+
 }  // namespace
 
 std::string RegisterWatchOps() {
   static const std::string failure = [] {
-    const std::string beside = Register(kBeside, false, ComputeBeside);
-    return beside.empty() ? Register(kInline, true, ComputeInline) : beside;
+    std::string failure = Register(kBeside, false, ComputeBeside);
+    if (failure.empty()) failure = Register(kInline, true, ComputeInline);
+    return failure.empty() ? RegisterReduced() : failure;
   }();
   return failure;
 }

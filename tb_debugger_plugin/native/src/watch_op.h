@@ -11,6 +11,9 @@ namespace tbdbg {
 // reuse of buffers, is what it would be without us. Both have the attributes
 // T (dtype) and watch (number of a Watch), and run on the CPU.
 //
+// `TbDebuggerWatchReduced` takes the numbers to which a tensor on another device
+// was reduced there; it has the attributes watch and mode (of the numbers).
+//
 // LoadTfApi must have succeeded. Returns an empty string, or what went wrong.
 // A second call does nothing.
 std::string RegisterWatchOps();
