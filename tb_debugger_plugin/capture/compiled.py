@@ -72,9 +72,9 @@ class CompiledFunctions:
         known = self._add(function)
         whole = self._seen_whole(function, self._plan(function, known))
         body = self._body(function, {key: place for place, key in enumerate(whole)}, {})
-        if body.size:
+        if body.tensors:
             self._define_shell(function, body, list(whole.values()))
-        return body.size > 0
+        return bool(body.tensors)
 
     def _plan(self, function: Function, known: KnownGraph) -> Plan:
         return make_plan(function, known, self._options, passes_through=False)

@@ -52,13 +52,13 @@ def define_copy(body: Body, copies: Copies, *, before: int = 0, after: int = 0) 
 
 def _padded(nodes: Nodes, vector: str, before: int, after: int) -> str:
     parts = [nodes.constant(np.full(before, _NOT_RUN), tf.int64)] if before else []
-    parts += [vector] if vector else []
+    parts += [vector]
     parts += [nodes.constant(np.full(after, _NOT_RUN), tf.int64)] if after else []
     return nodes.joined(parts, tf.int64)
 
 
 def _handed_over(nodes: Nodes, body: Body, copies: Copies) -> tuple[str, str]:
-    """The two vectors of a function; empty when there is nothing in them."""
+    """The two vectors of a function."""
     found = [magnitudes(nodes, kind, tensors) for kind, tensors in body.measured.items()]
     found += [nodes.constant([0], tf.int64)] if body.marked else []
     own = body.size - sum(call.size for call in body.calls)
@@ -70,7 +70,8 @@ def _handed_over(nodes: Nodes, body: Body, copies: Copies) -> tuple[str, str]:
         found.append(source_name(call.op.name, slot))
         when.append(source_name(call.op.name, slot + 1))
     copies.call_unwatched(nodes.definition, {call.op.name for call in body.calls})
-    return (nodes.joined(found, tf.int64), nodes.joined(when, tf.int64)) if found else ("", "")
+    nothing = [nodes.constant(np.zeros(0), tf.int64)]
+    return nodes.joined(found or nothing, tf.int64), nodes.joined(when or nothing, tf.int64)
 
 
 def _edit_call(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:

@@ -66,11 +66,10 @@ class ProgramsView:
             return function_pb2.FunctionDef.FromString(c_api.TF_GetBuffer(buffer))
 
     def _compiler_ir(
-        self, device_name: Any, platform_name: Any, function_name: str, *args: Any, **kwargs: Any
+        self, device_name: Any, platform_name: Any, function_name: str | bytes, *args: Any, **kwargs: Any
     ) -> Any:
-        return self._get_compiler_ir(
-            device_name, platform_name, self._plain_name(function_name), *args, **kwargs
-        )
+        plain = self._plain_name(_bytes(function_name).decode())
+        return self._get_compiler_ir(device_name, platform_name, plain, *args, **kwargs)
 
     def _forget_those_that_are_gone(self) -> None:
         for name in list(self._handles):

@@ -105,6 +105,18 @@ def test_arguments_and_results_of_a_compiled_function_are_recorded_in_full(tmp_p
     assert [trace.op_name for trace in recorded.traces if bad(trace)] == ["x", "log", "mul", "result"]
 
 
+def test_a_compiled_function_of_arguments_and_results_alone_is_recorded(tmp_path: Path) -> None:
+    @tf.function(jit_compile=True)
+    def compiled(x: tf.Tensor) -> tf.Tensor:
+        return tf.abs(x, name="result")
+
+    with tb_debugger_plugin.record(tmp_path):
+        compiled(tf.constant([-1.0, np.nan]))
+    recorded = read(tmp_path)
+    assert [values[4:] for values in recorded.of("result")] == [counts([1.0, np.nan])]
+    assert len(recorded.of("x")) == 1
+
+
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64], ids=lambda d: d.name)
 def test_infinity_and_nan_are_told_from_the_largest_and_the_smallest_numbers(
     tmp_path: Path, dtype: tf.DType
