@@ -179,11 +179,15 @@ void KeepTheLastOnes(const std::string& base) {
   EventFile file;
   CHECK(file.Open(base, 10).empty());
   // Longer and longer, so that the ring wraps and grows.
-  for (int i = 0; i < 1000; ++i) CHECK(file.Append(i, std::string(i * i % 70001, 'x')).empty());
+  for (int i = 0; i < 1000; ++i) {
+    std::string record(EventFile::kHeadSize + i * i % 70001, 'x');
+    CHECK(file.Append(i, &record).empty());
+  }
   CHECK(file.appended() == 1000);
   CHECK(file.Close().empty());
   CHECK(RecordsIn(base) == 10);
-  CHECK(file.Append(0, "closed").empty() && file.Flush().empty() && RecordsIn(base) == 10);
+  std::string late(EventFile::kHeadSize, 'x');
+  CHECK(file.Append(0, &late).empty() && file.Flush().empty() && RecordsIn(base) == 10);
 }
 
 // The numbers of the tensors in a file of traces, in order.

@@ -19,8 +19,7 @@ constexpr uint64_t kJournalBytes = 256 << 10;
 constexpr uint64_t kRingBytesPerRecord = 320;
 constexpr double kTurnSeconds = 0.5;
 
-// TFRecord framing: length, its checksum, payload, its checksum.
-constexpr size_t kHeadSize = 12, kFootSize = 4;
+constexpr size_t kFootSize = 4;
 
 // Writes all of `pieces`; returns an errno, 0 = good.
 int WriteAll(int fd, iovec* pieces, int count) {
@@ -64,31 +63,27 @@ std::string EventFile::Open(const std::string& path, int64_t circular_buffer_siz
   return "";
 }
 
-std::string EventFile::Append(double wall_time, const std::string& payload) {
-  char head[kHeadSize], foot[kFootSize];
-  const uint64_t size = payload.size();
-  std::memcpy(head, &size, 8);
-  const uint32_t head_crc = MaskedCrc32c(head, 8);
-  std::memcpy(head + 8, &head_crc, 4);
-  const uint32_t crc = MaskedCrc32c(payload.data(), payload.size());
-  std::memcpy(foot, &crc, 4);
+std::string EventFile::Append(double wall_time, std::string* record) {
+  const uint64_t size = record->size() - kHeadSize;
+  std::memcpy(&(*record)[0], &size, 8);
+  const uint32_t head_crc = MaskedCrc32c(record->data(), 8);
+  std::memcpy(&(*record)[8], &head_crc, 4);
+  const uint32_t crc = MaskedCrc32c(record->data() + kHeadSize, size);
+  record->append(reinterpret_cast<const char*>(&crc), kFootSize);
 
   std::lock_guard<std::mutex> lock(mutex_);
   if (fd_ < 0) return "";
-  const std::string failure = AppendFramed(head, payload, foot);
+  const std::string failure = AppendFramed(*record);
   if (!failure.empty()) return failure;
   if (wall_time - last_turn_ < kTurnSeconds) return "";
   last_turn_ = wall_time;
   return limit_ > 0 ? Removed() : FlushLocked();
 }
 
-std::string EventFile::AppendFramed(const char* head, const std::string& payload,
-                                    const char* foot) {
-  const std::string failure = MakeRoom(kHeadSize + payload.size() + kFootSize);
+std::string EventFile::AppendFramed(const std::string& record) {
+  const std::string failure = MakeRoom(record.size());
   if (!failure.empty()) return failure;
-  tail_.Append(head, kHeadSize);
-  tail_.Append(payload.data(), payload.size());
-  tail_.Append(foot, kFootSize);
+  tail_.Append(record.data(), record.size());
   ++in_tail_;
   ++appended_;
   return to_pin_ > 0 && --to_pin_ == 0 ? FlushPinned() : "";

@@ -17,6 +17,9 @@ namespace tbdbg {
 // has passed, so that a live viewer sees them and a kill loses none.
 class EventFile {
  public:
+  // TFRecord framing: length, its checksum, payload, its checksum. The first two.
+  static constexpr size_t kHeadSize = 12;
+
   EventFile() = default;
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
@@ -25,7 +28,8 @@ class EventFile {
   std::string Open(const std::string& path, int64_t circular_buffer_size);
 
   // Both return an empty string, or why recording has to stop.
-  std::string Append(double wall_time, const std::string& payload);
+  // `record`: kHeadSize bytes of anything, and behind them the payload. It is framed in place.
+  std::string Append(double wall_time, std::string* record);
   std::string Flush();
 
   // What a circular buffer holds now, and half as many records again, are not
@@ -44,7 +48,7 @@ class EventFile {
   int64_t appended() const;
 
  private:
-  std::string AppendFramed(const char* head, const std::string& payload, const char* foot);
+  std::string AppendFramed(const std::string& record);
   std::string MakeRoom(uint64_t size);
   void DropOldest();
   std::string FlushPinned();

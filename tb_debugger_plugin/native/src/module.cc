@@ -349,7 +349,45 @@ PyType_Slot recorder_slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
 PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeof(RecorderObject),
                              0, Py_TPFLAGS_DEFAULT, recorder_slots};
 
+// The index of the instruction at which a frame stands; -1 when it cannot be told.
+int64_t InstructionOf(PyFrameObject* frame) {
+#if PY_VERSION_HEX >= 0x030b0000
+  return PyFrame_GetLasti(frame);
+#else
+  PyObject* index = PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_lasti");
+  const int64_t value = index == nullptr ? -1 : PyLong_AsLongLong(index);
+  Py_XDECREF(index);
+  PyErr_Clear();
+  return value;
+#endif
+}
+
+PyObject* StackKey(PyObject*, PyObject* innermost) {
+  if (!PyFrame_Check(innermost)) {
+    PyErr_SetString(PyExc_TypeError, "no frame");
+    return nullptr;
+  }
+  thread_local std::string key;
+  key.clear();
+  auto* frame = reinterpret_cast<PyFrameObject*>(innermost);
+  Py_INCREF(frame);
+  while (frame != nullptr) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    const int64_t instruction = InstructionOf(frame);
+    key.append(reinterpret_cast<const char*>(&code), sizeof(code));
+    key.append(reinterpret_cast<const char*>(&instruction), sizeof(instruction));
+    Py_DECREF(code);
+    PyFrameObject* outer = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = outer;
+  }
+  return ToBytes(key);
+}
+
 PyMethodDef module_methods[] = {
+    {"stack_key", StackKey, METH_O,
+     "stack_key(frame): bytes that tell the stack that ends in this frame from others, while its code "
+     "objects live."},
     {"load_tensorflow", LoadTensorflow, METH_O,
      "load_tensorflow(path): register the watch ops with the loaded libtensorflow_framework."},
     {"crc32c", Crc, METH_O, "crc32c(buffer): the unmasked checksum."},

@@ -71,21 +71,21 @@ void Recorder::Trace(const std::vector<Place>& places, const TensorView& tensor)
 void Recorder::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
   if (!on()) return;
   thread_local std::string event;
-  event.clear();
+  event.assign(EventFile::kHeadSize, 0);
   if (pins_) PinIfFirst(prefix, HowBad(tensor_proto, mode));
   const double now = Now();
   EncodeTrace(now, prefix, mode, tensor_proto, &event);
-  StopIf(traces_.Append(now, event));
+  StopIf(traces_.Append(now, &event));
 }
 
 void Recorder::Execution(const std::string& execution, std::string_view op, Bad bad) {
   if (!on()) return;
   if (pins_) PinIfFirst(op, bad);
   thread_local std::string event;
-  event.clear();
+  event.assign(EventFile::kHeadSize, 0);
   const double now = Now();
   EncodeExecution(now, execution, &event);
-  StopIf(executions_.Append(now, event));
+  StopIf(executions_.Append(now, &event));
 }
 
 void Recorder::PinIfFirst(std::string_view op, Bad bad) {

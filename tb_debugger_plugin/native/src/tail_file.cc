@@ -14,6 +14,12 @@ namespace tbdbg {
 namespace {
 
 constexpr uint64_t kHeaderSize = 4096;
+uint64_t NextPowerOfTwo(uint64_t number) {
+  uint64_t power = 1;
+  while (power < number) power *= 2;
+  return power;
+}
+
 constexpr char kMagic[8] = {'T', 'B', 'D', 'B', 'G', 'T', '1', '\n'};
 
 }  // namespace
@@ -21,6 +27,7 @@ constexpr char kMagic[8] = {'T', 'B', 'D', 'B', 'G', 'T', '1', '\n'};
 TailFile::~TailFile() { Abandon(); }
 
 int TailFile::Create(const std::string& path, Use use, uint64_t capacity) {
+  capacity = NextPowerOfTwo(capacity);
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return errno;
   // Blocks are taken now: on a full disk this call fails, where a later store
@@ -70,7 +77,7 @@ int TailFile::Grow(uint64_t capacity) {
 
 void TailFile::Append(const void* data, uint64_t size) {
   if (size == 0) return;
-  const uint64_t at = header_->head % header_->capacity;
+  const uint64_t at = At(header_->head);
   const uint64_t first = std::min(size, header_->capacity - at);
   std::memcpy(data_ + at, data, first);
   std::memcpy(data_, static_cast<const char*>(data) + first, size - first);
@@ -95,14 +102,14 @@ void TailFile::Drained(uint64_t file_size) {
 }
 
 void TailFile::Copy(uint64_t offset, uint64_t size, void* out) const {
-  const uint64_t at = (header_->tail + offset) % header_->capacity;
+  const uint64_t at = At(header_->tail + offset);
   const uint64_t first = std::min(size, header_->capacity - at);
   std::memcpy(out, data_ + at, first);
   std::memcpy(static_cast<char*>(out) + first, data_, size - first);
 }
 
 TailFile::Pieces TailFile::pieces() const {
-  const uint64_t at = header_->tail % header_->capacity;
+  const uint64_t at = At(header_->tail);
   const uint64_t first = std::min(size(), header_->capacity - at);
   return {data_ + at, first, data_, size() - first};
 }

@@ -25,7 +25,7 @@ class TailFile {
   TailFile(const TailFile&) = delete;
   TailFile& operator=(const TailFile&) = delete;
 
-  // Creates the file with room for `capacity` bytes. Returns an errno, 0 = good.
+  // Creates the file with room for `capacity` bytes or more. Returns an errno, 0 = good.
   int Create(const std::string& path, Use use, uint64_t capacity);
 
   // Makes room for at least `capacity` bytes and keeps what is there. The new
@@ -69,6 +69,9 @@ class TailFile {
     volatile uint64_t file_size;
     volatile uint64_t dropped;
   };
+
+  // Where a byte of the tape stands. The capacity is a power of two.
+  uint64_t At(uint64_t counter) const { return counter & (header_->capacity - 1); }
 
   std::string path_;
   Header* header_ = nullptr;
