@@ -37,7 +37,7 @@ def nothing_left_behind(tensorflows_reader_reads_it_all: None) -> Iterator[None]
             atomic_function.from_func_graph,
             execute.execute,
             pywrap_tfe.TFE_Py_FastPathExecute,
-            *(vars(runtime).get(name) for name in ("get_c_function", "get_function_def")),
+            *(vars(runtime).get(name) for name in ("get_c_function", "get_function_def", "get_compiler_ir")),
         ]
 
     before = hooks()

@@ -17,6 +17,8 @@ import tb_debugger_plugin
 from tb_debugger_plugin.keras import DebuggerCallback
 from tests.support.recorded import Recorded, Trace, counts, read
 
+pytestmark = pytest.mark.tensorflow
+
 INF = float("inf")
 
 

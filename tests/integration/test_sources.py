@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
+from tb_debugger_plugin import native
+from tb_debugger_plugin.capture import frames
 from tb_debugger_plugin.events.origins import Origin
 from tests.support.recorded import read
 
@@ -36,3 +39,21 @@ def test_the_users_files_are_kept_whole_and_of_libraries_the_lines_around_frames
         in_libraries += 1
     assert in_libraries > 10
     assert {Path(file.file_path).name for file in files if file.origin == Origin.LIBRARY} >= {"math_ops.py"}
+
+
+def test_the_native_library_tells_stacks_apart_as_python_does() -> None:
+    keys = []
+
+    def note() -> None:
+        frame = sys._getframe()
+        keys.append((native.module_without_tensorflow().stack_key(frame), frames._stack_key(frame)))
+
+    def twice() -> None:
+        note()
+        note()
+
+    for _ in range(2):
+        note()
+    twice()
+    (lambda: note())()
+    assert len({native_key for native_key, _ in keys}) == len(set(keys)) == len({key for _, key in keys}) == 4
