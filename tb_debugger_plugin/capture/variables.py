@@ -23,6 +23,10 @@ from tensorflow.python.ops import resource_variable_ops
 from tb_debugger_plugin.capture.called import function_attributes
 
 _VARIABLE = resource_variable_ops.BaseResourceVariable
+#: What TensorFlow calls a variable that was given no name.
+_NO_NAME = "Variable:0"
+#: A program that keeps more modules than that would be searched through for too long.
+_MOST_MODULES = 1000
 #: Ops that hand a handle on as it is.
 _PASSED_ON = frozenset(("Identity", "Enter", "Switch"))
 
@@ -66,8 +70,9 @@ class Variables:
                 self._look_through_objects()
 
     def _look_through_objects(self) -> None:
-        variables, keras_variables, layers = map(_with_subclasses, (_VARIABLE, *_keras_types()))
-        wanted = variables | keras_variables | layers
+        kinds = (_VARIABLE, tf.Module, *_keras_types())
+        variables, modules, keras_variables, layers = map(_with_subclasses, kinds)
+        wanted = variables | modules | keras_variables | layers
         # Not isinstance, which is slow, and asks proxies for what they stand for.
         found = [thing for thing in gc.get_objects() if type(thing) in wanted]
         for thing in found:
@@ -75,9 +80,26 @@ class Variables:
                 self._names.update(dict.fromkeys(_handles(thing), thing.name.partition(":")[0]))
             elif type(thing) in layers and thing.path:
                 self._layers.add(thing.path)
-        for thing in found:  # Keras's own path of a variable counts more than TensorFlow's name
+        # Keras's own path of a variable, and where it stands in a module, say more than TensorFlow's name.
+        self._names.update(_paths_in_modules([thing for thing in found if type(thing) in modules]))
+        for thing in found:
             if type(thing) in keras_variables:
                 self._names.update(dict.fromkeys(_handles(thing), thing.path))
+
+
+def _paths_in_modules(modules: list[Any]) -> dict[int, str]:
+    """Where variables without a name stand: attributes from the outermost `tf.Module` inwards."""
+    found: dict[int, tuple[str, ...]] = {}
+    for module in modules[:_MOST_MODULES]:
+        for path, variable in module._flatten(predicate=_has_no_name, with_path=True):
+            whole = (module.name, *map(str, path))
+            for handle in _handles(variable):
+                found[handle] = max(found.get(handle, ()), whole, key=len)
+    return {handle: "/".join(path) for handle, path in found.items()}
+
+
+def _has_no_name(thing: Any) -> bool:
+    return isinstance(thing, _VARIABLE) and thing.name == _NO_NAME
 
 
 def _watched(graph: Any) -> Iterator[Any]:

@@ -147,6 +147,33 @@ def test_gradients_through_functions_loops_and_branches_name_their_variable(tmp_
     assert len(reads) >= 3 and {op.variable for op in reads} == {"w"}
 
 
+def test_a_variable_without_a_name_is_called_by_where_it_stands_in_its_module(tmp_path: Path) -> None:
+    class Dense(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kernel = tf.Variable(2.0)
+            self.named = tf.Variable(3.0, name="mine")
+
+    class Network(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [Dense(), Dense()]
+
+    network = Network()
+
+    @tf.function
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            for dense in network.layers:
+                x = dense.kernel * x + dense.named
+        return tape.gradient(x, network.trainable_variables)
+
+    with tb_debugger_plugin.record(tmp_path):
+        step(tf.constant(1.0))
+    paths = {"network/layers/0/kernel", "network/layers/1/kernel", "mine"}
+    assert set(Ops(tmp_path, "step").gradients()) == paths
+
+
 def test_an_op_that_runs_graphs_says_which_in_order(tmp_path: Path) -> None:
     @tf.function
     def inner(x: Any) -> Any:
