@@ -24,7 +24,7 @@ QUERIES: Final[dict[str, str]] = {
     "executions": f"SELECT t.* REPLACE ({_OP_TYPE}, {_GRAPH}, {_STACK}) FROM executions t ORDER BY idx",
     "execution_inputs": "FROM execution_inputs ORDER BY idx, slot",
     "execution_outputs": f"SELECT t.* REPLACE ({_SHAPE}) FROM execution_outputs t ORDER BY idx, slot",
-    "traces": f"SELECT t.* REPLACE ({_SHAPE}), {_OP.format('sites.op')}, slot, device"
+    "traces": f"SELECT t.* EXCLUDE (site) REPLACE ({_SHAPE}), {_OP.format('sites.op')}, slot, device"
     " FROM traces t JOIN sites USING (site) ORDER BY idx",
     "bad_traces": "FROM bad_traces ORDER BY bad",
     "graphs": "SELECT t.* EXCLUDE (graph) FROM graphs t ORDER BY ALL",

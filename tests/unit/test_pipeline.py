@@ -22,6 +22,7 @@ from tb_debugger_plugin.pipeline import tables
 from tb_debugger_plugin.pipeline.layout import cut, lay_out
 from tb_debugger_plugin.pipeline.survey import chunks_of, survey
 from tests.support.answers import QUERIES, answers_of
+from tests.support.checkout import ROOT
 from tests.support.events import Recording, full_health, small_program
 from tests.support.jobs import write_job
 
@@ -92,6 +93,15 @@ def test_tail_files_are_in_the_tables_too(tmp_path):
     for rows_a_part in (1, 3, 1000):
         _convert(tmp_path / "run", tmp_path / "out", 400, rows_a_part)
         assert answers_of(tmp_path / "out") == answers_of(tmp_path / "run")
+
+
+_GOLDEN = sorted(path.parent for path in (ROOT / "tests" / "golden").glob("*/*/dump.txt"))
+
+
+@pytest.mark.parametrize("recording", _GOLDEN, ids=[path.name for path in _GOLDEN])
+def test_recordings_of_every_mode_give_the_local_tables(tmp_path, recording):
+    assert _convert(recording, tmp_path / "out", 4000, 50) >= 2
+    assert answers_of(tmp_path / "out") == answers_of(recording)
 
 
 def test_dump_and_tables_may_be_elsewhere(tmp_path):
