@@ -106,7 +106,7 @@ def _only(ops: list[Op]) -> Op | None:
 
 def _in_scope(view: View) -> dict[tuple[int, str], list[int]]:
     """Ops that are no part of a gradient, by graph and scope."""
-    return view.remember("ops_by_scope", lambda: _group(view.catalog.ops))
+    return view.remember_of_graphs("ops_by_scope", lambda: _group(view.catalog.ops))
 
 
 def _group(ops: list[Op]) -> dict[tuple[int, str], list[int]]:

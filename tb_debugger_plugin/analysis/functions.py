@@ -44,7 +44,7 @@ class Calls:
 
 def calls(view: View) -> Calls:
     """All calls that are known for certain."""
-    return view.remember("calls_in_graphs", lambda: _calls(view))
+    return view.remember_of_graphs("calls_in_graphs", lambda: _calls(view))
 
 
 def _calls(view: View) -> Calls:

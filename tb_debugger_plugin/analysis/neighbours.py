@@ -173,7 +173,7 @@ def _arguments(view: View, graph: int) -> list[int]:
 
 
 def _graph_ops(view: View) -> dict[int, list[Op]]:
-    return view.remember("graph_ops", lambda: _group(view.catalog.ops))
+    return view.remember_of_graphs("graph_ops", lambda: _group(view.catalog.ops))
 
 
 def _group(ops: Iterable[Op]) -> dict[int, list[Op]]:
