@@ -136,7 +136,7 @@ class Catalog:
         )
 
     def ancestry(self, graph: int) -> list[int]:
-        """The graph and those around it, outermost first; a cycle or a tower, which only damage makes, is cut."""
+        """The graph and those around it, outermost first; a cycle or a tower, made by damage, is cut."""
         chain: dict[int, None] = {}
         while graph >= 0 and graph not in chain and len(chain) < _MAX_DEPTH:
             chain[graph] = None
