@@ -25,7 +25,8 @@ from tb_debugger_plugin.capture.instrument import record_constants, watched_tens
 from tb_debugger_plugin.capture.magnitudes import Nodes
 from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.watch_plan import Plan, Planned, Way, live_ops, make_plan
+from tb_debugger_plugin.capture.watch_plan import Plan, Planned, live_ops, make_plan
+from tb_debugger_plugin.capture.ways import Way
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
 _CALL = "TbDebuggerCompiled"

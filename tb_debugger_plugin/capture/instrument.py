@@ -23,7 +23,8 @@ from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.session_graph import Watches
 from tb_debugger_plugin.capture.sinks import Sink, WatchedTensor
-from tb_debugger_plugin.capture.watch_plan import CALLS, Plan, Planned, Way
+from tb_debugger_plugin.capture.watch_plan import CALLS, Plan, Planned
+from tb_debugger_plugin.capture.ways import Way
 
 _SCOPE = "TbDebuggerWatch/"
 

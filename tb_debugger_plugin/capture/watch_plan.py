@@ -6,8 +6,6 @@ run.
 
 from __future__ import annotations
 
-import enum
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,23 +13,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import func_graph
 
-from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.options import HEALTH_MODES, Options
-
-
-class Way(enum.Enum):
-    """How a tensor comes to be recorded."""
-
-    #: The consumers take it from the watch op. Leaves reference counts, and with them results, as they were.
-    INLINE = "inline"
-    #: One more consumer. The counting overlaps with what follows.
-    BESIDE = "beside"
-    #: Summarised on its own device, of which only the numbers come to the host.
-    REDUCED = "reduced"
-    #: Its value is known when the graph is built, and is recorded once.
-    CONSTANT = "constant"
+from tb_debugger_plugin.capture.ways import SAME_ELEMENTS, Way, way_of
 
 
 @dataclass(frozen=True)
@@ -77,19 +62,6 @@ _NOT_COMPUTED = frozenset(
         *("DebugIdentityV2", "DebugNumericSummaryV2"),
     )
 )
-#: Ops whose outputs have the elements of their inputs, in the same or another shape.
-_SAME_ELEMENTS = frozenset(
-    (
-        "EnsureShape",
-        "ExpandDims",
-        "IdentityN",
-        "PreventGradient",
-        "Reshape",
-        "Snapshot",
-        "Squeeze",
-        "StopGradient",
-    )
-)
 #: Outputs that kernels leave as they find the memory: the slot from which on they must not be read.
 _UNINITIALISED_FROM = {
     "Empty": 0,
@@ -100,9 +72,6 @@ _UNINITIALISED_FROM = {
     "FusedBatchNormGradV2": 3,
     "FusedBatchNormGradV3": 3,
 }
-#: Ops that add into whichever input's buffer they may reuse, so that one more reference changes the sum's
-#: order.
-_REUSES_BUFFERS = frozenset(("AddN",))
 #: Ops that run other graphs, and the type to give them when those graphs hold watch ops: TensorFlow drops
 #: what has no consumer from graphs that a stateless op runs.
 CALLS = {
@@ -111,8 +80,6 @@ CALLS = {
     "StatelessCase": "Case",
     "StatelessWhile": "While",
 }
-#: From this many elements on, counting is worth a second core more than a short path.
-LARGE = 1 << 18
 
 
 def make_plan(function: Function, known: KnownGraph, options: Options, *, passes_through: bool) -> Plan:
@@ -131,7 +98,7 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
 
     def way(op: Any, tensor: tf.Tensor) -> Way:
         taken = id(tensor) in results or any(user in live for user in tensor.consumers())
-        return _way(tensor, options, can_be_inline=passes_through and taken)
+        return way_of(tensor, options, can_be_inline=passes_through and taken)
 
     tensors = [
         Planned(op, slot, way(op, op.outputs[slot]))
@@ -172,7 +139,7 @@ def plan_of_session(new: Iterable[Any], known: KnownGraph, options: Options, *, 
 
 
 def _way_in_session(tensor: tf.Tensor, options: Options, passes_through: bool) -> Way:
-    way = _way(tensor, options, can_be_inline=passes_through and bool(tensor.consumers()))
+    way = way_of(tensor, options, can_be_inline=passes_through and bool(tensor.consumers()))
     return Way.BESIDE if way is Way.CONSTANT else way
 
 
@@ -195,7 +162,7 @@ def _joined(tensors: list[Planned]) -> list[Planned]:
 
 
 def _source_of_elements(item: Planned) -> tuple[str, int] | None:
-    if item.op.type not in _SAME_ELEMENTS:
+    if item.op.type not in SAME_ELEMENTS:
         return None
     # An op of several outputs hands on its inputs one by one.
     source = item.op.inputs[item.slot]
@@ -232,22 +199,3 @@ def live_ops(function: Function) -> set[Any]:
         waiting.extend(tensor.op for tensor in op.inputs)
         waiting.extend(op.control_inputs)
     return live
-
-
-def _way(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Way:
-    """How to watch a tensor; in line only where something takes it."""
-    if tensor.op.type == "Const":
-        return Way.CONSTANT
-    if placement.may_be_elsewhere(tensor.op.device):
-        return Way.REDUCED if placement.reduced_mode(options.mode, tensor.dtype) else Way.BESIDE
-    # Integers may be shapes and indices, which TensorFlow looks at while it builds and places graphs.
-    if not can_be_inline or not (tensor.dtype.is_floating or tensor.dtype.is_complex):
-        return Way.BESIDE
-    if _is_large(tensor) and not any(user.type in _REUSES_BUFFERS for user in tensor.consumers()):
-        return Way.BESIDE
-    return Way.INLINE
-
-
-def _is_large(tensor: tf.Tensor) -> bool:
-    shape = tensor.shape
-    return bool(shape.is_fully_defined() and math.prod(shape.as_list()) >= LARGE)

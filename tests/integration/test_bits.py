@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture import watch_plan
+from tb_debugger_plugin.capture import ways
 from tests.support.fetched import without_graph_optimization
 from tests.support.models import Training, cnn, gpt, mlp
 from tests.support.recorded import read
@@ -31,7 +31,8 @@ def test_a_recorded_training_has_the_bits_of_the_plain_one_and_the_same_ones_eve
         plain = training.run()
         with tb_debugger_plugin.record(tmp_path / "in line"):
             assert training.run() == plain
-        monkeypatch.setattr(watch_plan, "LARGE", 1)
+        monkeypatch.setattr(ways, "LARGE", 1)
+        monkeypatch.setattr(ways, "VERY_LARGE", 1)
         with tb_debugger_plugin.record(tmp_path / "beside"):
             assert training.run() == plain
     with tb_debugger_plugin.record(tmp_path / "beside, optimized", circular_buffer_size=10):
