@@ -16,8 +16,9 @@ from typing import Final
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.index.frames import Frames
 from tb_debugger_plugin.index.registry import Registry
-from tb_debugger_plugin.index.source import Batch, FileState, SetFile, read_traces
+from tb_debugger_plugin.index.source import Batch, FileState, SetFile, decoded
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
+from tb_debugger_plugin.index.waiting import Waiting
 from tb_debugger_plugin.index.workers import TraceWorkers, WorkersGone, num_processors
 
 _logger = logging.getLogger(__name__)
@@ -32,12 +33,19 @@ class HostTraces:
     Args:
       file_sets: Of the hosts, by number.
       registry: Numbers sites and shapes.
+      waiting: Asks the files; stays the caller's.
       worth_bytes: How much there must be to read of several hosts for processes to be started.
     """
 
     def __init__(
-        self, file_sets: Sequence[FileSet], registry: Registry, *, worth_bytes: int = WORTH_BYTES
+        self,
+        file_sets: Sequence[FileSet],
+        registry: Registry,
+        waiting: Waiting,
+        *,
+        worth_bytes: int = WORTH_BYTES,
     ) -> None:
+        self._waiting = waiting
         self._file_sets = file_sets
         self._files = [SetFile(files, GRAPH_EXECUTION_TRACES) for files in file_sets]
         self._decoders = [TraceDecoder(registry, host) for host in range(len(file_sets))]
@@ -57,10 +65,16 @@ class HostTraces:
         Returns:
           What waits for the batches, by host; to be called once the graphs read until now are described.
         """
-        unread = [max(0, file.size() - state.resume) for file, state in zip(self._files, states, strict=True)]
+        unread = self._unread(states)
         each = max(1, limit // max(1, sum(map(bool, unread))))
         workers = self._asked(states, each) if self._is_worth(unread) else None
         return lambda: self._answers(workers, states, each)
+
+    def _unread(self, states: Sequence[FileState]) -> list[int]:
+        if len(states) == 1:
+            return [1]  # nothing depends on it
+        sizes = self._waiting.ask(SetFile.size, self._files)
+        return [max(0, size - state.resume) for size, state in zip(sizes, states, strict=True)]
 
     def _is_worth(self, unread: Sequence[int]) -> bool:
         several = sum(map(bool, unread)) > 1 and num_processors() > 1
@@ -82,10 +96,10 @@ class HostTraces:
                 return workers.answers()
             except WorkersGone as error:
                 self._do_without(error)
-        return [
-            read_traces(file, decoder, state, limit)
-            for file, decoder, state in zip(self._files, self._decoders, states, strict=True)
-        ]
+        hosts = range(len(self._files))
+        batches = self._waiting.ask(lambda host: self._files[host].read(states[host], limit), hosts)
+        # One after another: the registry is for one thread.
+        return [decoded(batches[host], self._files[host], self._decoders[host]) for host in hosts]
 
     def _do_without(self, error: WorkersGone) -> None:
         _logger.warning("Reading the hosts' files one after another, since processes failed: %s", error)

@@ -37,6 +37,7 @@ from tb_debugger_plugin.index.source import (
     ring_frames,
 )
 from tb_debugger_plugin.index.traces import TraceRows
+from tb_debugger_plugin.index.waiting import Waiting
 
 _SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
 _KIND: Final = "execution"
@@ -87,6 +88,7 @@ class Indexer:
         self._step_bytes = step_bytes
         self._worth_bytes = worth_bytes
         self._reader = ThreadPoolExecutor(1, "tb-debugger-reader")
+        self._waiting = Waiting(run.folder)
         self._ahead: Future[dict[tuple[int, str], Batch]] | None = None
         self._files = {
             (host, suffix): SetFile(files, suffix)
@@ -102,7 +104,7 @@ class Indexer:
         if known != tuple(self._labels()):
             self._reset()
         self._restore()
-        if not all(file.is_same(self._states[key]) for key, file in self._files.items()):
+        if not self._are_same():
             self._reset()
             self._restore()
 
@@ -127,7 +129,7 @@ class Indexer:
     def _restore(self) -> None:
         registry: Registry = load_registry(self._connection)
         self._describer = Describer(registry, num_sources=self._count("sources"))
-        self._traces = HostTraces(self._run.file_sets, registry, worth_bytes=self._worth_bytes)
+        self._traces = HostTraces(self._run.file_sets, registry, self._waiting, worth_bytes=self._worth_bytes)
         for host, count in self._rows("SELECT host, count(*) FROM sources GROUP BY host"):
             self._describer.file_counts[host] = count
         self._describer.devices.update(self._rows("SELECT host, device_id FROM devices"))
@@ -182,11 +184,14 @@ class Indexer:
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
         """Changes whenever a step might find something new; costs a few stats a file."""
-        return tuple(file.signature() for file in self._files.values())
+        return tuple(self._waiting.ask(SetFile.signature, self._files.values()))
 
     def was_replaced(self) -> bool:
         """Whether a file has become another one, so that all must be read again."""
-        return not all(file.is_same(self._states[key]) for key, file in self._files.items())
+        return not self._are_same()
+
+    def _are_same(self) -> bool:
+        return all(self._waiting.ask(lambda key: self._files[key].is_same(self._states[key]), self._files))
 
     def reset(self) -> None:
         """Forget all rows and read everything again."""
@@ -206,7 +211,8 @@ class Indexer:
         """
         ahead, self._ahead = self._ahead, None
         batches = ahead.result() if ahead else self._read(self._states)
-        rings = {key: ring for key in self._files if (ring := self._read_ring(key))}
+        found = self._waiting.ask(self._read_ring, self._files)
+        rings = {key: ring for key, ring in zip(self._files, found, strict=True) if ring is not None}
         counters = {key: (ring.tail, ring.head) for key, ring in rings.items()}
         if self._written and not self._is_news(batches) and counters == self._rings:
             return self._progress(False)
@@ -228,6 +234,7 @@ class Indexer:
         self._forget_ahead()
         self._traces.close()
         self._reader.shutdown()
+        self._waiting.close()
 
     def _forget_ahead(self) -> None:
         ahead, self._ahead = self._ahead, None
@@ -239,7 +246,8 @@ class Indexer:
         asked = [states[host, GRAPH_EXECUTION_TRACES] for host in self._numbers()]
         traces = self._traces.ask(asked, self._step_bytes)
         others = [key for key in self._files if key[1] != GRAPH_EXECUTION_TRACES]
-        batches = {key: self._files[key].read(states[key], limit) for key in others}
+        read = self._waiting.ask(lambda key: self._files[key].read(states[key], limit), others)
+        batches = dict(zip(others, read, strict=True))
         for (host, suffix), batch in batches.items():
             if suffix in _SHORT:
                 for event in batch.events:

@@ -238,12 +238,16 @@ def read_traces(file: SetFile, decoder: TraceDecoder, state: FileState, limit: i
       state: Where the last reading stopped.
       limit: About how many bytes at most.
     """
-    batch = file.read(state, limit)
+    return decoded(file.read(state, limit), file, decoder)
+
+
+def decoded(batch: Batch, file: SetFile, decoder: TraceDecoder) -> Batch:
+    """A batch of ``graph_execution_traces`` with its records decoded."""
     parts = []
     for frames in batch.frames:
         rows, unreadable_records = decoder.decode(frames)
         parts.append(rows)
-        batch.note([unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records])
+        batch.notices += [unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records]
     batch.frames.clear()
     batch.traces = joined(parts) if parts else None
     return batch
