@@ -9,14 +9,17 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pytest
 
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.events.places import Place, place
 from tb_debugger_plugin.index import workers
 from tb_debugger_plugin.index.cache import Database, open_database
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
@@ -59,7 +62,7 @@ def _write_job(folder: Path, *, each: int = 60, seed: int = 0) -> None:
 
 @contextlib.contextmanager
 def _indexed(
-    folder: Path, *, step_bytes: int = STEP_BYTES, worth_bytes: int = ALONE
+    folder: Place, *, step_bytes: int = STEP_BYTES, worth_bytes: int = ALONE
 ) -> Iterator[tuple[Indexer, Database]]:
     (run,) = find_runs(folder)
     database = open_database(run)
@@ -74,7 +77,7 @@ def _indexed(
         database.close()
 
 
-def _told(folder: Path, **options) -> tuple[list, list]:
+def _told(folder: Place, **options) -> tuple[list, list]:
     with _indexed(folder, **options) as (_, database):
         return _lists(database)
 
@@ -106,6 +109,17 @@ def test_hosts_are_merged_as_each_of_them_alone_would_be_by_hand(tmp_path, step_
     expected = _merged_by_hand(tmp_path / "job", tmp_path / "alone")
     assert len(expected[0]) == 240 and len({row[0] for row in expected[0]}) == HOSTS
     assert _told(tmp_path / "job", step_bytes=step_bytes) == expected
+
+
+def test_hosts_elsewhere_are_merged_as_they_are_here(tmp_path):
+    _write_job(tmp_path)
+    files, url = fsspec.filesystem("memory"), f"memory://job{uuid.uuid4().hex}"
+    try:
+        files.put(str(tmp_path), url, recursive=True)
+        # What is in the memory of this process, no other one could read.
+        assert _told(place(url), step_bytes=4000, worth_bytes=0) == _told(tmp_path)
+    finally:
+        files.rm(url, recursive=True)
 
 
 @pytest.mark.parametrize("step_bytes", [2000, STEP_BYTES])
