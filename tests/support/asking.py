@@ -38,6 +38,7 @@ PARAMETERS: Final = (
     *("run", "begin", "end", "alert_type", "graph_id", "op_name", "at", "index", "stack_frame_ids", "only"),
     *("list", "buckets", "execution", "graph_execution", "hops", "limit", "text", "op_type", "function"),
     *("device", "dtype", "host", "health", "where", "since", "until", "source", "line", "sort", "descending"),
+    *("layer", "variable", "gradient_of"),
 )
 
 
@@ -81,6 +82,7 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/columns/graph_executions", lambda facts: {}),
     ("/columns/graph_executions", lambda facts: {"only": "bad"}),
     ("/columns/graph_executions", lambda facts: {"function": "f", "source": 0, "since": 0, "health": "bad"}),
+    ("/columns/graph_executions", lambda facts: {"layer": "a", "variable": "a", "gradient_of": "a"}),
     ("/overview", lambda facts: {"list": "graph_executions", "buckets": 4096}),
     ("/locate", lambda facts: {"execution": facts.execution}),
     ("/graphs/op_info", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),

@@ -12,9 +12,12 @@ from tb_debugger_plugin.events.framing import read_records
 from tb_debugger_plugin.events.messages import DebugEvent, parse_event
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index import schema
+from tests.support.asking import PARAMETERS
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 _FORMAT = (_DOCS / "event-format.md").read_text("utf-8")
+_ROUTES = (_DOCS / "http-api.md").read_text("utf-8")
+_SERVER = _DOCS.parent / "tb_debugger_plugin" / "server"
 _SCHEMA = (_DOCS / "schema.md").read_text("utf-8")
 
 
@@ -64,3 +67,12 @@ def test_every_table_and_column_is_documented_and_no_other():
         if table in schema.TABLES:
             found.setdefault(table, set()).add(column)
     assert _documented() == found
+
+
+def test_every_parameter_of_a_route_is_documented_and_asked_with_hostile_values():
+    sources = [path.read_text("utf-8") for path in _SERVER.glob("*.py")]
+    readers = r"\.(?:text|texts|integer|position|bounded|choice|optional_[a-z]+)\(\s*\"([a-z_]+)\""
+    names = {name for source in sources for name in re.findall(readers, source)}
+    assert len(names) > 20
+    assert sorted(name for name in names if not re.search(rf"`{name}\b", _ROUTES)) == []
+    assert sorted(names - set(PARAMETERS)) == []
