@@ -6,7 +6,7 @@ PORT   ?= 6006
 LOGDIR ?= demo_logdir
 # The TensorFlow of `make test-tf`.
 VERSION ?= 2.16.2
-# Passed on: to tbdbg by `make demo`, to pytest by `make test`, to the benchmark by `make bench`.
+# Passed on: to tbdbg by `make demo`, to pytest by `make test`, to the benchmarks by `make bench-…`.
 ARGS   ?=
 
 PY  := $(VENV)/bin/python
@@ -19,11 +19,11 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-sanitize test-tf test-beam fuzz lint format bench bench-index frontend clean
+.PHONY: help demo test test-long test-sanitize test-tf test-beam fuzz lint format bench-overhead bench-index frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo frontend ## record the example with its bug and show it (PORT, LOGDIR, ARGS=--no-serve)
 	@$(VENV)/bin/tbdbg demo --logdir "$(LOGDIR)" --port "$(PORT)" $(ARGS)
@@ -94,7 +94,7 @@ format: $(VENV)/.dev frontend ## format Python and TypeScript sources
 	$(VENV)/bin/ruff format .
 	$(NPM) run format
 
-bench: $(VENV)/.dev ## what recording costs, beside TensorFlow's own recorder
+bench-overhead: $(VENV)/.dev ## what recording costs, beside TensorFlow's own recorder
 	$(PY) -m benchmarks.overhead $(ARGS)
 
 bench-index: $(VENV)/.dev ## how fast the viewer reads and answers, beside the built-in plugin's reader

@@ -1,10 +1,10 @@
 """What recording costs: the ratio of a recorded to an unrecorded step, ours beside TensorFlow's own recorder.
 
-    python -m benchmarks.overhead [--rounds 3] [--steps example cnn gpt] [--modes FULL_HEALTH]
+    python -m benchmarks.overhead [--rounds 3] [--steps mlp gpt] [--modes FULL_HEALTH CURT_HEALTH]
 
-Each round runs none, ours and TensorFlow's own in turn, one process each, so that a drift of the machine's
-speed falls on all three; the ratio of a round is taken within the round, and the median over rounds is
-printed.
+A round runs a step without a recorder, with ours in each mode and with each size of the circular buffer, and
+with TensorFlow's own, one process each, so that a drift of the machine's speed falls on all of them. Ratios
+are taken within a round; the median over rounds is printed.
 """
 
 from __future__ import annotations
@@ -15,24 +15,56 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-RECORDERS = ("none", "ours", "tensorflow")
+
+@dataclass(frozen=True)
+class Recorder:
+    """A recorder with its options."""
+
+    name: str
+    mode: str = "FULL_HEALTH"
+    buffer: int = 1000
 
 
-def run(step: str, recorder: str, mode: str, size: int, seconds: float) -> dict[str, Any]:
+_NONE = Recorder("none")
+_TENSORFLOWS = Recorder("tensorflow")
+_COLUMNS = ("step", "unrecorded", "recorder", "mode", "buffer", "step, ratio", "first call, ratio", "memory")
+
+
+@dataclass
+class Results:
+    """What was measured of one step: a list over rounds for each recorder."""
+
+    runs: dict[Recorder, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def pairs(self, recorder: Recorder) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """What was measured with a recorder and without one, by round; empty when a process failed."""
+        both = list(zip(self.runs[recorder], self.runs[_NONE], strict=True))
+        return [] if any("error" in one for pair in both for one in pair) else both
+
+    def median(
+        self, recorder: Recorder, of: Callable[[dict[str, Any], dict[str, Any]], float]
+    ) -> float | None:
+        """The median over rounds of a number made from a pair."""
+        pairs = self.pairs(recorder)
+        return statistics.median(of(*pair) for pair in pairs) if pairs else None
+
+
+def run(step: str, recorder: Recorder, seconds: float) -> dict[str, Any]:
     """Time one step under one recorder in a process of its own.
 
     Returns:
       What `benchmarks.steps` prints; an `error` instead when the process failed.
     """
-    arguments = [step, "--recorder", recorder, "--mode", mode, "--seconds", str(seconds)]
-    arguments += ["--circular_buffer_size", str(size)]
+    arguments = [step, "--recorder", recorder.name, "--mode", recorder.mode, "--seconds", str(seconds)]
+    arguments += ["--circular_buffer_size", str(recorder.buffer)]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.steps", *arguments], capture_output=True, text=True, check=False
     )
@@ -42,69 +74,57 @@ def run(step: str, recorder: str, mode: str, size: int, seconds: float) -> dict[
     return result
 
 
-def compare(step: str, mode: str, size: int, rounds: int, seconds: float) -> dict[str, list[dict[str, Any]]]:
+def compare(step: str, recorders: Sequence[Recorder], rounds: int, seconds: float) -> Results:
     """Run all recorders in turn, several rounds."""
-    results: dict[str, list[dict[str, Any]]] = {recorder: [] for recorder in RECORDERS}
+    results = Results({recorder: [] for recorder in recorders})
     for _ in range(rounds):
-        for recorder in RECORDERS:
-            results[recorder].append(run(step, recorder, mode, size, seconds))
+        for recorder in recorders:
+            results.runs[recorder].append(run(step, recorder, seconds))
     return results
 
 
-def ratio(results: dict[str, list[dict[str, Any]]], recorder: str, what: str) -> str:
-    """The median over rounds of recorded over unrecorded, as text; `fails` when a process failed."""
-    pairs = list(zip(results[recorder], results["none"], strict=True))
-    if any("error" in one for pair in pairs for one in pair):
-        return "fails"
-    return f"{statistics.median(a[what] / b[what] for a, b in pairs):.2f}"
+def rows(step: str, results: Results) -> Iterator[tuple[str, ...]]:
+    """The rows of the table for one step."""
+    plain = results.median(_NONE, lambda _, none: 1000 * none["step"])
+    for recorder in results.runs:
+        if recorder != _NONE:
+            step_ratio = results.median(recorder, lambda one, none: one["step"] / none["step"])
+            first_ratio = results.median(recorder, lambda one, none: one["first_call"] / none["first_call"])
+            memory = results.median(recorder, lambda one, none: one["memory"] - none["memory"])
+            yield (
+                step,
+                _text(plain, "{:.2f} ms"),
+                recorder.name,
+                recorder.mode,
+                str(recorder.buffer),
+                _text(step_ratio, "{:.2f}"),
+                _text(first_ratio, "{:.2f}"),
+                _text(memory, "{:+.0f} MB"),
+            )
+
+
+def _text(value: float | None, form: str) -> str:
+    return "fails" if value is None else form.format(value)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", nargs="+", default=["example", "cnn", "gpt"])
+    parser.add_argument("--steps", nargs="+", default=["example", "mlp", "cnn", "gpt", "eager", "gpt_xla"])
     parser.add_argument("--modes", nargs="+", default=["FULL_HEALTH"])
-    parser.add_argument("--circular_buffer_sizes", nargs="+", type=int, default=[1000])
+    parser.add_argument("--circular_buffer_sizes", nargs="+", type=int, default=[1000, -1])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args(argv)
-    table = Table(
-        title=f"step over unrecorded step, {platform.machine()}, {date.today()}, {options.rounds} rounds"
-    )
-    for column in (
-        "step",
-        "unrecorded",
-        "mode",
-        "buffer",
-        "ours",
-        "TensorFlow's",
-        "first call: ours",
-        "TensorFlow's",
-        "memory: ours",
-    ):
+    ours = [Recorder("ours", mode, size) for mode in options.modes for size in options.circular_buffer_sizes]
+    table = Table(title=f"{platform.machine()}, {date.today()}, {options.rounds} rounds")
+    for column in _COLUMNS:
         table.add_column(column)
     for step in options.steps:
-        for mode in options.modes:
-            for size in options.circular_buffer_sizes:
-                results = compare(step, mode, size, options.rounds, options.seconds)
-                plain = [one["step"] for one in results["none"] if "step" in one]
-                extra = [
-                    a["memory"] - b["memory"]
-                    for a, b in zip(results["ours"], results["none"], strict=True)
-                    if "memory" in a and "memory" in b
-                ]
-                table.add_row(
-                    step,
-                    f"{1000 * statistics.median(plain):.2f} ms" if plain else "fails",
-                    mode,
-                    str(size),
-                    ratio(results, "ours", "step"),
-                    ratio(results, "tensorflow", "step"),
-                    ratio(results, "ours", "first_call"),
-                    ratio(results, "tensorflow", "first_call"),
-                    f"+{statistics.median(extra):.0f} MB" if extra else "fails",
-                )
-    Console(width=140).print(table)
+        recorders = (_NONE, *ours, _TENSORFLOWS)
+        for row in rows(step, compare(step, recorders, options.rounds, options.seconds)):
+            table.add_row(*row)
+    Console(width=120).print(table)
     return 0
 
 
