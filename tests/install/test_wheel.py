@@ -17,20 +17,6 @@ pytestmark = pytest.mark.install
 _COMPILERS = ("c++", "g++", "clang++")
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory):
-    """A copy of the tracked files and of the built page, which is not what is tested here."""
-    folder = tmp_path_factory.mktemp("checkout")
-    for file in tracked_files():
-        copy = folder / file.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(file, copy)
-    if not (PACKAGE / "static" / "index.js").exists():
-        pytest.fail("The page is not built: run `make frontend`.")
-    shutil.copytree(PACKAGE / "static", folder / "tb_debugger_plugin" / "static")
-    return folder
-
-
 def _names_in_wheel(checkout, out, **environment):
     command = [
         sys.executable,
