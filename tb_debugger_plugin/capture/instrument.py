@@ -9,7 +9,7 @@ conversions and saving never meet our ops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
@@ -21,6 +21,7 @@ from tb_debugger_plugin.capture.copies import functions_named
 from tb_debugger_plugin.capture.definitions import define, definition_of, source_name
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
+from tb_debugger_plugin.capture.record_order import waits
 from tb_debugger_plugin.capture.session_graph import Watches
 from tb_debugger_plugin.capture.sinks import Sink, WatchedTensor
 from tb_debugger_plugin.capture.watch_plan import CALLS, Plan, Planned
@@ -79,7 +80,14 @@ def _add_watches(
             run.append(made[-1].name)
     _rewire(definition.node, moved)
     definition.node.extend(nodes)
+    _let_wait(definition.node, waits(planned, _watch_name))
     return moved, run
+
+
+def _let_wait(nodes: Iterable[Any], waits: Mapping[str, list[str]]) -> None:
+    if waits:
+        for node in nodes:
+            node.input.extend(f"^{name}" for name in waits.get(node.name, ()))
 
 
 def watch_part(

@@ -1,0 +1,81 @@
+"""No tensor is on record before what it was computed from: else the first NaN would not be the first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin.capture import placement, watch_plan
+from tests.support.models import Training, cnn, gpt
+from tests.support.recorded import Recorded, counts, read
+
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # Keras's own
+]
+
+
+def assert_in_order(recorded: Recorded) -> int:
+    """Go through each graph op by op; how many tensors were compared with one before them."""
+    places = {(t.graph_id, t.op_name, t.slot): i for i, t in enumerate(recorded.traces)}
+    assert len(places) == len(recorded.traces), "a tensor was computed twice"
+    latest: dict[tuple[str, str, int], int] = {}
+    compared = 0
+    for event in recorded.events["graphs"]:
+        if not event.HasField("graph_op_creation") or event.graph_op_creation.op_type == "Const":
+            continue
+        op = event.graph_op_creation
+        inputs = [name.rpartition(":") for name in op.input_names]
+        of_inputs = [latest.get((op.graph_id, name, int(slot)), -1) for name, _, slot in inputs]
+        for slot in range(op.num_outputs):
+            # This op hands on its inputs one by one.
+            before = of_inputs[slot] if op.op_type == "IdentityN" else max(of_inputs, default=-1)
+            place = places.get((op.graph_id, op.op_name, slot))
+            if place is not None:
+                assert place > before, f"{op.op_name} is on record before {recorded.traces[before].op_name}"
+                compared += before >= 0
+            latest[op.graph_id, op.op_name, slot] = before if place is None else place
+    return compared
+
+
+@pytest.mark.parametrize("large", [1, 1 << 9, 1 << 18])
+@pytest.mark.parametrize("make", [cnn, gpt], ids=lambda make: make.__name__)
+def test_a_training_step_is_on_record_in_the_order_of_its_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any, large: int
+) -> None:
+    monkeypatch.setattr(watch_plan, "LARGE", large)
+    training = Training(make)
+    with tb_debugger_plugin.record(tmp_path):
+        training.run(1)
+    assert assert_in_order(read(tmp_path)) > 200
+
+
+def test_so_is_what_another_device_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "may_be_elsewhere", lambda device: True)
+    training = Training(gpt)
+    with tb_debugger_plugin.record(tmp_path):
+        training.run(1)
+    assert assert_in_order(read(tmp_path)) > 200
+
+
+def test_the_first_bad_tensor_of_a_large_computation_is_the_first_one_in_every_run(tmp_path: Path) -> None:
+    size = watch_plan.LARGE
+
+    @tf.function
+    def loss(x: tf.Tensor) -> tf.Tensor:
+        scaled = tf.multiply(tf.math.log(x, name="log"), 2.0, name="scaled")
+        return tf.cond(x[0] > 1.0, lambda: 0.0, lambda: tf.reduce_mean(scaled, name="mean"))
+
+    x = tf.zeros([size])
+    with tb_debugger_plugin.record(tmp_path):
+        for _ in range(30):
+            loss(x)
+    bad = [(t.op_name, t.values[4:]) for t in read(tmp_path).traces if any(t.values[5:8])]
+    assert bad[0] == ("log", counts(np.full(size, -np.inf)))
+    names = [name for name, _ in bad if name in ("log", "scaled", "cond/mean", "cond")]
+    assert names == ["log", "scaled", "cond/mean", "cond"] * 30
