@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,12 @@ with warnings.catch_warnings():
 
 import tb_debugger_plugin
 from tests.support.tensorflows_reader import check_every_file_set_below
+
+
+@pytest.fixture(autouse=True, scope="module")
+def functions_of_other_modules_are_gone() -> None:
+    """A recording begins with the functions that are there, also those that wait to be collected."""
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)
