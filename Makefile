@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 PORT   ?= 6006
 LOGDIR ?= demo_logdir
-# The TensorFlow of `make test-tf`.
+# The TensorFlow of `make test-tf`, and its Python where that is not the one of VENV.
 VERSION ?= 2.16.2
+TF_PYTHON ?=
 # Passed on: to tbdbg by `make demo`, to pytest by `make test`, to the benchmarks by `make bench-…`.
 ARGS   ?=
 
@@ -61,13 +62,15 @@ build/walk-%: $(WALKED) $(wildcard tb_debugger_plugin/index/src/*.h)
 	@mkdir -p build
 	$(SANITIZE) -fsanitize=$* $(WALKED) -o $@
 
-test-tf: build/tensorflow-$(VERSION)/.made ## the recorder's tests with another TensorFlow (VERSION=2.16.2, ARGS for pytest)
-	build/tensorflow-$(VERSION)/bin/python -m pytest tests/integration $(ARGS)
+TF_VENV := build/tensorflow-$(VERSION)$(addprefix -,$(notdir $(TF_PYTHON)))
 
-build/tensorflow-%/.made: | $(VENV)/.dev
-	@echo "Installing TensorFlow $* into $(@D)"
-	@$(PY) -m venv $(@D)
-	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$*' scikit-learn pytest hypothesis
+test-tf: $(TF_VENV)/.made ## the recorder's tests with another TensorFlow (VERSION=2.16.2, TF_PYTHON=python3.12, ARGS for pytest)
+	$(TF_VENV)/bin/python -m pytest tests/integration $(ARGS)
+
+$(TF_VENV)/.made: | $(VENV)/.dev
+	@echo "Installing TensorFlow $(VERSION) into $(@D)"
+	@$(or $(TF_PYTHON),$(PY)) -m venv $(@D)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$(VERSION)' scikit-learn pytest hypothesis
 	@touch $@
 
 fuzz: $(VENV)/.dev ## open 100,000 hostile recordings and ask every route (ARGS="--inputs 1000 --seed 7")
