@@ -28,6 +28,13 @@ def copy(tmp_path: Path) -> fileset.FileSet:
     return files
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    folder = tmp_path_factory.mktemp("whole")
+    shutil.copytree(_RECORDING, folder / "run")
+    return _answers(folder)[0]
+
+
 def _answers(logdir: Path) -> tuple[dict, dict[str, int]]:
     with Asker(logdir) as asker:
         assert asker.plugin._library.loader("run").wait(PATIENCE_S)
@@ -38,8 +45,7 @@ def _answers(logdir: Path) -> tuple[dict, dict[str, int]]:
 
 @pytest.mark.parametrize("way", ["missing", "empty"])
 @pytest.mark.parametrize("suffix", [suffix for suffix in fileset.SUFFIXES if suffix != fileset.METADATA])
-def test_a_dump_without_one_of_its_files_is_shown_as_far_as_it_goes(copy, tmp_path, suffix, way):
-    whole, _ = _answers(tmp_path)
+def test_a_dump_without_one_of_its_files_is_shown_as_far_as_it_goes(copy, whole, tmp_path, suffix, way):
     copy.path(suffix).unlink()
     if way == "empty":
         copy.path(suffix).touch()
