@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture import placement, watch_plan
+from tb_debugger_plugin.capture import placement, ways
 from tests.support.models import Training, cnn, gpt
 from tests.support.recorded import Recorded, counts, read
 
@@ -48,7 +48,8 @@ def assert_in_order(recorded: Recorded) -> int:
 def test_a_training_step_is_on_record_in_the_order_of_its_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any, large: int
 ) -> None:
-    monkeypatch.setattr(watch_plan, "LARGE", large)
+    monkeypatch.setattr(ways, "LARGE", large)
+    monkeypatch.setattr(ways, "VERY_LARGE", large)
     training = Training(make)
     with tb_debugger_plugin.record(tmp_path):
         training.run(1)
@@ -64,7 +65,7 @@ def test_so_is_what_another_device_computes(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_first_bad_tensor_of_a_large_computation_is_the_first_one_in_every_run(tmp_path: Path) -> None:
-    size = watch_plan.LARGE
+    size = ways.VERY_LARGE
 
     @tf.function
     def loss(x: tf.Tensor) -> tf.Tensor:
