@@ -214,7 +214,7 @@ void PinTheFirstBadOne(const std::string& base) {
   for (int i = 0; i < kCount; ++i) {
     const float value = i == kBad || i == kBad + 2000 ? NAN : 1;
     const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
-    recorder.Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1}}, view);
+    recorder.Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1, {}}}, view);
     if (i % 10 == 0) recorder.Execution("call", "call", Bad::kNo);
   }
   recorder.Close();
@@ -233,7 +233,9 @@ void RecordTwins(const std::string& base) {
   CHECK(recorder.Open(base, 0).empty());
   const int64_t dims[] = {2, 1};
   const float values[] = {1, NAN};
-  recorder.Trace({{"matrix", 3, -1}, {"vector", 4, 1}}, {values, 8, kFloat, 2, 2, dims});
+  std::vector<Place> places = {{"matrix", 3, -1, {}}, {"vector", 4, 1, {}}};
+  for (Place& place : places) place.PrepareTo(recorder.mode());
+  recorder.Trace(places, {values, 8, kFloat, 2, 2, dims});
   recorder.Close();
   CHECK((TensorIdsIn(base + ".graph_execution_traces") == std::vector<int64_t>{3, 4}));
 }
@@ -245,7 +247,7 @@ void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) 
   CHECK(recorder.Open(base, kRing).empty());
   const int64_t dims[] = {1};
   const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
-  for (int i = 0; i < 30000; ++i) recorder.Trace({{"op " + std::to_string(i), double(i), -1}}, view);
+  for (int i = 0; i < 30000; ++i) recorder.Trace({{"op " + std::to_string(i), double(i), -1, {}}}, view);
   recorder.Close();
   const int64_t pinned = RecordsIn(base + ".graph_execution_traces") - kRing;
   CHECK(pinned <= bound * kRing && pinned > (bound - 2) * kRing);

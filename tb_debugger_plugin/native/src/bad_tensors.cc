@@ -12,26 +12,14 @@ Bad HowBadOf(double infinities, double nans) {
   return nans > 0 ? Bad::kNan : infinities > 0 ? Bad::kInfinite : Bad::kNo;
 }
 
-// Of the vector that Summarize writes; 0 for modes that do not count.
-size_t VectorBytes(Mode mode) {
-  switch (mode) {
-    case Mode::kCurtHealth: return 2 * sizeof(double);
-    case Mode::kConciseHealth: return 5 * sizeof(double);
-    case Mode::kFullHealth: return 11 * sizeof(double);
-    case Mode::kFullNumerics: return 15 * sizeof(double);
-    default: return 0;
-  }
-}
+bool CountsBad(Mode mode) { return mode != Mode::kShape && ColumnsOf(mode) > 0; }
+
+size_t VectorBytes(Mode mode) { return CountsBad(mode) ? ColumnsOf(mode) * sizeof(double) : 0; }
 
 Bad HowBadVector(const char* vector, Mode mode) {
-  double any_bad, bad[3];  // -inf, +inf, NaN
-  if (mode == Mode::kCurtHealth) {
-    std::memcpy(&any_bad, vector + sizeof(double), sizeof(any_bad));
-    return HowBadOf(0, any_bad);
-  }
-  const int first = mode == Mode::kConciseHealth ? 2 : 5;
-  std::memcpy(bad, vector + first * sizeof(double), sizeof(bad));
-  return HowBadOf(bad[0] + bad[1], bad[2]);
+  double columns[kMaxSummary];
+  std::memcpy(columns, vector, VectorBytes(mode));
+  return HowBad(columns, mode);
 }
 
 Bad HowBadElements(std::string_view bytes, int dtype) {
@@ -76,6 +64,13 @@ Fields FieldsOf(std::string_view proto) {
 }
 
 }  // namespace
+
+Bad HowBad(const double* columns, Mode mode) {
+  if (!CountsBad(mode)) return Bad::kNo;
+  if (mode == Mode::kCurtHealth) return HowBadOf(0, columns[1]);
+  const double* bad = columns + (mode == Mode::kConciseHealth ? 2 : 5);  // -inf, +inf, NaN
+  return HowBadOf(bad[0] + bad[1], bad[2]);
+}
 
 Bad HowBad(std::string_view tensor_proto, Mode mode) {
   constexpr size_t kHead = 10;  // of a vector: dtype, shape, and the head of the content

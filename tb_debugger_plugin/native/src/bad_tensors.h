@@ -17,6 +17,8 @@ enum class Bad { kNo, kInfinite, kNan };
 // CURT_HEALTH does not tell infinity from NaN: there, any bad tensor counts as
 // NaN. kNo also where nothing was counted.
 Bad HowBad(std::string_view tensor_proto, Mode mode);
+// The same of the columns that Summarize wrote.
+Bad HowBad(const double* columns, Mode mode);
 
 // Remembers which ops were bad before. Thread-safe.
 class BadOps {

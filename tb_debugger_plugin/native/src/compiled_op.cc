@@ -33,7 +33,7 @@ struct CompiledKernel {
   const std::vector<Place>& PlacesOn(TF_OpKernelContext* context, size_t i) {
     std::call_once(once, [&] {
       for (const auto& tensor : *tensors) {
-        places.push_back(WithDevice(context, tensor.watch->places));
+        places.push_back(tbdbg::PlacesOn(context, *tensor.watch));
       }
     });
     return places[i];

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace tbdbg {
 namespace {
@@ -179,6 +180,20 @@ void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
   out->append(prefix);
   writer.VarintField(trace::kTensorDebugMode, static_cast<uint64_t>(mode));
   writer.BytesField(trace::kTensorProto, tensor_proto);
+}
+
+TraceOfVector::TraceOfVector(size_t head, const std::string& prefix, Mode mode, int count)
+    : bytes_(head, 0), time_at_(head + 1), values_size_(count * sizeof(double)) {
+  std::string proto;
+  EncodeVector(std::vector<double>(count).data(), count, &proto);
+  EncodeTrace(0, prefix, mode, proto, &bytes_);
+  values_at_ = bytes_.size() - values_size_;  // the numbers are the last field of the last field
+}
+
+void TraceOfVector::Write(double wall_time, const double* values, std::string* out) const {
+  out->assign(bytes_);
+  std::memcpy(&(*out)[time_at_], &wall_time, sizeof(wall_time));
+  std::memcpy(&(*out)[values_at_], values, values_size_);
 }
 
 void EncodeExecution(double wall_time, const std::string& execution, std::string* out) {

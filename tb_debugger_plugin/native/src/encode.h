@@ -44,6 +44,23 @@ void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_
 void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
                  const std::string& tensor_proto, std::string* out);
 
+// A DebugEvent with a GraphExecutionTrace whose tensor is a vector of numbers:
+// all but the time and the numbers is encoded once.
+class TraceOfVector {
+ public:
+  TraceOfVector() = default;
+  // `head`: how many bytes stand before the event. `prefix`: see EncodeTrace.
+  TraceOfVector(size_t head, const std::string& prefix, Mode mode, int count);
+
+  bool empty() const { return bytes_.empty(); }
+  // Replaces `out` by the event, with its head.
+  void Write(double wall_time, const double* values, std::string* out) const;
+
+ private:
+  std::string bytes_;
+  size_t time_at_ = 0, values_at_ = 0, values_size_ = 0;
+};
+
 // A DebugEvent with an Execution, whose fields are encoded in `execution`.
 void EncodeExecution(double wall_time, const std::string& execution, std::string* out);
 

@@ -46,14 +46,19 @@ bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* v
   return status.ok();
 }
 
-std::vector<Place> WithDevice(TF_OpKernelContext* context, std::vector<Place> places) {
-  if (tf.TF_GetDeviceName == nullptr) return places;
-  const TF_StringView name = tf.TF_GetDeviceName(context);
-  if (name.len == 0 || name.len >= 128) return places;  // one length byte
+std::vector<Place> PlacesOn(TF_OpKernelContext* context, const Watch& watch) {
+  std::string device;
+  if (tf.TF_GetDeviceName != nullptr) {
+    const TF_StringView name = tf.TF_GetDeviceName(context);
+    if (name.len > 0 && name.len < 128) {  // one length byte
+      device = {kDeviceNameTag, static_cast<char>(name.len)};
+      device.append(name.data, name.len);
+    }
+  }
+  std::vector<Place> places = watch.places;
   for (Place& place : places) {
-    place.prefix.push_back(kDeviceNameTag);
-    place.prefix.push_back(static_cast<char>(name.len));
-    place.prefix.append(name.data, name.len);
+    place.prefix += device;
+    place.PrepareTo(watch.recorder->mode());
   }
   return places;
 }

@@ -54,8 +54,8 @@ class Input {
 // Reads an attribute; false when the op has failed for want of it.
 bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* value);
 
-// Places whose prefixes are completed by the device that an op runs on.
-std::vector<Place> WithDevice(TF_OpKernelContext* context, std::vector<Place> places);
+// The places of a watch, completed by the device that an op runs on.
+std::vector<Place> PlacesOn(TF_OpKernelContext* context, const Watch& watch);
 
 // Registers an op, which is made stateful: it is never folded, merged with its
 // like, or dropped as unused. Returns an empty string, or what went wrong.

@@ -158,7 +158,7 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), "Sdi", &prefix, &tensor_id, &rank)) {
       return nullptr;
     }
-    places.push_back({FromBytes(prefix), tensor_id, rank});
+    places.push_back({FromBytes(prefix), tensor_id, rank, {}});
   }
   return PyLong_FromLongLong(AddWatch(std::move(places), constants));
 }

@@ -4,8 +4,6 @@
 
 #include <deque>
 
-#include "encode.h"
-
 namespace tbdbg {
 namespace {
 
@@ -50,21 +48,29 @@ std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size
   return failure;
 }
 
+void Place::PrepareTo(Mode mode) {
+  if (ColumnsOf(mode) > 0) trace = {EventFile::kHeadSize, prefix, mode, ColumnsOf(mode)};
+}
+
 void Recorder::Trace(const std::vector<Place>& places, const TensorView& tensor) {
-  // Kept by each thread, so that recording allocates nothing once it is warm.
-  thread_local std::string tensor_proto;
-  tensor_proto.clear();
-  if (places.size() == 1) {
+  if (!on()) return;
+  if (places[0].trace.empty()) {
+    thread_local std::string tensor_proto;
+    tensor_proto.clear();
     EncodeSummary(tensor, mode_, places[0].tensor_id, max_tensor_bytes_, &tensor_proto);
     return Trace(places[0].prefix, mode_, tensor_proto);
   }
-  double values[kMaxSummary];
-  const int count = Summarize(tensor, mode_, places[0].tensor_id, values);
+  double columns[kMaxSummary];
+  Summarize(tensor, mode_, places[0].tensor_id, columns);
+  const Bad bad = pins_ ? HowBad(columns, mode_) : Bad::kNo;
   for (const Place& place : places) {
-    SetPlace(mode_, place.tensor_id, place.rank, values);
-    tensor_proto.clear();
-    EncodeVector(values, count, &tensor_proto);
-    Trace(place.prefix, mode_, tensor_proto);
+    SetPlace(mode_, place.tensor_id, place.rank, columns);
+    PinIfFirst(place.prefix, bad);
+    // Kept by each thread, so that recording allocates nothing once it is warm.
+    thread_local std::string event;
+    const double now = Now();
+    place.trace.Write(now, columns, &event);
+    StopIf(traces_.Append(now, &event));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bad_tensors.h"
+#include "encode.h"
 #include "event_file.h"
 #include "summary.h"
 
@@ -24,6 +25,11 @@ struct Place {
   // Of one that has its elements from another tensor, which may have another
   // rank; -1 of that one itself.
   int rank;
+  // Of a mode that is a vector, laid out; empty until PrepareTo.
+  TraceOfVector trace;
+
+  // Lays out the records of a recording in `mode`; the prefix is complete.
+  void PrepareTo(Mode mode);
 };
 
 // One recording: the two event files that grow while the program runs. Starts

@@ -1,6 +1,7 @@
 #include "summary.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "float8.h"
 #include "float_bits.h"
@@ -9,37 +10,55 @@
 namespace tbdbg {
 namespace {
 
-// Short enough that a count fits into the narrowest word.
-constexpr int64_t kBlock = 32768;
+// Short enough that a count fits into the narrowest word, and that a block is
+// still near when it has to be looked at again.
+constexpr int64_t kBlock = 8192;
 
-// The finite kinds of one block. The counters are as wide as the elements, so
-// that the compiler can keep one count a lane.
-template <typename L>
-TBDBG_INLINE void CountFinite(typename L::Element* x, int64_t n, Counts* counts) {
+// The elements of a block for which `is` holds. The counter is as wide as the
+// elements, so that the compiler can keep one count a lane.
+template <typename L, typename Is>
+TBDBG_INLINE int64_t CountIf(typename L::Element* x, int64_t n, Is is) {
   using Word = typename L::Word;
-  Word negative = 0, zero = 0, positive = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const Word bits = x[i];
-    positive = static_cast<Word>(positive + (static_cast<Word>(bits - 1) < Word(L::kInf - 1)));
-    negative = static_cast<Word>(
-        negative + (static_cast<Word>(bits - (L::kSign | 1)) < Word(L::kInf - 1)));
-    zero = static_cast<Word>(zero + (static_cast<Word>(bits << 1) == 0));
-  }
-  counts->negative += negative;
-  counts->zero += zero;
-  counts->positive += positive;
+  Word count = 0;
+  for (int64_t i = 0; i < n; ++i) count = static_cast<Word>(count + is(x[i]));
+  return static_cast<int64_t>(count);
 }
 
+// A block with an infinity or NaN. NaN stands above infinity, on either side of
+// zero, and is what belongs to no other kind.
 template <typename L>
-TBDBG_INLINE void CountInfinite(typename L::Element* x, int64_t n, Counts* counts) {
+TBDBG_INLINE Counts CountBadBlock(typename L::Element* x, int64_t n) {
   using Word = typename L::Word;
-  Word neg_inf = 0, pos_inf = 0;
+  Counts counts;
+  counts.neg_inf = CountIf<L>(x, n, [](Word bits) { return bits == Word(L::kInf | L::kSign); });
+  counts.pos_inf = CountIf<L>(x, n, [](Word bits) { return bits == L::kInf; });
+  counts.negative = CountIf<L>(
+      x, n, [](Word bits) { return static_cast<Word>(bits - (L::kSign | 1)) < Word(L::kInf - 1); });
+  counts.zero = CountIf<L>(x, n, [](Word bits) { return static_cast<Word>(bits << 1) == 0; });
+  counts.positive =
+      CountIf<L>(x, n, [](Word bits) { return static_cast<Word>(bits - 1) < Word(L::kInf - 1); });
+  counts.nan = n - counts.neg_inf - counts.pos_inf - counts.negative - counts.zero - counts.positive;
+  return counts;
+}
+
+// The usual block takes one pass: its largest magnitude says that all of it is
+// finite, and what is neither below nor above zero is zero.
+template <typename L>
+TBDBG_INLINE Counts CountBlock(typename L::Element* x, int64_t n) {
+  using Word = typename L::Word;
+  using Signed = std::make_signed_t<Word>;
+  Word largest = 0, negative = 0, positive = 0;
   for (int64_t i = 0; i < n; ++i) {
-    pos_inf = static_cast<Word>(pos_inf + (x[i] == L::kInf));
-    neg_inf = static_cast<Word>(neg_inf + (x[i] == Word(L::kInf | L::kSign)));
+    largest = std::max(largest, static_cast<Word>(x[i] & ~L::kSign));
+    negative = static_cast<Word>(negative + (x[i] > L::kSign));
+    positive = static_cast<Word>(positive + (static_cast<Signed>(x[i]) > 0));
   }
-  counts->neg_inf += neg_inf;
-  counts->pos_inf += pos_inf;
+  if (largest >= L::kInf) return CountBadBlock<L>(x, n);
+  Counts counts;
+  counts.negative = static_cast<int64_t>(negative);
+  counts.positive = static_cast<int64_t>(positive);
+  counts.zero = n - counts.negative - counts.positive;
+  return counts;
 }
 
 template <typename L>
@@ -47,14 +66,7 @@ TBDBG_INLINE Counts CountAll(const void* data, int64_t n) {
   auto* x = static_cast<typename L::Element*>(data);
   Counts counts;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t size = std::min(kBlock, n - begin);
-    const int64_t before = counts.negative + counts.zero + counts.positive;
-    CountFinite<L>(x + begin, size, &counts);
-    const int64_t bad = size - (counts.negative + counts.zero + counts.positive - before);
-    if (bad == 0) continue;  // the usual case costs one pass
-    const int64_t infinite_before = counts.neg_inf + counts.pos_inf;
-    CountInfinite<L>(x + begin, size, &counts);
-    counts.nan += bad - (counts.neg_inf + counts.pos_inf - infinite_before);
+    counts += CountBlock<L>(x + begin, std::min(kBlock, n - begin));
   }
   return counts;
 }

@@ -85,6 +85,18 @@ constexpr int kMaxSummary = 15;
 // many there are; 0 for the modes that are no vector.
 int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[kMaxSummary]);
 
+// How many columns a mode has; 0 for the modes that are no vector.
+constexpr int ColumnsOf(Mode mode) {
+  switch (mode) {
+    case Mode::kCurtHealth: return 2;
+    case Mode::kConciseHealth: return 5;
+    case Mode::kFullHealth: return 11;
+    case Mode::kShape: return 10;
+    case Mode::kFullNumerics: return 15;
+    default: return 0;
+  }
+}
+
 // Makes the columns of a health mode those of another tensor with the same
 // elements. `rank`: below 0, as it is.
 void SetPlace(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]);

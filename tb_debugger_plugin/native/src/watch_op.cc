@@ -27,7 +27,7 @@ const std::vector<Place>& WatchKernel::PlacesOn(TF_OpKernelContext* context) {
   if (ready.load(std::memory_order_acquire)) return places;
   std::lock_guard<std::mutex> lock(mutex);
   if (ready.load(std::memory_order_relaxed)) return places;
-  places = WithDevice(context, watch->places);
+  places = tbdbg::PlacesOn(context, *watch);
   ready.store(true, std::memory_order_release);
   return places;
 }
