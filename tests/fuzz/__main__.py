@@ -37,6 +37,7 @@ class Tally:
     longest: float = 0.0
     longest_case: int = 0
     peak_bytes: int = 0
+    shown: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)  # guards the fields above
 
     def add(self, found: dict[str, Any]) -> None:
@@ -103,10 +104,12 @@ def run(seed: int, inputs: int, workers: int) -> Tally:
 
 
 def _show_progress(tally: Tally, inputs: int) -> None:
-    if sys.stderr.isatty():
-        with tally.lock:
-            done, bad = sum(tally.kinds.values()), len(tally.problems)
-        print(f"\r{done:,} of {inputs:,} inputs, {bad} problems ", end="", file=sys.stderr, flush=True)
+    with tally.lock:
+        done, new = sum(tally.kinds.values()), tally.problems[tally.shown :]
+        tally.shown = len(tally.problems)
+    print(f"{done:,} of {inputs:,} inputs, {tally.shown} problems", file=sys.stderr, flush=True)
+    for case, text in new[:_SHOWN]:
+        print(f"case {case}: {text[-500:]}", file=sys.stderr, flush=True)
 
 
 def report(tally: Tally, seed: int, seconds: float) -> str:
