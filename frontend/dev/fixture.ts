@@ -403,16 +403,31 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
       );
       return { json: { host_name: "host", file_path: path, lines } };
     },
-    "columns/executions": (q) => ({
-      bytes: encodeColumns(EXECUTIONS, rows(q, numExecutions).map(executionRow), {
-        generation,
-        begin: range(q, 0).begin,
-        total: numExecutions,
-      }),
-    }),
+    "columns/executions": (q) => {
+      const wanted = q.get("function");
+      const all = Array.from({ length: wanted === null ? 0 : numExecutions }, (_, i) => i);
+      const called = all.filter((i) =>
+        new RegExp(wanted ?? "").test(executionRow(i).graph_id?.slice(2) ?? ""),
+      );
+      const total = wanted === null ? numExecutions : called.length;
+      const list = rows(q, total).map((row) => called[row] ?? row);
+      const page = { generation, begin: range(q, 0).begin, total };
+      return {
+        bytes:
+          wanted === null
+            ? encodeColumns(EXECUTIONS, list.map(executionRow), page)
+            : encodeColumns(
+                { index: f64, ...EXECUTIONS },
+                list.map((i) => ({ index: i, ...executionRow(i) })),
+                page,
+              ),
+      };
+    },
+    find: (q) => ({ json: find((q.get("text") ?? "").toLowerCase(), Number(q.get("limit"))) }),
     "columns/graph_executions": (q) => {
       const only = q.get("only") === "bad";
       const host = q.get("host");
+      if (q.has("op_name") || q.has("function")) return namedTraces(q);
       const total = only ? numBad : host === null ? numTraces : Math.ceil((numTraces - hostOf(host)) / 2);
       const at = (row: number) => (only ? badTrace(row) : host === null ? row : row * 2 + hostOf(host));
       const list = rows(q, total).map((row) => traceRow(at(row)));
@@ -443,6 +458,18 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
       };
     },
   };
+  function namedTraces(q: URLSearchParams): Answer {
+    const holds = (name: string, text: string) => new RegExp(q.get(name) ?? "").test(text);
+    const chosen = Array.from({ length: numTraces }, (_, i) => i).filter(
+      (i) =>
+        holds("op_name", specAt(i).name) &&
+        holds("function", specAt(i).graph) &&
+        (q.get("health") !== "bad" || bad(counts(i))),
+    );
+    const list = rows(q, chosen.length).map((row) => traceRow(chosen[row] ?? 0));
+    const page = { generation, begin: range(q, 0).begin, total: chosen.length };
+    return { bytes: encodeColumns(TRACES, list, page) };
+  }
   function before(trace: number): number {
     const step = Math.floor(trace / perStep);
     return step < illFrom
@@ -475,6 +502,33 @@ function range(query: URLSearchParams, total: number): { begin: number; end: num
 function rows(query: URLSearchParams, total: number): number[] {
   const { begin, end } = range(query, total);
   return Array.from({ length: Math.max(0, Math.min(end, total) - begin) }, (_, i) => begin + i);
+}
+
+/** What holds a text; layers and variables there are none. */
+function find(text: string, limit: number) {
+  const [, tensor, slot] = /^(.+):(\d+)$/.exec(text) ?? [];
+  const holding = (wanted: string) =>
+    OPS.filter(({ name }) => name.toLowerCase().includes(wanted))
+      .slice(0, limit)
+      .map(({ name, type, graph }) => ({
+        graph_id: `g-${graph}`,
+        graph_name: graph,
+        op_name: name,
+        op_type: type,
+      }));
+  return {
+    ops: holding(text),
+    tensors: tensor === undefined ? [] : holding(tensor).map((op) => ({ ...op, output_slot: Number(slot) })),
+    layers: [],
+    variables: [],
+    functions: ["model", "loss"]
+      .filter((name) => name.includes(text))
+      .map((name) => ({ graph_id: `g-${name}`, name })),
+    files: FILES.map((file_path, index) => ({ index, file_path })).filter((f) => f.file_path.includes(text)),
+    lines: FRAMES.filter(([path, , , line]) => FILES.includes(path) && line.includes(text)).map(
+      ([path, line, , content]) => ({ index: FILES.indexOf(path), file_path: path, line, text: content }),
+    ),
+  };
 }
 
 function failed(error: string): Answer {

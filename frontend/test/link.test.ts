@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { executionIndex, frameId, graphId, runName, traceIndex } from "../src/base/ids";
+import { executionIndex, fileIndex, frameId, graphId, runName, traceIndex } from "../src/base/ids";
 import { isOurs, type Link, readLink, writeLink } from "../src/model/link";
 
 const LINK: Link = {
@@ -9,6 +9,10 @@ const LINK: Link = {
   graph: graphId("ü-1"),
   op: "scope/Log",
   frame: frameId("31af-e7"),
+  file: fileIndex(3),
+  line: 14,
+  host: "worker-0",
+  layer: "^a/b(/|$)",
   subject: "op",
 };
 

@@ -2,7 +2,15 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type FixtureOptions, makeFixture } from "../dev/fixture";
 import { type Fetch, makeAsk } from "../src/api/fetch";
 import { makeApi } from "../src/api/routes";
-import { alertIndex, executionIndex, frameId, graphId, runName, traceIndex } from "../src/base/ids";
+import {
+  alertIndex,
+  executionIndex,
+  fileIndex,
+  frameId,
+  graphId,
+  runName,
+  traceIndex,
+} from "../src/base/ids";
 import { shown } from "../src/base/loaded";
 import { phrasesText } from "../src/model/diagnosis";
 import type { Link } from "../src/model/link";
@@ -214,6 +222,108 @@ describe("a link", () => {
     stop();
     const { store } = await open(ILL, { trace: traceIndex(999_999) });
     expect(store.problem.value).toBe("There is no graph execution 999999.");
+  });
+});
+
+describe("what is looked for by name", () => {
+  const best = (store: Store) => shown(store.found.value)?.groups[0]?.choices[0]?.title;
+
+  /** Looks for a text and goes to what is listed at a place. */
+  async function goTo(store: Store, text: string, place = 0) {
+    store.search(text, "now");
+    await quiet(store);
+    const choice = shown(store.found.value)?.groups.flatMap(({ choices }) => choices)[place];
+    if (choice !== undefined) await store.jump(choice.jump);
+    await quiet(store);
+    return choice?.title;
+  }
+
+  test("is asked for once the reader pauses", async () => {
+    const { store, state, timer } = await open(ILL);
+    for (const text of ["p", "pr", "pro "]) store.search(text);
+    await quiet(store);
+    expect(store.found.value).toBeUndefined();
+    timer.fire();
+    await quiet(store);
+    expect(best(store)).toBe("probs");
+    expect(state.log.filter((url) => url.startsWith("find"))).toEqual([
+      "find?run=digits%2Ffirst&text=pro&limit=9",
+    ]);
+    store.search("");
+    expect(store.found.value).toBeUndefined();
+  });
+
+  test("is answered by the newest question, however late an older answer comes", async () => {
+    const { fetcher } = server(ILL);
+    const late: (() => void)[] = [];
+    const slow: Fetch = async (url, init) => {
+      if (url.includes("text=probs")) await new Promise<void>((resolve) => late.push(resolve));
+      return fetcher(url, init);
+    };
+    const store = createStore(makeApi(makeAsk(slow)), new FakeTimer());
+    stop = store.start({});
+    await quiet(store);
+    store.search("probs", "now");
+    store.search("labels", "now");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(best(store)).toBe("labels");
+    for (const answer of late) answer();
+    await quiet(store);
+    expect(best(store)).toBe("labels");
+    expect(late).toHaveLength(1);
+  });
+
+  test("leads to the first bad value of an op or a tensor, and to the last of what is never bad", async () => {
+    const { store } = await open(ILL);
+    await store.focusTrace(traceIndex(3));
+    expect(await goTo(store, "mean:0")).toBe("Mean:0");
+    expect([store.trace.value, store.op.value?.opName, store.execution.value]).toEqual([59, "Mean", 51]);
+    expect(await goTo(store, "Softmax")).toBe("Softmax");
+    expect([store.trace.value, store.op.value?.opName]).toEqual([3, "Softmax"]);
+    expect(store.problem.value).toBeUndefined();
+  });
+
+  test("leads to the first call of a function, or to what ran in it where Python never called it", async () => {
+    const { store } = await open(ILL);
+    expect(await goTo(store, "loss", 0)).toBe("loss");
+    expect([store.execution.value, store.subject.value]).toEqual([1, "execution"]);
+    await goTo(store, "model");
+    expect([store.trace.value, store.op.value?.opName]).toEqual([0, "x"]);
+  });
+
+  test("leads to a line of a file, until something else is chosen, and a link leads there too", async () => {
+    const { store } = await open(ILL);
+    expect(await goTo(store, "reduce_mean")).toBe("losses.py:14");
+    expect(store.sourcePlace.value).toMatchObject({ path: "/home/user/losses.py", line: 14, file: 1 });
+    expect([store.shownFrame.value, store.link.value.file, store.link.value.line]).toEqual([
+      undefined,
+      1,
+      14,
+    ]);
+    const link = store.link.value;
+    store.focusFrame(frameId("f1"));
+    await quiet(store);
+    expect([store.sourcePlace.value?.line, store.link.value.file]).toEqual([71, undefined]);
+    stop();
+    const other = await open(ILL, link);
+    expect(other.store.link.value).toEqual(link);
+    expect(other.store.sourcePlace.value).toMatchObject({ path: "/home/user/losses.py", line: 14 });
+  });
+
+  test("narrows the tensors down to a layer, whatever is in its name", async () => {
+    const { store } = await open(ILL);
+    await store.jump({ kind: "layer", name: "a.b/c" });
+    expect(store.filter.value.layer).toBe("^a\\.b/c(/|$)");
+    expect(store.link.value.layer).toBe("^a\\.b/c(/|$)");
+  });
+
+  test("that was never called is said", async () => {
+    const { store } = await open(ILL);
+    await store.jump({ kind: "function", graph: graphId("g-none"), name: "__inference_none_7" });
+    expect(store.problem.value).toBe("No call of none is on record.");
+    await store.jump({ kind: "line", file: fileIndex(0), line: 3 });
+    await quiet(store);
+    expect(store.sourcePlace.value?.path).toBe("/home/user/train.py");
   });
 });
 

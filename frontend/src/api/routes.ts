@@ -15,6 +15,7 @@ import {
 } from "./check";
 import { type ColumnPage, decodeColumns } from "./columns";
 import type { Ask } from "./fetch";
+import { found } from "./find";
 
 const execution = branded(number, ids.executionIndex);
 const trace = branded(number, ids.traceIndex);
@@ -227,6 +228,14 @@ export interface TraceFilter {
   readonly layer?: string | undefined;
 }
 
+/** Rows by the names of their ops and graphs, as regular expressions. */
+export interface Named {
+  readonly op_name?: string | undefined;
+  /** The graph that the op is in, or that the execution ran. */
+  readonly function?: string | undefined;
+  readonly health?: "bad" | undefined;
+}
+
 /** Which of the two long lists. */
 export type ListName = "executions" | "graph_executions";
 
@@ -260,6 +269,10 @@ export function makeApi(ask: Ask) {
       onlyBad: boolean,
       { host, layer }: TraceFilter = {},
     ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer }),
+    namedRows: (run: ids.RunName, name: ListName, begin: number, end: number, named: Named) =>
+      columns(name, { run, begin, end, ...named }),
+    find: (run: ids.RunName, wanted: string, limit: number, signal?: AbortSignal) =>
+      ask.json("find", { run, text: wanted, limit }, found, signal),
     overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
       ask.json("overview", { run, list: name, buckets }, overview, signal),
     locateExecution: (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) =>

@@ -68,3 +68,17 @@ export function bytes(n: number): string {
 export function basename(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
+
+/** The longest regular expression that the server takes is 1000 characters. */
+const MOST_NAMED = 450;
+
+/** A regular expression (RE2) for this text and no other; of a very long one for its end. */
+export function exactly(text: string): string {
+  const begin = text.length > MOST_NAMED ? "" : "^";
+  return `${begin}${escaped(text.slice(-MOST_NAMED))}$`;
+}
+
+/** A text as a regular expression. */
+export function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}

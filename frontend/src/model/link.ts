@@ -11,6 +11,12 @@ export interface Link {
   readonly graph?: ids.GraphId | undefined;
   readonly op?: string | undefined;
   readonly frame?: ids.FrameId | undefined;
+  /** A line of a source file that was chosen by itself, not as a frame of a stack. */
+  readonly file?: ids.FileIndex | undefined;
+  readonly line?: number | undefined;
+  /** Which graph executions are shown. */
+  readonly host?: string | undefined;
+  readonly layer?: string | undefined;
   /** Whose stack is shown. */
   readonly subject?: "execution" | "op" | undefined;
 }
@@ -32,6 +38,10 @@ export function readLink(hash: string): Link {
     graph: map(values.get("graph"), ids.graphId),
     op: values.get("op"),
     frame: map(values.get("frame"), ids.frameId),
+    file: map(position(values.get("file")), ids.fileIndex),
+    line: position(values.get("line")),
+    host: values.get("host"),
+    layer: values.get("layer"),
     subject: subject === "execution" || subject === "op" ? subject : undefined,
   });
 }

@@ -39,7 +39,7 @@ export interface TraceRow {
 export function executionRow(page: ColumnPage, row: number): ExecutionRow {
   const graph = textAt(page, "graph_id", row);
   return {
-    index: ids.executionIndex(page.begin + row),
+    index: ids.executionIndex(numberAt(page, "index", row) ?? page.begin + row),
     wallTime: numberAt(page, "wall_time", row),
     opType: textAt(page, "op_type", row) ?? "",
     isFunction: numberAt(page, "is_function", row) === 1,

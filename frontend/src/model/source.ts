@@ -1,5 +1,17 @@
 /** A recorded source file as a text to show: whole, or the pieces around recorded frames with gaps between them. */
 import type { Excerpt } from "../api/routes";
+import type { FileIndex } from "../base/ids";
+
+/** A line of a file: a stack frame is one. */
+export interface SourcePlace {
+  /** Empty until it is known. */
+  readonly path: string;
+  /** From 1. */
+  readonly line: number;
+  /** Undefined where nothing of the file was recorded. */
+  readonly file: FileIndex | undefined;
+  readonly text: string | undefined;
+}
 
 /** One line of the text; of a gap, `number` is undefined and `text` says what is missing. */
 export interface ShownLine {

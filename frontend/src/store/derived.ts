@@ -5,6 +5,7 @@ import { alertIndex, type FrameId, type GraphId, type RunName } from "../base/id
 import { type Loaded, shown } from "../base/loaded";
 import { type Diagnosis, diagnose } from "../model/diagnosis";
 import { type Neighbourhood, ofExecution, ofGraphOp } from "../model/neighbourhood";
+import type { SourcePlace } from "../model/source";
 import { type Frame, framesOf, mainFrame } from "../model/stack";
 import { fromAlert, suspectOfExecution, suspectOfOp } from "../model/suspect";
 import { current } from "../model/walk";
@@ -58,13 +59,19 @@ export function createDerived(
     ([name, ids], signal) => stackOf(api, name, ids, signal),
   );
   const shownFrame = computed(() => {
+    if (facts.line.value !== undefined) return undefined;
     const frames = shown(stack.loaded.value) ?? [];
     return frames.find(({ id }) => id === facts.frame.value) ?? mainFrame(frames);
   });
   const source = ask(
-    computed(() => both(run.value, shownFrame.value?.file)),
+    computed(() => both(run.value, facts.line.value?.file ?? shownFrame.value?.file)),
     ([name, file], signal) => api.source(name, file, signal),
   );
+  const sourcePlace = computed((): SourcePlace | undefined => {
+    const chosen = facts.line.value;
+    if (chosen === undefined) return shownFrame.value;
+    return { ...chosen, path: ready(source.loaded.value)?.file_path ?? "", text: undefined };
+  });
   const breadcrumb = ask(
     computed(() => both(run.value, shown(opInfo.loaded.value)?.graph_ids)),
     ([name, ids], signal) => graphNames(api, name, ids, signal),
@@ -115,8 +122,10 @@ export function createDerived(
     inside: inside.loaded,
     opInfo: opInfo.loaded,
     stack: stack.loaded,
-    /** The frame whose line is shown. */
+    /** The frame whose line is shown; none while a line is that was chosen by itself. */
     shownFrame,
+    /** The line that is shown. */
+    sourcePlace,
     source: source.loaded,
     /** The graph of the op in focus and those around it, outermost first. */
     breadcrumb: breadcrumb.loaded,

@@ -1,7 +1,15 @@
 /** The few facts that everything on the page follows from. Only the verbs change them. */
 import { signal } from "@preact/signals";
 import type { Runs, Status, TraceFilter } from "../api/routes";
-import type { AlertIndex, ExecutionIndex, FrameId, GraphId, RunName, TraceIndex } from "../base/ids";
+import type {
+  AlertIndex,
+  ExecutionIndex,
+  FileIndex,
+  FrameId,
+  GraphId,
+  RunName,
+  TraceIndex,
+} from "../base/ids";
 import type { Loaded } from "../base/loaded";
 import { NO_WALK, type Walk } from "../model/walk";
 
@@ -12,6 +20,13 @@ export interface OpPlace {
   readonly trace: TraceIndex | undefined;
   /** The call that the trace belongs to, where it is known. */
   readonly owner: ExecutionIndex | undefined;
+}
+
+/** A line of a recorded source file. */
+export interface FilePlace {
+  readonly file: FileIndex;
+  /** From 1. */
+  readonly line: number;
 }
 
 /** Whose stack, source and neighbours are shown. */
@@ -44,6 +59,8 @@ export function createFacts() {
     subject: signal<Subject>("execution"),
     /** The stack frame that the reader chose; undefined = the user's innermost one. */
     frame: signal<FrameId | undefined>(undefined),
+    /** The line that is shown instead of that of a frame. */
+    line: signal<FilePlace | undefined>(undefined),
     /** Graph executions without a bad value are left out. */
     onlyBad: signal(false),
     /** Which others are left out. */

@@ -10,6 +10,7 @@ import { createFacts } from "./facts";
 import { createChosen, createLists, isEmpty, type Lists, stopLists } from "./lists";
 import type { Pages } from "./pages";
 import { applyStatus, browserTimer, newestRun, startPolling, type Timer } from "./polling";
+import { createSearch } from "./search";
 import { createVerbs } from "./verbs";
 
 export type Store = ReturnType<typeof createStore>;
@@ -20,7 +21,8 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
   const lists = signal<Lists | undefined>(undefined);
   const chosen = signal<Pages<ColumnPage> | undefined>(undefined);
   const derived = createDerived(api, facts, lists, activity);
-  const verbs = createVerbs(facts, lists, activity);
+  const verbs = createVerbs(api, facts, lists, activity);
+  const search = createSearch(api, facts, timer, activity);
 
   /** Each run has its own lists. */
   function followRun(): () => void {
@@ -93,6 +95,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     ...facts,
     ...derived,
     ...verbs,
+    ...search,
     lists,
     busy: activity.busy,
     track: activity.track,
@@ -131,6 +134,9 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
         ...(isOp && op !== undefined && op.trace === undefined ? { graph: op.graph, op: op.opName } : {}),
         subject: facts.execution.value !== undefined || op !== undefined ? facts.subject.value : undefined,
         frame: facts.frame.value,
+        file: facts.line.value?.file,
+        line: facts.line.value?.line,
+        ...facts.filter.value,
       };
     }),
   };

@@ -1,19 +1,27 @@
 /** All that a click, a key or a link can do. A later one overtakes an earlier one that still waits for the server. */
 import { batch, type ReadonlySignal } from "@preact/signals";
-import type { TraceFilter } from "../api/routes";
+import type { Api, TraceFilter } from "../api/routes";
 import * as ids from "../base/ids";
-import { sentence } from "../base/loaded";
+import { never, sentence } from "../base/loaded";
+import { escaped } from "../base/text";
+import type { Jump } from "../model/find";
 import type { Link } from "../model/link";
 import type { Target } from "../model/neighbourhood";
 import { type TraceRow, traceRow } from "../model/rows";
 import { canMove, current, move, NO_WALK, stepTo } from "../model/walk";
 import type { Activity } from "./activity";
-import type { Facts, OpPlace } from "./facts";
+import type { Facts, FilePlace, OpPlace } from "./facts";
 import type { Lists } from "./lists";
+import { callOf, traceOf } from "./places";
 
 export type Verbs = ReturnType<typeof createVerbs>;
 
-export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefined>, activity: Activity) {
+export function createVerbs(
+  api: Api,
+  facts: Facts,
+  lists: ReadonlySignal<Lists | undefined>,
+  activity: Activity,
+) {
   let ticket = 0;
 
   /** Does what `wait` answers, unless something else was chosen meanwhile. */
@@ -32,6 +40,7 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
     facts.walk.value = stepTo(facts.walk.peek(), place, samePlace);
     facts.subject.value = "op";
     facts.frame.value = undefined;
+    facts.line.value = undefined;
   }
 
   function showTraceRow(row: TraceRow): void {
@@ -66,6 +75,7 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
       facts.trace.value = undefined;
       facts.subject.value = "execution";
       facts.frame.value = undefined;
+      facts.line.value = undefined;
       facts.alert.value = undefined;
     });
   }
@@ -77,9 +87,42 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
       batch(() => {
         facts.touched.value = true;
         facts.alert.value = undefined;
+        facts.trace.value = undefined;
         showOp(place);
       });
     }
+  }
+
+  function focusLine(place: FilePlace): void {
+    ticket++;
+    batch(() => {
+      facts.touched.value = true;
+      facts.line.value = place;
+    });
+  }
+
+  /** Texts that are empty leave out the question. */
+  function setFilter({ host = "", layer = "" }: TraceFilter): void {
+    facts.filter.value = { host: host || undefined, layer: layer || undefined };
+  }
+
+  /** Goes to what was found by its name: of an op to its first bad value, else to its last. */
+  async function jump(to: Jump): Promise<void> {
+    const run = facts.run.peek();
+    if (run === undefined) return;
+    facts.touched.value = true;
+    if (to.kind === "line") focusLine({ file: to.file, line: to.line });
+    else if (to.kind === "layer") setFilter({ ...facts.filter.peek(), layer: `^${escaped(to.name)}(/|$)` });
+    else if (to.kind === "op")
+      await then(traceOf(api, run, to), (trace) =>
+        focusOp({ graph: to.graph, opName: to.opName, trace, owner: undefined }),
+      );
+    else if (to.kind === "function")
+      await then(callOf(api, run, to), (call) => {
+        if ("trace" in call) void focusTrace(call.trace);
+        else focusExecution(call.execution);
+      });
+    else never(to);
   }
 
   /** Moves every section to the alert: the trace with the call it ran in, or the eager op. */
@@ -114,6 +157,7 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
       facts.walk.value = move(walk, by);
       facts.subject.value = "op";
       facts.frame.value = undefined;
+      facts.line.value = undefined;
       facts.alert.value = undefined;
       if (place?.trace !== undefined) facts.trace.value = place.trace;
     });
@@ -139,15 +183,14 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
     },
     focusFrame(frame: ids.FrameId): void {
       facts.frame.value = frame;
+      facts.line.value = undefined;
     },
+    focusLine,
+    jump,
     setOnlyBad(only: boolean): void {
       facts.onlyBad.value = only;
     },
-    /** Texts that are empty leave out the question. */
-    setFilter(filter: TraceFilter): void {
-      const { host = "", layer = "" } = filter;
-      facts.filter.value = { host: host || undefined, layer: layer || undefined };
-    },
+    setFilter,
     dismissProblem(): void {
       facts.problem.value = undefined;
     },
@@ -164,11 +207,13 @@ export function createVerbs(facts: Facts, lists: ReadonlySignal<Lists | undefine
     },
     /** Goes where a link leads, within the run. */
     async open(link: Link): Promise<void> {
+      setFilter(link);
       if (link.trace !== undefined && link.subject !== "execution") await focusTrace(link.trace);
       else if (link.execution !== undefined) focusExecution(link.execution);
       if (link.graph !== undefined && link.op !== undefined && link.trace === undefined)
         focusOp({ graph: link.graph, opName: link.op, trace: undefined, owner: undefined });
       if (link.frame !== undefined) facts.frame.value = link.frame;
+      if (link.file !== undefined) focusLine({ file: link.file, line: link.line ?? 1 });
     },
   };
 }
@@ -179,6 +224,7 @@ function clearFocus(facts: Facts): void {
   facts.alert.value = undefined;
   facts.walk.value = NO_WALK;
   facts.frame.value = undefined;
+  facts.line.value = undefined;
   facts.filter.value = {};
 }
 

@@ -75,6 +75,7 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
                 row={page && traceRow(page, row - page.begin)}
                 place={place}
                 withDevice={devices || hosts}
+                withLayer={layers}
               />
             );
           }}
@@ -205,10 +206,7 @@ function Header({ withDevice, withHost, withLayer }: HeaderProps) {
         #
       </span>
       <span role="columnheader">tensor</span>
-      <span
-        role="columnheader"
-        title={withLayer ? "The Keras layer, or the function of what belongs to none" : undefined}
-      >
+      <span role="columnheader" title={withLayer ? "The Keras layer" : "The graph that the op is in"}>
         {withLayer ? "layer" : "function"}
       </span>
       <span role="columnheader">op type</span>
@@ -231,9 +229,10 @@ interface RowProps {
   readonly row: TraceRow | undefined;
   readonly place: RowPlace;
   readonly withDevice: boolean;
+  readonly withLayer: boolean;
 }
 
-function Row({ store, row, place, withDevice }: RowProps) {
+function Row({ store, row, place, withDevice, withLayer }: RowProps) {
   if (row === undefined)
     return (
       <div {...place} role="row" class="row trace-row" aria-selected={false}>
@@ -274,9 +273,11 @@ function Row({ store, row, place, withDevice }: RowProps) {
       <span
         role="gridcell"
         class={`ellipsis ${row.belonging.layer === undefined ? "dim" : ""}`}
-        title={[row.functionName, belongs].filter(Boolean).join(" · ")}
+        title={[belongs ?? (withLayer ? "no layer" : undefined), row.functionName && `in ${row.functionName}`]
+          .filter(Boolean)
+          .join(" · ")}
       >
-        {row.belonging.layer ?? row.functionName}
+        {withLayer ? (row.belonging.layer ?? "–") : row.functionName}
       </span>
       <span
         role="gridcell"

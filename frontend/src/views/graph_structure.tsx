@@ -187,7 +187,7 @@ interface CurvesProps {
 }
 
 /** Columns end at these shares of the width; the style sheet says the same. */
-const ENDS = { input: 0.33, opLeft: 0.37, opRight: 0.63, consumer: 0.67 } as const;
+const ENDS = { input: 0.32, opLeft: 0.355, opRight: 0.645, consumer: 0.68 } as const;
 
 function Curves({ width, middle, inputs, inputTops, consumers, consumerTops }: CurvesProps) {
   return (
@@ -239,8 +239,11 @@ function NeighbourCard({
       </span>
       <span class="op-line">
         <span class="chip">{card.opType === undefined ? "not recorded" : displayName(card.opType)}</span>
-        {card.mark !== undefined && <Belongs words={card.mark} />}
-        {card.summary !== undefined && <ShapeWords summary={card.summary} />}
+        {card.mark !== undefined ? (
+          <Belongs words={card.mark} />
+        ) : (
+          card.summary !== undefined && <ShapeWords summary={card.summary} />
+        )}
       </span>
       {card.note === undefined ? <Verdict summary={card.summary} /> : <span class="dim">{card.note}</span>}
     </button>

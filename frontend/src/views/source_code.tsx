@@ -4,52 +4,52 @@ import type { SourceFile } from "../api/routes";
 import type { FrameId } from "../base/ids";
 import { sentence, shown } from "../base/loaded";
 import { basename } from "../base/text";
-import { shownLines } from "../model/source";
-import { type Frame, filesOf } from "../model/stack";
+import { type SourcePlace, shownLines } from "../model/source";
+import { filesOf } from "../model/stack";
 import type { Store } from "../store/store";
 import { useChange } from "./hooks";
 import { Failure, Hint, Panel } from "./panel";
 import type { SourceEditor } from "./source_editor";
 
 export function SourceCode({ store }: { readonly store: Store }) {
-  const frame = store.shownFrame.value;
+  const place = store.sourcePlace.value;
   const loaded = store.source.value;
   return (
     <Panel
       title="Source code"
       className="source"
       note={
-        frame !== undefined && (
-          <span class="path" data-testid="source-path" title={frame.path}>
-            <bdi>{frame.path}</bdi>
+        place !== undefined && (
+          <span class="path" data-testid="source-path" title={place.path}>
+            <bdi>{place.path}</bdi>
           </span>
         )
       }
       tools={<Files store={store} />}
     >
-      {frame === undefined ? (
+      {place === undefined ? (
         <Hint>Choose a line in the stack trace to see it in its file.</Hint>
-      ) : frame.file === undefined || nothingOf(shown(loaded), frame) ? (
-        <NotRecorded frame={frame} />
+      ) : place.file === undefined || nothingOf(shown(loaded), place) ? (
+        <NotRecorded place={place} />
       ) : loaded?.kind === "failed" ? (
         <Failure message={loaded.message} />
       ) : (
-        <Editor store={store} frame={frame} />
+        <Editor store={store} place={place} />
       )}
     </Panel>
   );
 }
 
-function nothingOf(file: SourceFile | undefined, frame: Frame): boolean {
-  return file?.file_path === frame.path && shownLines(file.lines, file.excerpts).length === 0;
+function nothingOf(file: SourceFile | undefined, place: SourcePlace): boolean {
+  return file?.file_path === place.path && shownLines(file.lines, file.excerpts).length === 0;
 }
 
-function NotRecorded({ frame }: { readonly frame: Frame }) {
+function NotRecorded({ place }: { readonly place: SourcePlace }) {
   return (
     <div class="hint">
-      The text of {basename(frame.path)} was not recorded. The line is {frame.line}
-      {frame.text === undefined ? "." : ":"}
-      {frame.text !== undefined && <code class="line-text">{frame.text.trim()}</code>}
+      The text of {basename(place.path)} was not recorded. The line is {place.line}
+      {place.text === undefined ? "." : ":"}
+      {place.text !== undefined && <code class="line-text">{place.text.trim()}</code>}
     </div>
   );
 }
@@ -57,7 +57,7 @@ function NotRecorded({ frame }: { readonly frame: Frame }) {
 /** The files of the stack, the user's first; choosing one goes to its innermost frame. */
 function Files({ store }: { readonly store: Store }) {
   const files = filesOf(shown(store.stack.value) ?? []);
-  const here = files.find(({ path }) => path === store.shownFrame.value?.path);
+  const here = files.find(({ path }) => path === store.sourcePlace.value?.path);
   if (files.length < 2 || here === undefined) return null;
   const group = (label: string, library: boolean) => {
     const members = files.filter((file) => file.library === library);
@@ -85,8 +85,8 @@ function Files({ store }: { readonly store: Store }) {
   );
 }
 
-function Editor({ store, frame }: { readonly store: Store; readonly frame: Frame }) {
-  const place = useRef<HTMLDivElement>(null);
+function Editor({ store, place }: { readonly store: Store; readonly place: SourcePlace }) {
+  const parent = useRef<HTMLDivElement>(null);
   const [editor, setEditor] = useState<SourceEditor>();
   const [failure, setFailure] = useState<string>();
   const file = shown(store.source.value);
@@ -97,8 +97,8 @@ function Editor({ store, frame }: { readonly store: Store; readonly frame: Frame
     store
       .track(import("./source_editor"))
       .then(({ createEditor }) => {
-        if (gone || place.current === null) return;
-        made = createEditor(place.current);
+        if (gone || parent.current === null) return;
+        made = createEditor(parent.current);
         setEditor(made);
       })
       .catch((error: unknown) => setFailure(sentence(error)));
@@ -109,15 +109,15 @@ function Editor({ store, frame }: { readonly store: Store; readonly frame: Frame
   }, []);
 
   useChange(() => {
-    if (file === undefined || editor === undefined || file.file_path !== frame.path) return;
+    if (file === undefined || editor === undefined || file.file_path !== place.path) return;
     const lines = (shown(store.stack.value) ?? [])
-      .filter(({ path }) => path === frame.path)
+      .filter(({ path }) => path === place.path)
       .map(({ line }) => line);
-    editor.show(shownLines(file.lines, file.excerpts), frame.line, new Set(lines));
-  }, [editor, file, frame.id, frame.line]);
+    editor.show(shownLines(file.lines, file.excerpts), place.line, new Set(lines));
+  }, [editor, file, store.shownFrame.value?.id, place.path, place.line]);
 
   return failure === undefined ? (
-    <div class="editor" ref={place} />
+    <div class="editor" ref={parent} />
   ) : (
     <Failure message={`The source view could not be loaded. ${failure}`} />
   );

@@ -4,6 +4,7 @@ import { runName } from "../base/ids";
 import { shown } from "../base/loaded";
 import { bytes, counted, duration, grouped } from "../base/text";
 import type { Store } from "../store/store";
+import { Search } from "./search";
 
 export function StatusBar({ store }: { readonly store: Store }) {
   const status = store.status.value;
@@ -24,6 +25,7 @@ export function StatusBar({ store }: { readonly store: Store }) {
       <span class="spring" />
       <Problem store={store} />
       {status !== undefined && <Notices status={status} />}
+      <Search key={store.run.value} store={store} />
     </header>
   );
 }
@@ -79,7 +81,12 @@ function Facts({ status }: { readonly status: Status }) {
       : status.hosts[0] && `on ${status.hosts[0]}`,
     status.tensorflow_version === undefined ? undefined : `TensorFlow ${status.tensorflow_version}`,
   ];
-  return <span class="facts">{facts.filter(Boolean).join(" · ")}</span>;
+  const text = facts.filter(Boolean).join(" · ");
+  return (
+    <span class="facts" title={text}>
+      {text}
+    </span>
+  );
 }
 
 interface ProgressProps {
@@ -113,7 +120,7 @@ function Problem({ store }: { readonly store: Store }) {
   const text = store.connection.value ?? store.problem.value;
   if (text === undefined) return null;
   return (
-    <span class="problem" role="alert">
+    <span class="problem" role="alert" title={text}>
       {text}
     </span>
   );

@@ -1,0 +1,135 @@
+/** What the server found for a text, as the list that the reader chooses from: by kinds, the closest kind first. */
+import type { Found } from "../api/find";
+import type { FileIndex, GraphId } from "../base/ids";
+import { basename, counted } from "../base/text";
+import { displayName, tensorName } from "./names";
+
+/** Where a choice leads. */
+export type Jump =
+  | {
+      readonly kind: "op";
+      readonly graph: GraphId;
+      /** As recorded; undefined where it is not known. */
+      readonly graphName: string | undefined;
+      readonly opName: string;
+      /** Undefined: whichever output. */
+      readonly slot: number | undefined;
+    }
+  | { readonly kind: "function"; readonly graph: GraphId; readonly name: string }
+  | { readonly kind: "layer"; readonly name: string }
+  | { readonly kind: "line"; readonly file: FileIndex; readonly line: number };
+
+export interface Choice {
+  readonly title: string;
+  /** What kind of thing it is, or what tells it from another of the same name. */
+  readonly note: string;
+  readonly jump: Jump;
+}
+
+export interface Group {
+  readonly title: string;
+  readonly choices: readonly Choice[];
+  /** There are more of the kind than are listed. */
+  readonly more: boolean;
+}
+
+/** How many of a kind are listed; one more is asked for, to know whether there are more. */
+export const LISTED = 8;
+
+export function groupsOf(found: Found, text: string): readonly Group[] {
+  const groups = [
+    group("Tensors", found.tensors.map(tensorChoice)),
+    group("Ops", found.ops.map(opChoice)),
+    group("Layers", found.layers.map(layerChoice)),
+    group("Variables and their gradients", found.variables.flatMap(variableChoices)),
+    group("Functions", found.functions.map(functionChoice)),
+    group("Source files", found.files.map(fileChoice)),
+    group("Source lines", found.lines.map(lineChoice)),
+  ].filter(({ choices }) => choices.length > 0);
+  const wanted = text.toLowerCase();
+  return groups
+    .map((one) => ({ one, rank: Math.min(...one.choices.map((choice) => rankOf(choice.title, wanted))) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ one }) => one);
+}
+
+/** All choices in the order in which they are listed. */
+export function choicesOf(groups: readonly Group[]): readonly Choice[] {
+  return groups.flatMap(({ choices }) => choices);
+}
+
+function group(title: string, choices: readonly Choice[]): Group {
+  return { title, choices: choices.slice(0, LISTED), more: choices.length > LISTED };
+}
+
+/** 0 for the text itself, 1 where the last part of the name is, 2 where the name begins with it, else 3. */
+function rankOf(title: string, wanted: string): number {
+  const name = title.toLowerCase();
+  if (name === wanted) return 0;
+  if (name.endsWith(`/${wanted}`)) return 1;
+  return name.startsWith(wanted) ? 2 : 3;
+}
+
+function tensorChoice(found: Found["tensors"][number]): Choice {
+  const choice = opChoice(found);
+  const slot = found.output_slot;
+  return { ...choice, title: tensorName(found.op_name, slot), jump: { ...choice.jump, slot } as Jump };
+}
+
+function opChoice({
+  graph_id: graph,
+  graph_name: graphName,
+  op_name,
+  op_type,
+}: Found["ops"][number]): Choice {
+  const where = graphName === undefined ? undefined : `in ${displayName(graphName)}`;
+  return {
+    title: op_name,
+    note: [op_type, where].filter(Boolean).join(" "),
+    jump: { kind: "op", graph, graphName, opName: op_name, slot: undefined },
+  };
+}
+
+function layerChoice({ name, num_ops }: Found["layers"][number]): Choice {
+  return {
+    title: name,
+    note: `only its tensors, of ${counted(num_ops, "op")}`,
+    jump: { kind: "layer", name },
+  };
+}
+
+/** A variable leads to the first op that has to do with it, its gradients to themselves. */
+function variableChoices(variable: Found["variables"][number]): readonly Choice[] {
+  const opOf = (at: { graph_id: GraphId; op_name: string }, slot: number | undefined): Jump => ({
+    kind: "op",
+    graph: at.graph_id,
+    graphName: undefined,
+    opName: at.op_name,
+    slot,
+  });
+  return [
+    { title: variable.name, note: `first at ${variable.op_name}`, jump: opOf(variable, undefined) },
+    ...variable.gradients.map((gradient) => ({
+      title: `∇ ${variable.name}`,
+      note: tensorName(gradient.op_name, gradient.output_slot),
+      jump: opOf(gradient, gradient.output_slot),
+    })),
+  ];
+}
+
+function functionChoice({ graph_id: graph, name }: Found["functions"][number]): Choice {
+  const shown = displayName(name);
+  return { title: shown, note: shown === name ? "" : name, jump: { kind: "function", graph, name } };
+}
+
+function fileChoice({ index, file_path }: Found["files"][number]): Choice {
+  return { title: basename(file_path), note: file_path, jump: { kind: "line", file: index, line: 1 } };
+}
+
+function lineChoice({ index, file_path, line, text }: Found["lines"][number]): Choice {
+  return {
+    title: `${basename(file_path)}:${line}`,
+    note: text.trim(),
+    jump: { kind: "line", file: index, line },
+  };
+}

@@ -1,0 +1,81 @@
+/** Where in the long lists the things stand that were found by their names. */
+import type { ColumnPage } from "../api/columns";
+import type { Api, ListName, Named } from "../api/routes";
+import type { ExecutionIndex, RunName, TraceIndex } from "../base/ids";
+import { exactly } from "../base/text";
+import type { Jump } from "../model/find";
+import { displayName } from "../model/names";
+import { executionRow, traceRow } from "../model/rows";
+
+type OpJump = Extract<Jump, { kind: "op" }>;
+type FunctionJump = Extract<Jump, { kind: "function" }>;
+
+/**
+ * As a rule the first row is the one. Where a function was traced anew, rows of other graphs with its name come before it;
+ * then this many are looked through.
+ */
+const FEW = 64;
+const MOST = 16_384;
+const ROWS = 4096;
+
+/** The first bad value of an op or of one of its outputs, else its last; undefined when none is on record. */
+export async function traceOf(api: Api, run: RunName, jump: OpJump): Promise<TraceIndex | undefined> {
+  const { graph, graphName, opName, slot } = jump;
+  const named: Named = { ...namedGraph(graphName), op_name: exactly(opName), health: "bad" };
+  const [bad, info] = await Promise.all([
+    firstRow(api, run, "graph_executions", named, (page, i) => {
+      const row = traceRow(page, i);
+      const same = row.graph === graph && row.opName === opName && (slot ?? row.slot) === row.slot;
+      return same ? row.index : undefined;
+    }),
+    api.op(run, graph, opName, undefined),
+  ]);
+  const outputs = slot === undefined ? info.outputs : info.outputs.slice(slot, slot + 1);
+  return bad ?? outputs.map(({ health }) => health?.graph_execution_index).find((at) => at !== undefined);
+}
+
+/** The first call of a function from Python; of one that only other functions call, the first tensor in it. */
+export async function callOf(
+  api: Api,
+  run: RunName,
+  { graph, name }: FunctionJump,
+): Promise<{ readonly execution: ExecutionIndex } | { readonly trace: TraceIndex }> {
+  const execution = await firstRow(api, run, "executions", namedGraph(name), (page, i) => {
+    const row = executionRow(page, i);
+    return row.graph === graph ? row.index : undefined;
+  });
+  if (execution !== undefined) return { execution };
+  const trace = await firstRow(api, run, "graph_executions", namedGraph(name), (page, i) => {
+    const row = traceRow(page, i);
+    return row.graph === graph ? row.index : undefined;
+  });
+  if (trace !== undefined) return { trace };
+  throw new Error(`No call of ${displayName(name)} is on record.`);
+}
+
+function namedGraph(name: string | undefined): Named {
+  return name === undefined ? {} : { function: exactly(name) };
+}
+
+async function firstRow<T>(
+  api: Api,
+  run: RunName,
+  list: ListName,
+  named: Named,
+  pick: (page: ColumnPage, row: number) => T | undefined,
+): Promise<T | undefined> {
+  const { total } = await api.namedRows(run, list, 0, 0, named);
+  const last = Math.min(total, MOST);
+  for (
+    let begin = 0, end = Math.min(FEW, last);
+    begin < last;
+    begin = end, end = Math.min(end + ROWS, last)
+  ) {
+    const page = await api.namedRows(run, list, begin, end, named);
+    for (let row = 0; row < page.end - page.begin; row++) {
+      const found = pick(page, row);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
