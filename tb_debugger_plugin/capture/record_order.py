@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tb_debugger_plugin.capture.called import function_attributes
-from tb_debugger_plugin.capture.watch_plan import Planned, Way
+from tb_debugger_plugin.capture.watch_plan import Planned
+from tb_debugger_plugin.capture.ways import Way
 
 #: In TF1-style loops and branches some inputs never come, and what waits for them never runs.
 _STEERS = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "RefMerge"))
