@@ -27,7 +27,8 @@ from tb_debugger_plugin.capture.sinks import Sink, WatchedTensor
 from tb_debugger_plugin.capture.watch_plan import CALLS, Plan, Planned
 from tb_debugger_plugin.capture.ways import Way
 
-_SCOPE = "TbDebuggerWatch/"
+#: Stands before the names of watch nodes.
+SCOPE = "TbDebuggerWatch/"
 
 #: Gives the function of a name that has watch ops in the runtime, or None.
 WatchedFunctions: TypeAlias = Callable[[str], "Function | None"]
@@ -49,10 +50,44 @@ def watch_function(
       Exception: Something did not work; the runtime still has the old definition.
     """
     record_constants(plan, known, sink)
+    definition, moved, run = instrumented(function, known, plan, sink, watched)
+    define(function, definition, moved=moved, run=run, stacks=known.stacks)
+
+
+def instrumented(
+    function: Function, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
+) -> tuple[graph_pb2.GraphDef, dict[str, str], list[str]]:
+    """The graph of a function with watch nodes in it, without the functions that it calls.
+
+    Args:
+      function: Whose graph is there.
+      known: Ids of the graph and its tensors.
+      plan: The tensors to watch.
+      sink: Makes the watch nodes.
+      watched: Knows the functions that have watch ops.
+
+    Returns:
+      The graph, the tensors that watch nodes take the place of, and the names of nodes that have to run.
+    """
     definition = definition_of(function)
     moved, run = _add_watches(definition, known, plan.tensors, sink)
     run += _keep_calls(definition, plan, watched)
-    define(function, definition, moved=moved, run=run, stacks=known.stacks)
+    return definition, moved, run
+
+
+def with_watched_calls(
+    function: Function, definition: graph_pb2.GraphDef, watched: WatchedFunctions
+) -> graph_pb2.GraphDef:
+    """A graph together with the functions that it calls, as the runtime has them.
+
+    Args:
+      function: Whose graph it is a version of.
+      definition: The graph. It is changed.
+      watched: Knows the functions that have watch ops.
+    """
+    definition.library.CopyFrom(function.graph_of().as_graph_def().library)
+    _call_watched(definition.library, watched)
+    return definition
 
 
 def _add_watches(
@@ -134,7 +169,7 @@ def record_constants(plan: Plan, known: KnownGraph, sink: Sink) -> None:
 
 
 def _watch_name(item: Planned) -> str:
-    return f"{_SCOPE}{item.op.name}/{item.slot}"
+    return f"{SCOPE}{item.op.name}/{item.slot}"
 
 
 def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:

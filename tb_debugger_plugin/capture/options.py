@@ -64,6 +64,7 @@ class Options:
       every_n_steps: Of so many steps, one is recorded.
       step_range: Of which steps: the first, and the one before which it ends or None.
       max_tensor_bytes: How large a value FULL_TENSOR records whole; None for any.
+      keep_graph_optimizations: Only tensors that Grappler leaves, so that it does what it does without us.
     """
 
     dump_root: str
@@ -76,6 +77,7 @@ class Options:
     every_n_steps: int = 1
     step_range: tuple[int, int | None] = (0, None)
     max_tensor_bytes: int | None = MAX_TENSOR_BYTES
+    keep_graph_optimizations: bool = False
 
     def wants(
         self, op_type: str, dtype: tf.DType, *, op_name: str | None = None, functions: Iterable[str] = ()
@@ -148,6 +150,7 @@ def make_options(
     every_n_steps: int,
     step_range: Any,
     max_tensor_bytes: int | None,
+    keep_graph_optimizations: bool,
 ) -> Options:
     """Check the user's arguments.
 
@@ -165,6 +168,7 @@ def make_options(
         _every_n_steps(every_n_steps),
         _step_range(step_range),
         _max_bytes(max_tensor_bytes),
+        _flag("keep_graph_optimizations", keep_graph_optimizations),
     )
 
 
@@ -223,6 +227,12 @@ def _max_bytes(size: int | None) -> int | None:
     if size is None or _is_whole(size, 0):
         return size
     raise UsageError(f"max_tensor_bytes is {size!r}: give a number of bytes, or None for no limit.")
+
+
+def _flag(argument: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{argument} is {value!r}: give True or False.")
+    return value
 
 
 def _regex(argument: str, pattern: str | None) -> re.Pattern[str] | None:

@@ -41,8 +41,9 @@ from tb_debugger_plugin.capture.sessions import Sessions
 from tb_debugger_plugin.capture.sinks import Sink
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.stock_sink import StockSink
+from tb_debugger_plugin.capture.survivors import Survivors, callees_first
 from tb_debugger_plugin.capture.threads import EveryThread
-from tb_debugger_plugin.capture.watch_plan import make_plan, plan_of_session
+from tb_debugger_plugin.capture.watch_plan import Plan, make_plan, plan_of_session
 from tb_debugger_plugin.errors import DebuggerError, RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent
 
@@ -84,6 +85,9 @@ class Recording:
             self._compiled = CompiledFunctions(
                 options, self._sink, self._add_graph, self._functions.get, self._copies
             )
+        self._survivors: Survivors | None = None
+        if options.keep_graph_optimizations:
+            self._survivors = Survivors(self._sink, self._watched, self._define_watched)
         self._lock = threading.RLock()  # guards _on and what ends a recording
         self._on = True
         self._said = False
@@ -240,6 +244,8 @@ class Recording:
         self._watched.update((f.name, f) for f in functions if not f.is_compiled)
         for function in functions:
             self._graphs.announce(function.name, function.graph_of())
+        if self._survivors is not None:
+            functions = callees_first(functions)
         # A call of a compiled function is treated as one of the shell that it gets.
         for function in sorted(functions, key=lambda function: not function.is_compiled):
             self._watch(function)
@@ -253,8 +259,10 @@ class Recording:
         try:
             if not function.is_compiled:
                 plan = make_plan(function, known, self.options, passes_through=self._sink.passes_through)
-                watch_function(function, known, plan, self._sink, self._watched.get)
-            elif self._compiled is not None and self._compiled.watch(function):
+                if self._survivors is not None:
+                    plan = self._survivors.left_of(function, known, plan)
+                self._define_watched(function, known, plan)
+            elif self._compiled is not None and self._survivors is None and self._compiled.watch(function):
                 self._watched[function.name] = function
             else:
                 self._call_unwatched(function)
@@ -267,10 +275,13 @@ class Recording:
             if function.is_compiled:
                 self._call_unwatched(function)
 
+    def _define_watched(self, function: Function, known: KnownGraph, plan: Plan) -> None:
+        watch_function(function, known, plan, self._sink, self._watched.get)
+
     def _watch_session(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
         plain = type(definition).FromString(definition.SerializeToString())
         try:
-            if self._on:
+            if self._on and self._survivors is None:
                 known = self._graphs.add(graph)
                 plan = plan_of_session(new, known, self.options, passes_through=self._sink.passes_through)
                 return watch_part(definition, known, plan, self._sink, self._watched.get)

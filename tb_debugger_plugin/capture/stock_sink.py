@@ -201,6 +201,7 @@ def _refuse_what_the_stock_ops_lack(options: Options) -> None:
     lacking = {
         "tensor_debug_mode 'FULL_NUMERICS'": options.mode is TensorDebugMode.FULL_NUMERICS,
         "every_n_steps and step_range": options.chooses_steps,
+        "keep_graph_optimizations": options.keep_graph_optimizations,
     }
     for name, asked_for in lacking.items():
         if asked_for:

@@ -1,0 +1,121 @@
+"""What TensorFlow's graph optimizer, Grappler, makes of a function, before the function runs.
+
+In comes a function with a definition, that of the program or one with watch ops; out comes the optimized
+graph. TensorFlow optimizes a function when it is first called, after it has put the bodies of functions,
+loops and branches in the place of the calls, and ops on devices; Grappler does the former here as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_graph_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.grappler import cluster as grappler_cluster
+from tensorflow.python.grappler import tf_optimizer
+from tensorflow.python.ops import handle_data_util
+
+from tb_debugger_plugin.capture.functions import Function
+
+#: Stands before the names of ops that take a function's results.
+_RESULT = "TbDebuggerResult"
+#: Waits for all that runs without a result.
+_RUN = "TbDebuggerRun"
+
+
+class Grappler:
+    """Optimizes graphs as the runtime of this process would."""
+
+    def __init__(self) -> None:
+        self._devices = context.context().devices()
+        self._cluster = grappler_cluster.Cluster(devices=list(map(_as_named, self._devices)))
+
+    def optimized(
+        self, function: Function, definition: graph_pb2.GraphDef, results: Sequence[str], run: Iterable[str]
+    ) -> graph_pb2.GraphDef:
+        """The graph that runs when the program calls a function.
+
+        Args:
+          function: Of the program.
+          definition: Its graph with all functions that it calls. It is changed.
+          results: The tensors (`op` or `op:slot`) that are its results.
+          run: Names of ops that run without a result.
+
+        Raises:
+          Exception: Grappler refuses the graph.
+        """
+        _take_arguments(function, definition.node)
+        taken = _take_results(function, definition.node, results)
+        # A call that nothing waits for is not optimized as part of the function.
+        definition.node.add(name=_RUN, op="NoOp", input=[f"^{name}" for name in run])
+        self._place(definition.node)
+        meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=definition)
+        meta_graph.collection_def["train_op"].node_list.value.extend([*taken, _RUN])
+        config = config_pb2.ConfigProto.FromString(context.context().config.SerializeToString())
+        return tf_optimizer.OptimizeGraph(config, meta_graph, verbose=False, cluster=self._cluster)
+
+    def _place(self, nodes: Iterable[node_def_pb2.NodeDef]) -> None:
+        # Grappler fuses only what is on one device that it knows.
+        default = tf.DeviceSpec.from_string(self._devices[0])
+        for node in nodes:
+            node.device = default.make_merged_spec(tf.DeviceSpec.from_string(node.device)).to_string()
+
+
+def _as_named(device: str) -> device_properties_pb2.NamedDevice:
+    properties = device_properties_pb2.DeviceProperties(
+        type=tf.DeviceSpec.from_string(device).device_type,
+        # Grappler wants to know how fast it is, but nothing that it rewrites by itself depends on that.
+        num_cores=1,
+        frequency=1000,
+    )
+    return device_properties_pb2.NamedDevice(name=device, properties=properties)
+
+
+def _take_arguments(function: Function, nodes: Iterable[node_def_pb2.NodeDef]) -> None:
+    """Put ops whose shapes Grappler believes in the place of arguments: those of placeholders it does not."""
+    graph = function.graph_of()
+    arguments = {name.rpartition(":")[0]: (index, name) for index, name in enumerate(function.inputs)}
+    for node in nodes:
+        if node.name in arguments:
+            index, tensor_name = arguments[node.name]
+            tensor = graph.get_tensor_by_name(tensor_name)
+            if tensor.dtype == tf.resource:
+                _replace(node, _handle(index, tensor))
+            elif tensor.shape.rank is not None:
+                _replace(node, _value(tensor))
+
+
+def _replace(node: node_def_pb2.NodeDef, other: node_def_pb2.NodeDef) -> None:
+    other.name, other.device = node.name, node.device
+    node.CopyFrom(other)
+
+
+def _value(tensor: Any) -> node_def_pb2.NodeDef:
+    node = node_def_pb2.NodeDef(op="InfeedDequeue")
+    node.attr["dtype"].type = tensor.dtype.as_datatype_enum
+    node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
+    return node
+
+
+def _handle(index: int, tensor: Any) -> node_def_pb2.NodeDef:
+    node = node_def_pb2.NodeDef(op="_Arg")
+    node.attr["T"].type = tensor.dtype.as_datatype_enum
+    node.attr["index"].i = index
+    data = handle_data_util.get_resource_handle_data(tensor)
+    if data is not None and data.is_set:
+        node.attr["_handle_shapes"].list.shape.extend(each.shape for each in data.shape_and_type)
+        node.attr["_handle_dtypes"].list.type.extend(each.dtype for each in data.shape_and_type)
+    return node
+
+
+def _take_results(function: Function, nodes: Any, results: Sequence[str]) -> list[str]:
+    names = []
+    for index, (tensor, source) in enumerate(zip(function.result_tensors(), results, strict=True)):
+        node = nodes.add(name=f"{_RESULT}{index}", op="_Retval", input=[source], device=tensor.op.device)
+        node.attr["T"].type = tensor.dtype.as_datatype_enum
+        node.attr["index"].i = index
+        names.append(node.name)
+    return names
