@@ -78,8 +78,8 @@ class Variables:
         for thing in found:
             if type(thing) in variables:
                 self._names.update(dict.fromkeys(_handles(thing), thing.name.partition(":")[0]))
-            elif type(thing) in layers and thing.path:
-                self._layers.add(thing.path)
+            elif type(thing) in layers:
+                self._layers.add(_path_of_layer(thing))
         # Keras's own path of a variable, and where it stands in a module, say more than TensorFlow's name.
         self._names.update(_paths_in_modules([thing for thing in found if type(thing) in modules]))
         for thing in found:
@@ -136,8 +136,16 @@ def _keras_types() -> tuple[Any, Any]:
     keras = sys.modules.get("keras")
     variable = getattr(keras, "Variable", None)
     layer = getattr(getattr(keras, "layers", None), "Layer", None)
-    # Keras 2 has layers without a path.
-    return (variable, layer) if hasattr(layer, "path") else (None, None)
+    # Keras 2 has no variables of its own, and layers without a path.
+    return (None, None) if variable is None else (variable, layer)
+
+
+def _path_of_layer(layer: Any) -> str:
+    """Where a Keras layer stands; empty when it was not built."""
+    if hasattr(layer, "path"):
+        return str(layer.path or "")
+    # Up to Keras 3.3 a layer only knows what it stands in, once it has run.
+    return "" if layer._parent_path is None else "/".join(filter(None, (layer._parent_path, layer.name)))
 
 
 def captured_handle(tensor: Any) -> int | None:
