@@ -214,7 +214,10 @@ def test_error_messages_and_recorded_stacks_do_not_show_our_functions(tmp_path: 
     made = [op.traceback.get_user_frames() for op in graph.get_operations() if op.type == "SqrtGrad"]
     assert len(made) == 2
     assert {frames[-1].filename for frames in made} == {__file__}
-    assert not [path for path, *_ in read(tmp_path).frames.values() if "tb_debugger_plugin" in path]
+    frames = read(tmp_path).frames
+    stacks = [op.code_location.stack_frame_ids for op in Ops(tmp_path, "step").all]
+    paths = {frames[frame][0] for stack in stacks for frame in stack}
+    assert __file__ in paths and not [path for path in paths if "tb_debugger_plugin" in path]
 
 
 def test_nothing_is_left_in_tensorflow(tmp_path: Path) -> None:
