@@ -1,11 +1,14 @@
-"""Which functions an op of a graph runs."""
+"""Which functions an op of a graph, and a function, runs."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 from tensorflow.python.framework import op_def_registry
+
+from tb_debugger_plugin.capture.functions import Function
 
 
 @functools.cache
@@ -28,3 +31,27 @@ def called_functions(op: Any) -> list[str]:
         value = op.get_attr(attribute)
         names += [function.name for function in (value if isinstance(value, list) else [value])]
     return [name for name in names if name]
+
+
+def callees_first(functions: Iterable[Function]) -> list[Function]:
+    """Functions in an order in which each comes behind those that it calls."""
+    waiting = {function.name: function for function in functions}
+    ordered: list[Function] = []
+    for name in list(waiting):
+        _move(name, waiting, ordered)
+    return ordered
+
+
+def _move(name: str, waiting: dict[str, Function], ordered: list[Function]) -> None:
+    function = waiting.pop(name, None)
+    if function is not None:
+        for called in called_by(function):
+            _move(called, waiting, ordered)
+        ordered.append(function)
+
+
+def called_by(function: Function) -> list[str]:
+    """The names of the functions that are called in a function's graph; none when the graph is gone."""
+    graph = function.graph_of()
+    operations = [] if graph is None else graph.get_operations()
+    return [name for op in operations for name in called_functions(op)]

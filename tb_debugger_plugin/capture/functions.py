@@ -7,9 +7,8 @@ plain one), so a `Function` keeps the names of those it was made with.
 
 from __future__ import annotations
 
-import gc
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,13 +73,16 @@ def just_made(name: str, graph: Any, attrs: Mapping[str, Any] | None) -> Functio
     )
 
 
-def already_there() -> Iterator[tuple[Function, Any]]:
+def already_there(objects: Iterable[Any]) -> Iterator[tuple[Function, Any]]:
     """The functions that the program has made so far and can still call.
 
     Each comes with the object to hold while it is worked on: without it the runtime may drop the function.
+
+    Args:
+      objects: Those of the program that Python's garbage collector knows.
     """
     runtime = context.context()
-    for found in gc.get_objects():
+    for found in objects:
         if isinstance(found, atomic_function.AtomicFunction):
             graph = found._cached_graph
             if isinstance(graph, func_graph.FuncGraph) and runtime.has_function(found.name):

@@ -7,6 +7,7 @@ the first one is said once, ends the recording, and the program goes on.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -21,6 +22,8 @@ from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin import native
+from tb_debugger_plugin.capture import unseen
+from tb_debugger_plugin.capture.called import callees_first
 from tb_debugger_plugin.capture.compiled import CompiledFunctions
 from tb_debugger_plugin.capture.copies import Copies
 from tb_debugger_plugin.capture.definitions import define, definition_of, restore
@@ -41,7 +44,7 @@ from tb_debugger_plugin.capture.sessions import Sessions
 from tb_debugger_plugin.capture.sinks import Sink
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.stock_sink import StockSink
-from tb_debugger_plugin.capture.survivors import Survivors, callees_first
+from tb_debugger_plugin.capture.survivors import Survivors
 from tb_debugger_plugin.capture.threads import EveryThread
 from tb_debugger_plugin.capture.watch_plan import Plan, make_plan, plan_of_session
 from tb_debugger_plugin.errors import DebuggerError, RecordingError, UsageError
@@ -97,10 +100,17 @@ class Recording:
         self._sessions = Sessions(self._watch_session)
         atomic_function.from_func_graph = self._from_func_graph
         try:
-            found = list(already_there())
-            self._watch_all([function for function, _ in found])
+            self._watch_what_is_there()
         except Exception as error:  # whatever it is, the program must not see it
             self._fail(error)
+
+    def _watch_what_is_there(self) -> None:
+        objects = gc.get_objects()
+        found = list(already_there(objects))
+        for sentence in unseen.sentences(objects):
+            _log.warning("%s", sentence)
+        del objects
+        self._watch_all([function for function, _ in found])
 
     @property
     def dump_root(self) -> str:

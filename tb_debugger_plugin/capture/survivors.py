@@ -20,7 +20,7 @@ from typing import TypeAlias, TypeVar
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.ops import control_flow_v2_func_graphs
 
-from tb_debugger_plugin.capture.called import called_functions
+from tb_debugger_plugin.capture.called import called_by
 from tb_debugger_plugin.capture.definitions import source_name
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
@@ -190,7 +190,7 @@ class Survivors:
     def _note_whether_watched(self, name: str) -> bool:
         """Let callers treat a function without watch ops as the program has it; say if that is new."""
         watched = self._defined[name]
-        called = _called_by(watched.function)
+        called = called_by(watched.function)
         if _watches(watched.items) or any(self._watched.get(each) for each in called):
             return False
         return self._watched.pop(name, None) is not None
@@ -204,34 +204,11 @@ class Survivors:
     def _all_called(self, function: Function) -> list[str]:
         """The names of the watched functions that are part of a function, inner ones first."""
         found: dict[str, None] = {}
-        for name in _called_by(function):
+        for name in called_by(function):
             if name in self._defined and name not in found:
                 inner = self._all_called(self._defined[name].function)
                 found.update(dict.fromkeys([*inner, name]))
         return list(found)
-
-
-def callees_first(functions: Iterable[Function]) -> list[Function]:
-    """Functions in an order in which each comes behind those that it calls."""
-    waiting = {function.name: function for function in functions}
-    ordered: list[Function] = []
-    for name in list(waiting):
-        _move(name, waiting, ordered)
-    return ordered
-
-
-def _move(name: str, waiting: dict[str, Function], ordered: list[Function]) -> None:
-    function = waiting.pop(name, None)
-    if function is not None:
-        for called in _called_by(function):
-            _move(called, waiting, ordered)
-        ordered.append(function)
-
-
-def _called_by(function: Function) -> list[str]:
-    graph = function.graph_of()
-    operations = [] if graph is None else graph.get_operations()
-    return [name for op in operations for name in called_functions(op)]
 
 
 def _watches(items: Iterable[_Any]) -> list[_Any]:

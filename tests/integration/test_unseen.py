@@ -1,0 +1,68 @@
+"""What was there before a recording and cannot be seen is said, with the names of the functions."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import atomic_function
+
+import tb_debugger_plugin
+from tests.support.recorded import read
+
+pytestmark = pytest.mark.tensorflow
+
+
+def halved(x: Any) -> Any:
+    return tf.cast(x, tf.float32) / 2.0
+
+
+def plus(x: Any, *, more: float) -> Any:
+    return x + more
+
+
+def said(caplog: pytest.LogCaptureFixture, about: str) -> list[str]:
+    lines = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    return [line for line in lines if about in line]
+
+
+def test_functions_of_pipelines_that_were_made_before_are_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = tf.data.Dataset.range(3).map(halved).map(functools.partial(plus, more=1.0))
+    with tb_debugger_plugin.record(tmp_path):
+        assert list(before.as_numpy_iterator()) == [1.0, 1.5, 2.0]
+        after = tf.data.Dataset.range(3).map(halved)
+        assert list(after.as_numpy_iterator()) == [0.0, 0.5, 1.0]
+    (line,) = said(caplog, "input pipelines")
+    assert f"halved (test_unseen.py:{halved.__code__.co_firstlineno})" in line
+    assert f"plus (test_unseen.py:{plus.__code__.co_firstlineno})" in line
+    # The line is right: of the pipeline that was made before nothing is there, of the other one everything.
+    assert len(read(tmp_path).of("truediv")) == 3
+
+
+def test_nothing_is_said_where_everything_is_seen(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    gc.collect()
+    known = tf.function(lambda x: tf.exp(x))
+    known(tf.zeros([]))
+    with tb_debugger_plugin.record(tmp_path):
+        known(tf.zeros([]))
+        assert list(tf.data.Dataset.range(2).map(halved).as_numpy_iterator()) == [0.0, 0.5]
+    assert said(caplog, "does not see") == []
+    assert "Exp" in read(tmp_path).types()
+
+
+def test_a_function_without_a_graph_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    concrete = tf.function(lambda x: tf.exp(x)).get_concrete_function(tf.TensorSpec([]))
+    definition = concrete.function_def
+    definition.signature.name = "without_a_graph"
+    function = atomic_function.from_function_def(definition, concrete.function_type)
+    with tb_debugger_plugin.record(tmp_path):
+        assert float(function(tf.zeros([]))) == 1.0
+    (line,) = said(caplog, "no graph")
+    assert line.endswith(": without_a_graph.")
