@@ -3,6 +3,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <frameobject.h>  // Python.h has frames only from 3.11 on.
 
 #include <algorithm>
 #include <string>
