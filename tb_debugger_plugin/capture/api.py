@@ -40,7 +40,8 @@ def enable_dump_debug_info(
     """Record what the program computes from now on, for the debugger's page in TensorBoard.
 
     A drop-in for `tf.debugging.experimental.enable_dump_debug_info`. Call it once, at any time; functions
-    that were traced before are recorded too (but not input pipelines that were made before)::
+    that were traced before are recorded too (but not input pipelines that were made before: the log names
+    their functions)::
 
         tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=-1)
 
