@@ -67,7 +67,7 @@ TF_VENV := build/tensorflow-$(VERSION)$(addprefix -,$(notdir $(TF_PYTHON)))
 test-tf: $(TF_VENV)/.made ## the recorder's tests with another TensorFlow (VERSION=2.16.2, TF_PYTHON=python3.12, ARGS for pytest)
 	$(TF_VENV)/bin/python -m pytest tests/integration $(ARGS)
 
-$(TF_VENV)/.made: | $(VENV)/.dev
+$(TF_VENV)/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@echo "Installing TensorFlow $(VERSION) into $(@D)"
 	@$(or $(TF_PYTHON),$(PY)) -m venv $(@D)
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$(VERSION)' scikit-learn pytest hypothesis
