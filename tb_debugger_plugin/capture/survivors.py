@@ -104,7 +104,12 @@ class Survivors:
             try:
                 plan = self._agreed(function, known, plan, called)
             except Exception as error:  # a graph that Grappler does not take by itself
-                _log.debug("Grappler did not take %s:", function.name, exc_info=error)
+                _log.warning(
+                    "The debugger does not watch the function %s, nor those that it calls: "
+                    "what TensorFlow optimizes in it cannot be known before.",
+                    function.name,
+                )
+                _log.debug("What went wrong:", exc_info=error)
                 plan = self._without_any(known, plan, called)
             self._defined[function.name] = _Watched(
                 function, known, tuple(map(_as_item, plan.tensors)), plan.calls

@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 import tb_debugger_plugin
+from tb_debugger_plugin.capture.grappler import Grappler
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.examples import buggy_digits
 from tb_debugger_plugin.keras import DebuggerCallback
@@ -171,6 +172,20 @@ def test_what_is_fused_across_calls_and_in_loops_stays_so(tmp_path: Path, traced
     assert {"Placeholder", "Relu"} <= recorded.types()
     # The product is fused where it is called, so it is not watched any more once that is known.
     assert len(recorded.of("MatMul")) == (0 if traced_before else 1)
+
+
+def test_a_function_that_grappler_refuses_is_named_and_runs_unwatched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise tf.errors.InvalidArgumentError(None, None, "refused")
+
+    monkeypatch.setattr(Grappler, "optimized", refuse)
+    with tb_debugger_plugin.record(tmp_path, keep_graph_optimizations=True):
+        product, *_ = programs()
+        product(tf.ones([4, 8]))
+    assert "MatMul" not in read(tmp_path).types()
+    assert any("does not watch the function __inference_product" in line for line in caplog.messages)
 
 
 def test_sessions_are_not_watched(tmp_path: Path) -> None:
