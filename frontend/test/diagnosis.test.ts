@@ -125,6 +125,14 @@ describe("the reason", () => {
     expect(help).toContain("Clip");
   });
 
+  test("is one of the known ones where of what went in only is known that it was finite", () => {
+    const finite: CauseInput = { name: "x:0", summary: { counts: {}, bad: false } };
+    expect(words("Log", {}, [finite]).why).toBe(
+      "Its input was finite. Known reasons: the logarithm of 0 is −∞; the logarithm of a negative number is NaN.",
+    );
+    expect(words("MyOp", {}, [finite]).why).toBe("Its input was finite. ");
+  });
+
   test("is not made up for an op that nothing is known of", () => {
     expect(words("MyOp", { nan: 1 }, [input("x:0", { positive: 3 })]).why).toBe("Its input was finite. ");
     expect(words("MyOp", { nan: 1 }, [{ name: "x:0", summary: undefined }]).why).toBe(

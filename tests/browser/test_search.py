@@ -36,6 +36,7 @@ def test_a_tensor_and_a_line_are_found_by_name_and_a_reload_comes_back_to_them(b
         expect(found).to_have_count(0)
         keyboard.press("Enter")
         expect(page.part("source-line-focused")).to_contain_text("tf.nn.softmax")
+        expect(page.part("source-line-focused")).to_be_in_viewport()
         page.page.reload()
         expect(page.part("source-line-focused")).to_contain_text("tf.nn.softmax")
         expect(page.part("graph-structure-op")).to_contain_text("Log")

@@ -60,7 +60,7 @@ def test_a_click_on_a_frame_shows_its_line(page):
     expect(page.part("source-line-focused")).to_contain_text("loss = cross_entropy(")
 
 
-@pytest.mark.parametrize("width", [1024, 1600])
+@pytest.mark.parametrize("width", [390, 1024, 1600])
 def test_nothing_is_wider_than_the_window(browser, example_address, width):
     with open_page(browser, example_address, width=width) as page:
         page.click("alert-type-InfNanAlert")

@@ -98,10 +98,12 @@ function why({ opType, inputs }: Suspect, cause: Cause | undefined): readonly Ph
 function unexplained(opType: string, inputs: readonly CauseInput[]): readonly Phrase[] {
   if (inputs.length === 0) return [code(opType), plain(" has no input: the value comes from here.")];
   const finite = finiteInputs(inputs);
-  if (finite.length > 0) return finite;
+  if (finite.length > 0 && inputs.every(({ summary }) => summary?.counts.zero !== undefined)) return finite;
+  // What was counted did not say which of them it was.
   const usual = usualCauses(opType).map(({ because }) => because);
-  const reasons = usual.length === 0 ? "" : ` Known reasons: ${usual.join("; ")}.`;
-  return [plain(`What went into it was not measured.${reasons}`)];
+  const reasons = usual.length === 0 ? "" : `Known reasons: ${usual.join("; ")}.`;
+  if (finite.length > 0) return reasons === "" ? finite : [...finite, plain(reasons)];
+  return [plain(["What went into it was not measured.", reasons].filter(Boolean).join(" "))];
 }
 
 function finiteInputs(inputs: readonly CauseInput[]): readonly Phrase[] {

@@ -104,7 +104,12 @@ function Inputs({ store, data }: { readonly store: Store; readonly data: Executi
 
 function InputOrigin({ store, input }: { readonly store: Store; readonly input: ExecutionInput }) {
   const from = input.execution_index;
-  if (from === undefined) return <span class="dim ellipsis">not made by a recorded op</span>;
+  if (from === undefined)
+    return (
+      <span class="dim ellipsis" title="Not made by a recorded op">
+        not made by a recorded op
+      </span>
+    );
   return (
     <button
       type="button"

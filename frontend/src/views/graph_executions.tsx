@@ -287,8 +287,12 @@ function Row({ store, row, place, withDevice, withLayer }: RowProps) {
         {row.opType}
       </span>
       {withDevice && (
-        <span role="gridcell" class="ellipsis dim" title={[host, device].filter(Boolean).join(" ")}>
-          {host ?? device}
+        <span
+          role="gridcell"
+          class="ellipsis ellipsis-start dim"
+          title={[host, device].filter(Boolean).join(" ")}
+        >
+          <bdi>{host ?? device}</bdi>
         </span>
       )}
       <span role="gridcell" class="ellipsis dim">

@@ -292,7 +292,7 @@ function Centre({
         </span>
       )}
       {op.outputs.slice(0, MOST_OUTPUTS).map((summary, slot) => (
-        <span key={slot} class="op-output">
+        <span key={slot} class={op.outputs.length > 1 ? "op-output op-output-slot" : "op-output"}>
           {op.outputs.length > 1 && <span class="dim num">:{slot}</span>}
           <ShapeWords summary={summary} />
           <Verdict summary={summary} />

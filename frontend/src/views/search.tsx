@@ -10,6 +10,9 @@ import { useChange } from "./hooks";
 const ID = "search-found";
 const KEYS = navigator.platform.startsWith("Mac") ? "/ or ⌘K" : "/ or Ctrl+K";
 
+/** Where what is jumped to is seen. */
+const SECTIONS = { op: ".structure", function: ".timeline", layer: ".traces", line: ".source" } as const;
+
 export function Search({ store }: { readonly store: Store }) {
   const field = useRef<HTMLInputElement>(null);
   const [text, setText] = useState("");
@@ -49,6 +52,8 @@ export function Search({ store }: { readonly store: Store }) {
     close();
     field.current?.blur();
     void store.jump(choice.jump);
+    // In a narrow window it may be out of sight.
+    document.querySelector(SECTIONS[choice.jump.kind])?.scrollIntoView({ block: "nearest" });
   }
 
   function enter(): void {

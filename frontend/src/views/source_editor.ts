@@ -64,14 +64,22 @@ export function createEditor(parent: HTMLElement): SourceEditor {
       const place = placeOfLine(lines, line);
       const state = stateOf(lines, place, stackLines);
       view.setState(state);
-      if (place !== undefined) {
-        const at = state.doc.line(place).from;
-        view.dispatch({ effects: EditorView.scrollIntoView(at, { y: "center" }) });
-      }
+      if (place !== undefined)
+        view.dispatch({ effects: EditorView.scrollIntoView(state.doc.line(place).from) });
     },
     destroy: () => view.destroy(),
   };
 }
+
+/** CodeMirror's own way would scroll the page too, where the page can be scrolled. */
+const scrollInside = EditorView.scrollHandler.of(({ contentDOM, scrollDOM: scroller }) => {
+  const line = contentDOM.querySelector(".cm-line-focused")?.getBoundingClientRect();
+  if (line === undefined) return false;
+  const { top, bottom } = scroller.getBoundingClientRect();
+  scroller.scrollTop += (line.top + line.bottom - top - bottom) / 2;
+  scroller.scrollLeft = 0;
+  return true;
+});
 
 function stateOf(
   lines: readonly ShownLine[],
@@ -87,6 +95,7 @@ function stateOf(
       EditorView.editable.of(false),
       EditorView.contentAttributes.of({ "aria-label": "Source code", tabindex: "0" }),
       stackGutter(lines, stackLines),
+      scrollInside,
       lineNumbers({ formatNumber: (n) => numberText(lines, n) }),
       python(),
       highlight,
