@@ -8,7 +8,7 @@ are copies too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -25,7 +25,7 @@ from tb_debugger_plugin.capture.instrument import record_constants, watched_tens
 from tb_debugger_plugin.capture.magnitudes import Nodes
 from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.watch_plan import Plan, Planned, live_ops, make_plan
+from tb_debugger_plugin.capture.watch_plan import Planned, live_ops, make_plan
 from tb_debugger_plugin.capture.ways import Way
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
@@ -70,17 +70,23 @@ class CompiledFunctions:
         Raises:
           Exception: Something did not work; the runtime still has the old definition.
         """
-        known = self._add(function)
-        whole = self._seen_whole(function, self._plan(function, known))
-        body = self._body(function, {key: place for place, key in enumerate(whole)}, {})
+        items = self._items(function)
+        whole = self._seen_whole(function, items)
+        body = self._body(function, items, {key: place for place, key in enumerate(whole)}, {})
         if body.tensors:
             self._define_shell(function, body, list(whole.values()))
         return bool(body.tensors)
 
-    def _plan(self, function: Function, known: KnownGraph) -> Plan:
-        return make_plan(function, known, self._options, passes_through=False)
+    def _items(self, function: Function) -> dict[tuple[str, int], Planned]:
+        """The tensors to record when a function runs, by op name and slot. Constants are recorded now."""
+        known = self._add(function)
+        plan = make_plan(function, known, self._options, passes_through=False)
+        record_constants(plan, known, self._sink)
+        return {(item.op.name, item.slot): item for item in plan.tensors if item.way is not Way.CONSTANT}
 
-    def _seen_whole(self, function: Function, plan: Plan) -> dict[tuple[str, int], str]:
+    def _seen_whole(
+        self, function: Function, items: Collection[tuple[str, int]]
+    ) -> dict[tuple[str, int], str]:
         """The arguments and results that the recorder looks at itself, and their sources in the shell."""
         if any(device.device_type != "CPU" for device in tf.config.list_logical_devices()):
             return {}  # they would have to be fetched
@@ -89,23 +95,23 @@ class CompiledFunctions:
             while tensor.op.type == "Identity":
                 tensor = tensor.op.inputs[0]
             sources.setdefault((tensor.op.name, tensor.value_index), source_name(_CALL, index))
-        wanted = {(item.op.name, item.slot) for item in plan.tensors if item.way is not Way.CONSTANT}
-        return {key: source for key, source in sources.items() if key in wanted}
+        return {key: source for key, source in sources.items() if key in items}
 
     def _body(
-        self, function: Function, whole: dict[tuple[str, int], int], bodies: dict[str, Body | None]
+        self,
+        function: Function,
+        items: dict[tuple[str, int], Planned],
+        whole: dict[tuple[str, int], int],
+        bodies: dict[str, Body | None],
     ) -> Body:
         known = self._add(function)
-        plan = self._plan(function, known)
-        record_constants(plan, known, self._sink)
 
         def body_called(name: str) -> Body | None:
             if name not in bodies:
                 called = self._find(name)
-                bodies[name] = None if called is None else self._body(called, {}, bodies)
+                bodies[name] = None if called is None else self._body(called, self._items(called), {}, bodies)
             return bodies[name]
 
-        items = {(item.op.name, item.slot): item for item in plan.tensors if item.way is not Way.CONSTANT}
         return body_of(
             function,
             {
