@@ -13,7 +13,7 @@ import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.index.tensors import whole_tensor
+from tb_debugger_plugin.index.values import whole_tensor
 from tb_debugger_plugin.native import twin
 from tests.support.recorded import counts, read, summary
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.index.tensors import count_values, whole_tensor
+from tb_debugger_plugin.index.values import count_values, whole_tensor
 from tb_debugger_plugin.native import module_without_tensorflow, twin
 
 try:

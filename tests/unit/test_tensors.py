@@ -10,7 +10,8 @@ import pytest
 from tb_debugger_plugin.events.dtypes import NUMBERS as DTYPES
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED, count_values, summarize, whole_tensor
+from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED, summarize
+from tb_debugger_plugin.index.values import count_values, whole_tensor
 from tests.support.events import full_health, vector, whole
 
 SPECIAL = [-math.inf, math.inf, math.nan, -2.0, -0.0, 0.0, 3.0, 4.0]
@@ -174,6 +175,22 @@ def test_a_shape_alone_costs_no_memory():
     assert whole_tensor(proto) is None
     proto.ClearField("float_val")
     assert whole_tensor(proto) is None
+
+
+def test_few_values_that_stand_for_a_huge_tensor_are_counted_without_making_it():
+    proto = TensorProto(dtype=1, float_val=[1.0, 0.0, math.nan])
+    proto.tensor_shape.dim.add(size=2**40)
+    row = _one(TensorDebugMode.FULL_TENSOR, proto)
+    assert (row["size"], row["positive"], row["zero"], row["nan"]) == (2**40, 1, 1, 2**40 - 2)
+    assert row["health"] == BAD
+
+
+@pytest.mark.parametrize("dims", [[2**62] * 40, [2**53], [1] * 300])
+def test_a_shape_that_no_tensor_has_is_not_measured(dims):
+    proto = TensorProto(dtype=1, float_val=[1.0])
+    for size in dims:
+        proto.tensor_shape.dim.add(size=size)
+    assert _one(TensorDebugMode.FULL_TENSOR, proto)["health"] == NOT_MEASURED
 
 
 def test_absurd_numbers_in_a_summary_stay_in_range():

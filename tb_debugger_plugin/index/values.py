@@ -1,0 +1,158 @@
+"""The values of recorded tensors as NumPy arrays, and how many of them are of each kind.
+
+In come ``TensorProto`` messages, out come flat arrays and counts.
+
+Rules: any bytes are accepted, and what is stored in few bytes costs little, whatever shape it claims.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.events import dtypes
+
+MAX_RANK: Final = 254
+#: Elements of a tensor; what says that it has more has no size. So many fit a float64 one by one.
+MAX_SIZE: Final = 1 << 53
+#: How often the last value of a tensor is repeated where all values are wanted.
+_MAX_REPEATS: Final = 1 << 24
+_VALUE_FIELDS: Final = (
+    *("float_val", "double_val", "int_val", "int64_val", "bool_val"),
+    *("half_val", "uint32_val", "uint64_val", "scomplex_val", "dcomplex_val"),
+)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The values of a tensor as they are stored: the last one may stand for more of them.
+
+    Attributes:
+      values: Flat; of dtypes that NumPy has not as wider ones.
+      repeats: How many more there are that equal the last one.
+    """
+
+    values: npt.NDArray[Any]
+    repeats: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many elements the tensor has."""
+        return len(self.values) + self.repeats
+
+
+def whole_tensor(proto: Any) -> npt.NDArray[Any] | None:
+    """All values of a ``TensorProto``, flat.
+
+    Args:
+      proto: As for :func:`stored`.
+
+    Returns:
+      None where :func:`stored` gives none, and when few values stand for a huge tensor.
+    """
+    found = stored(proto)
+    if found is None or found.repeats > _MAX_REPEATS:
+        return None
+    return np.concatenate([found.values, np.repeat(found.values[-1:], found.repeats)])
+
+
+def stored(proto: Any) -> Stored | None:
+    """The values of a ``TensorProto``, no more of them than are stored.
+
+    Args:
+      proto: Written by TensorFlow or by us: bytes in ``tensor_content`` or elements in a ``*_val`` field,
+        whose last one stands for all that follow.
+
+    Returns:
+      None when the dtype has no numbers or the bytes do not fit the shape.
+    """
+    kind = dtypes.NUMPY.get(proto.dtype)
+    dims = [dim.size for dim in proto.tensor_shape.dim]
+    if kind is None or proto.tensor_shape.unknown_rank or min(dims, default=0) < 0 or len(dims) > MAX_RANK:
+        return None
+    size = math.prod(dims)
+    if proto.tensor_content:
+        return _from_content(proto, kind, size)
+    return _from_values(proto, kind, size)
+
+
+def _from_content(proto: Any, kind: str, size: int) -> Stored | None:
+    if len(proto.tensor_content) != size * np.dtype(kind).itemsize:
+        return None
+    return Stored(_widened(proto.dtype, np.frombuffer(proto.tensor_content, kind)))
+
+
+def _widened(dtype: int, raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if dtype == dtypes.BFLOAT16:
+        return (raw.astype(np.uint32) << 16).view(np.float32)
+    if dtype == dtypes.FLOAT8_E5M2:
+        return (raw.astype(np.uint16) << 8).view(np.float16)
+    if dtype == dtypes.FLOAT8_E4M3FN:
+        return _e4m3fn(raw)
+    return raw
+
+
+def _e4m3fn(raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    """Four bits of exponent, three of fraction, no infinity and one NaN of either sign."""
+    bits = np.arange(128)
+    exponent, fraction = bits >> 3, bits & 7
+    values = np.ldexp(np.where(exponent > 0, fraction + 8.0, fraction), np.maximum(exponent, 1) - 10)
+    values[0x7F] = np.nan
+    return np.concatenate([values, -values]).astype(np.float32)[raw]
+
+
+def _from_values(proto: Any, kind: str, size: int) -> Stored | None:
+    values = next((getattr(proto, name) for name in _VALUE_FIELDS if len(getattr(proto, name))), None)
+    if values is None:
+        # All elements are the dtype's zero, which protobuf leaves out; a shape alone must not cost memory.
+        return Stored(np.zeros(size, kind)) if size <= 1 else None
+    array = _elements(proto, values, kind)
+    if array is None or not 0 < array.size <= size < MAX_SIZE:
+        return None
+    return Stored(array, size - array.size)
+
+
+def _elements(proto: Any, values: Any, kind: str) -> npt.NDArray[Any] | None:
+    try:
+        # What does not fit its type is damage: any number may come out of it, but no warning.
+        with np.errstate(invalid="ignore", over="ignore"):
+            if proto.dtype in (dtypes.NUMBERS["float16"], dtypes.BFLOAT16) and len(proto.half_val):
+                raw = np.array(proto.half_val, np.int64).astype(np.uint16)
+                return _widened(proto.dtype, raw if proto.dtype == dtypes.BFLOAT16 else raw.view("<f2"))
+            if kind in ("<c8", "<c16"):
+                return np.array(values, np.float64).view(np.complex128)
+            return np.array(values).astype(kind)
+    except (ValueError, OverflowError):
+        return None
+
+
+def count_values(values: npt.NDArray[Any]) -> dict[str, float]:
+    """Full health of a whole tensor: how many of its elements are of each kind.
+
+    Args:
+      values: Any numeric or bool array. A complex number is NaN, or infinite, when one of its parts is; its
+        sign is that of its real part, or of the imaginary one where the real one is 0.
+
+    Returns:
+      ``size``, ``neg_inf``, ``pos_inf``, ``nan``, ``negative``, ``zero``, ``positive``.
+    """
+    real = np.where(values.real == 0, values.imag, values.real) if values.dtype.kind == "c" else values
+    nan = np.isnan(values) if values.dtype.kind in "fc" else np.zeros(values.shape, bool)
+    infinite = (np.isinf(values) if values.dtype.kind in "fc" else nan) & ~nan
+    finite = real[~nan & ~infinite]
+    neg_inf = int(np.count_nonzero(infinite & (real < 0)))
+    negative = int(np.count_nonzero(finite < 0)) if finite.dtype.kind in "fi" else 0
+    zero = int(np.count_nonzero(finite == 0))
+    return {
+        "size": values.size,
+        "neg_inf": neg_inf,
+        "pos_inf": int(np.count_nonzero(infinite)) - neg_inf,
+        "nan": int(np.count_nonzero(nan)),
+        "negative": negative,
+        "zero": zero,
+        "positive": finite.size - negative - zero,
+    }
