@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,17 +20,17 @@ from tests.support.recorded import read
 pytestmark = pytest.mark.tensorflow
 
 TRAINING = """
-import hashlib, os, resource, shutil, sys, time
+import hashlib, os, pathlib, resource, shutil, subprocess, sys, time
 import tensorflow as tf
 import tb_debugger_plugin
 
-root, trouble, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
-
-def make_trouble():
+def make(trouble, root):
     if trouble == "removed":
         shutil.rmtree(root)
-    elif trouble == "quota":
+    elif trouble == "too large":
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+    elif trouble == "quota":
+        pathlib.Path(os.environ["NO_QUOTA_LEFT"]).touch()
     elif trouble == "full":
         with open(os.path.join(root, "something else"), "wb", buffering=0) as file:
             try:
@@ -39,93 +38,178 @@ def make_trouble():
                     file.write(bytes(1000))
             except OSError:
                 pass
+    elif trouble == "read-only":
+        # What the kernel does by itself after an error of the disk: files that are open do not hinder it.
+        subprocess.run(["sync", "--file-system", root], check=True)
+        subprocess.run(["mount", "-o", "remount,abort", os.path.dirname(root)], check=True)
 
-weights = tf.Variable(tf.random.stateless_normal([16, 16], [1, 2]))
+def end(trouble, root):
+    if trouble == "too large":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    elif trouble == "quota":
+        os.remove(os.environ["NO_QUOTA_LEFT"])
+    elif trouble == "full":
+        os.remove(os.path.join(root, "something else"))
 
-@tf.function(reduce_retracing=False)
-def step(x):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.tanh(x @ weights) ** 2)
-    weights.assign_sub(0.01 * tape.gradient(loss, weights))
-    return loss
+def train(trouble, root, size):
+    weights = tf.Variable(tf.random.stateless_normal([16, 16], [1, 2]))
 
-if trouble != "none":
-    recording = tb_debugger_plugin.enable_dump_debug_info(root, "FULL_HEALTH", size)
-for i in range(600):
-    if i == 100:
-        make_trouble()
-    step(tf.ones([4 + i // 300, 16]))
-    tf.exp(tf.reduce_sum(weights))
-    time.sleep(0.001 if i > 100 else 0)
-if trouble != "none" and sys.argv[4:] == ["flush"]:
-    recording.FlushExecutionFiles()
-tb_debugger_plugin.disable_dump_debug_info()
-print("result", hashlib.sha256(weights.numpy().tobytes()).hexdigest())
+    @tf.function(reduce_retracing=False)
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.tanh(x @ weights) ** 2)
+        weights.assign_sub(0.01 * tape.gradient(loss, weights))
+        return loss
+
+    if trouble != "none":
+        recording = tb_debugger_plugin.enable_dump_debug_info(root, "FULL_HEALTH", size)
+    for i in range(600):
+        if i == 100:
+            make(trouble, root)
+        step(tf.ones([4 + i // 300, 16]))
+        tf.exp(tf.reduce_sum(weights))
+        time.sleep(0.001 if i > 100 else 0)
+    if trouble == "too large":
+        recording.FlushExecutionFiles()
+    tb_debugger_plugin.disable_dump_debug_info()
+    return weights.numpy().tobytes()
+
+for root, size in zip(sys.argv[2::2], sys.argv[3::2]):
+    print("result", hashlib.sha256(train(sys.argv[1], root, int(size))).hexdigest())
+    end(sys.argv[1], root)
 """
 ENVIRONMENT = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+SIZES = (-1, 100)
 
 
-def train(root: Path, trouble: str, size: int, *more: str, around: tuple[str, ...] = ()) -> tuple[str, str]:
-    """Run the training; its result, and what it said in the debugger's name."""
-    command = [*around, sys.executable, "-c", TRAINING, str(root), trouble, str(size), *more]
-    run = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+def train(
+    trouble: str, roots: dict[int, Path], around: tuple[str, ...] = (), **environment: str
+) -> tuple[list[str], list[str]]:
+    """Run a training for each size of buffer; the results, and what was said in the debugger's name."""
+    arguments = [str(word) for size, root in roots.items() for word in (root, size)]
+    command = [*around, sys.executable, "-c", TRAINING, trouble, *arguments]
+    run = subprocess.run(
+        command, env={**ENVIRONMENT, **environment}, capture_output=True, text=True, timeout=120
+    )
     assert run.returncode == 0, run.stderr
-    result = re.search(r"^result (\w+)$", run.stdout, re.MULTILINE)
-    assert result, run.stderr
-    return result[1], "\n".join(line for line in run.stderr.splitlines() if "The debugger" in line)
+    results = re.findall(r"^result (\w+)$", run.stdout, re.MULTILINE)
+    return results, [line for line in run.stderr.splitlines() if "The debugger" in line]
 
 
 @pytest.fixture(scope="module")
 def plain_result(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return train(tmp_path_factory.mktemp("plain"), "none", 0)[0]
+    (result,), _ = train("none", {0: tmp_path_factory.mktemp("plain")})
+    return result
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> dict[int, Path]:
+    """A folder to record into for each size of buffer."""
+    return {size: tmp_path / f"size {size}" / "log" for size in SIZES}
+
+
+def check(results: list[str], said: list[str], plain_result: str, roots: dict[int, Path], words: str) -> None:
+    """Each training ended as it does without us, and said why it is not recorded, once."""
+    assert results == [plain_result] * len(SIZES)
+    assert len(said) == len(SIZES), said
+    for line, root in zip(said, roots.values(), strict=True):
+        assert line.startswith(f"The debugger stopped recording to {root}: ")
+        assert re.search(words, line), line
 
 
 @pytest.mark.parametrize(
-    ("trouble", "size", "words"),
-    [
-        ("removed", -1, "was removed|No such file"),
-        ("removed", 100, "was removed|No such file"),
-        ("quota", -1, "File too large"),
-        ("quota", 100, "File too large"),
-    ],
+    ("trouble", "words"), [("removed", "was removed|No such file"), ("too large", "File too large")]
 )
 def test_a_folder_that_fails_ends_the_recording_with_one_sentence_and_not_the_training(
-    tmp_path: Path, plain_result: str, trouble: str, size: int, words: str
+    roots: dict[int, Path], plain_result: str, trouble: str, words: str
 ) -> None:
-    result, said = train(tmp_path / "log", trouble, size, *(["flush"] if trouble == "quota" else []))
-    assert result == plain_result
-    assert said.count("The debugger stopped recording") == 1, said
-    assert re.search(words, said), said
-    if trouble != "removed":
-        assert read(tmp_path / "log").traces  # what was recorded before is readable
+    check(*train(trouble, roots), plain_result, roots, words)
+    for root in roots.values():
+        assert trouble == "removed" or read(root).traces  # what was recorded before is readable
 
 
-IN_A_SMALL_DISK = """
-mount -t tmpfs -o size=3m none "$1" || exit 1
+#: Stands in for a quota, which needs a file system of its own: once a certain file is there, whatever
+#: is written to an event file fails as it does when a quota is used up.
+QUOTA = """
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static int refused(int fd) {
+  char link[64], path[4096] = "";
+  if (access(getenv("NO_QUOTA_LEFT"), F_OK) != 0) return 0;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (readlink(link, path, sizeof path - 1) < 0 || strstr(path, "tfdbg_events") == NULL) return 0;
+  errno = EDQUOT;
+  return 1;
+}
+
+ssize_t write(int fd, const void* data, size_t size) {
+  return refused(fd) ? -1 : syscall(SYS_write, fd, data, size);
+}
+
+ssize_t writev(int fd, const struct iovec* pieces, int count) {
+  return refused(fd) ? -1 : syscall(SYS_writev, fd, pieces, count);
+}
+"""
+
+
+def test_a_quota_that_is_used_up_ends_the_recording_with_one_sentence_and_not_the_training(
+    tmp_path: Path, roots: dict[int, Path], plain_result: str
+) -> None:
+    compiler = shutil.which("cc") or shutil.which("c++")
+    if compiler is None:
+        pytest.skip("there is no C compiler to stand in for a quota")
+    library = tmp_path / "quota.so"
+    build = [compiler, "-x", "c", "-shared", "-fPIC", "-o", str(library), "-"]
+    subprocess.run(build, input=QUOTA, text=True, check=True)
+    preloaded = {"LD_PRELOAD": str(library), "NO_QUOTA_LEFT": str(tmp_path / "no quota left")}
+    check(*train("quota", roots, **preloaded), plain_result, roots, "Disk quota exceeded")
+    for root in roots.values():
+        assert read(root).traces
+
+
+MOUNTED = """
+while [ "$1" != -- ]; do mount $1 "$2" "$3" || exit 1; shift 3; done
 shift; "$@"; code=$?
 exit $code
 """
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """An empty folder that is a disk of 3 MB to whoever is run with the words that come with it."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"]).returncode != 0:
-        pytest.skip("this machine does not let its users mount")
-    yield disk, ("unshare", "-rm", "sh", "-c", IN_A_SMALL_DISK, "sh", str(disk))
+def with_disks(options: str, disks: dict[Path, str], *unshare: str) -> tuple[str, ...]:
+    """Words before a command that let it find each folder to be a disk; no other process sees them."""
+    mounts = [word for folder, device in disks.items() for word in (options, device, str(folder))]
+    around = ("unshare", *unshare, "sh", "-c", MOUNTED, "sh", *mounts, "--")
+    for folder in disks:
+        folder.mkdir()
+    if shutil.which("unshare") is None or subprocess.run([*around, "true"]).returncode != 0:
+        pytest.skip(f"this machine does not let this user mount {options}")
+    return around
 
 
-@pytest.mark.parametrize("size", [-1, 100])
 def test_a_full_disk_ends_the_recording_with_one_sentence_and_not_the_training(
-    small_disk: tuple[Path, tuple[str, ...]], plain_result: str, size: int
+    roots: dict[int, Path], plain_result: str
 ) -> None:
-    disk, around = small_disk
-    result, said = train(disk / "log", "full", size, around=around)
-    assert result == plain_result
-    assert said.count("The debugger stopped recording") == 1, said
-    assert "No space left on device" in said
+    around = with_disks("-ttmpfs -osize=3m", {root.parent: "none" for root in roots.values()}, "-rm")
+    check(*train("full", roots, around), plain_result, roots, "No space left on device")
+
+
+def test_a_disk_that_turns_read_only_ends_the_recording_with_one_sentence_and_not_the_training(
+    tmp_path: Path, roots: dict[int, Path], plain_result: str
+) -> None:
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("there is no mkfs.ext4 to make a file system that turns read-only")
+    images = {root.parent: tmp_path / f"image {size}" for size, root in roots.items()}
+    for image in images.values():
+        image.touch()
+        os.truncate(image, 16 << 20)
+        subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    around = with_disks("-oloop", {folder: str(image) for folder, image in images.items()}, "-m")
+    check(*train("read-only", roots, around), plain_result, roots, "Read-only file system")
 
 
 KILLED = """
