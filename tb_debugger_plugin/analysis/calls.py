@@ -83,17 +83,35 @@ def owners(view: View, times: Floats, sites: npt.NDArray[np.int32]) -> Floats:
 
 
 def _owners_in_graph(view: View, calls: HostCalls, graph: int, times: Floats) -> Floats:
+    following = np.searchsorted(calls.times, times, side="left")
+    chosen = chosen_calls(calls, related_calls(view, calls, graph), following)
+    return np.append(calls.positions.astype(np.float64), np.nan)[chosen]
+
+
+def related_calls(view: View, calls: HostCalls, graph: int) -> Ints:
+    """Which of a host's calls, by their places among them, may have run a graph."""
     # Calls of which the graph is not known may be of any graph.
     known: dict[int, list[int]] = view.remember_of_graphs("runners", dict)
     runners = known.get(graph) or known.setdefault(graph, _runners(view, graph))
-    related = np.flatnonzero(np.isin(calls.graphs, [-1, *runners]))
-    following = np.searchsorted(calls.times, times, side="left")
+    return np.flatnonzero(np.isin(calls.graphs, [-1, *runners]))
+
+
+def chosen_calls(calls: HostCalls, related: Ints, following: Ints) -> Ints:
+    """The calls in which something ran.
+
+    Args:
+      calls: Of its host.
+      related: What :func:`related_calls` gave.
+      following: The first call that returned after it, by its place among the calls; rising or not.
+
+    Returns:
+      Places among the calls, never before those that follow; ``len(calls.times)`` where there is none.
+    """
     place = np.searchsorted(related, following, side="left")
     preferred = np.append(related, len(calls.times))[place]
-    chosen = np.where(
+    return np.where(
         (preferred < len(calls.times)) & (preferred - following < CONCURRENT_CALLS), preferred, following
     )
-    return np.append(calls.positions.astype(np.float64), np.nan)[chosen]
 
 
 def _runners(view: View, graph: int) -> list[int]:

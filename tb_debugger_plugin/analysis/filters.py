@@ -10,6 +10,7 @@ every value goes to the database as a parameter.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -17,7 +18,8 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.spans import spans_inside
+from tb_debugger_plugin.analysis.view import Range, View
 from tb_debugger_plugin.errors import BadQuestionError
 from tb_debugger_plugin.events.dtypes import NUMBERS as DTYPES
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
@@ -30,6 +32,9 @@ TRACE_ORDERS: Final = ("wall_time", *NUMBERS)
 EXECUTION_ORDERS: Final = ("wall_time", "num_inputs", "num_outputs")
 MAX_REGEX: Final = 1000
 _MAX_COMPARISONS: Final = 16
+_MAX_POSITION: Final = 2**53
+#: One or two a host, unless its clock was set back again and again.
+_MAX_SPANS: Final = 500
 _COMPARISON: Final = re.compile(r"^([a-z_]+)(<=|>=|=|<|>)([-+]?[0-9.]+(?:[eE][-+]?[0-9]{1,3})?)$")
 
 
@@ -55,6 +60,8 @@ class Filter:
       health: One of :data:`HEALTH`.
       where: Comparisons that must all hold. What was not measured fulfils none.
       since, until: Seconds; the latter is not included.
+      from_execution, until_execution: Positions in the list of executions, the latter not included; of graph
+        executions, of the calls that they ran in.
       source: Number of a source file that is somewhere in the stack.
       line: A line of it.
     """
@@ -72,6 +79,8 @@ class Filter:
     where: tuple[Comparison, ...] = ()
     since: float | None = None
     until: float | None = None
+    from_execution: int | None = None
+    until_execution: int | None = None
     source: int | None = None
     line: int | None = None
 
@@ -79,6 +88,14 @@ class Filter:
     def is_empty(self) -> bool:
         """Whether all rows are wanted."""
         return all(getattr(self, one.name) in (None, ()) for one in fields(self))
+
+    @property
+    def executions(self) -> Range | None:
+        """The executions that were asked for; None = all."""
+        if self.from_execution is None and self.until_execution is None:
+            return None
+        until = _MAX_POSITION if self.until_execution is None else self.until_execution
+        return Range(self.from_execution or 0, until)
 
 
 @dataclass(frozen=True)
@@ -161,6 +178,8 @@ def trace_condition(view: View, wanted: Filter) -> Condition:
       BadQuestionError: The filter holds something that there is not, or that is no regular expression.
     """
     found = _common(view, wanted)
+    if wanted.executions is not None:
+        _add_spans(view, wanted.executions, found)
     sites = _sites(view, wanted)
     if sites is not None:
         found.add("t.site IN (SELECT unnest(?))", sites)
@@ -184,6 +203,8 @@ def execution_condition(view: View, wanted: Filter) -> Condition:
       BadQuestionError: As for :func:`trace_condition`.
     """
     found = _common(view, wanted)
+    if wanted.executions is not None:
+        found.add("t.idx >= ? AND t.idx < ?", wanted.executions.begin, wanted.executions.end)
     if wanted.op_type is not None:
         types = _Conditions()
         types.add_regex(view, "name", "op_type", wanted.op_type)
@@ -234,6 +255,20 @@ def _common(view: View, wanted: Filter) -> _Conditions:
     if wanted.until is not None:
         found.add("t.wall_time < ?", wanted.until)
     return found
+
+
+def _add_spans(view: View, executions: Range, found: _Conditions) -> None:
+    parts: list[str] = ["false"]
+    parameters: list[Any] = []
+    inside = spans_inside(view, executions)
+    if sum(len(spans.times) for spans in inside) > _MAX_SPANS:
+        raise BadQuestionError("Clocks were set back too often to tell what ran in these executions.")
+    for spans in inside:
+        sites = np.flatnonzero(np.isin(view.catalog.site_graphs, spans.graphs)).tolist()
+        times = " OR ".join(["t.wall_time > ? AND t.wall_time <= ?"] * len(spans.times))
+        parts.append(f"t.site IN (SELECT unnest(?)) AND ({times})")
+        parameters += [sites, *itertools.chain.from_iterable(spans.times)]
+    found.add(f"({' OR '.join(parts)})", *parameters)
 
 
 def _sites(view: View, wanted: Filter) -> list[int] | None:

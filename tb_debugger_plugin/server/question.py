@@ -125,9 +125,19 @@ class Question:
             where=parse_comparisons(self.optional_text("where") or ""),
             since=self.optional_number("since"),
             until=self.optional_number("until"),
+            from_execution=self.optional_position("from_execution"),
+            until_execution=self.optional_position("until_execution"),
             source=self.optional_integer("source"),
             line=self.optional_integer("line"),
         )
+
+    def optional_position(self, name: str) -> int | None:
+        """A number that may be left out, else must not be below 0.
+
+        Raises:
+          BadQuestionError: It is not a whole number, or negative.
+        """
+        return None if self.optional_text(name) is None else self.position(name)
 
     def order(self, columns: tuple[str, ...]) -> Order | None:
         """The parameters ``sort`` and ``descending``.

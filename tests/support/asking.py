@@ -38,7 +38,7 @@ PARAMETERS: Final = (
     *("run", "begin", "end", "alert_type", "graph_id", "op_name", "at", "index", "stack_frame_ids", "only"),
     *("list", "buckets", "execution", "graph_execution", "hops", "limit", "text", "op_type", "function"),
     *("device", "dtype", "host", "health", "where", "since", "until", "source", "line", "sort", "descending"),
-    *("layer", "variable", "gradient_of"),
+    *("layer", "variable", "gradient_of", "from_execution", "until_execution"),
 )
 
 

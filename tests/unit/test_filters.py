@@ -121,6 +121,9 @@ def traces(view) -> list[dict]:
         (Filter(source=0), lambda row: row["host"] == 0),
         (Filter(source=1, line=2), lambda row: row["host"] == 1 and row["op_type"] == "MatMul"),
         (Filter(source=7), lambda row: False),
+        (Filter(from_execution=4), lambda row: row["owner"] >= 4),
+        (Filter(from_execution=1, until_execution=9), lambda row: 1 <= row["owner"] < 9),
+        (Filter(until_execution=0), lambda row: False),
     ],
 )
 def test_a_filter_leaves_the_rows_for_which_it_holds(view, traces, wanted, holds):
@@ -169,6 +172,8 @@ def test_a_sorted_list_is_cut_and_says_how_many_there_are(view, monkeypatch):
         (Filter(device="CPU"), 40),
         (Filter(source=0, line=1), 10),
         (Filter(since=0.0, until=1.0), 0),
+        (Filter(from_execution=3, until_execution=9), 6),
+        (Filter(from_execution=38), 2),
     ],
 )
 def test_executions_are_filtered_too(view, wanted, rows):

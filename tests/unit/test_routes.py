@@ -343,6 +343,8 @@ def test_filters_and_an_order_over_http(page):
         page, "/columns/graph_executions", sort="neg_inf", descending="true", begin=0, end=2, source=0, line=3
     )
     assert (header["total"], columns["index"]) == (8, [1.0, 5.0])
+    header, columns = _chosen(page, "/columns/graph_executions", from_execution=2, until_execution=4)
+    assert (header["matching"], columns["index"]) == (4, [4.0, 5.0, 6.0, 7.0])
     header, columns = _chosen(page, "/columns/executions", health="bad")
     assert (header["matching"], columns["index"]) == (2, [1.0, 3.0])
     assert "matching" not in _chosen(page, "/columns/executions")[0]
@@ -364,6 +366,7 @@ def test_filters_and_an_order_over_http(page):
         {"only": "bad", "health": "good"},
         {"dtype": "float31"},
         {"line": 3},
+        {"from_execution": -1},
         {"source": "x"},
         {"op_name": "Log", "begin": 3, "end": 99},
     ],
