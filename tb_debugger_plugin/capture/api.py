@@ -84,9 +84,9 @@ def enable_dump_debug_info(
       keep_graph_optimizations: If True, only tensors are watched that survive Grappler, TensorFlow's graph
         optimizer, and it fuses and rewrites what it would without a recording: results have the bits that
         they have in production. Nineteen of twenty tensors are left in our examples; the first call of a
-        function takes longer. Nothing is watched inside what XLA compiles, and in TF1-style sessions. False
-        (the default): all tensors are watched, and sums that Grappler would have reordered may differ in the
-        last place. Needs the native library.
+        function takes longer. Nothing is watched inside what XLA compiles, and in TF1-style sessions; the log
+        says so when there are any. False (the default): all tensors are watched, and sums that Grappler would
+        have reordered may differ in the last place. Needs the native library.
 
     Returns:
       The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write out what is buffered.

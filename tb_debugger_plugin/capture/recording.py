@@ -272,7 +272,10 @@ class Recording:
                 if self._survivors is not None:
                     plan = self._survivors.left_of(function, known, plan)
                 self._define_watched(function, known, plan)
-            elif self._compiled is not None and self._survivors is None and self._compiled.watch(function):
+            elif self._survivors is not None:
+                self._survivors.leave_out("functions that XLA compiles", function.name)
+                self._call_unwatched(function)
+            elif self._compiled is not None and self._compiled.watch(function):
                 self._watched[function.name] = function
             else:
                 self._call_unwatched(function)
@@ -291,7 +294,9 @@ class Recording:
     def _watch_session(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
         plain = type(definition).FromString(definition.SerializeToString())
         try:
-            if self._on and self._survivors is None:
+            if self._on and self._survivors is not None:
+                self._survivors.leave_out("sessions (tf.compat.v1.Session)")
+            elif self._on:
                 known = self._graphs.add(graph)
                 plan = plan_of_session(new, known, self.options, passes_through=self._sink.passes_through)
                 return watch_part(definition, known, plan, self._sink, self._watched.get)

@@ -15,7 +15,10 @@ from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
 
 from tb_debugger_plugin.capture.session_graph import SessionGraph, Watch
+from tb_debugger_plugin.capture.unseen import joined
 
+#: Of so many sessions it is said that they are not recorded.
+_MOST_SESSIONS = 10
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -27,7 +30,7 @@ class Sessions:
     """
 
     def __init__(self, watch: Watch) -> None:
-        self._said = False
+        self._said_of: weakref.WeakSet[Any] = weakref.WeakSet()
         self._make = make = session.BaseSession.__init__
         self._run = run = session.BaseSession._do_run
 
@@ -38,9 +41,9 @@ class Sessions:
             except Exception as error:  # whatever it is, the program must not see it
                 _log.warning("The debugger does not record a session: %s.", error)
 
-        def run_unwatched(made: Any, *args: Any) -> Any:
-            self._say_that_one_is_not_recorded()
-            return run(made, *args)
+        def run_unwatched(made: Any, handle: Any, targets: Any, fetches: Any, *args: Any) -> Any:
+            self._say_that_one_is_not_recorded(made, [*fetches, *targets])
+            return run(made, handle, targets, fetches, *args)
 
         self._hooks = make_watched, run_unwatched
         session.BaseSession.__init__, session.BaseSession._do_run = self._hooks
@@ -50,13 +53,16 @@ class Sessions:
         if (session.BaseSession.__init__, session.BaseSession._do_run) == self._hooks:
             session.BaseSession.__init__, session.BaseSession._do_run = self._make, self._run
 
-    def _say_that_one_is_not_recorded(self) -> None:
-        if not self._said:
-            self._said = True
-            _log.warning(
-                "The debugger does not record what a tf.compat.v1.Session runs that was made before the "
-                "recording, or that runs elsewhere: begin to record before you make the session."
-            )
+    def _say_that_one_is_not_recorded(self, made: Any, runs: list[Any]) -> None:
+        if made in self._said_of or len(self._said_of) >= _MOST_SESSIONS:
+            return
+        self._said_of.add(made)
+        _log.warning(
+            "The debugger does not record what a tf.compat.v1.Session runs that was made before the "
+            "recording, or that runs elsewhere: begin to record before you make the session. "
+            "This one was asked for %s.",
+            joined(each.name for each in runs) or "nothing",
+        )
 
 
 def _give_watched_graph(made: Any, watch: Watch) -> None:
@@ -80,7 +86,12 @@ def _give_watched_graph(made: Any, watch: Watch) -> None:
             targets = [*targets, *graph.watches_of_run(fetches, targets, fed)]
         return _plain_run(of_program(), handle, targets, fetches, feeds, *more)
 
-    made._extend_graph, made._do_run = extend_graph, do_run
+    def make_callable(fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
+        # Given any feeds, even none, TensorFlow has it do what `run` does, which asks for watch ops.
+        feeds = [] if feed_list is None else feed_list
+        return session.BaseSession.make_callable(of_program(), fetches, feeds, accept_options)
+
+    made._extend_graph, made._do_run, made.make_callable = extend_graph, do_run, make_callable
 
 
 #: Later recordings put a hook of theirs in its place.

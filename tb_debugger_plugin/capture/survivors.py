@@ -90,6 +90,23 @@ class Survivors:
         self._taken_away: set[int] = set()  # numbers of tensors
         self._by_watch: dict[int, int] = {}  # tensors, by the number of their watch
         self._defined: dict[str, _Watched] = {}
+        self._left_out: set[str] = set()
+
+    def leave_out(self, kind: str, example: str = "") -> None:
+        """Say that nothing is watched in what TensorFlow optimizes in another way; once for each kind.
+
+        Args:
+          kind: What it is, in the plural.
+          example: Of it.
+        """
+        if kind not in self._left_out:
+            self._left_out.add(kind)
+            _log.warning(
+                "With keep_graph_optimizations=True the debugger watches nothing in %s%s: "
+                "leave it out to have them recorded.",
+                kind,
+                example and f", such as {example}",
+            )
 
     def left_of(self, function: Function, known: KnownGraph, plan: Plan) -> Plan:
         """The part of a plan that leaves the optimized program as it is.

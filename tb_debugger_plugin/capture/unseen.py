@@ -35,13 +35,13 @@ def sentences(objects: Iterable[Any]) -> Iterator[str]:
         elif type(found) is atomic_function.AtomicFunction:
             if not isinstance(found._cached_graph, func_graph.FuncGraph):
                 graphless.append(found)
-    if names := _joined(name for wrapper in wrappers if (name := _users_name(wrapper._func)) is not None):
+    if names := joined(name for wrapper in wrappers if (name := _users_name(wrapper._func)) is not None):
         yield (
             f"The debugger does not see into functions of input pipelines that were made before it began to "
             f"record: {names}. Make the pipelines afterwards to have them recorded."
         )
     runtime = context.context()
-    if names := _joined(each.name.decode() for each in graphless if runtime.has_function(each.name)):
+    if names := joined(each.name.decode() for each in graphless if runtime.has_function(each.name)):
         yield f"The debugger does not see into functions of which there is no graph: {names}."
 
 
@@ -57,7 +57,8 @@ def _users_name(function: Any) -> str | None:
     return f"{function.__name__} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"
 
 
-def _joined(names: Iterable[str]) -> str:
+def joined(names: Iterable[str]) -> str:
+    """Names for a sentence, each once, the first of them when there are many."""
     names = sorted(set(names))
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

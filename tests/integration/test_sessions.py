@@ -134,12 +134,17 @@ def test_callables_partial_runs_and_functions_in_a_session_work(tmp_path: Path) 
         np.testing.assert_array_equal(
             session.make_callable(total, [x])(X[1:]), session.run(total, {x: X[1:]})
         )
+        square = tf.square(v1.placeholder_with_default(X, [3]), name="square")
+        for fetches in (square, square.op, [square]):
+            session.make_callable(fetches)()
+        session.make_callable(square, accept_options=True)(options=v1.RunOptions())
         handle = session.partial_run_setup([product, total], [x])
         np.testing.assert_array_equal(session.partial_run(handle, product, {x: X[1:]}), logs[1:] * X[1:])
         session.partial_run(handle, total)
     with np.errstate(all="ignore"):
         assert health(tmp_path, "log") == [counts(np.log(X))] + [counts(np.log(X[1:]))] * 3
         assert health(tmp_path, "product") == [counts(np.log(X[1:]) * X[1:])] * 3
+        assert health(tmp_path, "square") == [counts(X * X)] * 4
 
 
 def test_an_error_in_a_session_reads_as_it_does_without_us(tmp_path: Path) -> None:
@@ -174,12 +179,15 @@ def test_a_session_outlives_its_recording_and_one_from_before_is_left_alone_and_
                 late = v1.Session()
                 late.run(root, {x: X})
                 for _ in range(2):
-                    early.run(root, {x: X})
+                    early.run([root, root.op, x], {x: X})
+                with v1.Session() as another:
+                    another.run(root, {x: X})
             assert (sessions.BaseSession.__init__, sessions.BaseSession._do_run) == hooks
             more = tf.exp(root)
             np.testing.assert_array_equal(late.run(more, {x: X}), early.run(more, {x: X}))
             late.close()
-    assert health(tmp_path, "root") == [counts(np.sqrt(X))]
+    assert health(tmp_path, "root") == [counts(np.sqrt(X))] * 2
     said = [record.getMessage() for record in caplog.records if record.name == "tb_debugger_plugin"]
     assert len(said) == 1
     assert "made before the recording" in said[0]
+    assert said[0].endswith("This one was asked for root, root:0.")

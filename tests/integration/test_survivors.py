@@ -104,7 +104,9 @@ def test_a_keras_model_with_dropout_has_the_bits_of_the_plain_one(tmp_path: Path
     assert {"MatMul", "ReluGrad", "SelectV2", "Placeholder", "Sum", "Sqrt"} <= recorded.types()
 
 
-def test_what_xla_compiles_is_called_as_it_is(tmp_path: Path) -> None:
+def test_what_xla_compiles_is_called_as_it_is_and_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     @tf.function(jit_compile=True)
     def compiled(x: tf.Tensor) -> tf.Tensor:
         return tf.exp(x) * 3.0
@@ -115,6 +117,9 @@ def test_what_xla_compiles_is_called_as_it_is(tmp_path: Path) -> None:
 
     with tb_debugger_plugin.record(tmp_path, keep_graph_optimizations=True):
         around(tf.zeros([2]))
+        around(tf.zeros([3]))
+    (said,) = [line for line in caplog.messages if "keep_graph_optimizations" in line]
+    assert "nothing in functions that XLA compiles, such as __inference_compiled_" in said
     recorded = read(tmp_path)
     assert "Exp" not in recorded.types()
     assert {"Placeholder", "AddV2"} <= recorded.types()
@@ -188,10 +193,15 @@ def test_a_function_that_grappler_refuses_is_named_and_runs_unwatched(
     assert any("does not watch the function __inference_product" in line for line in caplog.messages)
 
 
-def test_sessions_are_not_watched(tmp_path: Path) -> None:
+def test_sessions_are_not_watched_and_that_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with tb_debugger_plugin.record(tmp_path, keep_graph_optimizations=True):
-        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-            assert session.run(tf.exp(tf.constant(0.0)) + 1.0) == 2.0
+        for _ in range(2):
+            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+                assert session.run(tf.exp(tf.constant(0.0)) + 1.0) == 2.0
+    (said,) = [line for line in caplog.messages if "keep_graph_optimizations" in line]
+    assert "nothing in sessions" in said
     assert read(tmp_path).traces == []
 
 
