@@ -41,8 +41,10 @@ def view(recording: Path) -> Iterator[View]:
     loader.close()
 
 
-def test_there_is_a_recording_of_each_kind_of_mode():
-    assert {path.name for path in _RECORDINGS} >= {"CURT_HEALTH", "FULL_HEALTH", "SHAPE", "FULL_TENSOR"}
+@pytest.mark.parametrize("version", ["2.12.1", "2.21.0"])
+def test_there_is_a_recording_of_each_kind_of_mode_by_old_and_new_versions(version):
+    found = {path.name for path in _RECORDINGS if path.parent.name == f"tensorflow-{version}"}
+    assert found >= {"CURT_HEALTH", "FULL_HEALTH", "SHAPE", "FULL_TENSOR"}
 
 
 def test_the_text_dump_is_as_it_was(recording):
