@@ -86,8 +86,10 @@ def _recordings() -> list[Files]:
             tensors.trace("g1", "x", whole(np.zeros(4, kind), dtype))
         tensors.counts(5, 5, finished=True)
         tensors.close()
-        golden = sorted(Path(__file__).parents[1].glob("golden/*/SHAPE"))
-        folders = [Path(root) / "health", Path(root) / "tensors", *golden]
+        golden = (
+            Path(__file__).parents[1] / "golden" / "tensorflow-2.21.0" / "SHAPE"
+        )  # one, so that inputs stay
+        folders = [Path(root) / "health", Path(root) / "tensors", golden]
         return [_files_of(folder) for folder in folders]
 
 
