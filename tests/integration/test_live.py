@@ -30,7 +30,8 @@ import tb_debugger_plugin
 
 f = tf.function(lambda x: tf.sqrt(x, name="sqrt"))
 for name, size in (("all", -1), ("ring", {_BUFFER})):
-    with tb_debugger_plugin.record(sys.argv[1] + "/" + name, "FULL_HEALTH", circular_buffer_size=size, op_regex="^Sqrt$"):
+    folder = sys.argv[1] + "/" + name
+    with tb_debugger_plugin.record(folder, "FULL_HEALTH", circular_buffer_size=size, op_regex="^Sqrt$"):
         for n in range(1, {_STEPS} + 1):
             sys.stdin.readline()
             f(tf.fill([n], 4.0))
