@@ -8,7 +8,8 @@ between questions.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -185,8 +186,23 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
             ((op, slot), variable) for op, slot, variable in rows("SELECT op, slot, variable FROM gradients")
         ),
         op_graphs=_grouped(rows("SELECT op, graph FROM op_graphs ORDER BY op, place")),
-        host_names=[name for (name,) in rows("SELECT name FROM hosts ORDER BY host")],
+        host_names=distinct_names(rows("SELECT name, process_id FROM hosts ORDER BY host")),
     )
+
+
+def distinct_names(hosts: Sequence[tuple[str, int | None]]) -> list[str]:
+    """Names that tell the hosts of a run apart: several processes of a job may run on one machine.
+
+    Args:
+      hosts: Name and process of each, by number; 0 or None where the process is not known.
+
+    Returns:
+      The names, in the same order; one that several have is followed by the process, or else by the number.
+    """
+    counts = Counter(name for name, _ in hosts)
+    found = [f"{name} (process {pid})" if pid and counts[name] > 1 else name for name, pid in hosts]
+    counts = Counter(found)
+    return [f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(found)]
 
 
 def _grouped(rows: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:

@@ -53,7 +53,8 @@ def _hosts(view: View) -> list[dict[str, Any]]:
         *("seen_executions", "seen_traces", "finished", "failure"),
     )
     rows = view.rows(f"SELECT {', '.join(names)} FROM hosts ORDER BY host")
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    hosts = [dict(zip(names, row, strict=True)) for row in rows]
+    return [{**host, "name": name} for host, name in zip(hosts, view.catalog.host_names, strict=True)]
 
 
 def _buffer_size(hosts: list[dict[str, Any]]) -> int | None:

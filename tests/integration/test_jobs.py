@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.analysis.filters import Filter
+from tb_debugger_plugin.analysis.selection import select
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.view import Range, look_at
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import loaded
 
@@ -51,9 +54,17 @@ def test_processes_that_are_told_their_job_are_one_run_with_hosts_kept_apart(
                 " GROUP BY sites.host ORDER BY sites.host"
             )
             times = view.rows("SELECT list(wall_time ORDER BY idx) FROM traces")[0][0]
+            by_host = view.rows(
+                "SELECT list(idx ORDER BY idx) FROM traces JOIN sites USING (site)"
+                " GROUP BY host ORDER BY host"
+            )
+            names = status(view)["hosts"]
+            chosen = [select(view, "traces", Filter(host=name)) for name in names]
+            filtered = [one.rows(view, "t.idx", Range(0, one.total))["idx"].tolist() for one in chosen]
     finally:
         loader.close()
     assert [(host, sizes) for host, sizes, _ in found] == [
         (host, [float(i + 1) for i in range(20)]) for host in range(2)
     ]
+    assert len(set(names)) == 2 and filtered == [rows for (rows,) in by_host]
     assert all(own == sorted(own) for _, _, own in found) and times == sorted(times)

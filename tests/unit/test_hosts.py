@@ -17,6 +17,7 @@ import fsspec
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.analysis.catalog import distinct_names
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.places import Place, place
@@ -248,6 +249,19 @@ def _is_alive(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
+
+
+@pytest.mark.parametrize(
+    ("hosts", "names"),
+    [
+        ([("a", 1), ("b", 1)], ["a", "b"]),
+        ([("a", 1), ("b", 1), ("a", 2)], ["a (process 1)", "b", "a (process 2)"]),
+        ([("a", 0), ("a", None)], ["a (0)", "a (1)"]),
+        ([("a", 7), ("a", 7)], ["a (process 7) (0)", "a (process 7) (1)"]),
+    ],
+)
+def test_hosts_of_one_name_are_told_apart(hosts, names):
+    assert distinct_names(hosts) == names
 
 
 def test_ctrl_c_is_left_to_the_viewer():

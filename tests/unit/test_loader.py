@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from tb_debugger_plugin.analysis.view import look_at
 from tb_debugger_plugin.errors import NotFoundError, NotReadyError
 from tb_debugger_plugin.index.cache import database_path, remove_database
+from tb_debugger_plugin.index.indexer import Indexer
 from tb_debugger_plugin.index.library import Library
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
+from tests.support.asking import Asker, Facts, fitting
 from tests.support.events import PATIENCE_S, Recording, full_health, loaded, small_program
 
 
@@ -75,6 +78,29 @@ def test_queries_of_one_look_see_one_commit(tmp_path):
     assert _num_traces(loader) == 5
     loader.close()
     recording.close()
+
+
+def test_a_run_that_is_still_being_read_answers_and_says_how_far_it_is(tmp_path, monkeypatch):
+    small_program(tmp_path, steps=50).close()
+    total = sum(path.stat().st_size for path in tmp_path.iterdir())
+    go_on, step = threading.Event(), Indexer.step
+    steps = iter([True, *[False] * 10_000])
+
+    def slow_step(self):
+        assert next(steps) or go_on.wait(PATIENCE_S)
+        return step(self)
+
+    monkeypatch.setattr(Indexer, "step", slow_step)
+    with Asker(tmp_path) as asker:
+        asker.plugin._library._make_loader = lambda run: RunLoader(run, step_bytes=4000)
+        found = asker.json("/status", {"run": "."})
+        assert 0 < found["loading"]["bytes_done"] < found["loading"]["bytes_total"] == total
+        assert 0 < found["num_graph_executions"] < 200
+        answers = {path: asker.get(path, query).status_code for path, query in fitting(Facts("."))}
+        assert set(answers.values()) == {200}
+        go_on.set()
+        _until(lambda: asker.json("/status", {"run": "."})["loading"] is None)
+        assert asker.json("/status", {"run": "."})["num_graph_executions"] == 200
 
 
 def test_a_closed_loader_says_that_it_is_not_ready(tmp_path):
