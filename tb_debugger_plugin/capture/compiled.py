@@ -2,36 +2,35 @@
 
 XLA has no kernel for our ops. So the definition of such a function becomes a shell: it calls a copy, which
 XLA compiles as it would have compiled the function, and which hands over, behind the results, the largest
-magnitude of each of its tensors (`compiled_copies`); one op behind the call records them. What the copy calls
-are copies too.
+magnitudes of tensors (`compiled_copies`); one op behind the call records them (`compiled_shells`). What the
+copy calls are copies too. Decided here: which tensors are recorded, and which are measured for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2, graph_pb2
-from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.compiled_bodies import Body, body_of
-from tb_debugger_plugin.capture.compiled_copies import define_copy
+from tb_debugger_plugin.capture.compiled_shells import CALL, Shells
 from tb_debugger_plugin.capture.copies import Copies
-from tb_debugger_plugin.capture.definitions import define_shell, definition_of, source_name
+from tb_debugger_plugin.capture.definitions import source_name
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.instrument import record_constants, watched_tensor
-from tb_debugger_plugin.capture.magnitudes import Nodes
+from tb_debugger_plugin.capture.magnitudes import kind_of
 from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.repeating import state_of
+from tb_debugger_plugin.capture.vouching import Key, equals, vouchers
 from tb_debugger_plugin.capture.watch_plan import Planned, live_ops, make_plan
 from tb_debugger_plugin.capture.ways import Way
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
-_CALL = "TbDebuggerCompiled"
-_WATCH = "TbDebuggerWatch"
-_INT64 = tf.int64.as_datatype_enum
+#: Behind the names of copies that hand over all tensors, and of those that hand over the vouchers.
+_EVERY, _VOUCHED = "_compiled", "_vouched"
 #: Modes that say something of a tensor without looking at its elements.
 _WITHOUT_ELEMENTS = (TensorDebugMode.NO_TENSOR, TensorDebugMode.SHAPE)
 
@@ -59,7 +58,7 @@ class CompiledFunctions:
         self._sink = sink
         self._add = add
         self._find = find
-        self._copies = copies
+        self._shells = Shells(sink, copies)
 
     def watch(self, function: Function) -> bool:
         """Give the runtime a definition of a compiled function that records what is in it.
@@ -71,22 +70,27 @@ class CompiledFunctions:
           Exception: Something did not work; the runtime still has the old definition.
         """
         items = self._items(function)
-        whole = self._seen_whole(function, items)
-        body = self._body(function, items, {key: place for place, key in enumerate(whole)}, {})
-        if body.tensors:
-            self._define_shell(function, body, list(whole.values()))
-        return bool(body.tensors)
+        sources = self._seen_whole(function, items)
+        whole = {key: place for place, key in enumerate(sources)}
+        every = self._body(_EVERY, function, items, whole, {})
+        state = None if self._options.mode in _WITHOUT_ELEMENTS else state_of(function, self._find)
+        if not every.tensors:
+            return False
+        if every.size and state is not None:
+            vouched = self._body(_VOUCHED, function, items, whole, {})
+            self._shells.define_vouched(vouched, every, list(sources.values()), state)
+        else:
+            self._shells.define(every, list(sources.values()))
+        return True
 
-    def _items(self, function: Function) -> dict[tuple[str, int], Planned]:
+    def _items(self, function: Function) -> dict[Key, Planned]:
         """The tensors to record when a function runs, by op name and slot. Constants are recorded now."""
         known = self._add(function)
         plan = make_plan(function, known, self._options, passes_through=False)
         record_constants(plan, known, self._sink)
         return {(item.op.name, item.slot): item for item in plan.tensors if item.way is not Way.CONSTANT}
 
-    def _seen_whole(
-        self, function: Function, items: Collection[tuple[str, int]]
-    ) -> dict[tuple[str, int], str]:
+    def _seen_whole(self, function: Function, items: Collection[Key]) -> dict[Key, str]:
         """The arguments and results that the recorder looks at itself, and their sources in the shell."""
         if any(device.device_type != "CPU" for device in tf.config.list_logical_devices()):
             return {}  # they would have to be fetched
@@ -94,14 +98,15 @@ class CompiledFunctions:
         for index, tensor in enumerate(function.result_tensors()):
             while tensor.op.type == "Identity":
                 tensor = tensor.op.inputs[0]
-            sources.setdefault((tensor.op.name, tensor.value_index), source_name(_CALL, index))
+            sources.setdefault((tensor.op.name, tensor.value_index), source_name(CALL, index))
         return {key: source for key, source in sources.items() if key in items}
 
     def _body(
         self,
+        suffix: str,
         function: Function,
-        items: dict[tuple[str, int], Planned],
-        whole: dict[tuple[str, int], int],
+        items: Mapping[Key, Planned],
+        whole: Mapping[Key, int],
         bodies: dict[str, Body | None],
     ) -> Body:
         known = self._add(function)
@@ -109,7 +114,9 @@ class CompiledFunctions:
         def body_called(name: str) -> Body | None:
             if name not in bodies:
                 called = self._find(name)
-                bodies[name] = None if called is None else self._body(called, self._items(called), {}, bodies)
+                bodies[name] = (
+                    None if called is None else self._body(suffix, called, self._items(called), {}, bodies)
+                )
             return bodies[name]
 
         return body_of(
@@ -121,10 +128,18 @@ class CompiledFunctions:
             },
             {op.name for op in live_ops(function)},
             body_called,
+            suffix=suffix,
             whole=whole,
-            measures=self._options.mode not in _WITHOUT_ELEMENTS,
+            told_by=self._told_by(suffix, function),
             stacks=known.stacks,
         )
+
+    def _told_by(self, suffix: str, function: Function) -> dict[Key, tuple[Key, ...]] | None:
+        if self._options.mode in _WITHOUT_ELEMENTS:
+            return None
+        live = live_ops(function)
+        ops = [op for op in function.graph_of().get_operations() if op in live]
+        return (vouchers if suffix == _VOUCHED else equals)(ops, _can_look)
 
     def _can_tell(self, item: Planned) -> bool:
         """Whether a tensor inside a compiled function can be recorded."""
@@ -132,42 +147,10 @@ class CompiledFunctions:
             return bool(item.tensor.shape.is_fully_defined())
         return True
 
-    def _define_shell(self, function: Function, body: Body, whole: list[str]) -> None:
-        arguments = [_op_name(name) for name in function.inputs]
-        shell = _graph_of_arguments(function, arguments)
-        dtypes = {node.name: node.attr["dtype"].type for node in shell.node}
-        results = [tensor.dtype.as_datatype_enum for tensor in function.result_tensors()]
-        sources = [source_name(_CALL, slot) for slot in range(len(results) + 2)]
-        Nodes(shell).add(
-            "StatefulPartitionedCall",
-            arguments,
-            name=_CALL,
-            f=_value(func=attr_value_pb2.NameAttrList(name=define_copy(body, self._copies))),
-            Tin=_types(dtypes[name] for name in arguments),
-            Tout=_types([*results, _INT64, _INT64]),
-            **{attributes.XLA_COMPILE: _value(b=True)},
-        )
-        *outputs, found, when = sources
-        node = self._sink.compiled_watch_node(body.tensors, (found, when), whole, _WATCH)
-        node.attr["T"].CopyFrom(_types(dtypes.get(name) or results[sources.index(name)] for name in whole))
-        shell.node.append(node)
-        define_shell(function, shell, outputs, [_WATCH], without=(attributes.XLA_COMPILE,))
+
+def _can_look(tensor: Any) -> bool:
+    return kind_of(tensor) is not None
 
 
 def _op_name(tensor_name: str) -> str:
     return tensor_name.rpartition(":")[0]
-
-
-def _graph_of_arguments(function: Function, arguments: list[str]) -> graph_pb2.GraphDef:
-    plain = definition_of(function)
-    wanted = set(arguments)
-    nodes = [node for node in plain.node if node.name in wanted]
-    return graph_pb2.GraphDef(versions=plain.versions, node=nodes)
-
-
-def _value(**value: Any) -> attr_value_pb2.AttrValue:
-    return attr_value_pb2.AttrValue(**value)
-
-
-def _types(numbers: Iterable[int]) -> attr_value_pb2.AttrValue:
-    return _value(list=attr_value_pb2.AttrValue.ListValue(type=numbers))

@@ -1,13 +1,12 @@
 """What a compiled function, and what it calls, hands over of its tensors.
 
 In comes a function, out comes a `Body`: which of its tensors are measured, which of its calls hand over
-theirs, and where in its vector of magnitudes each tensor stands. Nothing is built here. Rule: a tensor whose
-magnitude follows from that of others (a reshaped one has that of its input) is not measured again.
+theirs, and where in its vector of magnitudes each tensor stands. Nothing is built here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -16,16 +15,8 @@ from tb_debugger_plugin.capture.definitions import source_name
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.magnitudes import Kind, kind_of
 from tb_debugger_plugin.capture.sinks import CompiledTensor, WatchedTensor
+from tb_debugger_plugin.capture.vouching import Key
 
-#: Ops whose first output has the magnitude of their first input.
-_SAME_MAGNITUDE = frozenset(
-    {
-        *("Abs", "EnsureShape", "ExpandDims", "Identity", "Neg", "PreventGradient", "Reshape", "ReverseV2"),
-        *("Snapshot", "Squeeze", "StopGradient", "Transpose"),
-    }
-)
-#: Ops whose output holds all elements of those inputs, and no others.
-_JOINED = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
@@ -71,34 +62,39 @@ class Body:
 
     Attributes:
       function: The function.
+      suffix: Stands behind the function's name in those of its copies.
       measured: The tensors to measure, by kind: as inputs of a node name them, with their rank or None.
         These come first in the function's vector, in this order.
       marked: Whether one element follows that only says that the function ran.
       calls: The ops that hand over more, in the order of the vector.
       tensors: What is recorded, in order.
       size: Length of the vector.
+      vouching: Which elements of the vector tell of more than the tensor that is measured.
       groups: One more than the highest group of the tensors.
       stacks: Creation stack of each op: what is equal for two ops says that theirs is the same.
     """
 
     function: Function
+    suffix: str
     measured: Mapping[Kind, list[tuple[str, int | None]]]
     marked: bool
     calls: tuple[Call, ...]
     tensors: tuple[CompiledTensor, ...]
     size: int
+    vouching: tuple[int, ...]
     groups: int
     stacks: Mapping[str, Hashable]
 
 
 def body_of(
     function: Function,
-    tensors: Mapping[tuple[str, int], WatchedTensor],
+    tensors: Mapping[Key, WatchedTensor],
     live: Collection[str],
     bodies: Bodies,
     *,
-    whole: Mapping[tuple[str, int], int],
-    measures: bool,
+    suffix: str,
+    whole: Mapping[Key, int],
+    told_by: Mapping[Key, tuple[Key, ...]] | None,
     stacks: Mapping[str, Hashable],
 ) -> Body:
     """Lay out what a function hands over.
@@ -108,15 +104,16 @@ def body_of(
       tensors: Those to record, by op name and slot.
       live: Names of the ops that run.
       bodies: Knows the functions that it calls.
+      suffix: See `Body`.
       whole: The tensors that are handed over whole, and their places there.
-      measures: Whether the elements of tensors matter.
+      told_by: The tensors to measure for each of the function's; None when it matters only whether it ran.
       stacks: See `Body`.
     """
-    layout = _Layout(function, tensors, bodies, whole, measures)
+    layout = _Layout(function, tensors, bodies, whole, told_by)
     for op in function.graph_of().get_operations():
         if op.name in live:
             layout.add(op)
-    return layout.body(stacks)
+    return layout.body(suffix, stacks)
 
 
 class _Layout:
@@ -125,20 +122,21 @@ class _Layout:
     def __init__(
         self,
         function: Function,
-        tensors: Mapping[tuple[str, int], WatchedTensor],
+        tensors: Mapping[Key, WatchedTensor],
         bodies: Bodies,
-        whole: Mapping[tuple[str, int], int],
-        measures: bool,
+        whole: Mapping[Key, int],
+        told_by: Mapping[Key, tuple[Key, ...]] | None,
     ) -> None:
         self._function = function
         self._wanted = tensors
         self._bodies = bodies
         self._whole = whole
-        self._measures = measures
+        self._told_by = told_by
         self._measured: dict[Kind, list[tuple[int, str, int | None]]] = {}
         self._marker: int | None = None
         self._calls: list[tuple[Call, int]] = []
-        self._elements: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._elements: dict[Key, int] = {}
+        self._vouching: set[int] = set()
         self._tensors: list[CompiledTensor] = []
         self._count = 0
         self._group = 0
@@ -149,13 +147,9 @@ class _Layout:
         if call is not None and call.size:
             self._add_call(call)
         for slot, tensor in enumerate(op.outputs):
-            key = (op.name, slot)
-            elements = self._same_as_inputs(op, slot)
-            watched = self._wanted.get(key)
+            watched = self._wanted.get((op.name, slot))
             if watched is not None:
-                self._add_tensor(key, tensor, watched, elements)
-            elif elements:
-                self._elements[key] = elements
+                self._add_tensor((op.name, slot), tensor, watched)
 
     def _call(self, op: Any) -> Call | None:
         """An op as a call; None when it is none, or runs something that is not watched."""
@@ -180,62 +174,59 @@ class _Layout:
         elements = tuple([element + self._count for element in tensor.elements])
         return replace(tensor, elements=elements, group=self._group + (0 if is_loop else tensor.group))
 
-    def _same_as_inputs(self, op: Any, slot: int) -> tuple[int, ...]:
-        """The elements that tell of an output because they tell of the inputs; empty when others do."""
-        if slot != 0:
-            return ()
-        if op.type in _SAME_MAGNITUDE:
-            inputs = op.inputs[:1]
-        elif op.type in _JOINED:
-            inputs = op.inputs[_JOINED[op.type]]
-        else:
-            return ()
-        known = [self._elements.get((tensor.op.name, tensor.value_index)) for tensor in inputs]
-        return tuple(dict.fromkeys(e for elements in known for e in elements or ())) if all(known) else ()
-
-    def _add_tensor(
-        self, key: tuple[str, int], tensor: Any, watched: WatchedTensor, elements: tuple[int, ...]
-    ) -> None:
+    def _add_tensor(self, key: Key, tensor: Any, watched: WatchedTensor) -> None:
         whole = self._whole.get(key, -1)
-        if whole < 0:
-            elements = elements or self._new_elements(key, tensor)
-            if not elements:
-                return
-            self._elements[key] = elements
-        shape = tuple(tensor.shape) if tensor.shape.is_fully_defined() else None
-        self._tensors.append(CompiledTensor(watched, elements, self._group, whole, shape))
+        elements = self._elements_for(key) if whole < 0 else ()
+        if elements or whole >= 0:
+            shape = tuple(tensor.shape) if tensor.shape.is_fully_defined() else None
+            self._tensors.append(CompiledTensor(watched, elements, self._group, whole, shape))
 
-    def _new_elements(self, key: tuple[str, int], tensor: Any) -> tuple[int, ...]:
-        if not self._measures:
+    def _elements_for(self, key: Key) -> tuple[int, ...]:
+        """Those that tell of a tensor; empty when nothing can."""
+        if self._told_by is None:
             if self._marker is None:
                 self._marker = self._new()
             return (self._marker,)
-        kind = kind_of(tensor)
-        if kind is None:
-            return ()
-        number = self._new()
-        self._measured.setdefault(kind, []).append((number, source_name(*key), tensor.shape.rank))
-        return (number,)
+        telling = self._told_by.get(key, ())
+        elements = tuple([self._element_of(each) for each in telling])
+        if telling != (key,):
+            self._vouching.update(elements)
+        return elements
+
+    def _element_of(self, key: Key) -> int:
+        """The element of a tensor that is measured."""
+        if key not in self._elements:
+            name, slot = key
+            tensor = self._function.graph_of().get_operation_by_name(name).outputs[slot]
+            kind = kind_of(tensor)
+            assert kind is not None
+            self._elements[key] = self._new()
+            source = (self._elements[key], source_name(name, slot), tensor.shape.rank)
+            self._measured.setdefault(kind, []).append(source)
+        return self._elements[key]
 
     def _new(self) -> int:
         self._count += 1
         return self._count - 1
 
-    def body(self, stacks: Mapping[str, Hashable]) -> Body:
+    def body(self, suffix: str, stacks: Mapping[str, Hashable]) -> Body:
         """All of it."""
         measured = self._measured.values()
         order = [number for tensors in measured for number, _, _ in tensors]
         order += [] if self._marker is None else [self._marker]
         for call, begin in self._calls:
             order += range(begin, begin + call.size)
+            self._vouching.update(begin + element for element in _vouching_in(call))
         place = {number: index for index, number in enumerate(order)}
         return Body(
             self._function,
+            suffix,
             {kind: [(s, rank) for _, s, rank in tensors] for kind, tensors in self._measured.items()},
             self._marker is not None,
             tuple([call for call, _ in self._calls]),
             tuple([_placed(tensor, place) for tensor in self._tensors]),
             len(order),
+            tuple(sorted(place[element] for element in self._vouching)),
             self._group + 1,
             stacks,
         )
@@ -243,3 +234,10 @@ class _Layout:
 
 def _placed(tensor: CompiledTensor, place: Mapping[int, int]) -> CompiledTensor:
     return replace(tensor, elements=tuple([place[element] for element in tensor.elements]))
+
+
+def _vouching_in(call: Call) -> Iterator[int]:
+    before = 0
+    for body in call.bodies:
+        yield from (before + element for element in body.vouching)
+        before += body.size

@@ -38,7 +38,7 @@ def define_copy(body: Body, copies: Copies, *, before: int = 0, after: int = 0) 
     Returns:
       The name of the copy.
     """
-    name = f"{body.function.name}_compiled" + (f"_{before}_{after}" if before or after else "")
+    name = body.function.name + body.suffix + (f"_{before}_{after}" if before or after else "")
     if name not in copies:
         nodes = Nodes(definition_of(body.function))
         found, when = _handed_over(nodes, body, copies)
@@ -132,7 +132,7 @@ def _define_condition(call: Call, copies: Copies) -> str:
 
 
 def _define_loop(body: Body, copies: Copies) -> str:
-    name = f"{body.function.name}_compiled_loop"
+    name = f"{body.function.name}{body.suffix}_loop"
     if name not in copies:
         nodes = Nodes(definition_of(body.function))
         found, when = _handed_over(nodes, body, copies)

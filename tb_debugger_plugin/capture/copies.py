@@ -6,12 +6,12 @@ left in the runtime after the recording.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tensorflow.core.framework import graph_pb2
 
-from tb_debugger_plugin.capture.definitions import define, definition_of, remove
+from tb_debugger_plugin.capture.definitions import define, define_branch, definition_of, remove
 from tb_debugger_plugin.capture.functions import Function
 
 
@@ -29,6 +29,13 @@ class Copies:
     def define(self, name: str, function: Function, definition: graph_pb2.GraphDef, **changes: Any) -> None:
         """Make one: see `definitions.define`."""
         define(function, definition, name=name, **changes)
+        self._names.add(name)
+
+    def define_branch(
+        self, name: str, definition: graph_pb2.GraphDef, arguments: Sequence[str], run: Sequence[str]
+    ) -> None:
+        """Make a function that is no copy of one: see `definitions.define_branch`."""
+        define_branch(name, definition, arguments, run)
         self._names.add(name)
 
     def __contains__(self, name: str) -> bool:

@@ -100,6 +100,22 @@ def define_shell(
     _put_into_runtime(made, function.name, attrs)
 
 
+def define_branch(
+    name: str, definition: graph_pb2.GraphDef, arguments: Iterable[str], run: Iterable[str]
+) -> None:
+    """Define a function without results, of which the program has none.
+
+    Args:
+      name: Of the function.
+      definition: Its graph.
+      arguments: Names of the placeholders that are its arguments.
+      run: Names of ops to run.
+    """
+    with _imported(definition) as copy:
+        made = _made_of(copy, name, arguments, (), run, [])
+    _put_into_runtime(made, name, {})
+
+
 def remove(names: Iterable[str]) -> None:
     """Take functions out of the runtime; those that are not there are passed over."""
     runtime = context.context()

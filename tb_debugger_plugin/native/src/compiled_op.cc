@@ -29,14 +29,19 @@ struct CompiledKernel {
   const Tensors* tensors = nullptr;
   std::once_flag once;
   std::vector<std::vector<Place>> places;  // those of the watches, with the device
+  std::vector<size_t> by_group;
 
-  const std::vector<Place>& PlacesOn(TF_OpKernelContext* context, size_t i) {
+  void Prepare(TF_OpKernelContext* context) {
     std::call_once(once, [&] {
       for (const auto& tensor : *tensors) {
-        places.push_back(tbdbg::PlacesOn(context, *tensor.watch));
+        places.push_back(PlacesOn(context, *tensor.watch));
       }
+      by_group.resize(tensors->size());
+      std::iota(by_group.begin(), by_group.end(), 0);
+      std::stable_sort(by_group.begin(), by_group.end(), [&](size_t a, size_t b) {
+        return (*tensors)[a].group < (*tensors)[b].group;
+      });
     });
-    return places[i];
   }
 };
 
@@ -52,6 +57,9 @@ class Vector {
 
   bool Has(int64_t i) const { return i >= 0 && static_cast<size_t>(i) < size_; }
   int64_t operator[](int64_t i) const { return data_[i]; }
+  bool AnyAbove(int64_t number) const {
+    return std::any_of(data_, data_ + size_, [=](int64_t each) { return each > number; });
+  }
 
  private:
   Input input_;
@@ -68,10 +76,12 @@ int64_t LargestOf(const CompiledTensor& tensor, const Vector& vector) {
   return largest;
 }
 
-// The tensors in the order in which they are recorded.
-std::vector<size_t> Order(const Tensors& tensors, const Vector& when) {
-  std::vector<size_t> order(tensors.size());
-  std::iota(order.begin(), order.end(), 0);
+// The tensors in the order in which they are recorded. Most often nothing went
+// bad in a loop, and that is the order of groups, which the kernel knows.
+std::vector<size_t> Order(const Tensors& tensors, const Vector& when,
+                          const std::vector<size_t>& by_group) {
+  if (!when.AnyAbove(0)) return by_group;
+  std::vector<size_t> order = by_group;
   std::vector<int64_t> times;
   times.reserve(tensors.size());
   for (const auto& tensor : tensors) times.push_back(std::max(LargestOf(tensor, when), int64_t{0}));
@@ -97,18 +107,19 @@ void RecordHealth(const CompiledTensor& tensor, int64_t magnitude, const Place& 
 void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {
   const Vector magnitudes(context, kMagnitudes);
   const Vector when(context, kWhen);
-  for (const size_t i : Order(*kernel->tensors, when)) {
+  kernel->Prepare(context);
+  for (const size_t i : Order(*kernel->tensors, when, kernel->by_group)) {
     const CompiledTensor& tensor = (*kernel->tensors)[i];
     tensor.watch->constants->RecordOnce(recorder);
     if (tensor.whole >= 0) {
       Input whole(context, kFirstWhole + static_cast<int>(tensor.whole));
       if (!whole.ok()) continue;
-      recorder->Trace(kernel->PlacesOn(context, i), whole.View());
+      recorder->Trace(kernel->places[i], whole.View());
       continue;
     }
     const int64_t magnitude = LargestOf(tensor, magnitudes);
     if (magnitude < 0) continue;  // of a branch that was not taken
-    RecordHealth(tensor, magnitude, kernel->PlacesOn(context, i)[0], recorder);
+    RecordHealth(tensor, magnitude, kernel->places[i][0], recorder);
   }
 }
 

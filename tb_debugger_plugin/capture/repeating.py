@@ -1,0 +1,142 @@
+"""Whether a function can be run once more on what it was called with, and nobody notices.
+
+In comes a function, out comes the `State` that a second run starts from: the variables that it reads, which
+the first run may have changed. Rule: what else lives outside the function (random numbers, other workers,
+files) must not be in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+from tensorflow.core.framework import types_pb2
+from tensorflow.python.framework import op_def_registry
+from tensorflow.python.ops import handle_data_util
+
+from tb_debugger_plugin.capture.called import called_functions
+from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.watch_plan import live_ops
+
+#: Gives the function of a name; None when it is not known.
+Find: TypeAlias = Callable[[str], "Function | None"]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable that a function takes.
+
+    Attributes:
+      dtype: Of its value.
+      shape: Of its value.
+      is_read: Whether the function needs the value that it has at the beginning.
+    """
+
+    dtype: tf.DType
+    shape: tf.TensorShape
+    is_read: bool
+
+
+#: The variables of a function, by the name of the argument.
+State: TypeAlias = "dict[str, Variable]"
+
+#: Ops with a state that is none: they are left out by XLA, or only run other graphs.
+_HARMLESS = frozenset(
+    {
+        *("Assert", "Print", "PrintV2", "PlaceholderWithDefault"),
+        *("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "While"),
+    }
+)
+#: Ops whose state is what their handle stands for: a variable, or a list made inside the function.
+_OF_A_HANDLE = ("Assign", "Read", "Resource", "Rng", "Stack", "Stateful", "TensorArray", "VarIsInitialized")
+_OF_A_HANDLE_TOO = frozenset({"VariableShape"})
+
+
+def state_of(function: Function, find: Find) -> State | None:
+    """The variables of a function.
+
+    Args:
+      function: Whose graph is there.
+      find: Knows the functions that it calls.
+
+    Returns:
+      None when it cannot be run again.
+    """
+    if not all(_is_repeatable(op) for op in _all_ops(function, find, set())):
+        return None
+    state: State = {}
+    for name in function.inputs:
+        argument = function.graph_of().get_tensor_by_name(name)
+        if argument.dtype == tf.variant:
+            return None
+        if argument.dtype == tf.resource:
+            variable = _variable(argument, _is_read(argument, find))
+            if variable is None:
+                return None
+            state[argument.op.name] = variable
+    return state
+
+
+class _Unknown:
+    """Stands for an op that nobody knows."""
+
+    type = "?"
+
+
+def _all_ops(function: Function, find: Find, seen: set[str]) -> Iterator[Any]:
+    """The ops of a function, and of all that it calls."""
+    for op in live_ops(function):
+        yield op
+        for name in set(called_functions(op)) - seen:
+            seen.add(name)
+            called = find(name)
+            if called is None:
+                yield _Unknown
+            else:
+                yield from _all_ops(called, find, seen)
+
+
+def _is_repeatable(op: Any) -> bool:
+    definition = op_def_registry.get(op.type)
+    if definition is None:
+        return False
+    if not definition.is_stateful or op.type in _HARMLESS or op.type in _OF_A_HANDLE_TOO:
+        return True
+    takes_handle = any(argument.type == types_pb2.DT_RESOURCE for argument in definition.input_arg)
+    makes_list = op.type.startswith(("Stack", "TensorArray"))
+    return op.type.startswith(_OF_A_HANDLE) and (takes_handle or makes_list)
+
+
+def _variable(argument: Any, is_read: bool) -> Variable | None:
+    data = handle_data_util.get_resource_handle_data(argument)
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return None
+    (part,) = data.shape_and_type
+    return Variable(tf.as_dtype(part.dtype), tf.TensorShape(part.shape), is_read)
+
+
+def _is_read(handle: Any, find: Find) -> bool:
+    """Whether the first op that takes a variable needs its value."""
+    for op in sorted(handle.consumers(), key=lambda op: op._id):
+        if op.type in ("AssignVariableOp", "VarIsInitializedOp"):
+            if op.type == "AssignVariableOp":
+                return False
+        elif op.type in ("PartitionedCall", "StatefulPartitionedCall"):
+            called = find(called_functions(op)[0])
+            assert called is not None, "all functions that are called are known"
+            for index, taken in enumerate(op.inputs):
+                if taken is handle and _is_used(inner := _argument(called, index)):
+                    return _is_read(inner, find)
+        else:
+            return True
+    return False
+
+
+def _argument(function: Function, index: int) -> Any:
+    return function.graph_of().get_tensor_by_name(function.inputs[index])
+
+
+def _is_used(tensor: Any) -> bool:
+    return bool(tensor.consumers())
