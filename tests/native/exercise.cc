@@ -2,6 +2,9 @@
 // threads, and checks what comes out. `make test-sanitize` builds it with
 // sanitizers; argument: an empty folder.
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -137,7 +140,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   SetCurrentRecorder(recorder);
   Constants* constants = FindConstants(AddConstants());
   constants->Add("constant", "value");
-  Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1}}, constants));
+  Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1, {}}}, constants));
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([=] {
@@ -150,7 +153,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
         recorder->Trace(watch->places, ViewOf(bytes, 0, kHalf, dims));
         const std::string& call = watch->places[0].prefix;
         recorder->Execution(call, call, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
-        if (i % 500 == 0) CHECK(FindWatch(AddWatch({{"other", 8, -1}}, constants)) != nullptr);
+        if (i % 500 == 0) CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, constants)) != nullptr);
       }
     });
   }
@@ -263,6 +266,25 @@ void JudgeAnything() {
   }
 }
 
+// Files are cut while they are mapped: recording ends, the program does not.
+void LoseTheTailFile(const std::string& base, int64_t circular_buffer_size) {
+  struct sigaction before, after;
+  CHECK(sigaction(SIGBUS, nullptr, &before) == 0);
+  Recorder recorder(Mode::kFullHealth, -1);
+  CHECK(recorder.Open(base, circular_buffer_size).empty());
+  recorder.Execution("first", "op", Bad::kNo);
+  CHECK(recorder.on());
+  CHECK(truncate((base + ".execution.tail").c_str(), 0) == 0);
+  for (int i = 0; i < 3; ++i) recorder.Execution("later", "op", Bad::kNo);
+  CHECK(!recorder.on());
+  CHECK(recorder.failure().find(".tail was cut") != std::string::npos);
+  recorder.Close();
+  // The first one was written out at once, unless the file is a ring.
+  CHECK(RecordsIn(base + ".execution") == (circular_buffer_size > 0 ? 0 : 1));
+  CHECK(sigaction(SIGBUS, nullptr, &after) == 0);
+  CHECK(after.sa_sigaction == before.sa_sigaction);
+}
+
 void SayWhatFails(const std::string& base) {
   Recorder nowhere(Mode::kFullHealth, -1);
   CHECK(nowhere.Open(base + "/not/there", 0).find("cannot open") == 0);
@@ -285,6 +307,8 @@ int main(int, char** arguments) {
   PinNoMoreThanTheBound(folder + "/many NaN", NAN, 10);
   PinNoMoreThanTheBound(folder + "/many infinite", INFINITY, 5);
   JudgeAnything();
+  LoseTheTailFile(folder + "/lost", 0);
+  LoseTheTailFile(folder + "/lost ring", 2);
   SayWhatFails(folder + "/fails");
   std::puts("good");
 }

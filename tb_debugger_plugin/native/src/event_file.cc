@@ -84,6 +84,7 @@ std::string EventFile::AppendFramed(const std::string& record) {
   const std::string failure = MakeRoom(record.size());
   if (!failure.empty()) return failure;
   tail_.Append(record.data(), record.size());
+  if (tail_.lost()) return Lost();
   ++in_tail_;
   ++appended_;
   return to_pin_ > 0 && --to_pin_ == 0 ? FlushPinned() : "";
@@ -93,8 +94,8 @@ std::string EventFile::MakeRoom(uint64_t size) {
   std::string failure;
   if (limit_ == 0 && tail_.free() < size) failure = FlushLocked();
   if (limit_ > 0 && in_tail_ >= limit_ && to_pin_ > 0) failure = FlushPinned();
+  while (failure.empty() && limit_ > 0 && in_tail_ >= limit_) failure = DropOldest();
   if (!failure.empty()) return failure;
-  while (limit_ > 0 && in_tail_ >= limit_) DropOldest();
   if (tail_.free() < size) {
     const int error = tail_.Grow(tail_.size() + size);
     if (error != 0) return Failure("map", error);
@@ -102,11 +103,13 @@ std::string EventFile::MakeRoom(uint64_t size) {
   return "";
 }
 
-void EventFile::DropOldest() {
+std::string EventFile::DropOldest() {
   uint64_t payload_size;
   tail_.Copy(0, sizeof(payload_size), &payload_size);
+  if (tail_.lost() || payload_size > tail_.size() - kHeadSize - kFootSize) return Lost();
   tail_.Drop(kHeadSize + payload_size + kFootSize);
   --in_tail_;
+  return "";
 }
 
 void EventFile::Pin(int buffers) {
@@ -135,6 +138,7 @@ std::string EventFile::Removed() const {
 std::string EventFile::FlushLocked() {
   const std::string removed = Removed();
   if (!removed.empty()) return removed;
+  if (tail_.lost()) return Lost();
   const TailFile::Pieces bytes = tail_.pieces();
   iovec pieces[] = {{const_cast<char*>(bytes.first), bytes.first_size},
                     {const_cast<char*>(bytes.second), bytes.second_size}};
@@ -144,7 +148,7 @@ std::string EventFile::FlushLocked() {
     // What was written of it stands in the tail file as well.
     const int ignored = ftruncate(fd_, static_cast<off_t>(file_size_));
     static_cast<void>(ignored);
-    return Failure("write", error);
+    return error == EFAULT ? Lost() : Failure("write", error);
   }
   file_size_ += size;
   in_tail_ = 0;
@@ -181,6 +185,10 @@ int64_t EventFile::appended() const {
 
 std::string EventFile::Failure(const char* what, int error) const {
   return std::string("cannot ") + what + " " + path_ + ": " + std::strerror(error);
+}
+
+std::string EventFile::Lost() const {
+  return path_ + ".tail was cut or written to by others, or its disk failed";
 }
 
 }  // namespace tbdbg

@@ -50,12 +50,14 @@ class EventFile {
  private:
   std::string AppendFramed(const std::string& record);
   std::string MakeRoom(uint64_t size);
-  void DropOldest();
+  std::string DropOldest();
   std::string FlushPinned();
   std::string FlushLocked();
   // Why nobody will see what is written; empty while the file has a name.
   std::string Removed() const;
   std::string Failure(const char* what, int error) const;
+  // Why the tail file cannot be used any more; empty while it can.
+  std::string Lost() const;
 
   mutable std::mutex mutex_;
   // All guarded by mutex_.

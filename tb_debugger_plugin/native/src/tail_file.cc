@@ -43,11 +43,14 @@ int TailFile::Create(const std::string& path, Use use, uint64_t capacity) {
     unlink(path.c_str());
     return error;
   }
+  guard_.Begin(map, kHeaderSize + capacity);
   path_ = path;
   header_ = static_cast<Header*>(map);
   data_ = static_cast<char*>(map) + kHeaderSize;
-  header_->capacity = capacity;
+  header_->capacity = capacity_ = capacity;
+  use_ = use;
   header_->use = static_cast<uint64_t>(use);
+  head_ = tail_ = file_size_ = dropped_ = 0;
   header_->head = header_->tail = header_->file_size = header_->dropped = 0;
   std::memcpy(header_->magic, kMagic, sizeof(kMagic));
   return 0;
@@ -55,39 +58,44 @@ int TailFile::Create(const std::string& path, Use use, uint64_t capacity) {
 
 int TailFile::Grow(uint64_t capacity) {
   TailFile larger;
-  const int error = larger.Create(path_ + ".new", static_cast<Use>(header_->use),
-                                  std::max(capacity, header_->capacity * 2));
+  const int error = larger.Create(path_ + ".new", use_, std::max(capacity, capacity_ * 2));
   if (error != 0) return error;
   const Pieces bytes = pieces();
-  larger.header_->file_size = header_->file_size;
-  larger.header_->dropped = header_->dropped;
+  larger.header_->file_size = file_size_;
+  larger.header_->dropped = dropped_;
   larger.Append(bytes.first, bytes.first_size);
   larger.Append(bytes.second, bytes.second_size);
+  if (lost() || larger.lost()) return EIO;
   if (rename(larger.path_.c_str(), path_.c_str()) != 0) {
     const int rename_error = errno;
     larger.Remove();
     return rename_error;
   }
-  munmap(header_, kHeaderSize + header_->capacity);
+  guard_.End();
+  munmap(header_, kHeaderSize + capacity_);
   header_ = larger.header_;
   data_ = larger.data_;
+  capacity_ = larger.capacity_;
+  head_ = larger.head_;
+  tail_ = larger.tail_;
+  guard_.Begin(header_, kHeaderSize + capacity_);
   larger.header_ = nullptr;
   return 0;
 }
 
 void TailFile::Append(const void* data, uint64_t size) {
   if (size == 0) return;
-  const uint64_t at = At(header_->head);
-  const uint64_t first = std::min(size, header_->capacity - at);
+  const uint64_t at = At(head_);
+  const uint64_t first = std::min(size, capacity_ - at);
   std::memcpy(data_ + at, data, first);
   std::memcpy(data_, static_cast<const char*>(data) + first, size - first);
   std::atomic_thread_fence(std::memory_order_release);
-  header_->head = header_->head + size;
+  header_->head = head_ += size;
 }
 
 void TailFile::Drop(uint64_t size) {
-  header_->dropped = header_->dropped + 1;
-  header_->tail = header_->tail + size;
+  header_->dropped = ++dropped_;
+  header_->tail = tail_ += size;
   // Only then may these bytes be overwritten.
   std::atomic_thread_fence(std::memory_order_release);
 }
@@ -96,21 +104,21 @@ void TailFile::Drained(uint64_t file_size) {
   // A reader skips what the event file has beyond file_size, so a kill between
   // these two stores loses nothing and doubles nothing that it cannot see: with
   // tail == head there is nothing left to skip.
-  header_->tail = header_->head;
+  header_->tail = tail_ = head_;
   std::atomic_thread_fence(std::memory_order_release);
-  header_->file_size = file_size;
+  header_->file_size = file_size_ = file_size;
 }
 
 void TailFile::Copy(uint64_t offset, uint64_t size, void* out) const {
-  const uint64_t at = At(header_->tail + offset);
-  const uint64_t first = std::min(size, header_->capacity - at);
+  const uint64_t at = At(tail_ + offset);
+  const uint64_t first = std::min(size, capacity_ - at);
   std::memcpy(out, data_ + at, first);
   std::memcpy(static_cast<char*>(out) + first, data_, size - first);
 }
 
 TailFile::Pieces TailFile::pieces() const {
-  const uint64_t at = At(header_->tail);
-  const uint64_t first = std::min(size(), header_->capacity - at);
+  const uint64_t at = At(tail_);
+  const uint64_t first = std::min(size(), capacity_ - at);
   return {data_ + at, first, data_, size() - first};
 }
 
@@ -122,7 +130,8 @@ void TailFile::Remove() {
 
 void TailFile::Abandon() {
   if (!is_open()) return;
-  munmap(header_, kHeaderSize + header_->capacity);
+  guard_.End();
+  munmap(header_, kHeaderSize + capacity_);
   header_ = nullptr;
 }
 

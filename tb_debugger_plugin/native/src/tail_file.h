@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 
+#include "bus_guard.h"
+
 namespace tbdbg {
 
 // Bytes [tail, head) of an endless tape, kept modulo the capacity. Not
@@ -16,6 +18,10 @@ namespace tbdbg {
 //
 // Order of stores: data before `head`, so that whoever reads the file after a
 // kill finds whole bytes in [tail, head).
+//
+// Others can do to a file what they like, so nothing but the data is read back
+// from it: when it is cut, or its disk fails, lost() is true, and the data are
+// zeros.
 class TailFile {
  public:
   enum class Use : uint64_t { kJournal = 0, kRing = 1 };
@@ -41,9 +47,10 @@ class TailFile {
   // Copies `size` bytes, `offset` after the front.
   void Copy(uint64_t offset, uint64_t size, void* out) const;
 
-  uint64_t size() const { return header_->head - header_->tail; }
-  uint64_t free() const { return header_->capacity - size(); }
+  uint64_t size() const { return head_ - tail_; }
+  uint64_t free() const { return capacity_ - size(); }
   bool is_open() const { return header_ != nullptr; }
+  bool lost() const { return guard_.lost(); }
 
   // The bytes in at most two pieces.
   struct Pieces {
@@ -71,11 +78,15 @@ class TailFile {
   };
 
   // Where a byte of the tape stands. The capacity is a power of two.
-  uint64_t At(uint64_t counter) const { return counter & (header_->capacity - 1); }
+  uint64_t At(uint64_t counter) const { return counter & (capacity_ - 1); }
 
   std::string path_;
   Header* header_ = nullptr;
   char* data_ = nullptr;
+  // What the header says.
+  Use use_ = Use::kJournal;
+  uint64_t capacity_ = 0, head_ = 0, tail_ = 0, file_size_ = 0, dropped_ = 0;
+  BusGuard guard_;
 };
 
 }  // namespace tbdbg
