@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from tests.support.debugger_page import open_page
 from tests.support.programs import run_python
 from tests.support.serving import tensorboard
+from tests.support.tensorflows_reader import check_every_file_set_below
 
 pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
 
@@ -38,6 +39,7 @@ def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gradients")
     (folder / "program.py").write_text(_PROGRAM, "utf-8")
     run_python(str(folder / "program.py"), str(folder / "logdir"))
+    assert check_every_file_set_below(folder / "logdir") == 1
     with tensorboard(folder / "logdir", folder / "tensorboard.txt") as address:
         yield address
 

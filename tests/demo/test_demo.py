@@ -13,6 +13,7 @@ import pytest
 
 from tb_debugger_plugin.cli import demo
 from tests.support.serving import free_port
+from tests.support.tensorflows_reader import check_every_file_set_below
 
 _DEMO = (str(Path(sys.executable).with_name("tbdbg")), "demo")
 
@@ -25,7 +26,7 @@ def test_without_serving_it_ends_after_the_recording(tmp_path):
     assert run.returncode == 0, run.stderr
     assert "accuracy" in run.stdout
     assert run.stdout.rstrip().splitlines()[-1].endswith(f"in {tmp_path / 'buggy_digits'}")
-    assert list((tmp_path / "buggy_digits").glob("tfdbg_events.*.metadata"))
+    assert check_every_file_set_below(tmp_path / "buggy_digits") == 1
 
 
 @pytest.mark.tensorflow

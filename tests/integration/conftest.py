@@ -24,11 +24,26 @@ def functions_of_other_modules_are_gone() -> None:
     gc.collect()
 
 
+#: The folders of tests, which are looked at when each test has ended.
+_of_tests: set[Path] = set()
+
+
 @pytest.fixture(autouse=True)
 def tensorflows_reader_reads_it_all(tmp_path: Path) -> Iterator[None]:
     """Whatever a test records, TensorFlow's own reader reads, and finds in it what ours finds."""
+    _of_tests.add(tmp_path)
     yield
     check_every_file_set_below(tmp_path)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tensorflows_reader_reads_what_tests_share(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """And whatever the fixtures of a module record."""
+    folder = tmp_path_factory.getbasetemp()
+    before = set(folder.iterdir())
+    yield
+    for path in set(folder.iterdir()) - before - _of_tests:
+        check_every_file_set_below(path)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.tensorflows_reader import check_every_file_set_below
+
 EXAMPLE = "tb_debugger_plugin.examples.buggy_digits"
 
 _WITH_TENSORFLOWS_RECORDER = f"""
@@ -20,8 +22,10 @@ tf.debugging.experimental.disable_dump_debug_info()
 
 
 def record_example(folder: Path, *options: str) -> str:
-    """Run the example under our recorder; what it printed."""
-    return run_python("-m", EXAMPLE, "--logdir", str(folder), *options)
+    """Run the example under our recorder; what it printed. TensorFlow's own reader reads the recording."""
+    printed = run_python("-m", EXAMPLE, "--logdir", str(folder), *options)
+    assert check_every_file_set_below(folder) == 1
+    return printed
 
 
 def record_example_with_tensorflow(folder: Path, *, steps: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,9 @@ def _check(files: FileSet) -> None:
 
 def _read_by_tensorflow(folder: str) -> dict[str, list[Any]]:
     """What `_events` gives; reads all that the reader can look up for a record, too."""
-    from tensorflow.python.debug.lib import debug_events_reader
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TensorFlow's own imports are not ours to mend
+        from tensorflow.python.debug.lib import debug_events_reader
 
     with debug_events_reader.DebugDataReader(folder) as reader:
         reader.update()
