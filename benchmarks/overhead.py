@@ -35,7 +35,7 @@ class Recorder:
 
 _NONE = Recorder("none")
 _TENSORFLOWS = Recorder("tensorflow")
-_COLUMNS = ("step", "unrecorded", "recorder", "mode", "buffer", "step, ratio", "first call, ratio", "memory")
+_COLUMNS = ("step", "unrecorded", "recorder", "mode", "buffer", "step, ratio", "first call, ratio", "memory", "peak")
 
 
 @dataclass
@@ -91,6 +91,7 @@ def rows(step: str, results: Results) -> Iterator[tuple[str, ...]]:
             step_ratio = results.median(recorder, lambda one, none: one["step"] / none["step"])
             first_ratio = results.median(recorder, lambda one, none: one["first_call"] / none["first_call"])
             memory = results.median(recorder, lambda one, none: one["memory"] - none["memory"])
+            peak = results.median(recorder, lambda one, none: one["peak"] - none["peak"])
             yield (
                 step,
                 _text(plain, "{:.2f} ms"),
@@ -100,6 +101,7 @@ def rows(step: str, results: Results) -> Iterator[tuple[str, ...]]:
                 _text(step_ratio, "{:.2f}"),
                 _text(first_ratio, "{:.2f}"),
                 _text(memory, "{:+.0f} MB"),
+                _text(peak, "{:+.0f} MB"),
             )
 
 

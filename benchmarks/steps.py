@@ -2,7 +2,8 @@
 
     python -m benchmarks.steps gpt --recorder ours --mode FULL_HEALTH
 
-prints a line of JSON: seconds of the first call, median seconds of a step, resident memory in MB.
+prints a line of JSON: seconds of the first call, median seconds of a step, resident memory in MB after the
+steps, and the most there was.
 """
 
 from __future__ import annotations
@@ -179,6 +180,12 @@ def measure(step: Step, seconds: float) -> dict[str, float]:
     return {"first_call": first, "step": statistics.median(times)}
 
 
+def _resident() -> float:
+    """MB that the process has in memory now."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
 def main() -> None:
     """Time one step in this process."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -192,7 +199,8 @@ def main() -> None:
         step = STEPS[options.step]()
         _enable(options.recorder, root, options.mode, options.circular_buffer_size)
         result = measure(step, options.seconds)
-        result["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        result["memory"] = _resident()
+        result["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps(result), flush=True)
         tb_debugger_plugin.disable_dump_debug_info()
         tf.debugging.experimental.disable_dump_debug_info()
