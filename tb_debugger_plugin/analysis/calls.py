@@ -20,7 +20,6 @@ from tb_debugger_plugin.analysis.view import View
 
 #: How many calls may be under way at once; one that returned later than that had not begun.
 CONCURRENT_CALLS: Final = 8
-_CHUNK: Final = 1 << 20
 #: In a call of how many graphs one may have run; only damage makes more.
 _MAX_RUNNERS: Final = 64
 _BACKWARD: Final = "__backward_"
@@ -161,73 +160,3 @@ def _find_call(view: View, execution: int) -> tuple[int, HostCalls | None, int |
         if len(place):
             return host, calls, int(place[0])
     return -1, None, None
-
-
-@dataclass(frozen=True)
-class _Settled:
-    """Inner health as far as no later record can change it; the array only grows.
-
-    Attributes:
-      described: Of the view that it was made from; owners depend on the graphs.
-      num_traces: How many traces are counted in.
-      health: By position of the execution.
-    """
-
-    described: int
-    num_traces: int
-    health: npt.NDArray[np.uint8]
-
-    def is_within(self, view: View) -> bool:
-        """Whether it was made from what the view sees too: somebody may have looked at a later commit."""
-        return self.num_traces <= view.num_traces and len(self.health) <= view.num_executions
-
-
-def inner_health(view: View) -> npt.NDArray[np.uint8]:
-    """Health of what ran inside each execution.
-
-    What cannot change any more is kept, so that a look at a growing run costs what is new in it.
-
-    Returns:
-      For each position of the list of executions: 0 nothing measured, 1 good, 2 bad.
-    """
-    return view.remember("inner_health", lambda: _inner_health(view))
-
-
-def _inner_health(view: View) -> npt.NDArray[np.uint8]:
-    if not host_calls(view):
-        return np.zeros(view.num_executions, np.uint8)
-    kept: _Settled | None = view.recall("settled_health")
-    if kept is None or kept.described != view.described or not kept.is_within(view):
-        kept = _Settled(view.described, 0, np.empty(0, np.uint8))
-    settled = np.zeros(view.num_executions, np.uint8)
-    settled[: len(kept.health)] = kept.health
-    counted = kept.num_traces
-    recent = np.zeros(view.num_executions, np.uint8)
-    for begin in range(counted, view.num_traces, _CHUNK):
-        found = view.columns(
-            "SELECT wall_time, site, health FROM traces WHERE idx >= ? AND idx < ? ORDER BY idx",
-            [begin, begin + _CHUNK],
-        )
-        owner = owners(view, found["wall_time"], found["site"])
-        final = _num_final(view, found["wall_time"], found["site"]) if begin == counted else 0
-        _note(settled, owner[:final], found["health"][:final])
-        counted += final
-        _note(recent, owner[final:], found["health"][final:])
-    if view.is_settled:
-        view.keep("settled_health", _Settled(view.described, counted, settled))
-    return np.maximum(settled, recent)
-
-
-def _note(health: npt.NDArray[np.uint8], owner: Floats, found: npt.NDArray[np.uint8]) -> None:
-    known = ~np.isnan(owner)
-    np.maximum.at(health, owner[known].astype(np.int64), found[known])
-
-
-def _num_final(view: View, times: Floats, sites: npt.NDArray[np.int32]) -> int:
-    """How many traces, from the first, have an owner that no later call can take from them."""
-    hosts = view.catalog.site_hosts[sites]
-    final = np.zeros(len(times), bool)
-    for host, calls in host_calls(view).items():
-        if len(calls.times) > CONCURRENT_CALLS:
-            final |= (hosts == host) & (times <= calls.times[-1 - CONCURRENT_CALLS])
-    return len(final) if final.all() else int(np.argmin(final))

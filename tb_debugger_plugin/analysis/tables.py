@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.calls import inner_health, owners
+from tb_debugger_plugin.analysis.calls import owners
+from tb_debugger_plugin.analysis.inner import inner_health
 from tb_debugger_plugin.analysis.selection import Selection
 from tb_debugger_plugin.analysis.view import Range, View
 from tb_debugger_plugin.events.modes import TensorDebugMode

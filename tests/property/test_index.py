@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tb_debugger_plugin.analysis import alerts, tables, traces
-from tb_debugger_plugin.analysis.calls import inner_health
+from tb_debugger_plugin.analysis.inner import inner_health
 from tb_debugger_plugin.analysis.view import Range, look_at
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs

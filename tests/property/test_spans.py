@@ -1,18 +1,24 @@
-"""Graph executions by a range of steps, against the owner of each of them."""
+"""What is said of all graph executions of some calls, against the owner of each of them."""
 
 from __future__ import annotations
 
+import contextlib
 import math
-import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tb_debugger_plugin.analysis import inner
 from tb_debugger_plugin.analysis.calls import owners
 from tb_debugger_plugin.analysis.filters import Filter
 from tb_debugger_plugin.analysis.selection import select
-from tb_debugger_plugin.analysis.view import Range, look_at
+from tb_debugger_plugin.analysis.view import Range, View, look_at
 from tests.support.events import Recording, full_health, loaded
 
 _GRAPHS = ("f", "g", "body")
@@ -20,10 +26,13 @@ _EVENT = st.tuples(
     st.sampled_from(["trace", "trace", "call", "eager"]),
     st.sampled_from(["", *_GRAPHS]),
     st.sampled_from([0.0, 0.5, 1.0, -2.0]),
+    st.sampled_from([None, full_health([1.0]), full_health([math.nan])]),
 )
+_HOSTS = st.lists(st.lists(_EVENT, min_size=1, max_size=25), min_size=1, max_size=2)
+_SETTINGS = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 
 
-def _write(folder, hosts) -> None:
+def _write(folder: Path, hosts) -> None:
     """Hosts that run functions, in several threads and by clocks that jump, and a loop in one of them."""
     for number, events in enumerate(hosts):
         recording = Recording(folder, host=f"h{number}", run_id="job")
@@ -31,10 +40,10 @@ def _write(folder, hosts) -> None:
             recording.graph(graph, graph)
         recording.graph("body", "while_body", "f")
         now = 1000.0
-        for kind, graph, passed in events:
+        for kind, graph, passed, value in events:
             now += passed
             if kind == "trace":
-                recording.trace(graph or "f", "x", full_health([1.0]), at=now)
+                recording.trace(graph or "f", "x", value, at=now)
             elif kind == "call":
                 recording.execution(f"__inference_{graph}_1", graph_id=graph, at=now)
             else:
@@ -47,25 +56,43 @@ def _indices(view, **wanted) -> list[int]:
     return chosen.rows(view, "t.idx", Range(0, chosen.total))["idx"].tolist()
 
 
-@given(st.lists(st.lists(_EVENT, min_size=1, max_size=25), min_size=1, max_size=2), st.data())
-@settings(
-    deadline=None,
-    max_examples=25,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-def test_a_range_of_executions_has_the_graph_executions_that_it_owns(tmp_path, hosts, data):
-    shutil.rmtree(tmp_path / "run", ignore_errors=True)
-    _write(tmp_path / "run", hosts)
-    loader = loaded(tmp_path / "run")
-    try:
-        with look_at(loader) as view:
-            rows = view.columns("SELECT wall_time, site FROM traces ORDER BY idx")
-            owner = owners(view, rows["wall_time"], rows["site"])
-            begin = data.draw(st.integers(0, view.num_executions))
-            end = data.draw(st.integers(0, view.num_executions + 1))
-            inside = np.flatnonzero((owner >= begin) & (owner < end)).tolist()
-            assert _indices(view, from_execution=begin, until_execution=end) == inside
-            known = [row for row, own in enumerate(owner.tolist()) if not math.isnan(own)]
-            assert _indices(view, from_execution=0) == known
-    finally:
-        loader.close()
+@contextlib.contextmanager
+def _view(hosts) -> Iterator[tuple[View, Any]]:
+    """A look at what the hosts did, and the owner of each trace."""
+    with tempfile.TemporaryDirectory() as folder:
+        _write(Path(folder), hosts)
+        loader = loaded(Path(folder))
+        try:
+            with look_at(loader) as view:
+                rows = view.columns("SELECT wall_time, site FROM traces ORDER BY idx")
+                yield view, owners(view, rows["wall_time"], rows["site"])
+        finally:
+            loader.close()
+
+
+@given(_HOSTS, st.data())
+@_SETTINGS
+def test_a_range_of_executions_has_the_graph_executions_that_it_owns(hosts, data):
+    with _view(hosts) as (view, owner):
+        begin = data.draw(st.integers(0, view.num_executions))
+        end = data.draw(st.integers(0, view.num_executions + 1))
+        inside = np.flatnonzero((owner >= begin) & (owner < end)).tolist()
+        assert _indices(view, from_execution=begin, until_execution=end) == inside
+        known = [row for row, own in enumerate(owner.tolist()) if not math.isnan(own)]
+        assert _indices(view, from_execution=0) == known
+
+
+@given(_HOSTS, st.integers(1, 9), st.integers(1, 5), st.integers(0, 2))
+@_SETTINGS
+def test_the_worst_of_a_call_is_found_without_looking_at_all_of_it(hosts, chunk, sampled, windows):
+    with _view(hosts) as (view, owner), pytest.MonkeyPatch.context() as patch:
+        worst = [0] * view.num_executions
+        for own, (health,) in zip(
+            owner.tolist(), view.rows("SELECT health FROM traces ORDER BY idx"), strict=True
+        ):
+            if not math.isnan(own):
+                worst[int(own)] = max(worst[int(own)], health)
+        patch.setattr(inner, "_CHUNK", chunk)
+        patch.setattr(inner, "_SAMPLED", sampled)
+        patch.setattr(inner, "_MAX_WINDOWS", windows)
+        assert inner.inner_health(view).tolist() == worst

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis import alerts, calls, executions, graphs, sources, tables, traces
+from tb_debugger_plugin.analysis import alerts, executions, graphs, inner, sources, tables, traces
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.view import Range, View, look_at, resolve_range
 from tb_debugger_plugin.errors import BadQuestionError, NotFoundError
@@ -106,7 +106,7 @@ def test_a_trace_belongs_to_the_first_call_that_returned_after_it(tmp_path):
             "bad_before": 3,
             "before": 5,
         }
-        assert calls.inner_health(view).tolist() == [0, 2, 0, 2, 0, 2]
+        assert inner.inner_health(view).tolist() == [0, 2, 0, 2, 0, 2]
 
 
 def test_with_several_threads_the_call_of_the_traces_own_graph_is_preferred(tmp_path):
