@@ -84,9 +84,7 @@ def print_sizes(console: Console, names: Sequence[str], results: Sequence[dict[s
         "resident before, MB": [_number(found["index"], "before_mb") for found in results],
         "resident at most while indexing, MB": [_number(found["index"], "indexed_mb") for found in results],
         "and while serving, MB": [_number(found["index"], "peak_mb") for found in results],
-        "resident at most, one of the processes that decode, MB": [
-            _number(found["index"], "worker_mb") for found in results
-        ],
+        "all processes together, at most, MB": [_number(found["index"], "together_mb") for found in results],
         "status while indexing, slowest, ms": [
             _number(found["index"], "status_while_loading_ms") for found in results
         ],

@@ -7,9 +7,9 @@ Prints one line of JSON.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-import resource
 import statistics
 import sys
 import threading
@@ -48,10 +48,56 @@ def _memory_mb(what: str = "VmRSS") -> float:
     return int(found[1]) / 1000 if found else float("nan")
 
 
+def _together_mb() -> float:
+    """Memory of this process and of those that it started; what they share counts once."""
+    processes = ["self"]
+    # A process is listed with the thread that started it.
+    for thread in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):
+            processes += (thread / "children").read_text("ascii").split()
+    return sum(map(_proportional_kb, processes)) / 1000
+
+
+def _proportional_kb(process: str) -> int:
+    with contextlib.suppress(OSError):  # it may have ended
+        text = Path(f"/proc/{process}/smaps_rollup").read_text("ascii")
+        if found := re.search(r"^Pss:\s+(\d+) kB$", text, re.MULTILINE):
+            return int(found[1])
+    return 0
+
+
+class _Peak:
+    """The most that all processes together had at one time; lives as long as the block."""
+
+    def __init__(self) -> None:
+        self.megabytes = 0.0
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> _Peak:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.05):
+            self.megabytes = max(self.megabytes, _together_mb())
+
+
 def index(logdir: Path) -> dict[str, Any]:
     """Index a logdir while its status is asked for, then serve all routes; what it took."""
     plugin = _plugin(logdir)
     before = _memory_mb()
+    with _Peak() as peak:
+        found = _index(plugin)
+    plugin.close()
+    return {**found, "before_mb": before, "together_mb": peak.megabytes, "peak_mb": _memory_mb("VmHWM")}
+
+
+def _index(plugin: Any) -> dict[str, Any]:
     begin = time.perf_counter()
     status = _ask(plugin, "/status", run=".").json
     first, started = _count(status), time.perf_counter()
@@ -64,20 +110,15 @@ def index(logdir: Path) -> dict[str, Any]:
     seconds, later = time.perf_counter() - begin, time.perf_counter() - started
     count = _count(status)
     indexed = _memory_mb("VmHWM")
-    routes = _routes(plugin, status)
-    plugin.close()
     return {
         "seconds": seconds,
         "events": count,
         "per_second": count / seconds,
         # Without the second that the first answer may wait for the whole.
         "steady_per_second": (count - first) / later if waits else count / seconds,
-        "before_mb": before,
         "indexed_mb": indexed,
-        "peak_mb": _memory_mb("VmHWM"),
-        "worker_mb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000,
         "status_while_loading_ms": max(waits, default=0.0) * 1000,
-        "routes": routes,
+        "routes": _routes(plugin, status),
     }
 
 
