@@ -35,7 +35,10 @@ class Recorder:
 
 _NONE = Recorder("none")
 _TENSORFLOWS = Recorder("tensorflow")
-_COLUMNS = ("step", "unrecorded", "recorder", "mode", "buffer", "step, ratio", "first call, ratio", "memory", "peak")
+_COLUMNS = (
+    *("step", "unrecorded", "recorder", "mode", "buffer"),
+    *("step, ratio", "first call, ratio", "memory", "peak"),
+)
 
 
 @dataclass
