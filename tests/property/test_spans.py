@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tb_debugger_plugin.analysis import inner
@@ -82,7 +82,12 @@ def test_a_range_of_executions_has_the_graph_executions_that_it_owns(hosts, data
         assert _indices(view, from_execution=0) == known
 
 
-@given(_HOSTS, st.integers(1, 9), st.integers(1, 5), st.integers(0, 2))
+_GOOD = full_health([1.0])
+_BOTH_AT_ONCE = [("trace", "g", 1.0, _GOOD), ("trace", "f", 1.0, _GOOD), ("call", "g", 1.0, None)]
+
+
+@example([[*_BOTH_AT_ONCE, ("call", "f", 1.0, None)]], 1, 1000, 64)
+@given(_HOSTS, st.integers(1, 9), st.sampled_from([2, 1000]), st.sampled_from([1, 64]))
 @_SETTINGS
 def test_the_worst_of_a_call_is_found_without_looking_at_all_of_it(hosts, chunk, sampled, windows):
     with _view(hosts) as (view, owner), pytest.MonkeyPatch.context() as patch:
