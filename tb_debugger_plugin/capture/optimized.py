@@ -20,6 +20,9 @@ from tb_debugger_plugin.capture.watch_plan import CALLS
 #: A tensor: name of an op and which output; constants are named by what they hold.
 Source: TypeAlias = "tuple[str, int]"
 
+_WATCHES = frozenset(("TbDebuggerWatch", "TbDebuggerWatchInline", "TbDebuggerWatchReduced"))
+#: What makes numbers of a tensor on another device.
+_SUMMARY = "DebugNumericSummaryV2"
 _HANDS_ON = frozenset(("Identity", "IdentityN", "Snapshot", "TbDebuggerWatchInline"))
 _NO_RESULT = frozenset(("NoOp", "Const"))
 _NUMBER = re.compile(r"/_(\d+)")
@@ -65,10 +68,14 @@ class OptimizedGraph:
         for name in self._names:
             self._add(self._nodes[name])
         self.watches = [
-            (node, self.source(node.input[0]))
-            for node in definition.node
-            if SCOPE in node.name and not node.input[0].endswith("/summary")
+            (node, self.source(self._looks_at(node))) for node in definition.node if node.op in _WATCHES
         ]
+
+    def _looks_at(self, watch: node_def_pb2.NodeDef) -> str:
+        """The tensor of a watch; of one elsewhere, the watch is given the numbers that were made of it."""
+        name = watch.input[0]
+        summary = self._nodes.get(name.partition(":")[0])
+        return summary.input[0] if summary is not None and summary.op == _SUMMARY else name
 
     def _needed(self) -> list[str]:
         """The ops that compute something, and those that steer what these take."""

@@ -181,7 +181,7 @@ class Survivors:
 
     def _note_watches(self, nodes: Iterable[node_def_pb2.NodeDef], known: KnownGraph) -> None:
         for node in nodes:
-            if node.name.startswith(SCOPE):
+            if node.name.startswith(SCOPE) and "watch" in node.attr:  # others make numbers for one
                 op, _, slot = node.name.removeprefix(SCOPE).rpartition("/")
                 self._by_watch[node.attr["watch"].i] = known.tensor_ids[op][int(slot)]
 

@@ -55,6 +55,9 @@ with tb_debugger_plugin.record(sys.argv[1]) as recording:
     np.testing.assert_array_equal(step(values), before)
     assert recording.on
 assert train() == plain
+with tb_debugger_plugin.record(sys.argv[1] + "/survivors", keep_graph_optimizations=True) as recording:
+    assert train() == plain
+    assert recording.on
 """
 
 
@@ -75,6 +78,7 @@ def test_each_replica_of_a_mirrored_training_is_seen_and_its_bits_stay(tmp_path:
     recorded = read(tmp_path)
     batches = {device: len(rows) for device, rows in devices(recorded, "ReluGrad").items()}
     assert batches == {"CPU:0": 4, "CPU:1": 4}
+    assert set(devices(read(tmp_path / "survivors"), "ReluGrad")) == {"CPU:0", "CPU:1"}
     logs = {name: rows for name, rows in devices(recorded, "Log").items() if rows[0][0] == 2}
     assert logs == {"CPU:0": [counts([-np.inf, 0.0])], "CPU:1": [counts([-np.inf, np.log(2.0)])]}
 

@@ -10,9 +10,12 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
+from tb_debugger_plugin.analysis import alerts
+from tb_debugger_plugin.analysis.view import Range, look_at
 from tb_debugger_plugin.keras import DebuggerCallback
+from tests.support.events import loaded
 from tests.support.fetched import without_graph_optimization
-from tests.support.recorded import counts, read
+from tests.support.recorded import counts, read, read_each
 
 pytestmark = [
     pytest.mark.tensorflow,
@@ -71,11 +74,19 @@ def test_evaluating_and_predicting_are_runs_of_their_own_and_validation_belongs_
     tmp_path: Path,
 ) -> None:
     model = compiled_model()
-    callback = DebuggerCallback(tmp_path)
+    callback = DebuggerCallback(tmp_path, "FULL_NUMERICS")
     model.fit(X, Y, validation_data=(X, Y), epochs=2, verbose=0, callbacks=[callback])
     model.evaluate(X, Y, verbose=0, callbacks=[callback])
     prediction = model.predict(X, verbose=0, callbacks=[callback])
-    assert len(list(tmp_path.glob("*.metadata"))) == 3
+    # Each ends with the weights that training ended with: what the model made of X then.
+    moments = [prediction.min(), prediction.max(), prediction.mean(dtype=float), prediction.var(dtype=float)]
+    runs = read_each(tmp_path)
+    assert len(runs) == 3
+    for recorded in runs:
+        sums = [t.values for t in recorded.traces if t.op_type in ("Add", "AddV2", "BiasAdd")]
+        last = [values for values in sums if values[4] == prediction.size][-1]
+        assert last[4:11] == counts(prediction)
+        np.testing.assert_allclose(last[11:], moments, rtol=1e-6)
     np.testing.assert_array_equal(prediction, model.predict(X, verbose=0))
 
 
@@ -171,14 +182,62 @@ def test_a_step_that_loss_scaling_skips_is_skipped_and_its_infinities_are_on_rec
     assert not any(np.isnan(weight).any() for weight in recorded_model.get_weights())
 
 
-def test_the_first_bad_tensor_of_a_model_is_the_log_of_its_layer(tmp_path: Path) -> None:
-    class Log(tf.keras.layers.Layer):
-        def call(self, x: tf.Tensor) -> tf.Tensor:
-            return tf.math.log(tf.nn.relu(x))
+class Log(tf.keras.layers.Layer):
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(tf.nn.relu(x))  # the culprit
 
+
+def record_a_model_that_takes_the_log_of_zero(root: Path, **options: Any) -> None:
+    tf.keras.utils.clear_session()  # names count from 0 again
+    tf.keras.utils.set_random_seed(1)
     model = tf.keras.Sequential([tf.keras.Input([3]), Log(), tf.keras.layers.Dense(2)])
-    model.compile("sgd", "mse", jit_compile=False)
-    model.fit(X, Y, batch_size=8, shuffle=False, verbose=0, callbacks=[DebuggerCallback(tmp_path)])
+    model.compile("sgd", "mse", **options)
+    model.fit(X, Y, batch_size=8, shuffle=False, verbose=0, callbacks=[DebuggerCallback(root)])
+
+
+def alerts_of(root: Path) -> list[tuple[str, str, int]]:
+    """The alerts of the step, as the page has them: type and name of the op, and which output."""
+    loader = loaded(root)
+    try:
+        with look_at(loader) as view:
+            found = alerts.alert_list(view)
+            page = alerts.page(view, found, Range(0, len(found)))
+    finally:
+        loader.close()
+    return [
+        (alert["op_type"], alert["op_name"], alert["output_slot"])
+        for alert in page
+        # How a step is given its arguments depends on how it runs.
+        if alert["op_name"] is not None and "iterator" not in alert["op_name"].lower()
+    ]
+
+
+def test_alerts_the_first_bad_op_and_its_line_are_the_same_with_and_without_xla(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
+    found = {}
+    for jit_compile in (False, True):
+        root = tmp_path / str(jit_compile)
+        record_a_model_that_takes_the_log_of_zero(root, jit_compile=jit_compile)
+        found[jit_compile] = alerts_of(root)
+        recorded = read(root)
+        _, first, _ = found[jit_compile][0]
+        creations = [event.graph_op_creation for event in recorded.events["graphs"]]
+        (stack,) = {
+            tuple(made.code_location.stack_frame_ids)
+            for made in creations
+            if made.op_name == first and "train_function" not in made.graph_name
+        }
+        lines = [recorded.frames[frame] for frame in stack]
+        assert [code for path, _, _, code in lines if path == __file__ and "culprit" in code]
+    assert found[True][0] == found[False][0]
+    assert found[True][0][0] == "Log"
+    assert set(found[True]) == set(found[False])
+
+
+def test_the_first_bad_tensor_of_a_model_is_the_log_of_its_layer(tmp_path: Path) -> None:
+    record_a_model_that_takes_the_log_of_zero(tmp_path, jit_compile=False)
     first = next(trace for trace in read(tmp_path).traces if any(trace.values[5:8]))
     assert first.op_type == "Log"
     with np.errstate(divide="ignore"):

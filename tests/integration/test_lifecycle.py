@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -88,6 +90,29 @@ def test_another_folder_ends_the_recording_that_was_on(tmp_path: Path) -> None:
     tb_debugger_plugin.disable_dump_debug_info()
     assert {e.op_type for e in read(tmp_path / "a").executions} == {"Exp"}
     assert {e.op_type for e in read(tmp_path / "b").executions} == {"Sqrt"}
+
+
+def test_another_thread_may_end_the_recording_while_the_program_runs(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.sqrt(x, name="sqrt"))
+    recording = tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", -1)
+    halfway = threading.Event()
+
+    def end() -> None:
+        halfway.wait()
+        tb_debugger_plugin.disable_dump_debug_info()
+
+    other = threading.Thread(target=end)
+    other.start()
+    steps = 0
+    while other.is_alive() or steps < 200:
+        steps += 1
+        if steps == 100:
+            halfway.set()
+        np.testing.assert_array_equal(function(tf.fill([steps], 4.0)), [2.0] * steps)
+    assert not recording.on
+    sizes = [values[4] for values in read(tmp_path).of("sqrt")]
+    assert sizes == [i + 1 for i in range(len(sizes))]
+    assert 99 <= len(sizes) <= steps
 
 
 def test_a_function_of_an_earlier_recording_is_whole_in_a_later_one(tmp_path: Path) -> None:

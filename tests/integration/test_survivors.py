@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 import tb_debugger_plugin
+from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.grappler import Grappler
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.examples import buggy_digits
@@ -82,6 +83,19 @@ def test_a_training_runs_what_it_runs_in_production_and_most_tensors_are_seen(
     assert len(seen(kept)) > 0.9 * len(seen(wanted))
     types = {"SparseSoftmaxCrossEntropyWithLogits", "ReadVariableOp", "MatMul", "BiasAddGrad", "Sqrt"}
     assert types & wanted.types() <= kept.types()
+
+
+def test_so_does_one_whose_tensors_are_reduced_on_another_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = Training(mlp)
+    plain = training.run()
+    monkeypatch.setattr(placement, "may_be_elsewhere", lambda device: True)
+    with tb_debugger_plugin.record(tmp_path / "survivors", keep_graph_optimizations=True):
+        assert training.run() == plain
+    with tb_debugger_plugin.record(tmp_path / "all"):
+        training.run(1)
+    assert len(seen(read(tmp_path / "survivors"))) > 0.9 * len(seen(read(tmp_path / "all")))
 
 
 def test_a_keras_model_with_dropout_has_the_bits_of_the_plain_one(tmp_path: Path) -> None:
