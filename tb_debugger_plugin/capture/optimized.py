@@ -73,9 +73,9 @@ class OptimizedGraph:
 
     def _looks_at(self, watch: node_def_pb2.NodeDef) -> str:
         """The tensor of a watch; of one elsewhere, the watch is given the numbers that were made of it."""
-        name = watch.input[0]
+        name = str(watch.input[0])
         summary = self._nodes.get(name.partition(":")[0])
-        return summary.input[0] if summary is not None and summary.op == _SUMMARY else name
+        return str(summary.input[0]) if summary is not None and summary.op == _SUMMARY else name
 
     def _needed(self) -> list[str]:
         """The ops that compute something, and those that steer what these take."""
