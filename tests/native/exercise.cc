@@ -19,6 +19,7 @@
 #include "bad_tensors.h"
 #include "crc32c.h"
 #include "encode.h"
+#include "framing.h"
 #include "recorder.h"
 #include "summary.h"
 
@@ -113,6 +114,29 @@ std::string ContentsOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+// A record that is made of parts is the one that is encoded whole.
+void MakeRecordsOfParts() {
+  std::mt19937_64 random(0);
+  for (size_t size = 0; size < 700; size += 1 + size / 50) {
+    std::string prefix(size, 0);
+    for (char& byte : prefix) byte = static_cast<char>(random());
+    for (Mode mode : {Mode::kCurtHealth, Mode::kFullHealth, Mode::kFullNumerics}) {
+      double numbers[kMaxSummary];
+      for (double& number : numbers) number = static_cast<double>(random());
+      const double time = static_cast<double>(random());
+      const TraceOfVector trace(prefix, mode, ColumnsOf(mode));
+      std::string made(trace.size(), 0), proto, payload;
+      trace.Write(time, numbers, &made[0]);
+      EncodeVector(numbers, ColumnsOf(mode), &proto);
+      EncodeTrace(time, prefix, mode, proto, &payload);
+      const size_t end = kHeadSize + payload.size();
+      const uint32_t crc = MaskedCrc32c(payload.data(), payload.size());
+      CHECK(made.size() == end + kFootSize && made.compare(kHeadSize, payload.size(), payload) == 0);
+      CHECK(std::memcmp(&made[end], &crc, kFootSize) == 0);
+    }
+  }
+}
+
 // How many records a file holds; each of them must be whole.
 int64_t RecordsIn(const std::string& path) {
   const std::string bytes = ContentsOf(path);
@@ -183,13 +207,13 @@ void KeepTheLastOnes(const std::string& base) {
   CHECK(file.Open(base, 10).empty());
   // Longer and longer, so that the ring wraps and grows.
   for (int i = 0; i < 1000; ++i) {
-    std::string record(EventFile::kHeadSize + i * i % 70001, 'x');
+    std::string record(kHeadSize + i * i % 70001, 'x');
     CHECK(file.Append(i, &record).empty());
   }
   CHECK(file.appended() == 1000);
   CHECK(file.Close().empty());
   CHECK(RecordsIn(base) == 10);
-  std::string late(EventFile::kHeadSize, 'x');
+  std::string late(kHeadSize, 'x');
   CHECK(file.Append(0, &late).empty() && file.Flush().empty() && RecordsIn(base) == 10);
 }
 
@@ -297,6 +321,7 @@ void SayWhatFails(const std::string& base) {
 int main(int, char** arguments) {
   const std::string folder = arguments[1];
   SummarizeAnything();
+  MakeRecordsOfParts();
   EncodeStrings();
   RecordFromThreads(folder + "/journal", 0, false);
   RecordFromThreads(folder + "/ring", 100, false);

@@ -3,6 +3,11 @@
 #include <array>
 #include <cstring>
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#define TBDBG_CRC_INSTRUCTION 1
+#include <immintrin.h>
+#endif
+
 namespace tbdbg {
 namespace {
 
@@ -45,10 +50,10 @@ uint32_t ExtendPortable(uint32_t crc, const uint8_t* p, size_t size) {
   return crc;
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define TBDBG_CRC_INSTRUCTION 1
-__attribute__((target("sse4.2"))) uint32_t ExtendInstruction(uint32_t crc, const uint8_t* p,
-                                                             size_t size) {
+#ifdef TBDBG_CRC_INSTRUCTION
+#define TBDBG_CRC_TARGET __attribute__((target("sse4.2,pclmul")))
+
+TBDBG_CRC_TARGET inline uint32_t ExtendInstruction(uint32_t crc, const uint8_t* p, size_t size) {
   uint64_t wide = crc;
   for (; size >= 8; p += 8, size -= 8) {
     uint64_t word;
@@ -61,17 +66,58 @@ __attribute__((target("sse4.2"))) uint32_t ExtendInstruction(uint32_t crc, const
   }
   return crc;
 }
+
+// The product of two polynomials whose highest power is the lowest bit, times
+// x^33, modulo that of the checksum.
+TBDBG_CRC_TARGET inline uint32_t Multiply(uint32_t a, uint32_t b) {
+  const __m128i wide_a = _mm_cvtsi32_si128(static_cast<int>(a));
+  const __m128i wide_b = _mm_cvtsi32_si128(static_cast<int>(b));
+  const auto product = static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_clmulepi64_si128(wide_a, wide_b, 0)));
+  return static_cast<uint32_t>(__builtin_ia32_crc32di(0, product));
+}
+
+TBDBG_CRC_TARGET uint32_t OfInstruction(const uint8_t* p, size_t size, size_t first, size_t same,
+                                        uint32_t factor, uint32_t addend) {
+  const uint32_t before = ExtendInstruction(~0u, p, first);
+  const size_t end = first + same;
+  return ~ExtendInstruction(Multiply(before, factor) ^ addend, p + end, size - end);
+}
+
+bool HasInstruction() {
+  static const bool has = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
+  return has;
+}
 #endif
+
+// x^n modulo the polynomial of the checksum, the highest power as the lowest bit.
+uint32_t PowerOfX(size_t n) {
+  uint32_t power = 1u << 31;
+  for (; n > 0; --n) power = (power >> 1) ^ ((power & 1) ? kReflectedPolynomial : 0);
+  return power;
+}
+
+uint32_t Extend(uint32_t crc, const void* data, size_t size) {
+  const auto* p = static_cast<const uint8_t*>(data);
+#ifdef TBDBG_CRC_INSTRUCTION
+  if (HasInstruction()) return ExtendInstruction(crc, p, size);
+#endif
+  return ExtendPortable(crc, p, size);
+}
 
 }  // namespace
 
-uint32_t Crc32c(const void* data, size_t size) {
-  const auto* p = static_cast<const uint8_t*>(data);
+uint32_t Crc32c(const void* data, size_t size) { return ~Extend(~0u, data, size); }
+
+Crc32cAround::Crc32cAround(size_t first, const void* same, size_t size)
+    : first_(first), size_(size), factor_(PowerOfX(8 * size - 33)), addend_(Extend(0, same, size)) {}
+
+uint32_t Crc32cAround::Of(const void* message, size_t size) const {
 #ifdef TBDBG_CRC_INSTRUCTION
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2");
-  if (has_instruction) return ~ExtendInstruction(~0u, p, size);
+  if (HasInstruction()) {
+    return OfInstruction(static_cast<const uint8_t*>(message), size, first_, size_, factor_, addend_);
+  }
 #endif
-  return ~ExtendPortable(~0u, p, size);
+  return Crc32c(message, size);
 }
 
 }  // namespace tbdbg

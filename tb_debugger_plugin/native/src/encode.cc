@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "framing.h"
+
 namespace tbdbg {
 namespace {
 
@@ -182,18 +184,32 @@ void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
   writer.BytesField(trace::kTensorProto, tensor_proto);
 }
 
-TraceOfVector::TraceOfVector(size_t head, const std::string& prefix, Mode mode, int count)
-    : bytes_(head, 0), time_at_(head + 1), values_size_(count * sizeof(double)) {
+namespace {
+
+// Every event begins with its time: a tag of one byte, and the number.
+constexpr size_t kTimeAt = kHeadSize + 1, kAfterTime = kTimeAt + sizeof(double);
+
+}  // namespace
+
+TraceOfVector::TraceOfVector(const std::string& prefix, Mode mode, int count)
+    : bytes_(kHeadSize, 0) {
+  const std::vector<double> zeros(count);
   std::string proto;
-  EncodeVector(std::vector<double>(count).data(), count, &proto);
+  EncodeVector(zeros.data(), count, &proto);
   EncodeTrace(0, prefix, mode, proto, &bytes_);
-  values_at_ = bytes_.size() - values_size_;  // the numbers are the last field of the last field
+  foot_at_ = bytes_.size();
+  // The numbers are the last field of the last field.
+  values_at_ = foot_at_ - count * sizeof(double);
+  WriteHead(foot_at_ - kHeadSize, &bytes_[0]);
+  checksum_ = {kAfterTime - kHeadSize, &bytes_[kAfterTime], values_at_ - kAfterTime};
+  bytes_.resize(foot_at_ + kFootSize);
 }
 
-void TraceOfVector::Write(double wall_time, const double* values, std::string* out) const {
-  out->assign(bytes_);
-  std::memcpy(&(*out)[time_at_], &wall_time, sizeof(wall_time));
-  std::memcpy(&(*out)[values_at_], values, values_size_);
+void TraceOfVector::Write(double wall_time, const double* values, char* out) const {
+  std::memcpy(out, bytes_.data(), values_at_);
+  std::memcpy(out + kTimeAt, &wall_time, sizeof(wall_time));
+  std::memcpy(out + values_at_, values, foot_at_ - values_at_);
+  WriteFoot(checksum_.Of(out + kHeadSize, foot_at_ - kHeadSize), out + foot_at_);
 }
 
 void EncodeExecution(double wall_time, const std::string& execution, std::string* out) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "crc32c.h"
 #include "summary.h"
 
 namespace tbdbg {
@@ -44,21 +45,24 @@ void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_
 void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
                  const std::string& tensor_proto, std::string* out);
 
-// A DebugEvent with a GraphExecutionTrace whose tensor is a vector of numbers:
-// all but the time and the numbers is encoded once.
+// A DebugEvent with a GraphExecutionTrace whose tensor is a vector of numbers, as
+// a record of a file: all but the time and the numbers is made once.
 class TraceOfVector {
  public:
   TraceOfVector() = default;
-  // `head`: how many bytes stand before the event. `prefix`: see EncodeTrace.
-  TraceOfVector(size_t head, const std::string& prefix, Mode mode, int count);
+  // `prefix`: see EncodeTrace.
+  TraceOfVector(const std::string& prefix, Mode mode, int count);
 
   bool empty() const { return bytes_.empty(); }
-  // Replaces `out` by the event, with its head.
-  void Write(double wall_time, const double* values, std::string* out) const;
+  // Of the record, with head and foot.
+  size_t size() const { return bytes_.size(); }
+  // Writes the record to `out`.
+  void Write(double wall_time, const double* values, char* out) const;
 
  private:
   std::string bytes_;
-  size_t time_at_ = 0, values_at_ = 0, values_size_ = 0;
+  size_t values_at_ = 0, foot_at_ = 0;
+  Crc32cAround checksum_;
 };
 
 // A DebugEvent with an Execution, whose fields are encoded in `execution`.

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "crc32c.h"
-
 namespace tbdbg {
 namespace {
 
@@ -18,8 +16,6 @@ constexpr uint64_t kJournalBytes = 256 << 10;
 // A health record has about 250 bytes; a ring grows when its records are longer.
 constexpr uint64_t kRingBytesPerRecord = 320;
 constexpr double kTurnSeconds = 0.5;
-
-constexpr size_t kFootSize = 4;
 
 // Writes all of `pieces`; returns an errno, 0 = good.
 int WriteAll(int fd, iovec* pieces, int count) {
@@ -64,26 +60,27 @@ std::string EventFile::Open(const std::string& path, int64_t circular_buffer_siz
 }
 
 std::string EventFile::Append(double wall_time, std::string* record) {
-  const uint64_t size = record->size() - kHeadSize;
-  std::memcpy(&(*record)[0], &size, 8);
-  const uint32_t head_crc = MaskedCrc32c(record->data(), 8);
-  std::memcpy(&(*record)[8], &head_crc, 4);
-  const uint32_t crc = MaskedCrc32c(record->data() + kHeadSize, size);
-  record->append(reinterpret_cast<const char*>(&crc), kFootSize);
+  const size_t end = record->size(), payload = end - kHeadSize;
+  record->resize(end + kFootSize);
+  WriteHead(payload, &(*record)[0]);
+  WriteFoot(Crc32c(record->data() + kHeadSize, payload), &(*record)[end]);
+  return Append(wall_time, record->data(), record->size());
+}
 
+std::string EventFile::Append(double wall_time, const char* record, size_t size) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (fd_ < 0) return "";
-  const std::string failure = AppendFramed(*record);
+  const std::string failure = AppendFramed(record, size);
   if (!failure.empty()) return failure;
   if (wall_time - last_turn_ < kTurnSeconds) return "";
   last_turn_ = wall_time;
   return limit_ > 0 ? Removed() : FlushLocked();
 }
 
-std::string EventFile::AppendFramed(const std::string& record) {
-  const std::string failure = MakeRoom(record.size());
+std::string EventFile::AppendFramed(const char* record, size_t size) {
+  const std::string failure = MakeRoom(size);
   if (!failure.empty()) return failure;
-  tail_.Append(record.data(), record.size());
+  tail_.Append(record, size);
   if (tail_.lost()) return Lost();
   ++in_tail_;
   ++appended_;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "framing.h"
 #include "tail_file.h"
 
 namespace tbdbg {
@@ -17,9 +18,6 @@ namespace tbdbg {
 // has passed, so that a live viewer sees them and a kill loses none.
 class EventFile {
  public:
-  // TFRecord framing: length, its checksum, payload, its checksum. The first two.
-  static constexpr size_t kHeadSize = 12;
-
   EventFile() = default;
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
@@ -27,9 +25,11 @@ class EventFile {
   // Returns an empty string, or why the file can't be written.
   std::string Open(const std::string& path, int64_t circular_buffer_size);
 
-  // Both return an empty string, or why recording has to stop.
+  // Each returns an empty string, or why recording has to stop.
   // `record`: kHeadSize bytes of anything, and behind them the payload. It is framed in place.
   std::string Append(double wall_time, std::string* record);
+  // `record`: framed already.
+  std::string Append(double wall_time, const char* record, size_t size);
   std::string Flush();
 
   // What a circular buffer holds now, and half as many records again, are not
@@ -48,7 +48,7 @@ class EventFile {
   int64_t appended() const;
 
  private:
-  std::string AppendFramed(const std::string& record);
+  std::string AppendFramed(const char* record, size_t size);
   std::string MakeRoom(uint64_t size);
   std::string DropOldest();
   std::string FlushPinned();

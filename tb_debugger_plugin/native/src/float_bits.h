@@ -7,6 +7,7 @@
 // run before the loader can ask for the processor.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && \
     !defined(TBDBG_NO_CLONES)
+#define TBDBG_CLONED 1
 #define TBDBG_CLONES                                                           \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

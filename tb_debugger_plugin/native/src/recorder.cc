@@ -49,7 +49,7 @@ std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size
 }
 
 void Place::PrepareTo(Mode mode) {
-  if (ColumnsOf(mode) > 0) trace = {EventFile::kHeadSize, prefix, mode, ColumnsOf(mode)};
+  if (ColumnsOf(mode) > 0) trace = {prefix, mode, ColumnsOf(mode)};
 }
 
 void Recorder::Trace(const std::vector<Place>& places, const TensorView& tensor) {
@@ -66,18 +66,25 @@ void Recorder::Trace(const std::vector<Place>& places, const TensorView& tensor)
   for (const Place& place : places) {
     SetPlace(mode_, place.tensor_id, place.rank, columns);
     PinIfFirst(place.prefix, bad);
-    // Kept by each thread, so that recording allocates nothing once it is warm.
-    thread_local std::string event;
-    const double now = Now();
-    place.trace.Write(now, columns, &event);
-    StopIf(traces_.Append(now, &event));
+    TraceAt(place, columns);
   }
+}
+
+void Recorder::TraceAt(const Place& place, const double* columns) {
+  const size_t size = place.trace.size();
+  char short_record[512];
+  std::string long_record;
+  if (size > sizeof(short_record)) long_record.resize(size);
+  char* record = long_record.empty() ? short_record : &long_record[0];
+  const double now = Now();
+  place.trace.Write(now, columns, record);
+  StopIf(traces_.Append(now, record, size));
 }
 
 void Recorder::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
   if (!on()) return;
   thread_local std::string event;
-  event.assign(EventFile::kHeadSize, 0);
+  event.assign(kHeadSize, 0);
   if (pins_) PinIfFirst(prefix, HowBad(tensor_proto, mode));
   const double now = Now();
   EncodeTrace(now, prefix, mode, tensor_proto, &event);
@@ -88,7 +95,7 @@ void Recorder::Execution(const std::string& execution, std::string_view op, Bad 
   if (!on()) return;
   if (pins_) PinIfFirst(op, bad);
   thread_local std::string event;
-  event.assign(EventFile::kHeadSize, 0);
+  event.assign(kHeadSize, 0);
   const double now = Now();
   EncodeExecution(now, execution, &event);
   StopIf(executions_.Append(now, &event));
@@ -158,9 +165,10 @@ int64_t AddConstants() {
 
 Constants* FindConstants(int64_t number) { return Find(AllConstants(), number); }
 
-int64_t AddWatch(std::vector<Place> places, Constants* constants) {
+int64_t AddWatch(std::vector<Place> places, Constants* constants,
+                 std::vector<const Watch*> before) {
   std::lock_guard<std::mutex> lock(tables_mutex);
-  Watches().push_back({std::move(places), constants, CurrentRecorder()});
+  Watches().push_back({std::move(places), constants, std::move(before), CurrentRecorder()});
   return static_cast<int64_t>(Watches().size()) - 1;
 }
 

@@ -74,6 +74,7 @@ class Recorder {
   std::string failure() const;
 
  private:
+  void TraceAt(const Place& place, const double* columns);
   void PinIfFirst(std::string_view op, Bad bad);
   void StopIf(const std::string& failure);
 
@@ -120,6 +121,8 @@ struct Watch {
   // The tensor, and behind it those that hold the same elements.
   std::vector<Place> places;
   Constants* constants;
+  // Those that the same op records before it.
+  std::vector<const Watch*> before;
   // The recording that it was made for; it is silent in others, which have made
   // their own.
   const Recorder* recorder;
@@ -132,7 +135,8 @@ Constants* FindConstants(int64_t number);
 
 // A watch for the current recorder. Returns the number by which the watch op's
 // attribute refers to it.
-int64_t AddWatch(std::vector<Place> places, Constants* constants);
+int64_t AddWatch(std::vector<Place> places, Constants* constants,
+                 std::vector<const Watch*> before);
 // Null when there is no such watch.
 Watch* FindWatch(int64_t number);
 

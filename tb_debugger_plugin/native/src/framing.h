@@ -1,0 +1,28 @@
+// How records stand in a file: as TFRecords.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "crc32c.h"
+
+namespace tbdbg {
+
+// Before the payload its length and a checksum of that, behind it a checksum of
+// the payload.
+constexpr size_t kHeadSize = 12, kFootSize = 4;
+
+inline void WriteHead(uint64_t payload_size, char* head) {
+  std::memcpy(head, &payload_size, 8);
+  const uint32_t crc = MaskedCrc32c(head, 8);
+  std::memcpy(head + 8, &crc, 4);
+}
+
+// `crc`: of the payload.
+inline void WriteFoot(uint32_t crc, char* foot) {
+  const uint32_t masked = MaskCrc32c(crc);
+  std::memcpy(foot, &masked, kFootSize);
+}
+
+}  // namespace tbdbg
