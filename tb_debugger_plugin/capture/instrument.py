@@ -107,7 +107,12 @@ def _add_watches(
         else:
             inline = item.way is Way.INLINE
             same = tuple([(watched_tensor(each, known), each.tensor.shape.rank) for each in item.same])
-            made = sink.watch_nodes(tensor, source, _watch_name(item), op.device, inline=inline, same=same)
+            before = tuple(
+                [(watched_tensor(each, known), source_name(each.op.name, each.slot)) for each in item.before]
+            )
+            made = sink.watch_nodes(
+                tensor, source, _watch_name(item), op.device, inline=inline, same=same, before=before
+            )
         nodes += made
         if item.way is Way.INLINE:
             moved[source] = made[-1].name

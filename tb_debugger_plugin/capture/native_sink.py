@@ -19,7 +19,7 @@ from tensorflow.core.framework import node_def_pb2
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.sinks import CompiledTensor, Same, WatchedTensor
+from tb_debugger_plugin.capture.sinks import Before, CompiledTensor, Same, WatchedTensor
 from tb_debugger_plugin.events.fileset import METADATA, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import GraphExecutionTrace, TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -39,6 +39,13 @@ def _claim_file_set(dump_root: str, host: str) -> int:
             second += 1
 
 
+#: Our ops by whether they stand in line, and whether they record more than one tensor.
+_WATCH_OPS = {
+    (False, False): "TbDebuggerWatch",
+    (True, False): "TbDebuggerWatchInline",
+    (False, True): "TbDebuggerWatchSeveral",
+    (True, True): "TbDebuggerWatchSeveralInline",
+}
 _STRING = tf.string.as_datatype_enum
 
 
@@ -79,7 +86,7 @@ class NativeSink:
             base, self._mode, options.circular_buffer_size, self._max_tensor_bytes
         )
         self.execution = self._recorder.execution
-        self._watches: dict[tuple[WatchedTensor, Same], int] = {}
+        self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
 
     def narrowed(self, options: Options) -> Options:
@@ -115,14 +122,17 @@ class NativeSink:
         proto = self.summary(value, tensor.dtype, tensor.tensor_id)
         self._module.add_constant(self._constants_of(tensor.graph_id), _prefix(tensor), proto)
 
-    def _watch(self, tensor: WatchedTensor, same: Same = (), *, device: str = "") -> int:
-        number = self._watches.get((tensor, same))
+    def _watch(
+        self, tensor: WatchedTensor, same: Same = (), before: tuple[int, ...] = (), *, device: str = ""
+    ) -> int:
+        key = (tensor.tensor_id, tuple([each.tensor_id for each, _ in same]), before)
+        number = self._watches.get(key)
         if number is None:
             constants = self._constants_of(tensor.graph_id)
             places = tuple(
                 (_prefix(each, device), each.tensor_id, rank) for each, rank in ((tensor, -1), *same)
             )
-            number = self._watches[tensor, same] = self._module.add_watch(places, constants)
+            number = self._watches[key] = self._module.add_watch(places, constants, before)
         return number
 
     def watch_nodes(
@@ -134,13 +144,16 @@ class NativeSink:
         *,
         inline: bool,
         same: Same = (),
+        before: Before = (),
     ) -> list[node_def_pb2.NodeDef]:
         """One node of our own op."""
-        number = self._watch(tensor, same)
-        op = "TbDebuggerWatchInline" if inline else "TbDebuggerWatch"
-        node = node_def_pb2.NodeDef(name=name, op=op, input=[source], device=device)
+        inputs = [source, *[name for _, name in before]]
+        op = _WATCH_OPS[inline, bool(before)]
+        node = node_def_pb2.NodeDef(name=name, op=op, input=inputs, device=device)
         node.attr["T"].type = tensor.dtype
-        node.attr["watch"].i = number
+        node.attr["watch"].i = self._watch(tensor, same, tuple([self._watch(each) for each, _ in before]))
+        if before:
+            node.attr["N"].i = len(before)
         return [node]
 
     def reduced_watch_nodes(

@@ -30,6 +30,7 @@ from tb_debugger_plugin.capture.definitions import define, definition_of, restor
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.functions import Function, already_there, just_made
+from tb_debugger_plugin.capture.gathered import gathered
 from tb_debugger_plugin.capture.graphs import Graphs, KnownGraph
 from tb_debugger_plugin.capture.instrument import watch_function, watch_part
 from tb_debugger_plugin.capture.names import Names
@@ -271,6 +272,8 @@ class Recording:
                 plan = make_plan(function, known, self.options, passes_through=self._sink.passes_through)
                 if self._survivors is not None:
                     plan = self._survivors.left_of(function, known, plan)
+                elif self._sink.passes_through:
+                    plan = gathered(function, plan)
                 self._define_watched(function, known, plan)
             elif self._survivors is not None:
                 self._survivors.leave_out("functions that XLA compiles", function.name)

@@ -38,6 +38,8 @@ class WatchedTensor:
 
 #: Tensors that hold the same elements as another one, each with its rank.
 Same: TypeAlias = tuple[tuple[WatchedTensor, int], ...]
+#: Tensors that the watch op of another one records, each with its name as an input.
+Before: TypeAlias = tuple[tuple[WatchedTensor, str], ...]
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,12 @@ class Sink(Protocol):
         *,
         inline: bool,
         same: Same = (),
+        before: Before = (),
     ) -> list[node_def_pb2.NodeDef]:
         """The nodes that record a tensor; the last one is the one to run, or to take the tensor from.
 
-        `same` is recorded with it: only for a sink that `passes_through`, in modes that count elements.
+        `same` is recorded with it, and `before` before it: only for a sink that `passes_through`, the former
+        in modes that count elements.
         """
 
     def reduced_watch_nodes(

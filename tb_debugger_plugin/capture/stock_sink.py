@@ -17,7 +17,7 @@ from tensorflow.core.protobuf import debug_event_pb2
 from tensorflow.python.debug.lib import debug_events_writer
 
 from tb_debugger_plugin.capture.options import HEALTH_MODES, STOCK_DTYPES, Options
-from tb_debugger_plugin.capture.sinks import Same, WatchedTensor
+from tb_debugger_plugin.capture.sinks import Before, Same, WatchedTensor
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.native import twin
@@ -133,6 +133,7 @@ class StockSink:
         *,
         inline: bool,
         same: Same = (),
+        before: Before = (),
     ) -> list[node_def_pb2.NodeDef]:
         """A node that summarises, where the mode does, and a node that writes."""
         mode = self._options.mode

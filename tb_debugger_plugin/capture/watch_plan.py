@@ -28,12 +28,14 @@ class Planned:
       slot: Which output.
       way: How.
       same: Tensors that hold the same elements, and are recorded with it.
+      before: Other tensors that its watch op records before it.
     """
 
     op: Any
     slot: int
     way: Way
     same: tuple[Planned, ...] = ()
+    before: tuple[Planned, ...] = ()
 
     @property
     def tensor(self) -> tf.Tensor:

@@ -40,7 +40,7 @@ _SAME_BUFFER = (SAME_ELEMENTS | {"Identity"}) - {"IdentityN"}
 #: order.
 _ADDS_INTO_INPUTS = frozenset(("AddN",))
 #: Ops that write over an input that nothing else refers to: with one more reference they need new memory.
-_TAKES_BUFFERS_OVER = frozenset(
+TAKES_BUFFERS_OVER = frozenset(
     "Abs Add AddV2 BiasAdd Cast Div Elu EluGrad Erf Erfc Exp Expm1 LeakyRelu Log Log1p LogSoftmax Maximum "
     "Minimum Mul Neg Pow RealDiv Reciprocal Relu ReluGrad Relu6 Rsqrt RsqrtGrad Selu Sigmoid SigmoidGrad "
     "Sign Softmax Softplus Sqrt SqrtGrad Square SquaredDifference Sub Tanh TanhGrad".split()
@@ -69,11 +69,11 @@ def way_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Way:
     users = _users(tensor)
     if any(user.type in _ADDS_INTO_INPUTS for user in users):
         return Way.INLINE
-    taken_over = len(users) == 1 and users[0].type in _TAKES_BUFFERS_OVER
-    return Way.BESIDE if _size(tensor) >= (VERY_LARGE if taken_over else LARGE) else Way.INLINE
+    taken_over = len(users) == 1 and users[0].type in TAKES_BUFFERS_OVER
+    return Way.BESIDE if size_of(tensor) >= (VERY_LARGE if taken_over else LARGE) else Way.INLINE
 
 
-def _size(tensor: tf.Tensor) -> int:
+def size_of(tensor: tf.Tensor) -> int:
     """How many elements a tensor has; 0 when that is not known."""
     shape = tensor.shape
     return math.prod(shape.as_list()) if shape.is_fully_defined() else 0

@@ -135,6 +135,15 @@ Constants* ConstantsOf(long long number) {
   return constants;
 }
 
+// The watch of that number, or null with a Python exception set.
+Watch* WatchOf(long long number) {
+  Watch* watch = FindWatch(number);
+  if (watch == nullptr && !PyErr_Occurred()) {
+    PyErr_SetString(PyExc_LookupError, "no watch of that number");
+  }
+  return watch;
+}
+
 PyObject* PyAddConstant(PyObject*, PyObject* args) {
   long long number;
   PyObject *prefix, *proto;
@@ -146,11 +155,19 @@ PyObject* PyAddConstant(PyObject*, PyObject* args) {
 }
 
 PyObject* PyAddWatch(PyObject*, PyObject* args) {
-  PyObject* items;
+  PyObject *items, *earlier = nullptr;
   long long number;
-  if (!PyArg_ParseTuple(args, "O!L", &PyTuple_Type, &items, &number)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!L|O!", &PyTuple_Type, &items, &number, &PyTuple_Type, &earlier)) {
+    return nullptr;
+  }
   Constants* constants = ConstantsOf(number);
   if (constants == nullptr) return nullptr;
+  std::vector<const Watch*> before;
+  for (Py_ssize_t i = 0; earlier != nullptr && i < PyTuple_GET_SIZE(earlier); ++i) {
+    const Watch* watch = WatchOf(PyLong_AsLongLong(PyTuple_GET_ITEM(earlier, i)));
+    if (watch == nullptr) return nullptr;
+    before.push_back(watch);
+  }
   std::vector<Place> places;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); ++i) {
     PyObject* prefix;
@@ -161,7 +178,7 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
     }
     places.push_back({FromBytes(prefix), tensor_id, rank, {}});
   }
-  return PyLong_FromLongLong(AddWatch(std::move(places), constants));
+  return PyLong_FromLongLong(AddWatch(std::move(places), constants, std::move(before)));
 }
 
 // A tuple (watch, group, whole, elements, tensor_proto) as a CompiledTensor. False with a Python
@@ -172,11 +189,8 @@ bool ToCompiledTensor(PyObject* item, CompiledTensor* tensor) {
   if (!PyArg_ParseTuple(item, "LLLO!S", &watch, &group, &whole, &PyTuple_Type, &elements, &proto)) {
     return false;
   }
-  tensor->watch = FindWatch(watch);
-  if (tensor->watch == nullptr) {
-    PyErr_SetString(PyExc_LookupError, "no watch of that number");
-    return false;
-  }
+  tensor->watch = WatchOf(watch);
+  if (tensor->watch == nullptr) return false;
   tensor->group = group;
   tensor->whole = whole;
   tensor->tensor_proto = FromBytes(proto);
@@ -400,8 +414,8 @@ PyMethodDef module_methods[] = {
     {"add_constant", PyAddConstant, METH_VARARGS,
      "add_constant(constants, prefix, tensor_proto): a value to record when the graph first runs."},
     {"add_watch", PyAddWatch, METH_VARARGS,
-     "add_watch(((prefix, tensor_id, rank), ...), constants): the number of a new watched tensor, "
-     "and of those that hold the same elements."},
+     "add_watch(((prefix, tensor_id, rank), ...), constants, before=()): the number of a new watched "
+     "tensor, and of those that hold the same elements; and the watches that its op records before."},
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
      "add_compiled_tensors([(watch, group, whole, elements, tensor_proto), ...]): the number of what "
      "a compiled function hands over."},

@@ -9,25 +9,28 @@ namespace {
 
 constexpr char kBeside[] = "TbDebuggerWatch";
 constexpr char kInline[] = "TbDebuggerWatchInline";
+constexpr char kSeveralBeside[] = "TbDebuggerWatchSeveral";
+constexpr char kSeveralInline[] = "TbDebuggerWatchSeveralInline";
 constexpr char kReduced[] = "TbDebuggerWatchReduced";
 
-// The state of one node: which watch it is, and that watch's places completed
-// by the device, which is known when the op first runs.
+// The state of one node: which watch it is, and the places of that watch and of
+// those before it, completed by the device, which is known when the op first runs.
 struct WatchKernel {
   Watch* watch = nullptr;
   Mode mode = Mode::kNoTensor;  // of what a reduced tensor's numbers are
   std::mutex mutex;
-  std::vector<Place> places;  // guarded by mutex until `ready`
+  std::vector<std::vector<Place>> places;  // by input; guarded by mutex until `ready`
   std::atomic<bool> ready{false};
 
-  const std::vector<Place>& PlacesOn(TF_OpKernelContext* context);
+  const std::vector<std::vector<Place>>& PlacesOn(TF_OpKernelContext* context);
 };
 
-const std::vector<Place>& WatchKernel::PlacesOn(TF_OpKernelContext* context) {
+const std::vector<std::vector<Place>>& WatchKernel::PlacesOn(TF_OpKernelContext* context) {
   if (ready.load(std::memory_order_acquire)) return places;
   std::lock_guard<std::mutex> lock(mutex);
   if (ready.load(std::memory_order_relaxed)) return places;
-  places = tbdbg::PlacesOn(context, *watch);
+  places.push_back(tbdbg::PlacesOn(context, *watch));
+  for (const Watch* earlier : watch->before) places.push_back(tbdbg::PlacesOn(context, *earlier));
   ready.store(true, std::memory_order_release);
   return places;
 }
@@ -55,7 +58,12 @@ void Delete(void* kernel) { delete static_cast<WatchKernel*>(kernel); }
 void Record(WatchKernel* kernel, TF_OpKernelContext* context, Input* input,
             Recorder* recorder) {
   kernel->watch->constants->RecordOnce(recorder);
-  recorder->Trace(kernel->PlacesOn(context), input->View());
+  const auto& places = kernel->PlacesOn(context);
+  for (size_t i = 1; i < places.size(); ++i) {
+    Input earlier(context, static_cast<int>(i));
+    if (earlier.ok()) recorder->Trace(places[i], earlier.View());
+  }
+  recorder->Trace(places[0], input->View());
 }
 
 // The recorder that wants to see this node's tensor, or null.
@@ -118,12 +126,16 @@ void InlineShape(TF_ShapeInferenceContext* context, TF_Status* status) {
   tf.TF_DeleteShapeHandle(shape);
 }
 
-std::string Register(const char* name, bool passes_through,
+std::string Register(const char* name, bool passes_through, bool several,
                      void (*compute)(void*, TF_OpKernelContext*)) {
   TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(name);
   tf.TF_OpDefinitionBuilderAddAttr(op, "T: type");
   tf.TF_OpDefinitionBuilderAddAttr(op, "watch: int");
   tf.TF_OpDefinitionBuilderAddInput(op, "tensor: T");
+  if (several) {
+    tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 1");
+    tf.TF_OpDefinitionBuilderAddInput(op, "before: N * T");
+  }
   if (passes_through) tf.TF_OpDefinitionBuilderAddOutput(op, "output: T");
   return RegisterOnCpu(name, op, Create, compute, Delete, passes_through ? InlineShape : nullptr);
 }
@@ -140,8 +152,10 @@ std::string RegisterReduced() {
 
 std::string RegisterWatchOps() {
   static const std::string failure = [] {
-    std::string failure = Register(kBeside, false, ComputeBeside);
-    if (failure.empty()) failure = Register(kInline, true, ComputeInline);
+    std::string failure = Register(kBeside, false, false, ComputeBeside);
+    if (failure.empty()) failure = Register(kInline, true, false, ComputeInline);
+    if (failure.empty()) failure = Register(kSeveralBeside, false, true, ComputeBeside);
+    if (failure.empty()) failure = Register(kSeveralInline, true, true, ComputeInline);
     return failure.empty() ? RegisterReduced() : failure;
   }();
   return failure;

@@ -11,6 +11,9 @@ namespace tbdbg {
 // reuse of buffers, is what it would be without us. Both have the attributes
 // T (dtype) and watch (number of a Watch), and run on the CPU.
 //
+// `TbDebuggerWatchSeveral` and `TbDebuggerWatchSeveralInline` have more inputs:
+// N other tensors, which they record before the first one.
+//
 // `TbDebuggerWatchReduced` takes the numbers to which a tensor on another device
 // was reduced there; it has the attributes watch and mode (of the numbers).
 //
