@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import duckdb
 import pytest
@@ -124,6 +125,16 @@ def test_index_builds_tables_and_brings_them_up_to_date(tmp_path, capsys):
     assert (found["executions"], found["graph_executions"], found["bad_graph_executions"]) == (2, 5, 3)
     assert found["database"] == str(database_path(find_runs(tmp_path)[0]))
     assert found["bytes"] == sum(path.stat().st_size for path in tmp_path.iterdir())
+
+
+def test_index_shows_how_far_it_is_where_somebody_looks(tmp_path, capsys, monkeypatch):
+    small_program(tmp_path / "long_run").close()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(["index", str(tmp_path), "--json"]) == 0
+    said = capsys.readouterr()
+    size = sum(path.stat().st_size for path in (tmp_path / "long_run").iterdir()) / 1000
+    assert "long_run" in said.err and f"{size:.1f}/{size:.1f} kB" in said.err
+    assert json.loads(said.out)["long_run"]["executions"] == 4
 
 
 def test_index_says_when_another_viewer_keeps_the_tables(tmp_path, capsys):

@@ -25,8 +25,9 @@ from tb_debugger_plugin.index import workers
 from tb_debugger_plugin.index.cache import Database, open_database
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
 from tb_debugger_plugin.index.runs import find_runs
+from tests.support.asking import Asker
 from tests.support.checkout import ROOT
-from tests.support.events import PATIENCE_S, Recording, full_health, vector
+from tests.support.events import PATIENCE_S, Recording, full_health, small_program, vector
 
 ALONE = 1 << 60  # bytes that make processes worth while
 HOSTS = 3
@@ -249,6 +250,27 @@ def _is_alive(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
+
+
+def test_programs_that_shared_a_folder_are_served_apart_also_while_they_run(tmp_path):
+    programs = [
+        small_program(tmp_path, steps=1, run_id="first"),
+        small_program(tmp_path, steps=2, run_id="second", host="worker1", start=2000.0),
+    ]
+    with Asker(tmp_path) as asker:
+        assert list(asker.json("/runs", {})) == [".", ". (2)"]
+
+        def counts() -> list[int]:
+            return [asker.json("/status", {"run": run})["num_graph_executions"] for run in (".", ". (2)")]
+
+        assert counts() == [4, 8]
+        programs[1].trace("g1", "Log", full_health([1.0]))
+        deadline = time.monotonic() + PATIENCE_S
+        while counts() != [4, 9]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    for program in programs:
+        program.close()
 
 
 @pytest.mark.parametrize(
