@@ -11,7 +11,7 @@ import pytest
 import tb_debugger_plugin
 from tb_debugger_plugin.capture import ways
 from tests.support.fetched import without_graph_optimization
-from tests.support.models import Training, cnn, gpt, mlp
+from tests.support.models import Training, cnn, full_cnn, full_gpt, gpt, mlp
 from tests.support.recorded import read
 
 pytestmark = [
@@ -22,7 +22,10 @@ pytestmark = [
 Make = Callable[[], tuple[Any, Any, Any]]
 
 
-@pytest.mark.parametrize("make", [mlp, cnn, gpt], ids=lambda make: make.__name__)
+long = [pytest.param(make, marks=pytest.mark.long) for make in (full_cnn, full_gpt)]
+
+
+@pytest.mark.parametrize("make", [mlp, cnn, gpt, *long], ids=lambda make: make.__name__)
 def test_a_recorded_training_has_the_bits_of_the_plain_one_and_the_same_ones_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make
 ) -> None:

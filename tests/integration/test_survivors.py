@@ -18,7 +18,7 @@ from tb_debugger_plugin.capture.grappler import Grappler
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.examples import buggy_digits
 from tb_debugger_plugin.keras import DebuggerCallback
-from tests.support.models import Training, cnn, gpt, mlp
+from tests.support.models import Training, cnn, full_cnn, full_gpt, gpt, mlp
 from tests.support.recorded import Recorded, read
 
 pytestmark = [
@@ -66,7 +66,10 @@ def seen(recorded: Recorded) -> set[tuple[str, str, int]]:
     return {(trace.graph_id, trace.op_name, trace.slot) for trace in recorded.traces}
 
 
-@pytest.mark.parametrize("make", [mlp, cnn, gpt], ids=lambda make: make.__name__)
+long = [pytest.param(make, marks=pytest.mark.long) for make in (full_cnn, full_gpt)]
+
+
+@pytest.mark.parametrize("make", [mlp, cnn, gpt, *long], ids=lambda make: make.__name__)
 def test_a_training_runs_what_it_runs_in_production_and_most_tensors_are_seen(
     tmp_path: Path, make: Make
 ) -> None:

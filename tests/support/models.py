@@ -56,28 +56,46 @@ def mlp() -> tuple[Any, Any, Any]:
 
 def cnn() -> tuple[Any, Any, Any]:
     """Two blocks of convolution, batch norm, ReLU and pooling."""
-    layers = tf.keras.layers
-    blocks: list[Any] = []
-    for width in (8, 16):
-        blocks += [layers.Conv2D(width, 3, padding="same"), layers.BatchNormalization(), layers.ReLU()]
-        blocks += [layers.MaxPooling2D()]
-    model = tf.keras.Sequential([*blocks, layers.Flatten(), layers.Dense(10)])
-    return model, _normal([16, 16, 16, 3]), _integers(10, [16])
+    return _cnn([8, 16], [16, 16, 16, 3])
+
+
+def full_cnn() -> tuple[Any, Any, Any]:
+    """The one whose recording is timed: three blocks, 64 images of 32 x 32."""
+    return _cnn([32, 64, 128], [64, 32, 32, 3])
 
 
 def gpt() -> tuple[Any, Any, Any]:
     """A transformer layer."""
+    return _gpt(layers=1, width=32, vocabulary=64, text=[8, 16])
+
+
+def full_gpt() -> tuple[Any, Any, Any]:
+    """The one whose recording is timed: four layers of 128, 16 texts of 64 tokens."""
+    return _gpt(layers=4, width=128, vocabulary=256, text=[16, 64])
+
+
+def _cnn(widths: list[int], images: list[int]) -> tuple[Any, Any, Any]:
     layers = tf.keras.layers
-    tokens, width, vocabulary = 16, 32, 64
-    inputs = tf.keras.Input([tokens], dtype="int32")
-    x = layers.Embedding(vocabulary, width)(inputs)
-    y = layers.LayerNormalization()(x)
-    x = x + layers.MultiHeadAttention(4, width // 4)(y, y, use_causal_mask=True)
-    y = layers.LayerNormalization()(x)
-    x = x + layers.Dense(width)(layers.Dense(4 * width, activation="gelu")(y))
-    model = tf.keras.Model(inputs, layers.Dense(vocabulary)(layers.LayerNormalization()(x)))
-    text = _integers(vocabulary, [8, tokens])
-    return model, text, text
+    blocks: list[Any] = []
+    for width in widths:
+        blocks += [layers.Conv2D(width, 3, padding="same"), layers.BatchNormalization(), layers.ReLU()]
+        blocks += [layers.MaxPooling2D()]
+    model = tf.keras.Sequential([*blocks, layers.Flatten(), layers.Dense(10)])
+    return model, _normal(images), _integers(10, images[:1])
+
+
+def _gpt(layers: int, width: int, vocabulary: int, text: list[int]) -> tuple[Any, Any, Any]:
+    keras = tf.keras.layers
+    inputs = tf.keras.Input(text[1:], dtype="int32")
+    x = keras.Embedding(vocabulary, width)(inputs)
+    for _ in range(layers):
+        y = keras.LayerNormalization()(x)
+        x = x + keras.MultiHeadAttention(4, width // 4)(y, y, use_causal_mask=True)
+        y = keras.LayerNormalization()(x)
+        x = x + keras.Dense(width)(keras.Dense(4 * width, activation="gelu")(y))
+    model = tf.keras.Model(inputs, keras.Dense(vocabulary)(keras.LayerNormalization()(x)))
+    tokens = _integers(vocabulary, text)
+    return model, tokens, tokens
 
 
 def _normal(shape: list[int]) -> Any:
