@@ -3,31 +3,27 @@
 In come the ops of a graph, out comes for each tensor which ones tell of it. `equals` are exact: a reshaped
 tensor has the magnitude of its input. `vouchers` tell only of good ones: a sum that is finite has finite
 terms, because infinity and NaN stay what they are or become NaN; of the terms of a bad sum nothing is known.
-Rule: nothing is assumed of what an op computes but the arithmetic of IEEE 754 (`0 * inf` is NaN).
+And what only chooses among finite elements, or bounds them, is finite. Rule: who may well have an infinity of
+the program's own, such as a mask, vouches for nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from tensorflow.python.framework import tensor_util
+from tb_debugger_plugin.capture.arithmetic import (
+    ASSIGNMENTS,
+    JOINED,
+    MOVES,
+    PASSES_ON,
+    RULES,
+    SAME_MAGNITUDE,
+    is_finite_constant,
+)
 
 #: A tensor of a graph: name of its op, and slot.
 Key: TypeAlias = "tuple[str, int]"
-#: Gives, for each input of an op that is vouched for, the slots of the outputs that do it together.
-_Rule: TypeAlias = "Callable[[Any], Mapping[int, Sequence[int]]]"
-
-
-#: Ops whose output has the magnitude of their first input.
-_SAME_MAGNITUDE = frozenset(
-    {
-        *("Abs", "EnsureShape", "ExpandDims", "Identity", "Neg", "PreventGradient", "Reshape", "ReverseV2"),
-        *("Snapshot", "Squeeze", "StopGradient", "Transpose"),
-    }
-)
-#: Ops whose output holds all elements of those inputs, and no others.
-_JOINED = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
 
 
 def equals(ops: Iterable[Any], can_look: Callable[[Any], bool]) -> dict[Key, tuple[Key, ...]]:
@@ -39,10 +35,10 @@ def equals(ops: Iterable[Any], can_look: Callable[[Any], bool]) -> dict[Key, tup
     """
     found: dict[Key, tuple[Key, ...]] = {}
     for op in ops:
-        if op.type in _SAME_MAGNITUDE:
+        if op.type in SAME_MAGNITUDE:
             inputs = op.inputs[:1]
         else:
-            inputs = op.inputs[_JOINED[op.type]] if op.type in _JOINED else ()
+            inputs = op.inputs[JOINED[op.type]] if op.type in JOINED else ()
         same = dict.fromkeys(key for tensor in inputs for key in found.get(_key(tensor), ()))
         for tensor in op.outputs:
             if can_look(tensor):
@@ -57,36 +53,87 @@ def vouchers(ops: Sequence[Any], can_look: Callable[[Any], bool]) -> dict[Key, t
       ops: The ops of a graph that run, each behind those whose outputs it takes.
       can_look: Whether the health of a tensor can be told; the others are left out.
     """
-    running = {op.name for op in ops}
-    reads = _reads(ops)
-    found: dict[Key, tuple[Key, ...]] = {}
+    search = _Search(ops, can_look)
     for op in reversed(ops):
+        search.look_at_users(op)
+    for op in ops:
+        search.look_at_source(op)
+    return search.found
+
+
+class _Search:
+    """Knows, of the ops behind the one that is looked at, who vouches for their outputs."""
+
+    def __init__(self, ops: Sequence[Any], can_look: Callable[[Any], bool]) -> None:
+        self.found: dict[Key, tuple[Key, ...]] = {}
+        self._can_look = can_look
+        self._running = {op.name for op in ops}
+        self._reads = _reads(ops)
+        self._infinite = _infinite(ops)
+
+    def look_at_users(self, op: Any) -> None:
+        """Let the users of an op's outputs vouch for them, or what they come from, or they themselves."""
+        nobody = () if self._passes_on(op) else None
         for tensor in op.outputs:
-            if can_look(tensor):
-                users = [user for user in tensor.consumers() if user.name in running]
-                offers = [offer for user in users for offer in _offers(user, tensor, found, reads)]
-                found[_key(tensor)] = min(offers, key=len, default=(_key(tensor),))
-    return found
+            if self._can_look(tensor):
+                users = [user for user in tensor.consumers() if user.name in self._running]
+                offers = [offer for user in users for offer in self._offers(user, tensor)]
+                found = min(offers, key=len, default=nobody)
+                self.found[_key(tensor)] = (_key(tensor),) if found is None else found
+
+    def look_at_source(self, op: Any) -> None:
+        """Let what is only passed on have the vouchers of what it comes from."""
+        for tensor in op.outputs:
+            if self.found.get(_key(tensor)) == ():
+                (source,) = _sources(op)
+                self.found[_key(tensor)] = self.found[_key(source)]
+
+    def _passes_on(self, op: Any) -> bool:
+        if op.type not in PASSES_ON or any(_key(tensor) in self._infinite for tensor in op.inputs):
+            return False
+        sources = _sources(op)
+        return len(sources) == 1 and self._can_look(sources[0])
+
+    def _offers(self, user: Any, tensor: Any) -> Iterator[tuple[Key, ...]]:
+        """The vouchers that the outputs of an op, or reads of the variable it changes, have for an input."""
+        if user.type in ASSIGNMENTS:
+            reads = self._reads.get(user.name, ())
+            yield from (self.found[_key(read)] for read in reads if self.found.get(_key(read)))
+            return
+        vouched = RULES[user.type](user) if user.type in RULES else {}
+        for index, taken in enumerate(user.inputs):
+            if taken is tensor and index in vouched:
+                outputs = [user.outputs[slot] for slot in vouched[index]]
+                if all(map(self._may_vouch, outputs)) and _is_met(tensor, outputs):
+                    yield tuple(
+                        dict.fromkeys(each for output in outputs for each in self.found[_key(output)])
+                    )
+
+    def _may_vouch(self, tensor: Any) -> bool:
+        return bool(self.found.get(_key(tensor))) and _key(tensor) not in self._infinite
+
+
+def _infinite(ops: Iterable[Any]) -> set[Key]:
+    """The tensors that have an infinity or NaN because a constant has one."""
+    infinite: set[Key] = set()
+    for op in ops:
+        if op.type == "Const":
+            is_infinite = op.outputs[0].dtype.is_floating and not is_finite_constant(op)
+        else:
+            keeps = op.type in RULES or op.type in MOVES
+            is_infinite = keeps and any(_key(tensor) in infinite for tensor in op.inputs)
+        if is_infinite:
+            infinite.update(_key(tensor) for tensor in op.outputs)
+    return infinite
+
+
+def _sources(op: Any) -> list[Any]:
+    """The floating inputs of an op that need not be finite."""
+    return [each for each in op.inputs if each.dtype.is_floating and not is_finite_constant(each.op)]
 
 
 def _key(tensor: Any) -> Key:
     return tensor.op.name, tensor.value_index
-
-
-def _offers(
-    user: Any, tensor: Any, found: Mapping[Key, tuple[Key, ...]], reads: Mapping[str, list[Any]]
-) -> Iterator[tuple[Key, ...]]:
-    """The vouchers that the outputs of an op, or reads of the variable that it changes, have for an input."""
-    if user.type in _ASSIGNMENTS:
-        yield from (found[_key(read)] for read in reads.get(user.name, ()) if _key(read) in found)
-        return
-    vouched = _RULES[user.type](user) if user.type in _RULES else {}
-    for index, taken in enumerate(user.inputs):
-        if taken is tensor and index in vouched:
-            outputs = [user.outputs[slot] for slot in vouched[index]]
-            keys = [_key(output) for output in outputs]
-            if all(key in found for key in keys) and _is_met(tensor, outputs):
-                yield tuple(dict.fromkeys(voucher for key in keys for voucher in found[key]))
 
 
 def _reads(ops: Iterable[Any]) -> dict[str, list[Any]]:
@@ -96,7 +143,7 @@ def _reads(ops: Iterable[Any]) -> dict[str, list[Any]]:
         if op.type == "ReadVariableOp":
             (handle,) = op.inputs
             before = [each for each in op.control_inputs if any(taken is handle for taken in each.inputs)]
-            if len(before) == 1 and before[0].type in _ASSIGNMENTS:
+            if len(before) == 1 and before[0].type in ASSIGNMENTS:
                 reads.setdefault(before[0].name, []).append(op.outputs[0])
     return reads
 
@@ -118,87 +165,3 @@ def _is_met(tensor: Any, outputs: Iterable[Any]) -> bool:
 def _unknown_dimensions(tensor: Any) -> float:
     shape = tensor.shape
     return float("inf") if shape.rank is None else shape.as_list().count(None)
-
-
-def _each(op: Any) -> Mapping[int, Sequence[int]]:
-    return {index: (0,) for index in range(len(op.inputs))}
-
-
-def _only(*indices: int, slot: int = 0) -> _Rule:
-    vouched = {index: (slot,) for index in indices}
-    return lambda op: vouched
-
-
-def _in_parts(index: int) -> _Rule:
-    """All outputs together hold the input's elements."""
-    return lambda op: {index: range(len(op.outputs))}
-
-
-def _same_slots(op: Any) -> Mapping[int, Sequence[int]]:
-    return {index: (index,) for index in range(len(op.inputs))}
-
-
-def _if(condition: Callable[[Any], bool], rule: _Rule) -> _Rule:
-    return lambda op: rule(op) if condition(op) else {}
-
-
-def _to_positive_power(op: Any) -> bool:
-    exponent = tensor_util.constant_value(op.inputs[1])
-    return exponent is not None and bool((exponent > 0).all())
-
-
-def _uses_all_labels(op: Any) -> bool:
-    """Whether an equation takes no diagonals, which leave elements out."""
-    terms = op.get_attr("equation").decode().partition("->")[0].split(",")
-    return all("." not in term and len(set(term)) == len(term) for term in terms)
-
-
-def _meets_every_pixel(op: Any) -> bool:
-    """Whether a convolution has a product for each element of its image, and of its gradient."""
-    ones = all(step == 1 for name in ("strides", "dilations") for step in op.get_attr(name))
-    return ones and op.get_attr("padding") in (b"SAME", b"VALID")
-
-
-def _trains(op: Any) -> bool:
-    return bool(op.get_attr("is_training"))
-
-
-def _is_inclusive(op: Any) -> bool:
-    return not op.get_attr("exclusive")
-
-
-def _leaks(op: Any) -> bool:
-    return bool(op.get_attr("alpha"))
-
-
-#: Ops that leave a sum with their second input, or that, in a variable.
-_ASSIGNMENTS = ("AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp")
-_RULES: dict[str, _Rule] = {
-    **dict.fromkeys(("Add", "AddN", "AddV2", "BiasAdd", "Mul", "SquaredDifference", "Sub"), _each),
-    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "ConcatV2", "MatMul", "Pack"), _each),
-    **dict.fromkeys(("ReciprocalGrad", "RsqrtGrad", "SigmoidGrad", "TanhGrad"), _each),
-    **dict.fromkeys(("Abs", "Cast", "Ceil", "CheckNumerics", "Cos", "EnsureShape", "ExpandDims"), _only(0)),
-    **dict.fromkeys(("Floor", "Identity", "Log", "Log1p", "LogSoftmax", "Neg", "PreventGradient"), _only(0)),
-    **dict.fromkeys(("Reshape", "ReverseV2", "Rint", "Roll", "Round", "Sin", "Snapshot", "Sqrt"), _only(0)),
-    **dict.fromkeys(("Square", "Squeeze", "StopGradient", "Transpose"), _only(0)),
-    **dict.fromkeys(("BiasAddGrad", "L2Loss", "Mean", "Prod", "Sum"), _only(0)),
-    **dict.fromkeys(("BroadcastTo", "MirrorPad", "Pad", "Tile"), _only(0)),
-    **dict.fromkeys(("Div", "RealDiv"), _only(0)),
-    "Conv2D": _if(_meets_every_pixel, _only(0)),
-    "Conv2DBackpropFilter": _if(_meets_every_pixel, _only(0, 2)),
-    "Conv2DBackpropInput": _if(_meets_every_pixel, _only(2)),
-    "Cumsum": _if(_is_inclusive, _only(0)),
-    "Einsum": _if(_uses_all_labels, _each),
-    "Fill": _only(1),
-    "FusedBatchNormGradV3": _if(_trains, _only(0, slot=2)),
-    "FusedBatchNormV3": _if(_trains, _only(0, slot=1)),
-    "IdentityN": _same_slots,
-    "LeakyRelu": _if(_leaks, _only(0)),
-    "PadV2": _each,
-    "Pow": _if(_to_positive_power, _only(0)),
-    "Split": _in_parts(1),
-    "SplitV": _in_parts(0),
-    "SqrtGrad": _only(1),
-    "StridedSliceGrad": _only(4),
-    "Unpack": _in_parts(0),
-}

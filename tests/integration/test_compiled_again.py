@@ -177,8 +177,10 @@ import tb_debugger_plugin
 
 @tf.function(jit_compile=True)
 def masked(x):
-    scores = tf.where(x > 0.0, x, -float("inf"), name="scores")  # as it belongs: nobody is vouched for
-    return tf.reduce_sum(tf.nn.softmax(scores) * x)
+    # Infinity as it belongs: nobody relies on these.
+    scores = tf.where(x > 0.0, x, -float("inf"), name="scores")
+    masked = tf.add(x * 0.5, tf.reshape(tf.constant([[0.0], [-float("inf")]]), [2]))
+    return tf.reduce_sum((tf.nn.softmax(scores) + tf.nn.softmax(masked)) * x)
 
 @tf.function(jit_compile=True)
 def rooted(x):

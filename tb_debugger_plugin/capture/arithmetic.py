@@ -1,0 +1,128 @@
+"""What ops do to infinity and NaN.
+
+Rule: nothing is assumed of what an op computes but the arithmetic of IEEE 754, in which `0 * inf` is NaN; and
+that an op of XLA computes what its name says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from tensorflow.python.framework import tensor_util
+
+#: Gives, for each input of an op, the slots of the outputs that together are finite only if the input is.
+Rule: TypeAlias = "Callable[[Any], Mapping[int, Sequence[int]]]"
+
+#: Ops whose output has the magnitude of their first input.
+SAME_MAGNITUDE = frozenset(
+    {
+        *("Abs", "EnsureShape", "ExpandDims", "Identity", "Neg", "PreventGradient", "Reshape", "ReverseV2"),
+        *("Snapshot", "Squeeze", "StopGradient", "Transpose"),
+    }
+)
+#: Ops that only choose or move elements of their floating inputs.
+MOVES = SAME_MAGNITUDE | {
+    *("MatrixBandPart", "Pad", "PadV2", "Roll", "Select", "SelectV2", "Slice", "Split", "SplitV"),
+    *("StridedSlice", "Tile", "Unpack"),
+}
+#: Ops whose outputs are finite when their floating inputs are: they move elements, or bound them.
+PASSES_ON = MOVES | {
+    *("Cos", "Erf", "Maximum", "Minimum", "Relu", "Relu6", "ReluGrad", "Sigmoid", "Sin", "Softmax", "Tanh"),
+}
+#: Ops whose output holds all elements of those inputs, and no others.
+JOINED = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
+
+
+def is_finite_constant(op: Any) -> bool:
+    """Whether an op is a constant without infinity and NaN."""
+    if op.type != "Const":
+        return False
+    value = tensor_util.constant_value(op.outputs[0])
+    # NumPy does not know by itself what is finite among the small floats.
+    return value is not None and bool(np.isfinite(value.astype(np.float64)).all())
+
+
+def _each(op: Any) -> Mapping[int, Sequence[int]]:
+    return {index: (0,) for index in range(len(op.inputs))}
+
+
+def _only(*indices: int, slot: int = 0) -> Rule:
+    vouched = {index: (slot,) for index in indices}
+    return lambda op: vouched
+
+
+def _in_parts(index: int) -> Rule:
+    """All outputs together hold the input's elements."""
+    return lambda op: {index: range(len(op.outputs))}
+
+
+def _same_slots(op: Any) -> Mapping[int, Sequence[int]]:
+    return {index: (index,) for index in range(len(op.inputs))}
+
+
+def _if(condition: Callable[[Any], bool], rule: Rule) -> Rule:
+    return lambda op: rule(op) if condition(op) else {}
+
+
+def _to_positive_power(op: Any) -> bool:
+    exponent = tensor_util.constant_value(op.inputs[1])
+    return exponent is not None and bool((exponent > 0).all())
+
+
+def _uses_all_labels(op: Any) -> bool:
+    """Whether an equation takes no diagonals, which leave elements out."""
+    terms = op.get_attr("equation").decode().partition("->")[0].split(",")
+    return all("." not in term and len(set(term)) == len(term) for term in terms)
+
+
+def _meets_every_pixel(op: Any) -> bool:
+    """Whether a convolution has a product for each element of its image, and of its gradient."""
+    ones = all(step == 1 for name in ("strides", "dilations") for step in op.get_attr(name))
+    return ones and op.get_attr("padding") in (b"SAME", b"VALID")
+
+
+def _trains(op: Any) -> bool:
+    return bool(op.get_attr("is_training"))
+
+
+def _is_inclusive(op: Any) -> bool:
+    return not op.get_attr("exclusive")
+
+
+def _leaks(op: Any) -> bool:
+    return bool(op.get_attr("alpha"))
+
+
+#: Ops that leave a sum with their second input, or that, in a variable.
+ASSIGNMENTS = ("AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp")
+#: By op type: ops that keep infinity and NaN of their inputs, or make them into other ones.
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("Add", "AddN", "AddV2", "BiasAdd", "Mul", "SquaredDifference", "Sub"), _each),
+    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "ConcatV2", "MatMul", "Pack"), _each),
+    **dict.fromkeys(("ReciprocalGrad", "RsqrtGrad", "SigmoidGrad", "TanhGrad"), _each),
+    **dict.fromkeys(("Abs", "Cast", "Ceil", "CheckNumerics", "Cos", "EnsureShape", "ExpandDims"), _only(0)),
+    **dict.fromkeys(("Floor", "Identity", "Log", "Log1p", "LogSoftmax", "Neg", "PreventGradient"), _only(0)),
+    **dict.fromkeys(("Reshape", "ReverseV2", "Rint", "Roll", "Round", "Sin", "Snapshot", "Sqrt"), _only(0)),
+    **dict.fromkeys(("Square", "Squeeze", "StopGradient", "Transpose"), _only(0)),
+    **dict.fromkeys(("BiasAddGrad", "L2Loss", "Mean", "Prod", "Sum"), _only(0)),
+    **dict.fromkeys(("BroadcastTo", "MirrorPad", "Pad", "PadV2", "Tile"), _only(0)),
+    **dict.fromkeys(("Div", "RealDiv"), _only(0)),
+    "Conv2D": _if(_meets_every_pixel, _only(0)),
+    "Conv2DBackpropFilter": _if(_meets_every_pixel, _only(0, 2)),
+    "Conv2DBackpropInput": _if(_meets_every_pixel, _only(2)),
+    "Cumsum": _if(_is_inclusive, _only(0)),
+    "Einsum": _if(_uses_all_labels, _each),
+    "Fill": _only(1),
+    "FusedBatchNormGradV3": _if(_trains, _only(0, slot=2)),
+    "FusedBatchNormV3": _if(_trains, _only(0, slot=1)),
+    "IdentityN": _same_slots,
+    "LeakyRelu": _if(_leaks, _only(0)),
+    "Pow": _if(_to_positive_power, _only(0)),
+    "Split": _in_parts(1),
+    "SplitV": _in_parts(0),
+    "SqrtGrad": _only(1),
+    "StridedSliceGrad": _only(4),
+    "Unpack": _in_parts(0),
+}
