@@ -87,28 +87,31 @@ def test_forked_children_neither_hang_nor_write_into_their_parents_files(tmp_pat
     assert finished == [True]
 
 
+#: The sizes of the buffers of a program and of those that take its place.
+GENERATIONS = (-1, 4, -1)
+
 RESTARTING = (
     BEGINNING
     + """
-generation, size = map(int, sys.argv[2:])
-record(size)
+generation, sizes = int(sys.argv[2]), sys.argv[3:]
+record(int(sizes[generation]))
 work(10 * generation, 10 * generation + 10)
-if generation == 0:
+if generation + 1 < len(sizes):
     # The kernel is gone in the middle of the recording: nothing is ended, nothing is closed.
-    os.execv(sys.executable, [sys.executable, "-c", os.environ["PROGRAM"], root, "1", str(size)])
+    program = [sys.executable, "-c", os.environ["PROGRAM"], root, str(generation + 1), *sizes]
+    os.execv(sys.executable, program)
 """
 )
 
 
-@pytest.mark.parametrize("size", [-1, 4])
 def test_a_kernel_that_is_restarted_begins_a_file_set_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROGRAM", RESTARTING)
-    run_python("-c", RESTARTING, str(tmp_path), "0", str(size), timeout=120)
-    generations = read_each(tmp_path)
-    assert len(generations) == 2
-    for generation, recorded in enumerate(generations):
+    run_python("-c", RESTARTING, str(tmp_path), "0", *map(str, GENERATIONS), timeout=120)
+    recordings = read_each(tmp_path)
+    assert len(recordings) == len(GENERATIONS)
+    for generation, (size, recorded) in enumerate(zip(GENERATIONS, recordings, strict=True)):
         end = 10 * generation + 10
         # Each call leaves its argument and its result.
         first = end - (10 if size < 0 else size // 2)
