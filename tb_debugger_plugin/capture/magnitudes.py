@@ -25,6 +25,12 @@ _BITS = {
     tf.float32: (tf.int32, 0x7FFFFFFF),
     tf.float64: (tf.int64, 0x7FFFFFFFFFFFFFFF),
 }
+#: What has no bits to compare is measured by its real and imaginary parts, or as numbers of a wider dtype.
+_PARTS = {tf.complex64: tf.float32, tf.complex128: tf.float64}
+_WIDER = {
+    tf.dtypes.experimental.float8_e4m3fn: tf.float16,
+    tf.dtypes.experimental.float8_e5m2: tf.float16,
+}
 #: Up to this many elements, tensors of one size are measured together.
 _SMALL = 1024
 #: The bits of infinity.
@@ -91,7 +97,7 @@ class Kind:
 
 def kind_of(tensor: tf.Tensor) -> Kind | None:
     """The kind of a tensor; None when it cannot be measured."""
-    if tensor.dtype not in _BITS:
+    if not any(tensor.dtype in known for known in (_BITS, _PARTS, _WIDER)):
         return None
     shape = tensor.shape
     size = math.prod(shape.as_list()) if shape.is_fully_defined() else 0
@@ -109,15 +115,20 @@ def magnitudes(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None
     Returns:
       The name of an int64 vector with one element a tensor.
     """
-    bits, _ = _BITS[kind.dtype]
+    dtype = _compared_as(kind.dtype)
+    bits, _ = _BITS[dtype]
     vector = (
         _of_large(nodes, kind, tensors) if kind.size is None else _of_small(nodes, kind, kind.size, tensors)
     )
-    if kind.dtype == tf.float64:
+    if dtype == tf.float64:
         return vector
-    floats = nodes.add("Bitcast", [vector], T=bits, type=kind.dtype)
-    doubles = nodes.add("Cast", [floats], SrcT=kind.dtype, DstT=tf.float64)
+    floats = nodes.add("Bitcast", [vector], T=bits, type=dtype)
+    doubles = nodes.add("Cast", [floats], SrcT=dtype, DstT=tf.float64)
     return nodes.add("Bitcast", [doubles], T=tf.float64, type=tf.int64)
+
+
+def _compared_as(dtype: tf.DType) -> tf.DType:
+    return _PARTS.get(dtype) or _WIDER.get(dtype) or dtype
 
 
 def _of_small(nodes: Nodes, kind: Kind, size: int, tensors: Sequence[tuple[str, int | None]]) -> str:
@@ -132,7 +143,7 @@ def _of_small(nodes: Nodes, kind: Kind, size: int, tensors: Sequence[tuple[str, 
 
 
 def _of_large(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None]]) -> str:
-    bits, _ = _BITS[kind.dtype]
+    bits, _ = _BITS[_compared_as(kind.dtype)]
     numbers = []
     for source, rank in tensors:
         if rank is None:
@@ -144,6 +155,15 @@ def _of_large(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None]
 
 
 def _largest_bits(nodes: Nodes, source: str, dtype: tf.DType, axes: range) -> str:
+    if dtype in _PARTS:
+        part = _PARTS[dtype]
+        parts = [nodes.add(op, [source], T=dtype, Tout=part) for op in ("Real", "Imag")]
+        return nodes.add(
+            "Maximum", [_largest_bits(nodes, each, part, axes) for each in parts], T=_BITS[part][0]
+        )
+    if dtype in _WIDER:
+        source = nodes.add("Cast", [source], SrcT=dtype, DstT=_WIDER[dtype])
+        return _largest_bits(nodes, source, _WIDER[dtype], axes)
     bits, mask = _BITS[dtype]
     word = nodes.add("Bitcast", [source], T=dtype, type=bits)
     word = nodes.add("BitwiseAnd", [word, nodes.constant(mask, bits)], T=bits)

@@ -96,6 +96,8 @@ class _Search:
 
     def _offers(self, user: Any, tensor: Any) -> Iterator[tuple[Key, ...]]:
         """The vouchers that the outputs of an op, or reads of the variable it changes, have for an input."""
+        if not tensor.dtype.is_floating:
+            return  # complex numbers have an arithmetic of their own
         if user.type in ASSIGNMENTS:
             reads = self._reads.get(user.name, ())
             yield from (self.found[_key(read)] for read in reads if self.found.get(_key(read)))

@@ -20,6 +20,7 @@ from tests.support.recorded import Recorded, Trace, counts, read
 pytestmark = pytest.mark.tensorflow
 
 INF = float("inf")
+F8_WIDE, F8_FINE = tf.dtypes.experimental.float8_e5m2, tf.dtypes.experimental.float8_e4m3fn
 
 
 def bad(trace: Trace) -> bool:
@@ -145,6 +146,28 @@ def test_infinity_and_nan_are_told_from_the_largest_and_the_smallest_numbers(
     for i, value in enumerate(values):
         ((_, is_bad),) = recorded.of(f"value_{i}")
         assert is_bad == (not np.all(np.isfinite(value))), value
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2000,), (4, 500)], ids=str)
+@pytest.mark.parametrize("dtype", [tf.complex64, tf.complex128, F8_WIDE, F8_FINE], ids=lambda d: d.name)
+def test_dtypes_without_bits_to_compare_are_measured(
+    tmp_path: Path, dtype: tf.DType, shape: tuple[int, ...]
+) -> None:
+    @tf.function(jit_compile=True)
+    def compiled(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        if dtype.is_complex:
+            z = tf.add(tf.complex(x, y), tf.zeros([], dtype), name="z")
+            return tf.math.real(z) + 1.0
+        return tf.cast(tf.cast(x, dtype, name="z"), tf.float32) + 1.0
+
+    part = tf.float64 if dtype == tf.complex128 else tf.float32
+    good = np.full(shape, 0.5)
+    cases = [(good, good), (np.full(shape, np.nan), good)]
+    cases += [(good, np.full(shape, -INF)), (np.full(shape, INF), good)] if dtype.is_complex else []
+    with tb_debugger_plugin.record(tmp_path, "CURT_HEALTH"):
+        for x, y in cases:
+            compiled(tf.constant(x, part), tf.constant(y, part))
+    assert [is_bad for _, is_bad in read(tmp_path).of("z")] == [0.0] + [1.0] * (len(cases) - 1)
 
 
 @pytest.mark.parametrize("mode", ["NO_TENSOR", "SHAPE"])
