@@ -10,6 +10,7 @@ until then.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,16 +84,20 @@ def owners(view: View, times: Floats, sites: npt.NDArray[np.int32]) -> Floats:
 
 def _owners_in_graph(view: View, calls: HostCalls, graph: int, times: Floats) -> Floats:
     following = np.searchsorted(calls.times, times, side="left")
-    chosen = chosen_calls(calls, related_calls(view, calls, graph), following)
+    chosen = chosen_calls(calls, related_calls(calls, runners(view, graph)), following)
     return np.append(calls.positions.astype(np.float64), np.nan)[chosen]
 
 
-def related_calls(view: View, calls: HostCalls, graph: int) -> Ints:
-    """Which of a host's calls, by their places among them, may have run a graph."""
-    # Calls of which the graph is not known may be of any graph.
+def runners(view: View, graph: int) -> list[int]:
+    """The graphs in a call of which a graph may have run, itself the first."""
     known: dict[int, list[int]] = view.remember_of_graphs("runners", dict)
-    runners = known.get(graph) or known.setdefault(graph, _runners(view, graph))
-    return np.flatnonzero(np.isin(calls.graphs, [-1, *runners]))
+    return known.get(graph) or known.setdefault(graph, _runners(view, graph))
+
+
+def related_calls(calls: HostCalls, graphs: Iterable[int]) -> Ints:
+    """Which calls may be of some graphs, by their places among the host's calls."""
+    # Calls of which the graph is not known may be of any graph.
+    return np.flatnonzero(np.isin(calls.graphs, [-1, *graphs]))
 
 
 def chosen_calls(calls: HostCalls, related: Ints, following: Ints) -> Ints:

@@ -21,6 +21,7 @@ from tb_debugger_plugin.analysis.calls import (
     chosen_calls,
     host_calls,
     related_calls,
+    runners,
 )
 from tb_debugger_plugin.analysis.view import Range, View
 
@@ -48,16 +49,17 @@ def spans_inside(view: View, executions: Range) -> list[Spans]:
     Returns:
       Spans; graphs that never did are in none.
     """
-    found: dict[tuple[int, bytes], Spans] = {}
+    called = {host: set(calls.graphs.tolist()) for host, calls in host_calls(view).items()}
+    found: dict[tuple[int, frozenset[int]], Spans] = {}
     for graph, info in enumerate(view.catalog.graphs):
         calls = host_calls(view).get(info.host)
         if calls is None:
             continue
-        related = related_calls(view, calls, graph)
-        key = (info.host, related.tobytes())
-        if key not in found:
-            found[key] = Spans([], _times(calls, related, executions))
-        found[key].graphs.append(graph)
+        # Most graphs run in calls of the same few.
+        own = frozenset(called[info.host].intersection(runners(view, graph)))
+        if (info.host, own) not in found:
+            found[info.host, own] = Spans([], _times(calls, related_calls(calls, own), executions))
+        found[info.host, own].graphs.append(graph)
     return [spans for spans in found.values() if spans.times]
 
 
