@@ -7,8 +7,8 @@ the same name, or under a new one. What stands in it is not decided here.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tensorflow.core.framework import attr_value_pb2, graph_pb2
@@ -56,16 +56,17 @@ def define(
     """
     name = name or function.name
     outputs = [source_name(tensor.op.name, tensor.value_index) for tensor in function.result_tensors()]
-    with _imported(definition) as copy:
-        _carry_stacks_over(function.graph_of(), copy, stacks or {})
-        made = _made_of(
-            copy,
-            name,
-            [*(tensor.rpartition(":")[0] for tensor in function.inputs), *more_inputs],
-            [*((moved or {}).get(output, output) for output in outputs), *more_outputs],
-            [*function.control_outputs, *run],
-            _names_of_results(function, len(more_outputs)),
-        )
+    copy = _import(definition)
+    _carry_stacks_over(function.graph_of(), copy, stacks or {})
+    made = _made_of(
+        copy,
+        name,
+        [*(tensor.rpartition(":")[0] for tensor in function.inputs), *more_inputs],
+        [*((moved or {}).get(output, output) for output in outputs), *more_outputs],
+        [*function.control_outputs, *run],
+        _names_of_results(function, len(more_outputs)),
+    )
+    del copy  # its memory is to be given back
     _put_into_runtime(made, name, function.attrs)
     if len(definition.node) > _LARGE:
         _give_memory_back()
@@ -92,10 +93,9 @@ def define_shell(
       Exception: TensorFlow refuses the graph; the old definition is still there.
     """
     arguments = [tensor.rpartition(":")[0] for tensor in function.inputs]
-    with _imported(definition) as copy:
-        made = _made_of(
-            copy, function.name, arguments, list(outputs), list(run), _names_of_results(function, 0)
-        )
+    made = _made_of(
+        _import(definition), function.name, arguments, outputs, run, _names_of_results(function, 0)
+    )
     attrs = {name: value for name, value in function.attrs.items() if name not in without}
     _put_into_runtime(made, function.name, attrs)
 
@@ -111,8 +111,7 @@ def define_branch(
       arguments: Names of the placeholders that are its arguments.
       run: Names of ops to run.
     """
-    with _imported(definition) as copy:
-        made = _made_of(copy, name, arguments, (), run, [])
+    made = _made_of(_import(definition), name, arguments, (), run, [])
     _put_into_runtime(made, name, {})
 
 
@@ -129,42 +128,58 @@ def _names_of_results(function: Function, more: int) -> list[bytes]:
     return [*names, *(b"tb_debugger_%d" % i for i in range(more))] if names else []
 
 
-@contextmanager
-def _imported(definition: graph_pb2.GraphDef) -> Iterator[Any]:
-    copy = _import(definition)
-    try:
-        yield copy
-    finally:
-        # A graph and its ops refer to each other.
-        ops.dismantle_graph(copy)
+@dataclass(frozen=True)
+class _Copy:
+    """A graph in C++. Python has no objects for its ops, which would cost more than the ops.
+
+    Attributes:
+      graph: Keeps the ops.
+      ops: C++'s own, by name.
+    """
+
+    graph: Any
+    ops: Mapping[str, Any]
+
+    def output(self, source: str) -> Any:
+        """A tensor: `op` or `op:slot`."""
+        op, _, slot = source.partition(":")
+        return c_api_util.tf_output(self.ops[op], int(slot or 0))
+
+
+def _import(definition: graph_pb2.GraphDef) -> _Copy:
+    """A graph made from its definition."""
+    graph = ops.Graph()
+    scoped_options = c_api_util.ScopedTFImportGraphDefOptions()
+    options = scoped_options.options
+    # Branches and loop bodies may name ops of the graph around them.
+    c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+    names = [node.name for node in definition.node]
+    for name in names:
+        c_api.TF_ImportGraphDefOptionsAddReturnOperation(options, name)
+    with graph._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
+        imported = c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
+    results = c_api_util.ScopedTFImportGraphDefResults(imported)
+    found = c_api.TF_ImportGraphDefResultsReturnOperations(results.results)
+    return _Copy(graph, dict(zip(names, found, strict=True)))
 
 
 def _made_of(
-    graph: Any,
+    copy: _Copy,
     name: str,
     arguments: Iterable[str],
     results: Iterable[str],
     control_outputs: Iterable[str],
     output_names: list[bytes],
 ) -> Any:
-    """The function that a graph makes, all of its ops but the arguments being the body."""
-    by_name = {op.name: op for op in graph.get_operations()}
-    argument_ops = [by_name[argument] for argument in arguments]
-    not_in_body = set(argument_ops)
+    """The function that a graph makes."""
     return _make(
-        graph,
+        copy.graph,
         name,
-        [op for op in by_name.values() if op not in not_in_body],
-        [op.outputs[0] for op in argument_ops],
-        [_tensor(by_name, result) for result in results],
+        [copy.output(argument) for argument in arguments],
+        [copy.output(result) for result in results],
         output_names,
-        [by_name[op] for op in control_outputs],
+        [copy.ops[op] for op in control_outputs],
     )
-
-
-def _tensor(by_name: Mapping[str, Any], source: str) -> Any:
-    op, _, slot = source.partition(":")
-    return by_name[op].outputs[int(slot or 0)]
 
 
 #: Ops of a graph whose copy is worth a call to give its memory back.
@@ -188,17 +203,14 @@ def restore(function: Function) -> None:
     graph = function.graph_of()
     if graph is None or not context.context().has_function(function.name):
         return
-    arguments = [graph.get_tensor_by_name(name) for name in function.inputs]
-    argument_ops = {tensor.op for tensor in arguments}
     results = function.result_tensors()
     made = _make(
         graph,
         function.name,
-        [op for op in graph.get_operations() if op not in argument_ops],
-        arguments,
-        results,
+        [graph.get_tensor_by_name(name)._as_tf_output() for name in function.inputs],
+        [tensor._as_tf_output() for tensor in results],
         _output_names(graph, results),
-        function.control_ops(),
+        [op._c_op for op in function.control_ops()],
     )
     _put_into_runtime(made, function.name, function.attrs)
 
@@ -208,23 +220,11 @@ def source_name(op_name: str, slot: int) -> str:
     return op_name if slot == 0 else f"{op_name}:{slot}"
 
 
-def _import(definition: graph_pb2.GraphDef) -> Any:
-    """A graph made from its definition."""
-    copy = ops.Graph()
-    options = c_api.TF_NewImportGraphDefOptions()
-    # Branches and loop bodies may name ops of the graph around them.
-    c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
-    with copy._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
-        c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
-    copy._add_new_tf_operations(compute_devices=False)
-    return copy
-
-
-def _carry_stacks_over(graph: Any, copy: Any, stacks: Mapping[str, Hashable]) -> None:
-    copied = {op.name: op for op in copy.get_operations()}
+def _carry_stacks_over(graph: Any, copy: _Copy, stacks: Mapping[str, Hashable]) -> None:
     made: dict[Hashable, Any] = {}
     for op in graph.get_operations():
-        key = stacks.get(op.name, op.name)
+        name = op.name
+        key = stacks.get(name, name)
         stack = made.get(key)
         if stack is None:
             traceback = op.traceback
@@ -232,31 +232,21 @@ def _carry_stacks_over(graph: Any, copy: Any, stacks: Mapping[str, Hashable]) ->
                 continue
             # A slice is a copy that ops can own; of the user's frames only, as TensorFlow shows them.
             stack = made[key] = traceback.get_user_frames()[:]
-        c_api.TF_SetOpStackTrace(copied[op.name]._c_op, stack)
+        c_api.TF_SetOpStackTrace(copy.ops[name], stack)
 
 
 def _make(
     graph: Any,
     name: str,
-    body: Iterable[Any],
-    arguments: Iterable[Any],
-    results: Iterable[Any],
+    arguments: list[Any],
+    results: list[Any],
     output_names: list[bytes],
-    control_ops: Iterable[Any],
+    control_ops: list[Any],
 ) -> Any:
+    """The function that a graph makes, all of its ops but the arguments being the body; all are C++'s own."""
     with graph._c_graph.get() as c_graph:
         return c_api.TF_GraphToFunction_wrapper(
-            c_graph,
-            name,
-            False,
-            [op._c_op for op in body],
-            [tensor._as_tf_output() for tensor in arguments],
-            [tensor._as_tf_output() for tensor in results],
-            output_names,
-            [op._c_op for op in control_ops],
-            [],
-            None,
-            "",
+            c_graph, name, False, None, arguments, results, output_names, control_ops, [], None, ""
         )
 
 
