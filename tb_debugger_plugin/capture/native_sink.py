@@ -20,18 +20,18 @@ from tensorflow.core.framework import node_def_pb2
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks import Before, CompiledTensor, Same, WatchedTensor
-from tb_debugger_plugin.events.fileset import METADATA, FileSet, FileSetWriter
+from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import GraphExecutionTrace, TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.native import twin
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:
-    """Create a metadata file that no other recording has, and return the second in its name."""
+    """Create a file of a set that no other recording has, and return the second in its name."""
     os.makedirs(dump_root, exist_ok=True)
     second = int(time.time())
     while True:
-        path = FileSet(Path(dump_root), second, host).path(METADATA)
+        path = FileSet(Path(dump_root), second, host).path(GRAPHS)
         try:
             os.close(os.open(str(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             return second
@@ -70,7 +70,25 @@ class NativeSink:
         self._max_tensor_bytes = -1 if options.max_tensor_bytes is None else options.max_tensor_bytes
         self._module = module
         self._encode = module.encode_summary
-        self._files = FileSetWriter(options.dump_root, host, second)
+        self._files = FileSetWriter(
+            options.dump_root, host, second, suffixes=(SOURCE_FILES, STACK_FRAMES, GRAPHS)
+        )
+        base = self._files.path("")[:-1]
+        self._recorder = module.Recorder(
+            base, self._mode, options.circular_buffer_size, self._max_tensor_bytes
+        )
+        try:
+            self._write_metadata(options, host, run_id)
+        except OSError:
+            self._recorder.close()
+            self._files.close()
+            raise
+        self.execution = self._recorder.execution
+        self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
+        self._constants: dict[str, int] = {}
+
+    def _write_metadata(self, options: Options, host: str, run_id: str) -> None:
+        # The last file of the set: it makes a run of the others, which readers then expect to be there.
         self._files.write_metadata(
             tensorflow_version=tf.__version__,
             tfdbg_run_id=run_id,
@@ -81,13 +99,6 @@ class NativeSink:
             program=sys.argv,
             host_name=host,
         )
-        base = self._files.path("")[:-1]
-        self._recorder = module.Recorder(
-            base, self._mode, options.circular_buffer_size, self._max_tensor_bytes
-        )
-        self.execution = self._recorder.execution
-        self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
-        self._constants: dict[str, int] = {}
 
     def narrowed(self, options: Options) -> Options:
         """All of it."""

@@ -16,7 +16,9 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
+from tb_debugger_plugin import native
 from tb_debugger_plugin.errors import RecordingError, UsageError
+from tb_debugger_plugin.events.fileset import find_file_sets
 from tests.support.recorded import read
 
 pytestmark = pytest.mark.tensorflow
@@ -64,6 +66,18 @@ def test_a_dump_root_that_is_a_file_raises_at_once(tmp_path: Path) -> None:
 def test_a_dump_root_that_cannot_be_written_raises_at_once() -> None:
     with pytest.raises(RecordingError, match=r"/proc/nowhere cannot be written .*: give another folder"):
         tb_debugger_plugin.enable_dump_debug_info("/proc/nowhere")
+
+
+def test_a_recording_that_cannot_begin_or_is_killed_while_it_does_leaves_no_run_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: Any) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr(native.load(), "Recorder", no_space)
+    with pytest.raises(RecordingError, match="no space"):
+        tb_debugger_plugin.enable_dump_debug_info(tmp_path)
+    assert not find_file_sets(tmp_path)
 
 
 def test_a_second_call_for_the_same_folder_returns_the_recording_that_is_on(tmp_path: Path) -> None:
