@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +71,17 @@ class NativeSink:
         self._max_tensor_bytes = -1 if options.max_tensor_bytes is None else options.max_tensor_bytes
         self._module = module
         self._encode = module.encode_summary
-        self._files = FileSetWriter(
-            options.dump_root, host, second, suffixes=(SOURCE_FILES, STACK_FRAMES, GRAPHS)
-        )
-        base = self._files.path("")[:-1]
-        self._recorder = module.Recorder(
-            base, self._mode, options.circular_buffer_size, self._max_tensor_bytes
-        )
-        try:
+        suffixes = (SOURCE_FILES, STACK_FRAMES, GRAPHS)
+        with ExitStack() as undo:
+            self._files = FileSetWriter(options.dump_root, host, second, suffixes=suffixes)
+            undo.callback(self._files.close)
+            base = self._files.path("")[:-1]
+            self._recorder = module.Recorder(
+                base, self._mode, options.circular_buffer_size, self._max_tensor_bytes
+            )
+            undo.callback(self._recorder.close)
             self._write_metadata(options, host, run_id)
-        except OSError:
-            self._recorder.close()
-            self._files.close()
-            raise
+            undo.pop_all()
         self.execution = self._recorder.execution
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
