@@ -32,16 +32,25 @@ class Variable:
       dtype: Of its value.
       shape: Of its value.
       is_read: Whether the function needs the value that it has at the beginning.
+      is_changed: Whether the function may give it another one.
     """
 
     dtype: tf.DType
     shape: tf.TensorShape
     is_read: bool
+    is_changed: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes of its value; 0 when its shape is not known."""
+        return int(self.shape.num_elements() or 0) * int(self.dtype.size)
 
 
 #: The variables of a function, by the name of the argument.
 State: TypeAlias = "dict[str, Variable]"
 
+#: So many bytes at most stay in memory while a function runs: what the variables that it changes held before.
+MOST_HELD = 1 << 30
 #: Ops with a state that is none: they are left out by XLA, or only run other graphs.
 _HARMLESS = frozenset(
     {
@@ -51,6 +60,8 @@ _HARMLESS = frozenset(
 )
 #: Ops whose state is what their handle stands for: a variable, or a list made inside the function.
 _OF_A_HANDLE = ("Assign", "Read", "Resource", "Rng", "Stack", "Stateful", "TensorArray", "VarIsInitialized")
+#: Ops that leave a variable as it is.
+_READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"})
 _OF_A_HANDLE_TOO = frozenset({"VariableShape"})
 
 
@@ -62,7 +73,7 @@ def state_of(function: Function, find: Find) -> State | None:
       find: Knows the functions that it calls.
 
     Returns:
-      None when it cannot be run again.
+      None when it cannot be run again, or when too much would have to be kept for that.
     """
     if not all(_is_repeatable(op) for op in _all_ops(function, find, set())):
         return None
@@ -72,11 +83,12 @@ def state_of(function: Function, find: Find) -> State | None:
         if argument.dtype == tf.variant:
             return None
         if argument.dtype == tf.resource:
-            variable = _variable(argument, _is_read(argument, find))
+            variable = _variable(argument, find)
             if variable is None:
                 return None
             state[argument.op.name] = variable
-    return state
+    held = sum(each.size for each in state.values() if each.is_read and each.is_changed)
+    return state if held <= MOST_HELD else None
 
 
 class _Unknown:
@@ -109,12 +121,14 @@ def _is_repeatable(op: Any) -> bool:
     return op.type.startswith(_OF_A_HANDLE) and (takes_handle or makes_list)
 
 
-def _variable(argument: Any, is_read: bool) -> Variable | None:
+def _variable(argument: Any, find: Find) -> Variable | None:
     data = handle_data_util.get_resource_handle_data(argument)
     if data is None or not data.is_set or len(data.shape_and_type) != 1:
         return None
     (part,) = data.shape_and_type
-    return Variable(tf.as_dtype(part.dtype), tf.TensorShape(part.shape), is_read)
+    is_changed = any(user.type not in _READS for user in argument.consumers())
+    shape = tf.TensorShape(part.shape)
+    return Variable(tf.as_dtype(part.dtype), shape, _is_read(argument, find), is_changed)
 
 
 def _is_read(handle: Any, find: Find) -> bool:

@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 import tb_debugger_plugin
+from tb_debugger_plugin.capture import repeating
 from tb_debugger_plugin.keras import DebuggerCallback
 from tests.support.recorded import read
 
@@ -94,7 +95,7 @@ def test_random_programs_have_the_bad_tensors_that_running_them_op_by_op_finds(
     assert seen > 10
 
 
-def trained(jit_compile: bool, steps: int) -> tuple[Callable[[], Any], list[tf.Variable]]:
+def trained(jit_compile: bool) -> tuple[Callable[[], Any], list[tf.Variable]]:
     """A step with variables that are read, changed and read again; it goes bad in its third call."""
     weight = tf.Variable([[3.0, 1.0]], name="weight")
     slot = tf.Variable(tf.zeros([1, 2]), name="slot")
@@ -120,7 +121,7 @@ def trained(jit_compile: bool, steps: int) -> tuple[Callable[[], Any], list[tf.V
 def test_what_ran_again_began_with_the_variables_as_they_were(tmp_path: Path) -> None:
     recorded, values = {}, {}
     for jit_compile in (False, True):
-        step, variables = trained(jit_compile, 8)
+        step, variables = trained(jit_compile)
         root = tmp_path / str(jit_compile)
         with tb_debugger_plugin.record(root, "CURT_HEALTH"):
             for _ in range(8):
@@ -128,7 +129,7 @@ def test_what_ran_again_began_with_the_variables_as_they_were(tmp_path: Path) ->
             assert jit_compile == bool(copies("_bad"))
         recorded[jit_compile] = read(root)
         values[jit_compile] = [variable.numpy() for variable in variables]
-    plain_step, plain_variables = trained(True, 8)
+    plain_step, plain_variables = trained(True)
     for _ in range(8):
         plain_step()
     for ours, plain in zip(values[True], plain_variables, strict=True):
@@ -139,6 +140,18 @@ def test_what_ran_again_began_with_the_variables_as_they_were(tmp_path: Path) ->
         ours, plain = ([is_bad for _, is_bad in recorded[way].of(name)] for way in (True, False))
         assert ours == plain, name
     assert [is_bad for _, is_bad in recorded[True].of("root")].index(1.0) >= 2
+
+
+def test_a_function_that_changes_very_large_variables_is_looked_at_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = 8 + 8 + 4  # bytes of the weight, its slot and the count; the scratch is not read
+    for most in (needed, needed - 1):
+        monkeypatch.setattr(repeating, "MOST_HELD", most)
+        step, _ = trained(True)
+        with tb_debugger_plugin.record(tmp_path / str(most), "CURT_HEALTH"):
+            step()
+            assert bool(copies("_vouched")) == (most == needed)
 
 
 def test_a_variable_without_a_value_is_not_read(tmp_path: Path) -> None:
