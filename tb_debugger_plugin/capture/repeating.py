@@ -51,10 +51,10 @@ State: TypeAlias = "dict[str, Variable]"
 
 #: So many bytes at most stay in memory while a function runs: what the variables that it changes held before.
 MOST_HELD = 1 << 30
-#: Ops with a state that is none: they are left out by XLA, or only run other graphs.
+#: Ops with a state that is none: they are left out by XLA, only run other graphs, or only ask for a shape.
 _HARMLESS = frozenset(
     {
-        *("Assert", "Print", "PrintV2", "PlaceholderWithDefault"),
+        *("Assert", "Print", "PrintV2", "PlaceholderWithDefault", "VariableShape"),
         *("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "While"),
     }
 )
@@ -62,7 +62,6 @@ _HARMLESS = frozenset(
 _OF_A_HANDLE = ("Assign", "Read", "Resource", "Rng", "Stack", "Stateful", "TensorArray", "VarIsInitialized")
 #: Ops that leave a variable as it is.
 _READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"})
-_OF_A_HANDLE_TOO = frozenset({"VariableShape"})
 
 
 def state_of(function: Function, find: Find) -> State | None:
@@ -114,7 +113,7 @@ def _is_repeatable(op: Any) -> bool:
     definition = op_def_registry.get(op.type)
     if definition is None:
         return False
-    if not definition.is_stateful or op.type in _HARMLESS or op.type in _OF_A_HANDLE_TOO:
+    if not definition.is_stateful or op.type in _HARMLESS:
         return True
     takes_handle = any(argument.type == types_pb2.DT_RESOURCE for argument in definition.input_arg)
     makes_list = op.type.startswith(("Stack", "TensorArray"))
