@@ -45,7 +45,9 @@ def enable_dump_debug_info(
 
         tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=-1)
 
-    Files are flushed when the program ends.
+    Files are flushed when the program ends. While a recording is on, a second call for the same folder
+    returns that recording, and one for another folder ends it and begins another one. A folder that was
+    recorded into before gets further files, beside the others.
 
     Args:
       dump_root: Folder for the event files, made if it is not there; what `tensorboard --logdir` is told, or
@@ -167,8 +169,9 @@ def is_recording() -> bool:
 def disable_dump_debug_info() -> None:
     """End the recording and write out all files; does nothing when none is on.
 
-    Functions get back the definitions that the program made, and run at full speed again. Called by itself
-    when the program ends.
+    Functions get back the definitions that the program made, and run at full speed again. Any thread may call
+    it, also while others run steps: what they compute after that is not recorded. Called by itself when the
+    program ends.
     """
     with _current_lock:
         if _current is not None:
