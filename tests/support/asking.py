@@ -83,6 +83,8 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/columns/graph_executions", lambda facts: {"only": "bad"}),
     ("/columns/graph_executions", lambda facts: {"function": "f", "source": 0, "since": 0, "health": "bad"}),
     ("/columns/graph_executions", lambda facts: {"layer": "a", "variable": "a", "gradient_of": "a"}),
+    ("/columns/graph_executions", lambda facts: {"until_execution": facts.execution + 1}),
+    ("/columns/executions", lambda facts: {"from_execution": facts.execution}),
     ("/overview", lambda facts: {"list": "graph_executions", "buckets": 4096}),
     ("/locate", lambda facts: {"execution": facts.execution}),
     ("/graphs/op_info", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
