@@ -31,6 +31,10 @@ def make(trouble, root):
     elif trouble == "cut":
         for path in pathlib.Path(root).glob("*.tail"):
             os.truncate(path, 0)
+    elif trouble == "no permission":
+        os.chmod(root, 0)
+        if os.getuid() == 0:  # who may do anything
+            os.seteuid(65534)
     elif trouble == "too large":
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
     elif trouble == "quota":
@@ -48,7 +52,10 @@ def make(trouble, root):
         subprocess.run(["mount", "-o", "remount,abort", os.path.dirname(root)], check=True)
 
 def end(trouble, root):
-    if trouble == "too large":
+    if trouble == "no permission":
+        os.seteuid(os.getuid())
+        os.chmod(root, 0o700)
+    elif trouble == "too large":
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     elif trouble == "quota":
         os.remove(os.environ["NO_QUOTA_LEFT"])
@@ -101,7 +108,7 @@ def train(
     arguments = [str(word) for case in cases for word in case]
     command = [*around, sys.executable, "-c", TRAINING, *arguments]
     run = subprocess.run(
-        command, env={**ENVIRONMENT, **environment}, capture_output=True, text=True, timeout=120
+        command, env={**ENVIRONMENT, **environment}, capture_output=True, text=True, timeout=300
     )
     assert run.returncode == 0, run.stderr
     printed = re.split(r"^result (\w+)$", run.stderr, flags=re.MULTILINE)
@@ -125,7 +132,7 @@ IN_ONE_PROCESS = {
 @pytest.fixture(scope="module")
 def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[Case, tuple[str, list[str]]]:
     folder = tmp_path_factory.mktemp("trainings")
-    troubles = [case for trouble in IN_ONE_PROCESS for case in cases_of(trouble, folder)]
+    troubles = [case for trouble in (*IN_ONE_PROCESS, "no permission") for case in cases_of(trouble, folder)]
     return train([("none", 0, folder / "nowhere"), *troubles])
 
 
@@ -154,6 +161,16 @@ def test_a_folder_that_fails_ends_the_recording_with_one_sentence_and_not_the_tr
     check(ended, plain_result, IN_ONE_PROCESS[trouble])
     if trouble == "too large":  # what was recorded before is readable
         assert all(read(root).traces for _, _, root in ended)
+
+
+def test_a_folder_that_the_program_may_no_longer_enter_is_recorded_into_to_the_end(
+    trainings: dict[Case, tuple[str, list[str]]], plain_result: str
+) -> None:
+    for (trouble, size, root), (result, said) in trainings.items():
+        if trouble == "no permission":
+            assert (result, said) == (plain_result, [])
+            calls = [e for e in read(root).executions if e.op_type.startswith("__inference")]
+            assert len(calls) == 600 if size < 0 else 0 < len(calls) <= size
 
 
 #: Stands in for a quota, which needs a file system of its own: once a certain file is there, whatever
