@@ -21,6 +21,7 @@ from tensorflow.python.framework import op_callbacks
 from tensorflow.python.util import tf_stack
 
 from tb_debugger_plugin import native
+from tb_debugger_plugin.capture.library_lines import LibraryLines
 from tb_debugger_plugin.events.messages import DebugEvent, FileLineCol, SourceFile, StackFrameWithId
 from tb_debugger_plugin.events.origins import Origin
 
@@ -82,6 +83,7 @@ class Frames:
         self._frames: dict[Frame, str] = {}
         self._files: dict[str, int] = {}
         self._stacks: dict[Hashable, tuple[str, ...]] = {}
+        self._library = LibraryLines()
         self._stack_key = _stack_key_function()
         # Code objects are known by address in _stacks, so they must stay alive.
         self._codes: dict[int, CodeType] = {}
@@ -110,6 +112,10 @@ class Frames:
             ids = self._stacks[key] = self.ids(_of_stack(tf_stack.extract_stack()))
         return ids
 
+    def forget_files(self) -> None:
+        """Let go of what was read of library files."""
+        self._library.forget()
+
     def _keep_codes(self, innermost: FrameType) -> None:
         frame: FrameType | None = innermost
         while frame is not None:
@@ -119,7 +125,8 @@ class Frames:
     def _write_new(self, frames: list[Frame]) -> None:
         new = [frame for frame in dict.fromkeys(frames) if frame not in self._frames]
         files = [path for path in dict.fromkeys(frame.path for frame in new) if path not in self._files]
-        self._writer.write("source_files", *[self._source_file(path) for path in files])
+        if files:
+            self._writer.write("source_files", *[self._source_file(path) for path in files])
         for path in files:
             self._files[path] = len(self._files)
         ids = [f"{self._prefix}{next(self._counter):x}" for _ in new]
@@ -137,27 +144,21 @@ class Frames:
         return DebugEvent(source_file=source)
 
     def _stack_frame(self, frame_id: str, frame: Frame) -> Any:
-        first, lines = _lines_around(frame) if is_library(frame.path) else (0, [])
-        place = FileLineCol(
-            file_index=self._files[frame.path],
-            line=frame.line,
-            func=frame.function,
-            code=linecache.getline(frame.path, frame.line).strip(),
-            first_line=first,
-            lines=lines,
-        )
+        place = FileLineCol(file_index=self._files[frame.path], line=frame.line, func=frame.function)
+        if is_library(frame.path):
+            first = max(1, frame.line - _AROUND)
+            lines = self._library.between(frame.path, first, frame.line + _AROUND)
+            if lines:
+                place.first_line = first
+                place.lines.extend(lines)
+                place.code = "".join(lines[frame.line - first : frame.line - first + 1]).strip()
+        else:
+            place.code = linecache.getline(frame.path, frame.line).strip()
         return DebugEvent(stack_frame_with_id=StackFrameWithId(id=frame_id, file_line_col=place))
 
 
 def _lines(path: str) -> list[str]:
     return [line.rstrip("\r\n") for line in linecache.getlines(path)]
-
-
-def _lines_around(frame: Frame) -> tuple[int, list[str]]:
-    """The number of the first line around a frame, and the lines."""
-    first = max(1, frame.line - _AROUND)
-    lines = linecache.getlines(frame.path)[first - 1 : frame.line + _AROUND]
-    return (first, [line.rstrip("\r\n") for line in lines]) if lines else (0, [])
 
 
 def _stack_key_function() -> Callable[[FrameType], Hashable]:

@@ -8,6 +8,7 @@ Rule: a graph has its id before the ops of any graph that runs it are written.
 
 from __future__ import annotations
 
+import functools
 import threading
 import uuid
 import weakref
@@ -21,6 +22,9 @@ from tb_debugger_plugin.capture.called import called_functions
 from tb_debugger_plugin.capture.frames import EventWriter, Frames, of_tracebacks
 from tb_debugger_plugin.capture.names import GraphNames, Names
 from tb_debugger_plugin.events.messages import CodeLocation, DebugEvent, GraphOpCreation, StaticTensor
+
+#: So many records are made before they are written: each takes some kilobytes.
+_AT_ONCE = 500
 
 
 @dataclass
@@ -97,8 +101,11 @@ class Graphs:
             new = [op for op in graph.get_operations() if op.name not in known.tensor_ids]
             known.stacks.update(self._stacks.pop(graph, {}))
             known.stacks.update(self._frame_ids([op for op in new if op.name not in known.stacks]))
+            self._frames.forget_files()
             names = self._names.look_at(graph, new)
-            self._writer.write("graphs", *[self._op_creation(graph, known, names, op) for op in new])
+            for begin in range(0, len(new), _AT_ONCE):
+                some = new[begin : begin + _AT_ONCE]
+                self._writer.write("graphs", *[self._op_creation(graph, known, names, op) for op in some])
             return known
 
     def _frame_ids(self, new: list[Any]) -> dict[str, tuple[str, ...]]:
@@ -138,13 +145,21 @@ class Graphs:
             input_names=[tensor.name for tensor in op.inputs],
             num_outputs=len(outputs),
             output_tensor_ids=ids,
-            code_location=CodeLocation(host_name=self._host, stack_frame_ids=known.stacks.get(op.name, ())),
             outputs=[_static(tensor, self._names.gradient_of(tensor)) for tensor in outputs],
             layer=names.layers.get(op.name, ""),
             variable=names.variables.get(op.name, ""),
             called_graph_ids=filter(None, map(self.id_of_function, called_functions(op))),
         )
-        return DebugEvent(graph_op_creation=creation)
+        event = DebugEvent(graph_op_creation=creation)
+        location = _encoded_location(self._host, known.stacks.get(op.name, ()))
+        event.graph_op_creation.code_location.MergeFromString(location)
+        return event
+
+
+@functools.lru_cache(maxsize=64)
+def _encoded_location(host: str, stack: tuple[str, ...]) -> bytes:
+    """Most ops share their stack with those made before them, and it is the longest part of their record."""
+    return bytes(CodeLocation(host_name=host, stack_frame_ids=stack).SerializeToString())
 
 
 def _name(graph: Any) -> str:

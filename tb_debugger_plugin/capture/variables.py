@@ -11,6 +11,7 @@ is kept alive.
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
 import threading
 from collections.abc import Iterator
@@ -74,7 +75,9 @@ class Variables:
         variables, modules, keras_variables, layers = map(_with_subclasses, kinds)
         wanted = variables | modules | keras_variables | layers
         # Not isinstance, which is slow, and asks proxies for what they stand for.
-        found = [thing for thing in gc.get_objects() if type(thing) in wanted]
+        objects = gc.get_objects()
+        found = list(itertools.compress(objects, map(wanted.__contains__, map(type, objects))))
+        del objects
         for thing in found:
             if type(thing) in variables:
                 self._names.update(dict.fromkeys(_handles(thing), thing.name.partition(":")[0]))
