@@ -17,6 +17,7 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 
+from tb_debugger_plugin.capture.called import function_attributes
 from tb_debugger_plugin.capture.copies import functions_named
 from tb_debugger_plugin.capture.definitions import define, definition_of, source_name
 from tb_debugger_plugin.capture.functions import Function
@@ -201,6 +202,8 @@ def _keep_calls(definition: graph_pb2.GraphDef, plan: Plan, watched: WatchedFunc
     calls = set(plan.calls)
     kept = []
     for node in definition.node:
+        if not function_attributes(node.op):
+            continue
         called = [function for f in functions_named(node) if (function := watched(f.name)) is not None]
         if called and node.name in calls:
             node.op = CALLS[node.op]
