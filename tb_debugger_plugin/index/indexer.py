@@ -44,6 +44,9 @@ _KIND: Final = "execution"
 #: About how many bytes of traces one step reads: enough traces to fill whole row groups of the table,
 #: which are written three times as fast as what has to pass through the database's log.
 STEP_BYTES: Final = 64 << 20
+#: Of files whose records are parsed one by one, a step reads so much less: as objects they take much more
+#: memory than as bytes, and time.
+_PARSED_SHARE: Final = 8
 
 
 @dataclass(frozen=True)
@@ -242,7 +245,7 @@ class Indexer:
             ahead.exception()  # what it was going to say does not matter any more
 
     def _read(self, states: dict[tuple[int, str], FileState]) -> dict[tuple[int, str], Batch]:
-        limit = max(1, self._step_bytes // len(self._hosts))
+        limit = max(1, self._step_bytes // _PARSED_SHARE // len(self._hosts))
         asked = [states[host, GRAPH_EXECUTION_TRACES] for host in self._numbers()]
         traces = self._traces.ask(asked, self._step_bytes)
         others = [key for key in self._files if key[1] != GRAPH_EXECUTION_TRACES]

@@ -91,6 +91,14 @@ def test_steps_of_any_size_give_the_same_tables(tmp_path):
     assert repr(again) == repr(whole)
 
 
+def test_a_step_reads_less_of_the_records_that_are_parsed_one_by_one(tmp_path):
+    small_program(tmp_path, steps=60).close()
+    with _indexer(tmp_path, step_bytes=8000) as (indexer, connection):
+        assert indexer.step().more
+        read = dict(_all(connection, "SELECT suffix, resume FROM files"))
+    assert 1000 <= read[EXECUTION] < 2000 and 8000 <= read[GRAPH_EXECUTION_TRACES] < 9000
+
+
 def test_a_live_run_is_followed_and_each_change_raises_the_generation(tmp_path):
     recording = small_program(tmp_path, steps=1)
     with _indexer(tmp_path) as (indexer, connection):
