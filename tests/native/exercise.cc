@@ -164,7 +164,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   SetCurrentRecorder(recorder);
   Constants* constants = FindConstants(AddConstants());
   constants->Add("constant", "value");
-  Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1, {}}}, constants));
+  Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1, {}}}, constants, {}));
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([=] {
@@ -177,7 +177,9 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
         recorder->Trace(watch->places, ViewOf(bytes, 0, kHalf, dims));
         const std::string& call = watch->places[0].prefix;
         recorder->Execution(call, call, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
-        if (i % 500 == 0) CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, constants)) != nullptr);
+        if (i % 500 == 0) {
+          CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, constants, {})) != nullptr);
+        }
       }
     });
   }
