@@ -8,6 +8,7 @@ loops and branches in the place of the calls, and ops on devices; Grappler does 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import tensorflow as tf
@@ -29,9 +30,15 @@ _RUN = "TbDebuggerRun"
 class Grappler:
     """Optimizes graphs as the runtime of this process would."""
 
-    def __init__(self) -> None:
-        self._devices = context.context().devices()
-        self._cluster = grappler_cluster.Cluster(devices=list(map(_as_named, self._devices)))
+    # Only when there is something to optimize: a program may choose its devices after it began to record.
+    @cached_property
+    def _devices(self) -> list[str]:
+        context.context().ensure_initialized()
+        return list(context.context().devices())
+
+    @cached_property
+    def _cluster(self) -> Any:
+        return grappler_cluster.Cluster(devices=list(map(_as_named, self._devices)))
 
     def optimized(
         self, function: Function, definition: graph_pb2.GraphDef, results: Sequence[str], run: Iterable[str]

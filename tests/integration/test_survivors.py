@@ -19,6 +19,7 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.examples import buggy_digits
 from tb_debugger_plugin.keras import DebuggerCallback
 from tests.support.models import Training, cnn, full_cnn, full_gpt, gpt, mlp
+from tests.support.programs import run_python
 from tests.support.recorded import Recorded, read
 
 pytestmark = [
@@ -195,6 +196,21 @@ def test_what_is_fused_across_calls_and_in_loops_stays_so(tmp_path: Path, traced
     assert {"Placeholder", "Relu"} <= recorded.types()
     # The product is fused where it is called, so it is not watched any more once that is known.
     assert len(recorded.of("MatMul")) == (0 if traced_before else 1)
+
+
+def test_the_recording_may_begin_before_the_program_chooses_its_devices(tmp_path: Path) -> None:
+    program = """
+import sys
+import tensorflow as tf
+import tb_debugger_plugin
+
+with tb_debugger_plugin.record(sys.argv[1], keep_graph_optimizations=True):
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    tf.function(lambda x: tf.sqrt(x, name="sqrt"))(tf.ones([2]))
+"""
+    run_python("-c", program, str(tmp_path))
+    assert len(read(tmp_path).of("sqrt")) == 1
 
 
 def test_a_function_that_grappler_refuses_is_named_and_runs_unwatched(
