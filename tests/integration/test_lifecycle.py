@@ -229,8 +229,8 @@ def test_what_was_computed_before_a_sigkill_is_readable(tmp_path: Path, size: in
     recorded = read(tmp_path)
     sizes = [values[4] for values in recorded.of("sqrt")]
     if size > 0:
-        # The last so many traces; each call makes two.
-        assert len(recorded.traces) == len(recorded.executions) == size
+        # The last so many traces, each call makes two; the oldest one goes when the newest is there.
+        assert {len(recorded.traces), len(recorded.executions)} <= {size, size + 1}
     else:
         # The program may have been killed inside the next call.
         assert len(sizes) in (done, done + 1)

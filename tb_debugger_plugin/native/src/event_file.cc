@@ -78,12 +78,15 @@ std::string EventFile::Append(double wall_time, const char* record, size_t size)
 }
 
 std::string EventFile::AppendFramed(const char* record, size_t size) {
-  const std::string failure = MakeRoom(size);
+  std::string failure = MakeRoom(size);
   if (!failure.empty()) return failure;
   tail_.Append(record, size);
   if (tail_.lost()) return Lost();
   ++in_tail_;
   ++appended_;
+  // Only now: whoever is killed between the two leaves one record more, not one less.
+  while (failure.empty() && limit_ > 0 && in_tail_ > limit_) failure = DropOldest();
+  if (!failure.empty()) return failure;
   return to_pin_ > 0 && --to_pin_ == 0 ? FlushPinned() : "";
 }
 
@@ -91,7 +94,6 @@ std::string EventFile::MakeRoom(uint64_t size) {
   std::string failure;
   if (limit_ == 0 && tail_.free() < size) failure = FlushLocked();
   if (limit_ > 0 && in_tail_ >= limit_ && to_pin_ > 0) failure = FlushPinned();
-  while (failure.empty() && limit_ > 0 && in_tail_ >= limit_) failure = DropOldest();
   if (!failure.empty()) return failure;
   if (tail_.free() < size) {
     const int error = tail_.Grow(tail_.size() + size);
