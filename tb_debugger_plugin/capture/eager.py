@@ -120,9 +120,10 @@ class EagerOps:
             self._wanted[name, dtype] = wanted
         if not wanted:
             return _NOT_WATCHED
-        if placement.may_be_elsewhere(tensor.device):
+        # A tensor makes the name of its device each time that it is asked for it.
+        if placement.has_other_devices() and placement.may_be_elsewhere(tensor.device):
             return self._summary_from_elsewhere(tensor, dtype)
-        return self._sink.summary(tensor._numpy_internal(), dtype)
+        return self._sink.eager_summary(tensor, dtype)
 
     def _summary_from_elsewhere(self, tensor: Any, dtype: int) -> bytes:
         mode = self._options.mode
@@ -130,7 +131,7 @@ class EagerOps:
             return self._sink.summary(np.empty(0, np.float32), tf.float32.as_datatype_enum)
         if placement.reduced_mode(mode, tensor.dtype) is mode:
             return self._sink.reduced_summary(placement.reduce_there(tensor, mode))
-        return self._sink.summary(tensor._numpy_internal(), dtype)
+        return self._sink.eager_summary(tensor, dtype)
 
     def _device(self, name: str) -> int:
         number = self._devices.get(name)

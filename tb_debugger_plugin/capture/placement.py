@@ -33,11 +33,12 @@ def may_be_elsewhere(device: str) -> bool:
     Args:
       device: Its name, or a part of it; empty when TensorFlow chooses.
     """
-    return _has_other_devices() and tf.DeviceSpec.from_string(device).device_type != "CPU"
+    return has_other_devices() and tf.DeviceSpec.from_string(device).device_type != "CPU"
 
 
 @functools.cache
-def _has_other_devices() -> bool:
+def has_other_devices() -> bool:
+    """Whether the machine has other devices than CPUs."""
     # Physical devices: asking for logical ones would fix them before the program has had its say.
     return any(device.device_type != "CPU" for device in tf.config.list_physical_devices())
 

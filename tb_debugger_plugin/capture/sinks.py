@@ -90,6 +90,9 @@ class Sink(Protocol):
     def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one."""
 
+    def eager_summary(self, tensor: Any, dtype: int) -> bytes:
+        """The encoded TensorProto that stands for an eager tensor, which comes to the host if it must."""
+
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor whose value is known when its graph is built, before what the graph computes."""
 

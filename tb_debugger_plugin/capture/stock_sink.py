@@ -112,6 +112,10 @@ class StockSink:
             return bytes(tf.make_tensor_proto(array).SerializeToString())
         return b""
 
+    def eager_summary(self, tensor: Any, dtype: int) -> bytes:
+        """The encoded TensorProto that stands for an eager tensor."""
+        return self.summary(tensor._numpy_internal(), dtype)
+
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
         proto = tensor_pb2.TensorProto.FromString(self.summary(value, tensor.dtype, tensor.tensor_id))

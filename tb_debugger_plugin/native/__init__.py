@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -41,6 +42,7 @@ def _load() -> _Loaded:
         return _Loaded(None, f"the native library is not there ({error})")
     try:
         module.load_tensorflow(_framework_library())
+        module.load_eager_api(_python_extension())
     except (OSError, RuntimeError) as error:
         return _Loaded(None, f"the native library does not fit this TensorFlow ({error})")
     return _Loaded(module, "")
@@ -60,6 +62,12 @@ def _framework_library() -> str:
         elif flag.startswith("-l"):
             name = f"lib{flag[2:]}.dylib"
     return f"{directory}/{name}"
+
+
+def _python_extension() -> str:
+    """Path of the shared library that makes Python's eager tensors; empty when TensorFlow has moved it."""
+    extension = sys.modules.get("tensorflow.python._pywrap_tensorflow_internal")
+    return str(getattr(extension, "__file__", None) or "")
 
 
 def load() -> Any | None:

@@ -123,5 +123,5 @@ def test_what_the_program_put_on_a_cpu_is_there(
     monkeypatch: pytest.MonkeyPatch, device: str, expected: bool
 ) -> None:
     assert not placement.may_be_elsewhere(device)  # this machine has nothing else
-    monkeypatch.setattr(placement, "_has_other_devices", lambda: True)
+    monkeypatch.setattr(placement, "has_other_devices", lambda: True)
     assert placement.may_be_elsewhere(device) is expected

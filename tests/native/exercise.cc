@@ -174,7 +174,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
       for (int i = 0; i < kRecordsPerThread; ++i) {
         bytes.resize(static_cast<size_t>(i * 37 % 9000), filling);  // up to and above the limit
         watch->constants->RecordOnce(recorder);
-        recorder->Trace(watch->places, ViewOf(bytes, 0, kHalf, dims));
+        Sighting(recorder).Trace(watch->places, ViewOf(bytes, 0, kHalf, dims));
         const std::string& call = watch->places[0].prefix;
         recorder->Execution(call, call, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
         if (i % 500 == 0) {
@@ -243,7 +243,7 @@ void PinTheFirstBadOne(const std::string& base) {
   for (int i = 0; i < kCount; ++i) {
     const float value = i == kBad || i == kBad + 2000 ? NAN : 1;
     const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
-    recorder.Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1, {}}}, view);
+    Sighting(&recorder).Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1, {}}}, view);
     if (i % 10 == 0) recorder.Execution("call", "call", Bad::kNo);
   }
   recorder.Close();
@@ -264,7 +264,7 @@ void RecordTwins(const std::string& base) {
   const float values[] = {1, NAN};
   std::vector<Place> places = {{"matrix", 3, -1, {}}, {"vector", 4, 1, {}}};
   for (Place& place : places) place.PrepareTo(recorder.mode());
-  recorder.Trace(places, {values, 8, kFloat, 2, 2, dims});
+  Sighting(&recorder).Trace(places, {values, 8, kFloat, 2, 2, dims});
   recorder.Close();
   CHECK((TensorIdsIn(base + ".graph_execution_traces") == std::vector<int64_t>{3, 4}));
 }
@@ -276,7 +276,7 @@ void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) 
   CHECK(recorder.Open(base, kRing).empty());
   const int64_t dims[] = {1};
   const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
-  for (int i = 0; i < 30000; ++i) recorder.Trace({{"op " + std::to_string(i), double(i), -1, {}}}, view);
+  for (int i = 0; i < 30000; ++i) Sighting(&recorder).Trace({{"op " + std::to_string(i), double(i), -1, {}}}, view);
   recorder.Close();
   const int64_t pinned = RecordsIn(base + ".graph_execution_traces") - kRing;
   CHECK(pinned <= bound * kRing && pinned > (bound - 2) * kRing);

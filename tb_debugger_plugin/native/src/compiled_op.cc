@@ -47,6 +47,8 @@ struct CompiledKernel {
     std::call_once(once, [&] {
       for (const auto& tensor : *tensors) {
         places.push_back(PlacesOn(context, *tensor.watch));
+        const bool is_measured = tensor.whole < 0 && tensor.tensor_proto.empty();
+        if (is_measured) places.back()[0].PrepareTo(Mode::kCurtHealth);
       }
       by_group.resize(tensors->size());
       std::iota(by_group.begin(), by_group.end(), 0);
@@ -105,34 +107,31 @@ std::vector<size_t> Order(const Tensors& tensors, const Vector& when,
   return order;
 }
 
-void RecordHealth(const CompiledTensor& tensor, int64_t magnitude, const Place& place,
-                  Recorder* recorder) {
-  if (!tensor.tensor_proto.empty()) {
-    return recorder->Trace(place.prefix, recorder->mode(), tensor.tensor_proto);
-  }
-  thread_local std::string proto;
-  proto.clear();
-  const double values[] = {place.tensor_id, magnitude < kInfinity ? 0.0 : 1.0};
-  EncodeVector(values, 2, &proto);
-  recorder->Trace(place.prefix, Mode::kCurtHealth, proto);
-}
-
 void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {
   const Vector magnitudes(context, kMagnitudes);
   const Vector when(context, kWhen);
   kernel->Prepare(context);
+  Sighting sighting(recorder);
   for (const size_t i : Order(*kernel->tensors, when, kernel->by_group)) {
     const CompiledTensor& tensor = (*kernel->tensors)[i];
     tensor.watch->constants->RecordOnce(recorder);
+    const std::vector<Place>& places = kernel->places[i];
     if (tensor.whole >= 0) {
       Input whole(context, kFirstWhole + static_cast<int>(tensor.whole));
-      if (!whole.ok()) continue;
-      recorder->Trace(kernel->places[i], whole.View());
+      if (whole.ok()) sighting.Trace(places, whole.View());
       continue;
     }
     const int64_t magnitude = LargestOf(tensor, magnitudes);
     if (magnitude < 0) continue;  // of a branch that was not taken
-    RecordHealth(tensor, magnitude, kernel->places[i][0], recorder);
+    if (!tensor.tensor_proto.empty()) {
+      sighting.Trace(places[0].prefix, recorder->mode(), tensor.tensor_proto);
+      continue;
+    }
+    const Bad bad = magnitude < kInfinity    ? Bad::kNo
+                    : magnitude == kInfinity ? Bad::kInfinite
+                                             : Bad::kNan;
+    const double columns[] = {places[0].tensor_id, bad == Bad::kNo ? 0.0 : 1.0};
+    sighting.Trace(places[0], columns, bad);
   }
 }
 

@@ -115,6 +115,13 @@ void WireWriter::BytesField(int field, const void* data, size_t size) {
   out_->append(static_cast<const char*>(data), size);
 }
 
+// TensorFlow writes a float32 vector of no elements.
+static void EncodeNothing(std::string* out) {
+  const int64_t dims[] = {0};
+  WireWriter writer(out);
+  EncodeHead(kFloat, dims, 1, &writer);
+}
+
 void EncodeVector(const double* values, int count, std::string* out) {
   WireWriter writer(out);
   const int64_t dims[] = {count};
@@ -162,12 +169,7 @@ void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_
     return bytes <= max_tensor_bytes ? EncodeTensor(tensor, out)
                                      : EncodeInstead(tensor, tensor_id, bytes, out);
   }
-  if (mode == Mode::kNoTensor) {
-    // TensorFlow writes a float32 vector of no elements.
-    const int64_t dims[] = {0};
-    WireWriter writer(out);
-    return EncodeHead(kFloat, dims, 1, &writer);
-  }
+  if (mode == Mode::kNoTensor) return EncodeNothing(out);
   EncodeVectorOf(tensor, mode, tensor_id, out);
 }
 
@@ -193,9 +195,13 @@ constexpr size_t kTimeAt = kHeadSize + 1, kAfterTime = kTimeAt + sizeof(double);
 
 TraceOfVector::TraceOfVector(const std::string& prefix, Mode mode, int count)
     : bytes_(kHeadSize, 0) {
-  const std::vector<double> zeros(count);
   std::string proto;
-  EncodeVector(zeros.data(), count, &proto);
+  if (count > 0) {
+    const std::vector<double> zeros(count);
+    EncodeVector(zeros.data(), count, &proto);
+  } else {
+    EncodeNothing(&proto);
+  }
   EncodeTrace(0, prefix, mode, proto, &bytes_);
   foot_at_ = bytes_.size();
   // The numbers are the last field of the last field.

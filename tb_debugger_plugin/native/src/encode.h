@@ -45,12 +45,13 @@ void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_
 void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
                  const std::string& tensor_proto, std::string* out);
 
-// A DebugEvent with a GraphExecutionTrace whose tensor is a vector of numbers, as
-// a record of a file: all but the time and the numbers is made once.
+// A DebugEvent with a GraphExecutionTrace whose tensor is a vector of numbers, or
+// nothing at all, as a record of a file: all but the time and the numbers is made
+// once.
 class TraceOfVector {
  public:
   TraceOfVector() = default;
-  // `prefix`: see EncodeTrace.
+  // `prefix`: see EncodeTrace. `count`: of the numbers; 0 of a mode without any.
   TraceOfVector(const std::string& prefix, Mode mode, int count);
 
   bool empty() const { return bytes_.empty(); }

@@ -67,11 +67,17 @@ std::string EventFile::Append(double wall_time, std::string* record) {
   return Append(wall_time, record->data(), record->size());
 }
 
-std::string EventFile::Append(double wall_time, const char* record, size_t size) {
+std::string EventFile::Append(double wall_time, const char* records, size_t size) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (fd_ < 0) return "";
-  const std::string failure = AppendFramed(record, size);
-  if (!failure.empty()) return failure;
+  for (const char* end = records + size; records < end;) {
+    uint64_t payload_size;
+    std::memcpy(&payload_size, records, sizeof(payload_size));
+    const uint64_t record_size = kHeadSize + payload_size + kFootSize;
+    const std::string failure = AppendFramed(records, record_size);
+    if (!failure.empty()) return failure;
+    records += record_size;
+  }
   if (wall_time - last_turn_ < kTurnSeconds) return "";
   last_turn_ = wall_time;
   return limit_ > 0 ? Removed() : FlushLocked();

@@ -28,8 +28,8 @@ class EventFile {
   // Each returns an empty string, or why recording has to stop.
   // `record`: kHeadSize bytes of anything, and behind them the payload. It is framed in place.
   std::string Append(double wall_time, std::string* record);
-  // `record`: framed already.
-  std::string Append(double wall_time, const char* record, size_t size);
+  // `records`: framed already, one behind the other.
+  std::string Append(double wall_time, const char* records, size_t size);
   std::string Flush();
 
   // What a circular buffer holds now, and half as many records again, are not

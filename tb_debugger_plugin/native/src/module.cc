@@ -14,6 +14,7 @@
 #include "bad_tensors.h"
 #include "compiled_op.h"
 #include "crc32c.h"
+#include "eager_tensor.h"
 #include "encode.h"
 #include "recorder.h"
 #include "tf_api.h"
@@ -122,6 +123,27 @@ PyObject* EncodeTensorSummary(PyObject*, PyObject* args) {
   std::string encoded;
   Py_BEGIN_ALLOW_THREADS
   EncodeSummary(tensor.view(), static_cast<Mode>(mode), tensor_id, max_tensor_bytes, &encoded);
+  Py_END_ALLOW_THREADS
+  return ToBytes(encoded);
+}
+
+PyObject* PyLoadEagerApi(PyObject*, PyObject* path) {
+  const char* text = PyUnicode_AsUTF8(path);
+  if (text == nullptr) return nullptr;
+  LoadEagerApi(text);
+  Py_RETURN_NONE;
+}
+
+PyObject* EncodeEagerSummary(PyObject*, PyObject* args) {
+  PyObject* tensor;
+  int mode;
+  long long max_tensor_bytes;
+  if (!PyArg_ParseTuple(args, "OiL", &tensor, &mode, &max_tensor_bytes)) return nullptr;
+  const EagerTensor eager(tensor);
+  if (!eager.ok()) Py_RETURN_NONE;
+  std::string encoded;
+  Py_BEGIN_ALLOW_THREADS
+  EncodeSummary(eager.view(), static_cast<Mode>(mode), -1, max_tensor_bytes, &encoded);
   Py_END_ALLOW_THREADS
   return ToBytes(encoded);
 }
@@ -406,6 +428,11 @@ PyMethodDef module_methods[] = {
     {"load_tensorflow", LoadTensorflow, METH_O,
      "load_tensorflow(path): register the watch ops with the loaded libtensorflow_framework."},
     {"crc32c", Crc, METH_O, "crc32c(buffer): the unmasked checksum."},
+    {"load_eager_api", PyLoadEagerApi, METH_O,
+     "load_eager_api(path of TensorFlow's Python extension): let encode_eager_summary work."},
+    {"encode_eager_summary", EncodeEagerSummary, METH_VARARGS,
+     "encode_eager_summary(tensor, mode, max_tensor_bytes): an encoded TensorProto, or None where "
+     "the tensor can't be read without NumPy."},
     {"encode_summary", EncodeTensorSummary, METH_VARARGS,
      "encode_summary(buffer, dtype, shape, mode, tensor_id, max_tensor_bytes=-1): an encoded "
      "TensorProto."},

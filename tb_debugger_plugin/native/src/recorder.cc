@@ -49,36 +49,8 @@ std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size
 }
 
 void Place::PrepareTo(Mode mode) {
-  if (ColumnsOf(mode) > 0) trace = {prefix, mode, ColumnsOf(mode)};
-}
-
-void Recorder::Trace(const std::vector<Place>& places, const TensorView& tensor) {
-  if (!on()) return;
-  if (places[0].trace.empty()) {
-    thread_local std::string tensor_proto;
-    tensor_proto.clear();
-    EncodeSummary(tensor, mode_, places[0].tensor_id, max_tensor_bytes_, &tensor_proto);
-    return Trace(places[0].prefix, mode_, tensor_proto);
-  }
-  double columns[kMaxSummary];
-  Summarize(tensor, mode_, places[0].tensor_id, columns);
-  const Bad bad = pins_ ? HowBad(columns, mode_) : Bad::kNo;
-  for (const Place& place : places) {
-    SetPlace(mode_, place.tensor_id, place.rank, columns);
-    PinIfFirst(place.prefix, bad);
-    TraceAt(place, columns);
-  }
-}
-
-void Recorder::TraceAt(const Place& place, const double* columns) {
-  const size_t size = place.trace.size();
-  char short_record[512];
-  std::string long_record;
-  if (size > sizeof(short_record)) long_record.resize(size);
-  char* record = long_record.empty() ? short_record : &long_record[0];
-  const double now = Now();
-  place.trace.Write(now, columns, record);
-  StopIf(traces_.Append(now, record, size));
+  const bool has_one_size = ColumnsOf(mode) > 0 || mode == Mode::kNoTensor;
+  if (has_one_size) trace = {prefix, mode, ColumnsOf(mode)};
 }
 
 void Recorder::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
@@ -136,6 +108,61 @@ void Recorder::StopIf(const std::string& failure) {
   on_ = false;
   std::lock_guard<std::mutex> lock(mutex_);
   if (failure_.empty()) failure_ = failure;
+}
+
+namespace {
+
+// A compiled function has thousands of tensors: they go to the file in parts.
+constexpr size_t kMostSent = 32 << 10;
+
+std::string& RecordsOfThread() {
+  thread_local std::string records;
+  records.clear();
+  return records;
+}
+
+}  // namespace
+
+Sighting::Sighting(Recorder* recorder)
+    : recorder_(recorder), now_(Now()), records_(RecordsOfThread()) {}
+
+void Sighting::Trace(const std::vector<Place>& places, const TensorView& tensor) {
+  const Mode mode = recorder_->mode_;
+  if (places[0].trace.empty()) {
+    thread_local std::string proto;
+    proto.clear();
+    EncodeSummary(tensor, mode, places[0].tensor_id, recorder_->max_tensor_bytes_, &proto);
+    return Trace(places[0].prefix, mode, proto);
+  }
+  double columns[kMaxSummary];
+  Summarize(tensor, mode, places[0].tensor_id, columns);
+  const Bad bad = recorder_->pins_ ? HowBad(columns, mode) : Bad::kNo;
+  for (const Place& place : places) {
+    SetPlace(mode, place.tensor_id, place.rank, columns);
+    Trace(place, columns, bad);
+  }
+}
+
+void Sighting::Trace(const Place& place, const double* columns, Bad bad) {
+  if (bad != Bad::kNo && recorder_->pins_) {
+    Send();  // what was seen before stands before what is pinned
+    recorder_->PinIfFirst(place.prefix, bad);
+  }
+  const size_t size = records_.size();
+  records_.resize(size + place.trace.size());
+  place.trace.Write(now_, columns, &records_[size]);
+  if (records_.size() > kMostSent) Send();
+}
+
+void Sighting::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
+  Send();
+  recorder_->Trace(prefix, mode, tensor_proto);
+}
+
+void Sighting::Send() {
+  if (records_.empty() || !recorder_->on()) return;
+  recorder_->StopIf(recorder_->traces_.Append(now_, records_.data(), records_.size()));
+  records_.clear();
 }
 
 Recorder* CurrentRecorder() { return current.load(std::memory_order_acquire); }

@@ -28,7 +28,7 @@ struct Place {
   // Of a mode that is a vector, laid out; empty until PrepareTo.
   TraceOfVector trace;
 
-  // Lays out the records of a recording in `mode`; the prefix is complete.
+  // Lays out the records of it in `mode`; the prefix is complete.
   void PrepareTo(Mode mode);
 };
 
@@ -48,10 +48,8 @@ class Recorder {
   // string, or why nothing can be recorded.
   std::string Open(const std::string& base, int64_t circular_buffer_size);
 
-  // A watched tensor was computed, and with it those that hold the same elements.
-  void Trace(const std::vector<Place>& places, const TensorView& tensor);
   // A tensor was computed that is encoded already, in a mode that may be another
-  // than the recording's.
+  // than the recording's. For those that were not, see Sighting.
   void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
   // `execution`: the encoded fields of an Execution. `op`: equal for executions
   // of the same op at the same place. `bad`: its worst output.
@@ -74,7 +72,8 @@ class Recorder {
   std::string failure() const;
 
  private:
-  void TraceAt(const Place& place, const double* columns);
+  friend class Sighting;
+
   void PinIfFirst(std::string_view op, Bad bad);
   void StopIf(const std::string& failure);
 
@@ -88,6 +87,31 @@ class Recorder {
   BadOps bad_ops_;
   mutable std::mutex mutex_;
   std::string failure_;  // guarded by mutex_
+};
+
+// What one op sees of the tensors of a program: they get one time, and go to the
+// file together when it ends. Belongs to one thread.
+class Sighting {
+ public:
+  explicit Sighting(Recorder* recorder);
+  Sighting(const Sighting&) = delete;
+  Sighting& operator=(const Sighting&) = delete;
+  ~Sighting() { Send(); }
+
+  // A watched tensor was computed, and with it those that hold the same elements.
+  void Trace(const std::vector<Place>& places, const TensorView& tensor);
+  // A tensor was computed whose numbers are known, in the mode that its place was
+  // prepared to.
+  void Trace(const Place& place, const double* columns, Bad bad);
+  // One that is encoded already.
+  void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
+
+ private:
+  void Send();
+
+  Recorder* const recorder_;
+  const double now_;
+  std::string& records_;  // framed
 };
 
 // Where the watch ops send what they see: null while nothing records. A recorder

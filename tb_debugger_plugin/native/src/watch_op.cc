@@ -59,11 +59,12 @@ void Record(WatchKernel* kernel, TF_OpKernelContext* context, Input* input,
             Recorder* recorder) {
   kernel->watch->constants->RecordOnce(recorder);
   const auto& places = kernel->PlacesOn(context);
+  Sighting sighting(recorder);
   for (size_t i = 1; i < places.size(); ++i) {
     Input earlier(context, static_cast<int>(i));
-    if (earlier.ok()) recorder->Trace(places[i], earlier.View());
+    if (earlier.ok()) sighting.Trace(places[i], earlier.View());
   }
-  recorder->Trace(places[0], input->View());
+  sighting.Trace(places[0], input->View());
 }
 
 // The recorder that wants to see this node's tensor, or null.

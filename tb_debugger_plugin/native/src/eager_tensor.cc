@@ -1,0 +1,89 @@
+#include "eager_tensor.h"
+
+#include <dlfcn.h>
+
+#include <string_view>
+
+#include "kernel.h"
+
+namespace tbdbg {
+namespace {
+
+struct Handle;  // TensorFlow's TFE_TensorHandle
+
+// Functions of TensorFlow's Python extension, and of its C API for eager tensors.
+struct {
+  bool (*is_tensor)(const PyObject*);
+  Handle* (*handle_of)(const PyObject*);
+  int (*dtype)(Handle*);
+  int (*rank)(Handle*, TF_Status*);
+  int64_t (*dim)(Handle*, int, TF_Status*);
+  const char* (*device)(Handle*, TF_Status*);
+  void* (*data)(Handle*, TF_Status*);
+  size_t (*byte_size)(Handle*, TF_Status*);
+} api;
+bool loaded = false;
+
+template <typename F>
+bool LookUp(void* library, const char* name, F* function) {
+  *function = reinterpret_cast<F>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+// Such as "/job:localhost/replica:0/task:0/device:CPU:0".
+bool IsLocalCpu(const char* device) {
+  if (device == nullptr) return false;
+  const std::string_view name(device);
+  const size_t at = name.find("/device:");
+  return name.substr(0, 14) == "/job:localhost" && at != name.npos &&
+         name.substr(at + 8, 4) == "CPU:";
+}
+
+// Whether the tensor can be read; `dims` has room for `max_rank`.
+bool Read(Handle* handle, int max_rank, int64_t* dims, TensorView* view) {
+  TF_Status* status = ThreadStatus();
+  const auto good = [status] { return tf.TF_GetCode(status) == 0; };
+  view->dtype = api.dtype(handle);
+  view->rank = api.rank(handle, status);
+  // Only of what is measured is it known how it lies there.
+  const int64_t element = MeasuredBytes(view->dtype);
+  if (!good() || view->rank > max_rank || element == 0) return false;
+  view->num_elements = 1;
+  view->dims = dims;
+  for (int i = 0; i < view->rank; ++i) {
+    dims[i] = api.dim(handle, i, status);
+    if (!good()) return false;
+    view->num_elements *= dims[i];
+  }
+  const char* device = api.device(handle, status);
+  if (!good() || !IsLocalCpu(device)) return false;
+  view->data = api.data(handle, status);
+  if (!good()) return false;
+  view->byte_size = static_cast<size_t>(view->num_elements * element);
+  return api.byte_size(handle, status) >= view->byte_size && good();
+}
+
+}  // namespace
+
+void LoadEagerApi(const char* path) {
+  void* library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  loaded = library != nullptr &&
+           LookUp(library, "_Z22EagerTensor_CheckExactPK7_object", &api.is_tensor) &&
+           LookUp(library, "_Z18EagerTensor_HandlePK7_object", &api.handle_of) &&
+           LookUp(library, "TFE_TensorHandleDataType", &api.dtype) &&
+           LookUp(library, "TFE_TensorHandleNumDims", &api.rank) &&
+           LookUp(library, "TFE_TensorHandleDim", &api.dim) &&
+           LookUp(library, "TFE_TensorHandleBackingDeviceName", &api.device) &&
+           LookUp(library, "TFE_TensorHandleDevicePointer", &api.data) &&
+           LookUp(library, "TFE_TensorHandleDeviceMemorySize", &api.byte_size);
+}
+
+EagerTensor::EagerTensor(PyObject* tensor) {
+  if (!loaded || !api.is_tensor(tensor)) return;
+  Handle* handle = api.handle_of(tensor);
+  Py_BEGIN_ALLOW_THREADS
+  ok_ = Read(handle, kMaxRank, dims_, &view_);
+  Py_END_ALLOW_THREADS
+}
+
+}  // namespace tbdbg
