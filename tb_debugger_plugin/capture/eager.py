@@ -6,10 +6,12 @@ op's type, inputs and outputs; out goes one Execution record.
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from types import FrameType
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -26,11 +28,32 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 
 #: What TensorFlow runs when Python drops an object, at any place in the program, and what recorders run.
 _NOT_THE_PROGRAMS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "DebugIdentityV2"))
-#: Prefixes are kept by op and stack; a program that never calls from the same place twice must not fill
-#: memory.
-_MAX_PREFIXES = 50_000
-#: An encoded TensorProto that says nothing, so that the outputs after it keep their positions.
-_NOT_WATCHED = b""
+#: Places are kept by op and stack; a program that never calls from the same place twice must not fill memory.
+_MAX_PLACES = 50_000
+
+
+class _Made(dict[Any, int]):
+    """A number or truth for each key, made when it is first asked for."""
+
+    def __init__(self, make: Callable[[Any], int]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: Any) -> int:
+        number = self[key] = self._make(key)
+        return number
+
+
+class _Place(NamedTuple):
+    """An op at one place of the program.
+
+    Attributes:
+      prefix: Encoded fields of its executions; empty when they are not recorded.
+      wanted: By dtype, whether its outputs are recorded.
+    """
+
+    prefix: bytes
+    wanted: _Made
 
 
 class EagerOps:
@@ -54,10 +77,9 @@ class EagerOps:
         self._graphs = graphs
         self._steps = steps
         self._host = host
-        self._prefixes: dict[tuple[str, int, tuple[str, ...]], bytes] = {}
-        self._devices: dict[str, int] = {}
+        self._places: dict[tuple[str | bytes, int, Hashable], _Place] = {}
+        self._devices = _Made(self._add_device)
         self._devices_lock = threading.Lock()  # guards the numbering of devices
-        self._wanted: dict[tuple[str, int], bool] = {}
 
     def on_op(self, op_type: str | bytes, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
         """Record an op that has just finished.
@@ -72,29 +94,25 @@ class EagerOps:
         """
         if not self._steps.wanted:
             return
-        name = op_type.decode() if isinstance(op_type, bytes) else op_type
-        if name in _NOT_THE_PROGRAMS:
-            return
         outputs = outputs or ()
-        location = self._frames.current(sys._getframe(2))
-        goes_on = self._sink.execution(
-            self._prefix(name, len(outputs), location),
-            tuple([tensor._id for tensor in inputs]),
-            tuple([tensor._id for tensor in outputs]),
-            tuple([self._device(tensor.device) for tensor in outputs]),
-            self._summaries(name, outputs),
-        )
-        if not goes_on:
+        frame = sys._getframe(2)
+        key = op_type, len(outputs), self._frames.key(frame)
+        place = self._places.get(key) or self._add_place(key, frame)
+        if place.prefix and not self._sink.eager_op(
+            place.prefix, inputs, outputs, self._devices, place.wanted, self._summary
+        ):
             raise RecordingError(self._sink.failure())
 
-    def _prefix(self, name: str, num_outputs: int, location: tuple[str, ...]) -> bytes:
-        key = (name, num_outputs, location)
-        prefix = self._prefixes.get(key)
-        if prefix is None:
-            if len(self._prefixes) >= _MAX_PREFIXES:
-                self._prefixes.clear()
-            prefix = self._prefixes[key] = self._encode_prefix(*key)
-        return prefix
+    def _add_place(self, key: tuple[str | bytes, int, Hashable], frame: FrameType) -> _Place:
+        op_type, num_outputs, _ = key
+        name = op_type.decode() if isinstance(op_type, bytes) else op_type
+        prefix = b""
+        if name not in _NOT_THE_PROGRAMS:
+            prefix = self._encode_prefix(name, num_outputs, self._frames.current(frame))
+        if len(self._places) >= _MAX_PLACES:
+            self._places.clear()
+        place = self._places[key] = _Place(prefix, _Made(functools.partial(self._is_wanted, name)))
+        return place
 
     def _encode_prefix(self, name: str, num_outputs: int, location: tuple[str, ...]) -> bytes:
         execution = Execution(
@@ -107,23 +125,16 @@ class EagerOps:
         execution.code_location.stack_frame_ids.extend(location)
         return bytes(execution.SerializeToString())
 
-    def _summaries(self, name: str, outputs: Sequence[Any]) -> tuple[bytes, ...]:
-        protos = tuple([self._summary(name, tensor) for tensor in outputs])
-        return protos if any(protos) else ()
+    def _is_wanted(self, name: str, dtype: int) -> bool:
+        functions = (name,) if self._graphs.id_of_function(name) else ()
+        return self._options.wants(name, tf.as_dtype(dtype), functions=functions)
 
-    def _summary(self, name: str, tensor: Any) -> bytes:
+    def _summary(self, tensor: Any) -> bytes:
+        """The summary of a tensor that the sink cannot read where it is."""
         dtype = tensor._datatype_enum()
-        wanted = self._wanted.get((name, dtype))
-        if wanted is None:
-            functions = (name,) if self._graphs.id_of_function(name) else ()
-            wanted = self._options.wants(name, tf.as_dtype(dtype), functions=functions)
-            self._wanted[name, dtype] = wanted
-        if not wanted:
-            return _NOT_WATCHED
-        # A tensor makes the name of its device each time that it is asked for it.
-        if placement.has_other_devices() and placement.may_be_elsewhere(tensor.device):
+        if placement.may_be_elsewhere(tensor.device):
             return self._summary_from_elsewhere(tensor, dtype)
-        return self._sink.eager_summary(tensor, dtype)
+        return self._sink.summary(tensor._numpy_internal(), dtype)
 
     def _summary_from_elsewhere(self, tensor: Any, dtype: int) -> bytes:
         mode = self._options.mode
@@ -131,11 +142,7 @@ class EagerOps:
             return self._sink.summary(np.empty(0, np.float32), tf.float32.as_datatype_enum)
         if placement.reduced_mode(mode, tensor.dtype) is mode:
             return self._sink.reduced_summary(placement.reduce_there(tensor, mode))
-        return self._sink.eager_summary(tensor, dtype)
-
-    def _device(self, name: str) -> int:
-        number = self._devices.get(name)
-        return self._add_device(name) if number is None else number
+        return self._sink.summary(tensor._numpy_internal(), dtype)
 
     def _add_device(self, name: str) -> int:
         with self._devices_lock:

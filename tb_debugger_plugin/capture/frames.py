@@ -84,7 +84,8 @@ class Frames:
         self._files: dict[str, int] = {}
         self._stacks: dict[Hashable, tuple[str, ...]] = {}
         self._library = LibraryLines()
-        self._stack_key = _stack_key_function()
+        #: Tells the stack that ends in a frame from others while its code lives; `current` sees to that.
+        self.key = _stack_key_function()
         # Code objects are known by address in _stacks, so they must stay alive.
         self._codes: dict[int, CodeType] = {}
 
@@ -105,7 +106,7 @@ class Frames:
         Args:
           frame: The innermost frame that tells this stack from others.
         """
-        key = self._stack_key(frame)
+        key = self.key(frame)
         ids = self._stacks.get(key)
         if ids is None:
             self._keep_codes(frame)

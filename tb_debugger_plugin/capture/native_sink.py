@@ -71,7 +71,6 @@ class NativeSink:
         self._max_tensor_bytes = -1 if options.max_tensor_bytes is None else options.max_tensor_bytes
         self._module = module
         self._encode = module.encode_summary
-        self._encode_eager = module.encode_eager_summary
         suffixes = (SOURCE_FILES, STACK_FRAMES, GRAPHS)
         with ExitStack() as undo:
             self._files = FileSetWriter(options.dump_root, host, second, suffixes=suffixes)
@@ -83,7 +82,7 @@ class NativeSink:
             undo.callback(self._recorder.close)
             self._write_metadata(options, host, run_id)
             undo.pop_all()
-        self.execution = self._recorder.execution
+        self.eager_op = self._recorder.eager_op
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
 
@@ -115,11 +114,6 @@ class NativeSink:
         return self._encode(  # type: ignore[no-any-return]
             _lendable(array), dtype, array.shape, self._mode, tensor_id, self._max_tensor_bytes
         )
-
-    def eager_summary(self, tensor: Any, dtype: int) -> bytes:
-        """The encoded TensorProto that stands for an eager tensor."""
-        summary: bytes | None = self._encode_eager(tensor, self._mode, self._max_tensor_bytes)
-        return self.summary(tensor._numpy_internal(), dtype) if summary is None else summary
 
     def _strings(self, array: np.ndarray[Any, Any], tensor_id: int) -> bytes:
         """The only tensors that NumPy holds in another layout than TensorFlow."""

@@ -8,6 +8,7 @@ are the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -74,24 +75,24 @@ class Sink(Protocol):
     def write(self, suffix: str, *events: Any) -> None:
         """Append events to one of the files that only Python writes."""
 
-    def execution(
+    def eager_op(
         self,
         prefix: bytes,
-        input_ids: tuple[int, ...],
-        output_ids: tuple[int, ...],
-        device_ids: tuple[int, ...],
-        protos: tuple[bytes, ...],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        devices: dict[str, int],
+        wanted: dict[int, int],
+        ask: Callable[[Any], bytes],
     ) -> bool:
-        """Record an execution, and tell whether recording goes on.
+        """Record the execution of an op, and tell whether recording goes on.
 
-        `prefix`: the encoded fields of an Execution that the others do not give.
+        `prefix`: the encoded fields of an Execution that the others do not give. `devices`: their numbers,
+        by name. `wanted`: whether outputs are recorded, by dtype. `ask`: gives the encoded TensorProto of one
+        that the sink cannot read by itself.
         """
 
     def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one."""
-
-    def eager_summary(self, tensor: Any, dtype: int) -> bytes:
-        """The encoded TensorProto that stands for an eager tensor, which comes to the host if it must."""
 
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor whose value is known when its graph is built, before what the graph computes."""

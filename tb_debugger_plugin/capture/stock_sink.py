@@ -7,6 +7,7 @@ write. Slower; the same files.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,22 +83,23 @@ class StockSink:
         # The number it returns counts from 1 in order of appearance, as ours do.
         self._writer.RegisterDeviceAndGetId(name)
 
-    def execution(
+    def eager_op(
         self,
         prefix: bytes,
-        input_ids: tuple[int, ...],
-        output_ids: tuple[int, ...],
-        device_ids: tuple[int, ...],
-        protos: tuple[bytes, ...],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        devices: dict[str, int],
+        wanted: dict[int, int],
+        ask: Callable[[Any], bytes],
     ) -> bool:
-        """Record an execution."""
-        from tensorflow.core.framework import tensor_pb2
-
+        """Record the execution of an op."""
         execution = debug_event_pb2.Execution.FromString(prefix)
-        execution.input_tensor_ids.extend(input_ids)
-        execution.output_tensor_ids.extend(output_ids)
-        execution.output_tensor_device_ids.extend(device_ids)
-        execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
+        execution.input_tensor_ids.extend(tensor._id for tensor in inputs)
+        execution.output_tensor_ids.extend(tensor._id for tensor in outputs)
+        execution.output_tensor_device_ids.extend(devices[tensor.device] for tensor in outputs)
+        protos = [ask(tensor) if wanted[tensor._datatype_enum()] else b"" for tensor in outputs]
+        if any(protos):
+            execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
         self._writer.WriteExecution(execution)
         self._counts[0] += 1
         return True
@@ -111,10 +113,6 @@ class StockSink:
         if mode is TensorDebugMode.FULL_TENSOR:
             return bytes(tf.make_tensor_proto(array).SerializeToString())
         return b""
-
-    def eager_summary(self, tensor: Any, dtype: int) -> bytes:
-        """The encoded TensorProto that stands for an eager tensor."""
-        return self.summary(tensor._numpy_internal(), dtype)
 
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""

@@ -13,6 +13,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -36,7 +37,20 @@ except ImportError:
 
 ROOT = Path(__file__).resolve().parents[2]
 FLOAT, COMPLEX = 1, 8
+_NOT_WATCHED = 99  # a dtype
 HEALTH_MODES = ["CURT_HEALTH", "CONCISE_HEALTH", "FULL_HEALTH", "FULL_NUMERICS", "FULL_TENSOR"]
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """An eager tensor, as far as the recorder asks it."""
+
+    _id: int = 0
+    dtype: int = 0
+    device: str = "CPU"
+
+    def _datatype_enum(self) -> int:
+        return self.dtype
 
 
 class Recorder:
@@ -54,7 +68,9 @@ class Recorder:
         array = np.array(values, np.complex64 if dtype == COMPLEX else np.float32)
         proto = native.encode_summary(array.view(np.uint8), dtype, array.shape, self._mode, -1, 64)
         prefix = Execution(op_type=op).SerializeToString()
-        assert self._recorder.execution(prefix, (number,), (), (), (b"", proto))
+        inputs, outputs = (_Tensor(number),), (_Tensor(dtype=_NOT_WATCHED), _Tensor(dtype=dtype))
+        wanted = {_NOT_WATCHED: False, dtype: True}
+        assert self._recorder.eager_op(prefix, inputs, outputs, {"CPU": 1}, wanted, lambda _: proto)
 
     def kept(self) -> list[int]:
         """What is on record now."""

@@ -134,20 +134,6 @@ PyObject* PyLoadEagerApi(PyObject*, PyObject* path) {
   Py_RETURN_NONE;
 }
 
-PyObject* EncodeEagerSummary(PyObject*, PyObject* args) {
-  PyObject* tensor;
-  int mode;
-  long long max_tensor_bytes;
-  if (!PyArg_ParseTuple(args, "OiL", &tensor, &mode, &max_tensor_bytes)) return nullptr;
-  const EagerTensor eager(tensor);
-  if (!eager.ok()) Py_RETURN_NONE;
-  std::string encoded;
-  Py_BEGIN_ALLOW_THREADS
-  EncodeSummary(eager.view(), static_cast<Mode>(mode), -1, max_tensor_bytes, &encoded);
-  Py_END_ALLOW_THREADS
-  return ToBytes(encoded);
-}
-
 PyObject* PyAddConstants(PyObject*, PyObject*) { return PyLong_FromLongLong(AddConstants()); }
 
 // The constants of that number, or null with a Python exception set.
@@ -270,55 +256,113 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   return self;
 }
 
-// Appends the ids in `ids` as a packed field. False with an exception set.
-bool AppendPacked(int field, PyObject* ids, std::string* out) {
+// What `EagerOps` (capture/eager.py) hands over of an op, all borrowed.
+struct EagerOp {
+  PyObject *prefix, *inputs, *outputs, *devices, *wanted, *ask;
+};
+
+// The number that a tensor's attribute, or a dictionary by it, has; -1 with an exception set.
+int64_t NumberOf(PyObject* tensor, PyObject* attribute, PyObject* dictionary) {
+  PyObject* value = PyObject_GetAttr(tensor, attribute);
+  if (value != nullptr && dictionary != nullptr) {
+    PyObject* key = value;
+    value = PyObject_GetItem(dictionary, key);  // which may make the entry
+    Py_DECREF(key);
+  }
+  const int64_t number = value == nullptr ? -1 : PyLong_AsLongLong(value);
+  Py_XDECREF(value);
+  return number;
+}
+
+// Appends such a number of each tensor as a packed field. False with an exception set.
+bool AppendNumbers(int field, PyObject* tensors, PyObject* attribute, PyObject* dictionary,
+                   std::string* out) {
   std::string packed;
   WireWriter writer(&packed);
-  const Py_ssize_t size = PyTuple_Size(ids);
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    const long long id = PyLong_AsLongLong(PyTuple_GET_ITEM(ids, i));
-    if (id == -1 && PyErr_Occurred()) return false;
-    writer.Varint(static_cast<uint64_t>(id));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(tensors); ++i) {
+    const int64_t number = NumberOf(PySequence_Fast_GET_ITEM(tensors, i), attribute, dictionary);
+    if (number == -1 && PyErr_Occurred()) return false;
+    writer.Varint(static_cast<uint64_t>(number));
   }
-  if (size > 0) WireWriter(out).BytesField(field, packed);
-  return size >= 0;
+  if (!packed.empty()) WireWriter(out).BytesField(field, packed);
+  return true;
 }
 
-// Appends the outputs' protos; `bad` becomes how bad the worst is.
-bool AppendProtos(PyObject* protos, Mode mode, std::string* out, Bad* bad) {
-  const Py_ssize_t size = PyTuple_Size(protos);
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    PyObject* proto = PyTuple_GET_ITEM(protos, i);
-    if (!PyBytes_Check(proto)) {
-      PyErr_SetString(PyExc_TypeError, "tensor protos are bytes");
+// The summary that only Python can give. False with an exception set.
+bool Ask(PyObject* ask, PyObject* tensor, std::string* proto) {
+  PyObject* bytes = PyObject_CallFunctionObjArgs(ask, tensor, nullptr);
+  const bool ok = bytes != nullptr && PyBytes_Check(bytes);
+  if (ok) *proto = FromBytes(bytes);
+  if (bytes != nullptr && !ok) PyErr_SetString(PyExc_TypeError, "tensor protos are bytes");
+  Py_XDECREF(bytes);
+  return ok;
+}
+
+// Appends the proto of an output; it is empty where the output is not watched. False with an
+// exception set.
+bool AppendSummary(const EagerOp& op, PyObject* tensor, const Recorder& recorder, std::string* out,
+                   Bad* bad) {
+  static PyObject* datatype = PyUnicode_InternFromString("_datatype_enum");
+  PyObject* dtype = PyObject_CallMethodObjArgs(tensor, datatype, nullptr);
+  PyObject* is_wanted = dtype == nullptr ? nullptr : PyObject_GetItem(op.wanted, dtype);
+  const int wanted = is_wanted == nullptr ? -1 : PyObject_IsTrue(is_wanted);
+  Py_XDECREF(dtype);
+  Py_XDECREF(is_wanted);
+  if (wanted < 0) return false;
+  std::string proto;
+  if (wanted > 0) {
+    const EagerTensor eager(tensor);
+    if (eager.ok()) {
+      Py_BEGIN_ALLOW_THREADS
+      EncodeSummary(eager.view(), recorder.mode(), -1, recorder.max_tensor_bytes(), &proto);
+      Py_END_ALLOW_THREADS
+    } else if (!Ask(op.ask, tensor, &proto)) {
       return false;
     }
-    const std::string_view bytes(PyBytes_AS_STRING(proto),
-                                 static_cast<size_t>(PyBytes_GET_SIZE(proto)));
-    WireWriter(out).BytesField(kTensorProtos, bytes.data(), bytes.size());
-    *bad = std::max(*bad, HowBad(bytes, mode));
   }
-  return size >= 0;
+  WireWriter(out).BytesField(kTensorProtos, proto);
+  *bad = std::max(*bad, HowBad(proto, recorder.mode()));
+  return true;
 }
 
-PyObject* WriteExecution(PyObject* self, PyObject* args) {
-  PyObject *prefix, *inputs, *outputs, *devices, *protos;
-  if (!PyArg_ParseTuple(args, "SO!O!O!O!", &prefix, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
-                        &PyTuple_Type, &devices, &PyTuple_Type, &protos)) {
+// Appends what the call gave. False with an exception set.
+bool AppendOutcome(const EagerOp& op, const Recorder& recorder, std::string* execution, Bad* bad) {
+  static PyObject* id = PyUnicode_InternFromString("_id");
+  static PyObject* device = PyUnicode_InternFromString("device");
+  if (!AppendNumbers(kInputTensorIds, op.inputs, id, nullptr, execution) ||
+      !AppendNumbers(kOutputTensorIds, op.outputs, id, nullptr, execution) ||
+      !AppendNumbers(kOutputTensorDeviceIds, op.outputs, device, op.devices, execution)) {
+    return false;
+  }
+  std::string protos;
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(op.outputs);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    if (!AppendSummary(op, PySequence_Fast_GET_ITEM(op.outputs, i), recorder, &protos, bad)) return false;
+  }
+  // Two bytes are an empty one: where nothing is watched, there are none.
+  if (protos.size() > 2 * static_cast<size_t>(size)) execution->append(protos);
+  return true;
+}
+
+PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
+  EagerOp op;
+  if (!PyArg_ParseTuple(args, "SOOO!O!O", &op.prefix, &op.inputs, &op.outputs, &PyDict_Type,
+                        &op.devices, &PyDict_Type, &op.wanted, &op.ask)) {
     return nullptr;
   }
-  std::string execution = FromBytes(prefix);
+  op.inputs = PySequence_Fast(op.inputs, "inputs are a sequence");
+  if (op.inputs == nullptr) return nullptr;
+  op.outputs = PySequence_Fast(op.outputs, "outputs are a sequence");
+  std::string execution = FromBytes(op.prefix);
   Bad bad = Bad::kNo;
-  if (!AppendPacked(kInputTensorIds, inputs, &execution) ||
-      !AppendPacked(kOutputTensorIds, outputs, &execution) ||
-      !AppendPacked(kOutputTensorDeviceIds, devices, &execution) ||
-      !AppendProtos(protos, Self(self)->mode(), &execution, &bad)) {
-    return nullptr;
-  }
-  const std::string_view op(PyBytes_AS_STRING(prefix),
-                            static_cast<size_t>(PyBytes_GET_SIZE(prefix)));
+  const bool ok = op.outputs != nullptr && AppendOutcome(op, *Self(self), &execution, &bad);
+  Py_DECREF(op.inputs);
+  Py_XDECREF(op.outputs);
+  if (!ok) return nullptr;
+  const std::string_view place(PyBytes_AS_STRING(op.prefix),
+                               static_cast<size_t>(PyBytes_GET_SIZE(op.prefix)));
   Py_BEGIN_ALLOW_THREADS
-  Self(self)->Execution(execution, op, bad);
+  Self(self)->Execution(execution, place, bad);
   Py_END_ALLOW_THREADS
   return PyBool_FromLong(Self(self)->on());
 }
@@ -361,9 +405,9 @@ PyObject* GetFailure(PyObject* self, void*) {
 }
 
 PyMethodDef recorder_methods[] = {
-    {"execution", WriteExecution, METH_VARARGS,
-     "execution(prefix, input_ids, output_ids, device_ids, tensor_protos): record an execution; "
-     "whether recording goes on."},
+    {"eager_op", WriteEagerOp, METH_VARARGS,
+     "eager_op(prefix, inputs, outputs, devices, wanted, ask): record the execution of an op with these "
+     "eager tensors; whether recording goes on."},
     {"set_wanted", SetWanted, METH_O,
      "set_wanted(wanted): whether what graphs compute from now on is recorded."},
     {"flush", Flush, METH_NOARGS, "Write what is buffered to the event files."},
@@ -429,10 +473,7 @@ PyMethodDef module_methods[] = {
      "load_tensorflow(path): register the watch ops with the loaded libtensorflow_framework."},
     {"crc32c", Crc, METH_O, "crc32c(buffer): the unmasked checksum."},
     {"load_eager_api", PyLoadEagerApi, METH_O,
-     "load_eager_api(path of TensorFlow's Python extension): let encode_eager_summary work."},
-    {"encode_eager_summary", EncodeEagerSummary, METH_VARARGS,
-     "encode_eager_summary(tensor, mode, max_tensor_bytes): an encoded TensorProto, or None where "
-     "the tensor can't be read without NumPy."},
+     "load_eager_api(path of TensorFlow's Python extension): read eager tensors without asking."},
     {"encode_summary", EncodeTensorSummary, METH_VARARGS,
      "encode_summary(buffer, dtype, shape, mode, tensor_id, max_tensor_bytes=-1): an encoded "
      "TensorProto."},

@@ -66,6 +66,7 @@ class Recorder {
   // Whether what graphs compute now is recorded.
   bool wanted() const { return on() && wanted_.load(std::memory_order_relaxed); }
   Mode mode() const { return mode_; }
+  int64_t max_tensor_bytes() const { return max_tensor_bytes_; }
   int64_t executions() const { return executions_.appended(); }
   int64_t traces() const { return traces_.appended(); }
   // Why recording stopped early; empty when it did not.
