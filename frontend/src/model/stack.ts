@@ -11,7 +11,7 @@ export interface Frame {
   readonly func: string;
   readonly file: FileIndex | undefined;
   readonly text: string | undefined;
-  readonly library: boolean;
+  readonly isLibrary: boolean;
 }
 
 export type StackPart =
@@ -24,15 +24,15 @@ export function framesOf(ids: readonly FrameId[], answer: Frames): readonly Fram
     const detail = answer.details[i];
     const id = ids[i];
     if (id === undefined) throw new Error("The server's answer has more stack frames than were asked for.");
-    const library = detail?.origin === "library";
-    return { id, host, path, line, func, file: detail?.file_index, text: detail?.text, library };
+    const isLibrary = detail?.origin === "library";
+    return { id, host, path, line, func, file: detail?.file_index, text: detail?.text, isLibrary };
   });
   return frames.reverse();
 }
 
 /** Neighbouring library frames become one part. A stack of nothing but library frames stays open. */
 export function foldStack(frames: readonly Frame[]): readonly StackPart[] {
-  if (frames.every((frame) => frame.library)) return frames.map((frame) => ({ kind: "frame", frame }));
+  if (frames.every((frame) => frame.isLibrary)) return frames.map((frame) => ({ kind: "frame", frame }));
   const parts: StackPart[] = [];
   let run: Frame[] = [];
   const flush = () => {
@@ -40,7 +40,7 @@ export function foldStack(frames: readonly Frame[]): readonly StackPart[] {
     run = [];
   };
   for (const frame of frames) {
-    if (frame.library) run.push(frame);
+    if (frame.isLibrary) run.push(frame);
     else {
       flush();
       parts.push({ kind: "frame", frame });
@@ -52,12 +52,12 @@ export function foldStack(frames: readonly Frame[]): readonly StackPart[] {
 
 /** The frame to open by itself: the user's innermost one, else the innermost. */
 export function mainFrame(frames: readonly Frame[]): Frame | undefined {
-  return frames.find((frame) => !frame.library) ?? frames[0];
+  return frames.find((frame) => !frame.isLibrary) ?? frames[0];
 }
 
 /** The files of a stack, each once, in the order of the stack; the user's before the libraries'. */
 export function filesOf(frames: readonly Frame[]): readonly Frame[] {
   const seen = new Set<string>();
   const first = frames.filter((frame) => !seen.has(frame.path) && seen.add(frame.path));
-  return [...first.filter((frame) => !frame.library), ...first.filter((frame) => frame.library)];
+  return [...first.filter((frame) => !frame.isLibrary), ...first.filter((frame) => frame.isLibrary)];
 }

@@ -59,8 +59,8 @@ function Files({ store }: { readonly store: Store }) {
   const files = filesOf(shown(store.stack.value) ?? []);
   const here = files.find(({ path }) => path === store.sourcePlace.value?.path);
   if (files.length < 2 || here === undefined) return null;
-  const group = (label: string, library: boolean) => {
-    const members = files.filter((file) => file.library === library);
+  const group = (label: string, isLibrary: boolean) => {
+    const members = files.filter((file) => file.isLibrary === isLibrary);
     return (
       members.length > 0 && (
         <optgroup label={label}>

@@ -74,7 +74,7 @@ function StackFrame({ store, frame }: { readonly store: Store; readonly frame: F
     <li>
       <button
         type="button"
-        class={`frame ${frame.library ? "frame-library" : ""}`}
+        class={`frame ${frame.isLibrary ? "frame-library" : ""}`}
         aria-current={current ? "true" : undefined}
         data-testid="stack-frame"
         title={`${frame.path}:${frame.line}`}
