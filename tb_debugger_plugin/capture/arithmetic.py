@@ -36,9 +36,7 @@ JOINED = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
 
 
 def is_finite_constant(op: Any) -> bool:
-    """Whether an op is a constant without infinity and NaN."""
-    if op.type != "Const":
-        return False
+    """Whether a constant, a floating one, is without infinity and NaN."""
     value = tensor_util.constant_value(op.outputs[0])
     # NumPy does not know by itself what is finite among the small floats.
     return value is not None and bool(np.isfinite(value.astype(np.float64)).all())

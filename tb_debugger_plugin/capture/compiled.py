@@ -69,18 +69,18 @@ class CompiledFunctions:
         Raises:
           Exception: Something did not work; the runtime still has the old definition.
         """
-        items = self._items(function)
-        sources = self._seen_whole(function, items)
+        planned = {function.name: self._items(function)}
+        sources = self._seen_whole(function, planned[function.name])
         whole = {key: place for place, key in enumerate(sources)}
-        every = self._body(_EVERY, function, items, whole, {})
-        state = None if self._options.mode in _WITHOUT_ELEMENTS else state_of(function, self._find)
+        every = self._body(_EVERY, function, planned, whole, {})
         if not every.tensors:
             return False
-        if every.size and state is not None:
-            vouched = self._body(_VOUCHED, function, items, whole, {})
+        state = None if self._options.mode in _WITHOUT_ELEMENTS else state_of(function, self._find)
+        vouched = every if state is None else self._body(_VOUCHED, function, planned, whole, {})
+        if state is not None and vouched.vouching:
             self._shells.define_vouched(vouched, every, list(sources.values()), state)
         else:
-            self._shells.define(every, list(sources.values()))
+            self._shells.define(vouched, list(sources.values()))
         return True
 
     def _items(self, function: Function) -> dict[Key, Planned]:
@@ -105,18 +105,19 @@ class CompiledFunctions:
         self,
         suffix: str,
         function: Function,
-        items: Mapping[Key, Planned],
+        planned: dict[str, dict[Key, Planned]],
         whole: Mapping[Key, int],
         bodies: dict[str, Body | None],
     ) -> Body:
         known = self._add(function)
+        if function.name not in planned:
+            planned[function.name] = self._items(function)
+        items = planned[function.name]
 
         def body_called(name: str) -> Body | None:
             if name not in bodies:
                 called = self._find(name)
-                bodies[name] = (
-                    None if called is None else self._body(suffix, called, self._items(called), {}, bodies)
-                )
+                bodies[name] = None if called is None else self._body(suffix, called, planned, {}, bodies)
             return bodies[name]
 
         return body_of(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, graph_pb2
+from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.compiled_bodies import Body
@@ -23,14 +24,12 @@ from tb_debugger_plugin.capture.definitions import define_shell, definition_of, 
 from tb_debugger_plugin.capture.functions import Function
 from tb_debugger_plugin.capture.magnitudes import INFINITY, Nodes
 from tb_debugger_plugin.capture.native_sink import NativeSink
-from tb_debugger_plugin.capture.repeating import State
+from tb_debugger_plugin.capture.repeating import State, Variable
 
 CALL = "TbDebuggerCompiled"
 _WATCH = "TbDebuggerWatch"
 _INT64 = tf.int64.as_datatype_enum
 _RESOURCE = tf.resource.as_datatype_enum
-#: A variable of this name is made anew by each op that names it, and goes with its handle.
-_ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 
 
 class Shells:
@@ -140,10 +139,10 @@ class _Graph:
         self.dtypes[name] = dtype.as_datatype_enum
         return name
 
-    def variable(self, variable: Any, value: str | None) -> str:
-        """A new variable; it holds a value if one is given."""
+    def variable(self, variable: Variable, value: str | None) -> str:
+        """A new variable, which goes with its handle; it holds a value if one is given."""
         shape = _value(shape=variable.shape.as_proto())
-        name = _value(s=_ANONYMOUS.encode())
+        name = _value(s=context.anonymous_name().encode())
         handle = self.nodes.add("VarHandleOp", (), dtype=variable.dtype, shape=shape, shared_name=name)
         self.dtypes[handle] = _RESOURCE
         if value is not None:

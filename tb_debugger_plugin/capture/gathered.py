@@ -1,7 +1,7 @@
 """Small tensors that one watch op records: in optimizers most tensors are small, and there are many.
 
-A watch op costs more for what TensorFlow does with any op, when a graph is optimized and when it runs, than
-for what it does itself. In comes the plan for a function; out comes one in which some tensors stand before
+TensorFlow goes some twenty times through a graph to optimize it, so each watch op costs in the first call,
+whatever it does. In comes the plan for a function; out comes one in which some tensors stand before
 others, whose watch ops record them.
 
 Rule: a tensor is recorded by the op of another one only when all that is computed from it is computed for

@@ -60,6 +60,8 @@ _HARMLESS = frozenset(
 )
 #: Ops whose state is what their handle stands for: a variable, or a list made inside the function.
 _OF_A_HANDLE = ("Assign", "Read", "Resource", "Rng", "Stack", "Stateful", "TensorArray", "VarIsInitialized")
+#: Ops that take a variable and do not need its value: False writes one, None neither reads nor writes.
+_READS_FIRST: dict[str, bool | None] = {"AssignVariableOp": False, "VarIsInitializedOp": None}
 #: Ops that leave a variable as it is.
 _READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"})
 
@@ -127,29 +129,25 @@ def _variable(argument: Any, find: Find) -> Variable | None:
     (part,) = data.shape_and_type
     is_changed = any(user.type not in _READS for user in argument.consumers())
     shape = tf.TensorShape(part.shape)
-    return Variable(tf.as_dtype(part.dtype), shape, _is_read(argument, find), is_changed)
+    is_read = _begins_with_reading(argument, find) is True
+    return Variable(tf.as_dtype(part.dtype), shape, is_read, is_changed)
 
 
-def _is_read(handle: Any, find: Find) -> bool:
-    """Whether the first op that takes a variable needs its value."""
+def _begins_with_reading(handle: Any, find: Find) -> bool | None:
+    """Whether the first op to read or write a variable needs its value; None when no op does either."""
     for op in sorted(handle.consumers(), key=lambda op: op._id):
-        if op.type in ("AssignVariableOp", "VarIsInitializedOp"):
-            if op.type == "AssignVariableOp":
-                return False
-        elif op.type in ("PartitionedCall", "StatefulPartitionedCall"):
+        if op.type in ("PartitionedCall", "StatefulPartitionedCall"):
             called = find(called_functions(op)[0])
             assert called is not None, "all functions that are called are known"
-            for index, taken in enumerate(op.inputs):
-                if taken is handle and _is_used(inner := _argument(called, index)):
-                    return _is_read(inner, find)
+            inner = [_argument(called, index) for index, taken in enumerate(op.inputs) if taken is handle]
+            answers = [_begins_with_reading(each, find) for each in inner]
         else:
-            return True
-    return False
+            answers = [_READS_FIRST.get(op.type, True)]
+        for answer in answers:
+            if answer is not None:
+                return answer
+    return None
 
 
 def _argument(function: Function, index: int) -> Any:
     return function.graph_of().get_tensor_by_name(function.inputs[index])
-
-
-def _is_used(tensor: Any) -> bool:
-    return bool(tensor.consumers())

@@ -85,13 +85,13 @@ class _Search:
         """Let what is only passed on have the vouchers of what it comes from."""
         for tensor in op.outputs:
             if self.found.get(_key(tensor)) == ():
-                (source,) = _sources(op)
+                (source,) = _computed(op)
                 self.found[_key(tensor)] = self.found[_key(source)]
 
     def _passes_on(self, op: Any) -> bool:
         if op.type not in PASSES_ON or any(_key(tensor) in self._infinite for tensor in op.inputs):
             return False
-        sources = _sources(op)
+        sources = _computed(op)  # constants that are not infinite are finite
         return len(sources) == 1 and self._can_look(sources[0])
 
     def _offers(self, user: Any, tensor: Any) -> Iterator[tuple[Key, ...]]:
@@ -129,9 +129,9 @@ def _infinite(ops: Iterable[Any]) -> set[Key]:
     return infinite
 
 
-def _sources(op: Any) -> list[Any]:
-    """The floating inputs of an op that need not be finite."""
-    return [each for each in op.inputs if each.dtype.is_floating and not is_finite_constant(each.op)]
+def _computed(op: Any) -> list[Any]:
+    """The floating inputs of an op that are no constants."""
+    return [each for each in op.inputs if each.dtype.is_floating and each.op.type != "Const"]
 
 
 def _key(tensor: Any) -> Key:

@@ -169,6 +169,23 @@ def test_a_variable_without_a_value_is_not_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(handle.numpy(), [0.0, NAN])
 
 
+def test_a_variable_that_is_first_asked_whether_it_has_a_value_is_read(tmp_path: Path) -> None:
+    variable = tf.Variable([1.0, -1.0])
+
+    @tf.function
+    def has_value() -> tf.Tensor:
+        return tf.raw_ops.VarIsInitializedOp(resource=variable.handle)
+
+    @tf.function(jit_compile=True)
+    def first(x: tf.Tensor) -> tf.Tensor:
+        there = tf.cast(has_value(), tf.float32)
+        return tf.reduce_sum(tf.math.log(variable, name="log") * x * there)
+
+    with tb_debugger_plugin.record(tmp_path, "CURT_HEALTH"):
+        first(tf.ones([2]))
+    assert [is_bad for _, is_bad in read(tmp_path).of("log")] == [1.0]
+
+
 def test_what_cannot_run_again_is_looked_at_whole(tmp_path: Path) -> None:
     @tf.function(jit_compile=True)
     def noisy(x: tf.Tensor) -> tf.Tensor:
