@@ -4,6 +4,7 @@
 // graph is built (`prefix`); the hot path only adds the time and the numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -55,6 +56,8 @@ class TraceOfVector {
   TraceOfVector(const std::string& prefix, Mode mode, int count);
 
   bool empty() const { return bytes_.empty(); }
+  // Of the numbers.
+  size_t count() const { return (foot_at_ - values_at_) / sizeof(double); }
   // Of the record, with head and foot.
   size_t size() const { return bytes_.size(); }
   // Writes the record to `out`.
@@ -64,6 +67,26 @@ class TraceOfVector {
   std::string bytes_;
   size_t values_at_ = 0, foot_at_ = 0;
   Crc32cAround checksum_;
+};
+
+// Such a record and what it shall say.
+class FilledTrace {
+ public:
+  // `values`: as many as the trace has.
+  void Fill(const TraceOfVector& trace, double wall_time, const double* values) {
+    trace_ = &trace;
+    wall_time_ = wall_time;
+    std::copy(values, values + trace.count(), values_);
+  }
+
+  double wall_time() const { return wall_time_; }
+  size_t size() const { return trace_->size(); }
+  void Write(char* out) const { trace_->Write(wall_time_, values_, out); }
+
+ private:
+  const TraceOfVector* trace_;
+  double wall_time_;
+  double values_[kMaxSummary];
 };
 
 // A DebugEvent with an Execution, whose fields are encoded in `execution`.

@@ -64,29 +64,29 @@ std::string EventFile::Append(double wall_time, std::string* record) {
   record->resize(end + kFootSize);
   WriteHead(payload, &(*record)[0]);
   WriteFoot(Crc32c(record->data() + kHeadSize, payload), &(*record)[end]);
-  return Append(wall_time, record->data(), record->size());
-}
-
-std::string EventFile::Append(double wall_time, const char* records, size_t size) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (fd_ < 0) return "";
-  for (const char* end = records + size; records < end;) {
-    uint64_t payload_size;
-    std::memcpy(&payload_size, records, sizeof(payload_size));
-    const uint64_t record_size = kHeadSize + payload_size + kFootSize;
-    const std::string failure = AppendFramed(records, record_size);
-    if (!failure.empty()) return failure;
-    records += record_size;
-  }
-  if (wall_time - last_turn_ < kTurnSeconds) return "";
-  last_turn_ = wall_time;
-  return limit_ > 0 ? Removed() : FlushLocked();
+  const std::string failure = AppendOne(record->size(), [&](char* out) {
+    std::memcpy(out, record->data(), record->size());
+  });
+  return failure.empty() ? TakeTurn(wall_time) : failure;
 }
 
-std::string EventFile::AppendFramed(const char* record, size_t size) {
+std::string EventFile::Append(const FilledTrace* traces, size_t count) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (fd_ < 0) return "";
+  for (const FilledTrace* trace = traces; trace != traces + count; ++trace) {
+    const std::string failure = AppendOne(trace->size(), [&](char* out) { trace->Write(out); });
+    if (!failure.empty()) return failure;
+  }
+  return TakeTurn(traces->wall_time());
+}
+
+template <typename Write>
+std::string EventFile::AppendOne(size_t size, Write write) {
   std::string failure = MakeRoom(size);
   if (!failure.empty()) return failure;
-  tail_.Append(record, size);
+  tail_.Append(size, write);
   if (tail_.lost()) return Lost();
   ++in_tail_;
   ++appended_;
@@ -94,6 +94,12 @@ std::string EventFile::AppendFramed(const char* record, size_t size) {
   while (failure.empty() && limit_ > 0 && in_tail_ > limit_) failure = DropOldest();
   if (!failure.empty()) return failure;
   return to_pin_ > 0 && --to_pin_ == 0 ? FlushPinned() : "";
+}
+
+std::string EventFile::TakeTurn(double wall_time) {
+  if (wall_time - last_turn_ < kTurnSeconds) return "";
+  last_turn_ = wall_time;
+  return limit_ > 0 ? Removed() : FlushLocked();
 }
 
 std::string EventFile::MakeRoom(uint64_t size) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "encode.h"
 #include "framing.h"
 #include "tail_file.h"
 
@@ -28,8 +29,8 @@ class EventFile {
   // Each returns an empty string, or why recording has to stop.
   // `record`: kHeadSize bytes of anything, and behind them the payload. It is framed in place.
   std::string Append(double wall_time, std::string* record);
-  // `records`: framed already, one behind the other.
-  std::string Append(double wall_time, const char* records, size_t size);
+  // `count`: at least one. Each is written where it stands in the end.
+  std::string Append(const FilledTrace* traces, size_t count);
   std::string Flush();
 
   // What a circular buffer holds now, and half as many records again, are not
@@ -48,7 +49,11 @@ class EventFile {
   int64_t appended() const;
 
  private:
-  std::string AppendFramed(const char* record, size_t size);
+  // `write(out)` writes the framed record of `size` bytes to `out`.
+  template <typename Write>
+  std::string AppendOne(size_t size, Write write);
+  // What has to be done now and then.
+  std::string TakeTurn(double wall_time);
   std::string MakeRoom(uint64_t size);
   std::string DropOldest();
   std::string FlushPinned();

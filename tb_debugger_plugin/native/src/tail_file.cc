@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 namespace tbdbg {
@@ -63,8 +62,10 @@ int TailFile::Grow(uint64_t capacity) {
   const Pieces bytes = pieces();
   larger.header_->file_size = file_size_;
   larger.header_->dropped = dropped_;
-  larger.Append(bytes.first, bytes.first_size);
-  larger.Append(bytes.second, bytes.second_size);
+  larger.Append(size(), [&](char* out) {
+    std::memcpy(out, bytes.first, bytes.first_size);
+    std::memcpy(out + bytes.first_size, bytes.second, bytes.second_size);
+  });
   if (lost() || larger.lost()) return EIO;
   if (rename(larger.path_.c_str(), path_.c_str()) != 0) {
     const int rename_error = errno;
@@ -81,16 +82,6 @@ int TailFile::Grow(uint64_t capacity) {
   guard_.Begin(header_, kHeaderSize + capacity_);
   larger.header_ = nullptr;
   return 0;
-}
-
-void TailFile::Append(const void* data, uint64_t size) {
-  if (size == 0) return;
-  const uint64_t at = At(head_);
-  const uint64_t first = std::min(size, capacity_ - at);
-  std::memcpy(data_ + at, data, first);
-  std::memcpy(data_, static_cast<const char*>(data) + first, size - first);
-  std::atomic_thread_fence(std::memory_order_release);
-  header_->head = head_ += size;
 }
 
 void TailFile::Drop(uint64_t size) {

@@ -5,8 +5,10 @@
 // the reader.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "bus_guard.h"
@@ -38,8 +40,21 @@ class TailFile {
   // file replaces the old one by a rename, so there is a whole one at any time.
   int Grow(uint64_t capacity);
 
-  // Appends `size` bytes, which must fit into free().
-  void Append(const void* data, uint64_t size);
+  // Appends `size` bytes, which must fit into free(): `write(out)` writes them to `out`.
+  template <typename Write>
+  void Append(uint64_t size, Write write) {
+    const uint64_t at = At(head_);
+    if (at + size <= capacity_) {
+      write(data_ + at);
+    } else {
+      across_.resize(size);
+      write(&across_[0]);
+      std::memcpy(data_ + at, across_.data(), capacity_ - at);
+      std::memcpy(data_, across_.data() + (capacity_ - at), at + size - capacity_);
+    }
+    std::atomic_thread_fence(std::memory_order_release);
+    header_->head = head_ += size;
+  }
   // Drops the record of `size` bytes at the front, and counts it.
   void Drop(uint64_t size);
   // Drops everything, because the event file, now `file_size` long, has it.
@@ -87,6 +102,7 @@ class TailFile {
   Use use_ = Use::kJournal;
   uint64_t capacity_ = 0, head_ = 0, tail_ = 0, file_size_ = 0, dropped_ = 0;
   BusGuard guard_;
+  std::string across_;  // a record that has its end where the file begins
 };
 
 }  // namespace tbdbg
