@@ -169,8 +169,20 @@ def _name(graph: Any) -> str:
 
 def _static(tensor: Any, gradient_of: list[str]) -> Any:
     """What is known of a tensor before it is computed."""
-    shape, dtype = tensor.shape, tensor.dtype.as_datatype_enum
-    if shape.rank is None:
+    dims, dtype = static_dims(tensor), tensor.dtype.as_datatype_enum
+    if dims is None:
         return StaticTensor(dtype=dtype, unknown_rank=True, gradient_of=gradient_of)
-    dims = [-1 if dim is None else dim for dim in shape.as_list()]
     return StaticTensor(dtype=dtype, dims=dims, gradient_of=gradient_of)
+
+
+def static_dims(tensor: Any) -> tuple[int, ...] | None:
+    """The dimensions of a tensor before it is computed, -1 where one is not known.
+
+    Args:
+      tensor: A symbolic one.
+
+    Returns:
+      None when not even their number is known.
+    """
+    shape = tensor.shape
+    return None if shape.rank is None else tuple([-1 if dim is None else dim for dim in shape.as_list()])

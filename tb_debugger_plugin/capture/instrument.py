@@ -21,7 +21,7 @@ from tb_debugger_plugin.capture.called import function_attributes
 from tb_debugger_plugin.capture.copies import functions_named
 from tb_debugger_plugin.capture.definitions import define, definition_of, source_name
 from tb_debugger_plugin.capture.functions import Function
-from tb_debugger_plugin.capture.graphs import KnownGraph
+from tb_debugger_plugin.capture.graphs import KnownGraph, static_dims
 from tb_debugger_plugin.capture.record_order import waits
 from tb_debugger_plugin.capture.session_graph import Watches
 from tb_debugger_plugin.capture.sinks import Sink, WatchedTensor
@@ -107,7 +107,7 @@ def _add_watches(
             made = sink.reduced_watch_nodes(tensor, source, _watch_name(item), op.device)
         else:
             inline = item.way is Way.INLINE
-            same = tuple([(watched_tensor(each, known), each.tensor.shape.rank) for each in item.same])
+            same = tuple([watched_tensor(each, known) for each in item.same])
             before = tuple(
                 [(watched_tensor(each, known), source_name(each.op.name, each.slot)) for each in item.before]
             )
@@ -182,7 +182,9 @@ def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
     """A planned tensor as a sink knows it."""
     name, slot = item.op.name, item.slot
     dtype = item.tensor.dtype.as_datatype_enum
-    return WatchedTensor(known.graph_id, name, slot, known.tensor_ids[name][slot], dtype)
+    return WatchedTensor(
+        known.graph_id, name, slot, known.tensor_ids[name][slot], dtype, static_dims(item.tensor)
+    )
 
 
 def _rewire(nodes: Iterable[Any], moved: dict[str, str]) -> None:

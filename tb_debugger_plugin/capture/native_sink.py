@@ -135,14 +135,16 @@ class NativeSink:
     def _watch(
         self, tensor: WatchedTensor, same: Same = (), before: tuple[int, ...] = (), *, device: str = ""
     ) -> int:
-        key = (tensor.tensor_id, tuple([each.tensor_id for each, _ in same]), before)
+        key = (tensor.tensor_id, tuple([each.tensor_id for each in same]), before)
         number = self._watches.get(key)
         if number is None:
             constants = self._constants_of(tensor.graph_id)
-            places = tuple(
-                (_prefix(each, device), each.tensor_id, rank) for each, rank in ((tensor, -1), *same)
+            places = (
+                (_prefix(tensor, device), tensor.tensor_id, -1),
+                *[(_prefix(each, device), each.tensor_id, len(each.dims or ())) for each in same],
             )
-            number = self._watches[key] = self._module.add_watch(places, constants, before)
+            number = self._module.add_watch(places, tensor.dtype, tensor.dims, constants, before)
+            self._watches[key] = number
         return number
 
     def watch_nodes(

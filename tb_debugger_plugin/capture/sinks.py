@@ -28,6 +28,8 @@ class WatchedTensor:
       slot: Which output.
       tensor_id: Number of the tensor, unique in the process.
       dtype: TensorFlow's DataType number.
+      dims: Its dimensions before it is computed, -1 where one is not known; None when not even their number
+        is.
     """
 
     graph_id: str
@@ -35,10 +37,11 @@ class WatchedTensor:
     slot: int
     tensor_id: int
     dtype: int
+    dims: tuple[int, ...] | None
 
 
-#: Tensors that hold the same elements as another one, each with its rank.
-Same: TypeAlias = tuple[tuple[WatchedTensor, int], ...]
+#: Tensors that hold the same elements as another one; their rank is known.
+Same: TypeAlias = tuple[WatchedTensor, ...]
 #: Tensors that the watch op of another one records, each with its name as an input.
 Before: TypeAlias = tuple[tuple[WatchedTensor, str], ...]
 

@@ -41,11 +41,22 @@ def _load() -> _Loaded:
     except ImportError as error:
         return _Loaded(None, f"the native library is not there ({error})")
     try:
-        module.load_tensorflow(_framework_library())
+        module.load_tensorflow(_framework_library(), _knows_classes())
         module.load_eager_api(_python_extension())
     except (OSError, RuntimeError) as error:
         return _Loaded(None, f"the native library does not fit this TensorFlow ({error})")
     return _Loaded(module, "")
+
+
+#: The versions of TensorFlow in which tests have shown that its classes are as `src/tf_classes.h` has them.
+_KNOWN_CLASSES = ((2, 16), (2, 21))
+
+
+def _knows_classes() -> bool:
+    import tensorflow as tf
+
+    oldest, newest = _KNOWN_CLASSES
+    return oldest <= tuple(map(int, tf.__version__.split(".")[:2])) <= newest
 
 
 def _framework_library() -> str:

@@ -21,6 +21,7 @@
 #include "encode.h"
 #include "framing.h"
 #include "recorder.h"
+#include "static_shape.h"
 #include "summary.h"
 
 namespace {
@@ -109,6 +110,25 @@ void EncodeStrings() {
   CHECK(summary.find("abc") == std::string::npos);
 }
 
+// What memory says of a tensor of which all dims are known, or all but one.
+void ViewStaticShapes() {
+  const char data[96] = {};
+  int64_t dims[kMaxRank];
+  TensorView view;
+  const StaticShape known(kFloat, {2, 3, 4});
+  CHECK(known.View(data, 96, dims, &view));
+  CHECK(view.num_elements == 24 && view.rank == 3 && view.dims[1] == 3 && view.dtype == kFloat);
+  CHECK(StaticShape(kDouble, {-1, 3}).View(data, 96, dims, &view));
+  CHECK(view.num_elements == 12 && view.dims[0] == 4 && view.dims[1] == 3 && view.byte_size == 96);
+  CHECK(StaticShape(kHalf, {}).View(data, 2, dims, &view) && view.num_elements == 1 && view.rank == 0);
+  CHECK(!StaticShape(kFloat, {2, 3}).View(data, 96, dims, &view));
+  CHECK(!StaticShape(kFloat, {-1, 5}).View(data, 96, dims, &view));
+  CHECK(!StaticShape(kFloat, {-1, -1}).View(data, 96, dims, &view));
+  CHECK(!StaticShape(kFloat, {-1, 0}).View(data, 0, dims, &view));
+  CHECK(!StaticShape(kString, {4}).View(data, 96, dims, &view));
+  CHECK(!StaticShape().View(data, 96, dims, &view));
+}
+
 std::string ContentsOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -164,7 +184,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   SetCurrentRecorder(recorder);
   Constants* constants = FindConstants(AddConstants());
   constants->Add("constant", "value");
-  Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1, {}}}, constants, {}));
+  Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1, {}}}, {}, constants, {}));
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([=] {
@@ -178,7 +198,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
         const std::string& call = watch->places[0].prefix;
         recorder->Execution(call, call, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
         if (i % 500 == 0) {
-          CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, constants, {})) != nullptr);
+          CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, {}, constants, {})) != nullptr);
         }
       }
     });
@@ -325,6 +345,7 @@ int main(int, char** arguments) {
   SummarizeAnything();
   MakeRecordsOfParts();
   EncodeStrings();
+  ViewStaticShapes();
   RecordFromThreads(folder + "/journal", 0, false);
   RecordFromThreads(folder + "/ring", 100, false);
   RecordFromThreads(folder + "/closed", 0, true);

@@ -45,8 +45,6 @@ class Input {
   TensorView View();
 
  private:
-  static constexpr int kMaxRank = 254;  // TensorFlow's own limit
-
   TF_Tensor* tensor_ = nullptr;
   int64_t dims_[kMaxRank];
 };

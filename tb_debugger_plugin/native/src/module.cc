@@ -18,6 +18,7 @@
 #include "encode.h"
 #include "recorder.h"
 #include "tf_api.h"
+#include "tf_classes.h"
 #include "watch_op.h"
 
 namespace tbdbg {
@@ -71,8 +72,6 @@ class Argument {
   const TensorView& view() const { return view_; }
 
  private:
-  static constexpr Py_ssize_t kMaxRank = 254;
-
   // The buffer holds what dtype and shape tell. Strings have another layout in
   // NumPy than in TensorFlow.
   bool FitsBuffer() {
@@ -88,10 +87,12 @@ class Argument {
   int64_t dims_[kMaxRank];
 };
 
-PyObject* LoadTensorflow(PyObject*, PyObject* path) {
-  const char* text = PyUnicode_AsUTF8(path);
-  if (text == nullptr) return nullptr;
-  std::string failure = LoadTfApi(text);
+PyObject* LoadTensorflow(PyObject*, PyObject* args) {
+  const char* path;
+  int knows_classes;
+  if (!PyArg_ParseTuple(args, "sp", &path, &knows_classes)) return nullptr;
+  std::string failure = LoadTfApi(path);
+  if (failure.empty() && knows_classes) LoadTfClasses(path);
   if (failure.empty()) failure = RegisterWatchOps();
   if (failure.empty()) failure = RegisterCompiledOp();
   if (!failure.empty()) {
@@ -100,6 +101,8 @@ PyObject* LoadTensorflow(PyObject*, PyObject* path) {
   }
   Py_RETURN_NONE;
 }
+
+PyObject* ReadsClasses(PyObject*, PyObject*) { return PyBool_FromLong(Classes() != nullptr); }
 
 PyObject* Crc(PyObject*, PyObject* data) {
   Py_buffer buffer;
@@ -162,16 +165,32 @@ PyObject* PyAddConstant(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// The dims of a tensor, None when its rank is not known. False with a Python exception set.
+bool ToStaticShape(int dtype, PyObject* dims, StaticShape* shape) {
+  if (dims == Py_None) return true;
+  std::vector<int64_t> numbers;
+  const Py_ssize_t rank = PyTuple_Size(dims);
+  for (Py_ssize_t i = 0; i < rank; ++i) {
+    numbers.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(dims, i)));
+  }
+  if (PyErr_Occurred() != nullptr) return false;
+  *shape = StaticShape(dtype, std::move(numbers));
+  return true;
+}
+
 PyObject* PyAddWatch(PyObject*, PyObject* args) {
-  PyObject *items, *earlier = nullptr;
+  PyObject *items, *dims, *earlier;
+  int dtype;
   long long number;
-  if (!PyArg_ParseTuple(args, "O!L|O!", &PyTuple_Type, &items, &number, &PyTuple_Type, &earlier)) {
+  if (!PyArg_ParseTuple(args, "O!iOLO!", &PyTuple_Type, &items, &dtype, &dims, &number,
+                        &PyTuple_Type, &earlier)) {
     return nullptr;
   }
+  StaticShape shape;
   Constants* constants = ConstantsOf(number);
-  if (constants == nullptr) return nullptr;
+  if (constants == nullptr || !ToStaticShape(dtype, dims, &shape)) return nullptr;
   std::vector<const Watch*> before;
-  for (Py_ssize_t i = 0; earlier != nullptr && i < PyTuple_GET_SIZE(earlier); ++i) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(earlier); ++i) {
     const Watch* watch = WatchOf(PyLong_AsLongLong(PyTuple_GET_ITEM(earlier, i)));
     if (watch == nullptr) return nullptr;
     before.push_back(watch);
@@ -186,7 +205,8 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
     }
     places.push_back({FromBytes(prefix), tensor_id, rank, {}});
   }
-  return PyLong_FromLongLong(AddWatch(std::move(places), constants, std::move(before)));
+  return PyLong_FromLongLong(
+      AddWatch(std::move(places), std::move(shape), constants, std::move(before)));
 }
 
 // A tuple (watch, group, whole, elements, tensor_proto) as a CompiledTensor. False with a Python
@@ -469,8 +489,11 @@ PyMethodDef module_methods[] = {
     {"stack_key", StackKey, METH_O,
      "stack_key(frame): bytes that tell the stack that ends in this frame from others, while its code "
      "objects live."},
-    {"load_tensorflow", LoadTensorflow, METH_O,
-     "load_tensorflow(path): register the watch ops with the loaded libtensorflow_framework."},
+    {"load_tensorflow", LoadTensorflow, METH_VARARGS,
+     "load_tensorflow(path, knows_classes): register the watch ops with the loaded "
+     "libtensorflow_framework; whether its version is one whose classes are known."},
+    {"reads_classes", ReadsClasses, METH_NOARGS,
+     "reads_classes(): whether watch ops read tensors as TensorFlow's classes have them."},
     {"crc32c", Crc, METH_O, "crc32c(buffer): the unmasked checksum."},
     {"load_eager_api", PyLoadEagerApi, METH_O,
      "load_eager_api(path of TensorFlow's Python extension): read eager tensors without asking."},
@@ -482,8 +505,9 @@ PyMethodDef module_methods[] = {
     {"add_constant", PyAddConstant, METH_VARARGS,
      "add_constant(constants, prefix, tensor_proto): a value to record when the graph first runs."},
     {"add_watch", PyAddWatch, METH_VARARGS,
-     "add_watch(((prefix, tensor_id, rank), ...), constants, before=()): the number of a new watched "
-     "tensor, and of those that hold the same elements; and the watches that its op records before."},
+     "add_watch(((prefix, tensor_id, rank), ...), dtype, dims, constants, before): the number of a new "
+     "watched tensor, and of those that hold the same elements, each with its rank; and the watches that "
+     "its op records before. dims: None, or -1 where one is not known."},
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
      "add_compiled_tensors([(watch, group, whole, elements, tensor_proto), ...]): the number of what "
      "a compiled function hands over."},

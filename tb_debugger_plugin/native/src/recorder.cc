@@ -110,22 +110,6 @@ void Recorder::StopIf(const std::string& failure) {
   if (failure_.empty()) failure_ = failure;
 }
 
-namespace {
-
-// A compiled function has thousands of tensors: they go to the file in parts.
-constexpr size_t kMostSent = 32 << 10;
-
-std::string& RecordsOfThread() {
-  thread_local std::string records;
-  records.clear();
-  return records;
-}
-
-}  // namespace
-
-Sighting::Sighting(Recorder* recorder)
-    : recorder_(recorder), now_(Now()), records_(RecordsOfThread()) {}
-
 void Sighting::Trace(const std::vector<Place>& places, const TensorView& tensor) {
   const Mode mode = recorder_->mode_;
   if (places[0].trace.empty()) {
@@ -148,10 +132,8 @@ void Sighting::Trace(const Place& place, const double* columns, Bad bad) {
     Send();  // what was seen before stands before what is pinned
     recorder_->PinIfFirst(place.prefix, bad);
   }
-  const size_t size = records_.size();
-  records_.resize(size + place.trace.size());
-  place.trace.Write(now_, columns, &records_[size]);
-  if (records_.size() > kMostSent) Send();
+  if (count_ == kMost) Send();
+  traces_[count_++].Fill(place.trace, now_, columns);
 }
 
 void Sighting::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
@@ -160,9 +142,8 @@ void Sighting::Trace(const std::string& prefix, Mode mode, const std::string& te
 }
 
 void Sighting::Send() {
-  if (records_.empty() || !recorder_->on()) return;
-  recorder_->StopIf(recorder_->traces_.Append(now_, records_.data(), records_.size()));
-  records_.clear();
+  if (count_ > 0 && recorder_->on()) recorder_->StopIf(recorder_->traces_.Append(traces_, count_));
+  count_ = 0;
 }
 
 Recorder* CurrentRecorder() { return current.load(std::memory_order_acquire); }
@@ -192,10 +173,11 @@ int64_t AddConstants() {
 
 Constants* FindConstants(int64_t number) { return Find(AllConstants(), number); }
 
-int64_t AddWatch(std::vector<Place> places, Constants* constants,
+int64_t AddWatch(std::vector<Place> places, StaticShape shape, Constants* constants,
                  std::vector<const Watch*> before) {
   std::lock_guard<std::mutex> lock(tables_mutex);
-  Watches().push_back({std::move(places), constants, std::move(before), CurrentRecorder()});
+  Watches().push_back(
+      {std::move(places), std::move(shape), constants, std::move(before), CurrentRecorder()});
   return static_cast<int64_t>(Watches().size()) - 1;
 }
 

@@ -12,6 +12,7 @@
 #include "bad_tensors.h"
 #include "encode.h"
 #include "event_file.h"
+#include "static_shape.h"
 #include "summary.h"
 
 namespace tbdbg {
@@ -94,7 +95,7 @@ class Recorder {
 // file together when it ends. Belongs to one thread.
 class Sighting {
  public:
-  explicit Sighting(Recorder* recorder);
+  explicit Sighting(Recorder* recorder) : recorder_(recorder), now_(Now()) {}
   Sighting(const Sighting&) = delete;
   Sighting& operator=(const Sighting&) = delete;
   ~Sighting() { Send(); }
@@ -110,9 +111,13 @@ class Sighting {
  private:
   void Send();
 
+  // An op has a few tensors; a compiled function has thousands, which go there in parts.
+  static constexpr size_t kMost = 32;
+
   Recorder* const recorder_;
   const double now_;
-  std::string& records_;  // framed
+  FilledTrace traces_[kMost];
+  size_t count_ = 0;
 };
 
 // Where the watch ops send what they see: null while nothing records. A recorder
@@ -145,6 +150,7 @@ class Constants {
 struct Watch {
   // The tensor, and behind it those that hold the same elements.
   std::vector<Place> places;
+  StaticShape shape;
   Constants* constants;
   // Those that the same op records before it.
   std::vector<const Watch*> before;
@@ -160,7 +166,7 @@ Constants* FindConstants(int64_t number);
 
 // A watch for the current recorder. Returns the number by which the watch op's
 // attribute refers to it.
-int64_t AddWatch(std::vector<Place> places, Constants* constants,
+int64_t AddWatch(std::vector<Place> places, StaticShape shape, Constants* constants,
                  std::vector<const Watch*> before);
 // Null when there is no such watch.
 Watch* FindWatch(int64_t number);

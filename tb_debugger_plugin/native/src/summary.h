@@ -49,6 +49,8 @@ constexpr int64_t MeasuredBytes(int dtype) {
   }
 }
 
+constexpr int kMaxRank = 254;  // TensorFlow's own limit
+
 // A tensor in host memory. Not owned.
 struct TensorView {
   const void* data = nullptr;

@@ -1,8 +1,14 @@
 #include "watch_op.h"
 
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+
 #include "encode.h"
 #include "kernel.h"
 #include "recorder.h"
+#include "tf_classes.h"
 
 namespace tbdbg {
 namespace {
@@ -13,26 +19,95 @@ constexpr char kSeveralBeside[] = "TbDebuggerWatchSeveral";
 constexpr char kSeveralInline[] = "TbDebuggerWatchSeveralInline";
 constexpr char kReduced[] = "TbDebuggerWatchReduced";
 
-// The state of one node: which watch it is, and the places of that watch and of
-// those before it, completed by the device, which is known when the op first runs.
+// The state of one node: which watch it is, and what is known of it from the
+// moment at which it first runs.
 struct WatchKernel {
   Watch* watch = nullptr;
   Mode mode = Mode::kNoTensor;  // of what a reduced tensor's numbers are
-  std::mutex mutex;
-  std::vector<std::vector<Place>> places;  // by input; guarded by mutex until `ready`
-  std::atomic<bool> ready{false};
 
-  const std::vector<std::vector<Place>>& PlacesOn(TF_OpKernelContext* context);
+  void Prepare(TF_OpKernelContext* context);
+  // Null while it is not certain that they say of its inputs what the C API says.
+  const TfClasses* classes() const { return agrees.load(std::memory_order_acquire) ? Classes() : nullptr; }
+
+  std::once_flag once;
+  // The places of the watch and of those before it, completed by the device.
+  std::vector<std::vector<Place>> places;
+  std::atomic<bool> agrees{false};
 };
 
-const std::vector<std::vector<Place>>& WatchKernel::PlacesOn(TF_OpKernelContext* context) {
-  if (ready.load(std::memory_order_acquire)) return places;
-  std::lock_guard<std::mutex> lock(mutex);
-  if (ready.load(std::memory_order_relaxed)) return places;
-  places.push_back(tbdbg::PlacesOn(context, *watch));
-  for (const Watch* earlier : watch->before) places.push_back(tbdbg::PlacesOn(context, *earlier));
-  ready.store(true, std::memory_order_release);
-  return places;
+const StaticShape& ShapeOf(const Watch& watch, size_t input) {
+  return input == 0 ? watch.shape : watch.before[input - 1]->shape;
+}
+
+// An input of a watch op: as TensorFlow's classes have it where `classes` is not
+// null, else, and where that does not suffice, by a handle of the C API.
+class WatchedInput {
+ public:
+  WatchedInput(TF_OpKernelContext* context, size_t index, const TfClasses* classes)
+      : context_(context), index_(static_cast<int>(index)), classes_(classes) {
+    if (classes_ != nullptr) tensor_ = &classes_->input(context, index_);
+  }
+
+  // The tensor, for as long as this lives. False when it can't be read: it is not
+  // recorded then, and the program goes on.
+  bool View(const StaticShape& shape, TensorView* view) {
+    if (tensor_ != nullptr && ViewAsItIs(shape, view)) return true;
+    if (!handle().ok()) return false;
+    *view = handle_->View();
+    return true;
+  }
+
+  // Makes it the op's output.
+  void PassOn() {
+    if (tensor_ != nullptr) return classes_->set_output(context_, 0, *tensor_);
+    TF_Status* status = ThreadStatus();
+    if (handle().ok()) tf.TF_SetOutput(context_, 0, handle_->tensor(), status);
+    if (tf.TF_GetCode(status) != 0) tf.TF_OpKernelContext_Failure(context_, status);
+  }
+
+  // Whether classes and C API say the same of it.
+  bool Agrees(const StaticShape& shape) {
+    TensorView view;
+    if (!handle().ok() || !ViewAsItIs(shape, &view)) return false;
+    const TensorView expected = handle_->View();
+    if (view.data != expected.data || view.byte_size != expected.byte_size) {
+      DistrustClasses();
+      return false;
+    }
+    return view.dtype == expected.dtype && view.rank == expected.rank &&
+           std::equal(view.dims, view.dims + view.rank, expected.dims);
+  }
+
+ private:
+  bool ViewAsItIs(const StaticShape& shape, TensorView* view) {
+    const void* data = classes_->data(*tensor_);
+    return data != nullptr && shape.View(data, classes_->byte_size(*tensor_), dims_, view);
+  }
+
+  Input& handle() {
+    if (!handle_) handle_.emplace(context_, index_);
+    return *handle_;
+  }
+
+  TF_OpKernelContext* const context_;
+  const int index_;
+  const TfClasses* const classes_;
+  const Tensor* tensor_ = nullptr;
+  std::optional<Input> handle_;
+  int64_t dims_[kMaxRank];
+};
+
+void WatchKernel::Prepare(TF_OpKernelContext* context) {
+  std::call_once(once, [&] {
+    places.push_back(PlacesOn(context, *watch));
+    for (const Watch* earlier : watch->before) places.push_back(PlacesOn(context, *earlier));
+    if (Classes() == nullptr) return;
+    bool all = true;
+    for (size_t i = 0; i < places.size(); ++i) {
+      all = all && WatchedInput(context, i, Classes()).Agrees(ShapeOf(*watch, i));
+    }
+    agrees.store(all, std::memory_order_release);
+  });
 }
 
 void* Create(TF_OpKernelConstruction* construction) {
@@ -55,16 +130,18 @@ void* CreateReduced(TF_OpKernelConstruction* construction) {
 
 void Delete(void* kernel) { delete static_cast<WatchKernel*>(kernel); }
 
-void Record(WatchKernel* kernel, TF_OpKernelContext* context, Input* input,
+void Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input,
             Recorder* recorder) {
-  kernel->watch->constants->RecordOnce(recorder);
-  const auto& places = kernel->PlacesOn(context);
+  const Watch& watch = *kernel->watch;
+  watch.constants->RecordOnce(recorder);
+  kernel->Prepare(context);
   Sighting sighting(recorder);
-  for (size_t i = 1; i < places.size(); ++i) {
-    Input earlier(context, static_cast<int>(i));
-    if (earlier.ok()) sighting.Trace(places[i], earlier.View());
+  TensorView view;
+  for (size_t i = 1; i < kernel->places.size(); ++i) {
+    WatchedInput earlier(context, i, kernel->classes());
+    if (earlier.View(ShapeOf(watch, i), &view)) sighting.Trace(kernel->places[i], view);
   }
-  sighting.Trace(places[0], input->View());
+  if (input->View(watch.shape, &view)) sighting.Trace(kernel->places[0], view);
 }
 
 // The recorder that wants to see this node's tensor, or null.
@@ -78,20 +155,16 @@ void ComputeBeside(void* state, TF_OpKernelContext* context) {
   auto* kernel = static_cast<WatchKernel*>(state);
   Recorder* recorder = WatchingRecorder(kernel);
   if (recorder == nullptr) return;
-  Input input(context, 0);
-  // A tensor that can't be read is not recorded; the program goes on.
-  if (input.ok()) Record(kernel, context, &input, recorder);
+  WatchedInput input(context, 0, kernel->classes());
+  Record(kernel, context, &input, recorder);
 }
 
 void ComputeInline(void* state, TF_OpKernelContext* context) {
   auto* kernel = static_cast<WatchKernel*>(state);
-  Input input(context, 0);
-  if (!input.ok()) return tf.TF_OpKernelContext_Failure(context, ThreadStatus());
+  WatchedInput input(context, 0, kernel->classes());
   Recorder* recorder = WatchingRecorder(kernel);
   if (recorder != nullptr) Record(kernel, context, &input, recorder);
-  TF_Status* status = ThreadStatus();
-  tf.TF_SetOutput(context, 0, input.tensor(), status);
-  if (tf.TF_GetCode(status) != 0) tf.TF_OpKernelContext_Failure(context, status);
+  input.PassOn();
 }
 
 // Records the numbers that are the input, or, where only that it was computed is

@@ -1,0 +1,42 @@
+#include "static_shape.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tbdbg {
+
+StaticShape::StaticShape(int dtype, std::vector<int64_t> dims)
+    : dtype_(dtype), dims_(std::move(dims)), known_size_(MeasuredBytes(dtype)) {
+  int unknown = 0;
+  for (int i = 0; i < rank(); ++i) {
+    if (dims_[i] >= 0) {
+      known_size_ *= dims_[i];
+    } else {
+      unknown_ = i;
+      ++unknown;
+    }
+  }
+  // Of a dtype that is not measured it is not known how it lies there; of an
+  // empty tensor there is nothing to look at.
+  is_usable_ = known_size_ > 0 && unknown <= 1;
+}
+
+bool StaticShape::View(const void* data, size_t byte_size, int64_t* dims, TensorView* view) const {
+  const auto size = static_cast<int64_t>(byte_size);
+  if (!is_usable_ || size == 0) return false;
+  if (unknown_ < 0 ? size != known_size_ : size % known_size_ != 0) return false;
+  view->dims = dims_.data();
+  if (unknown_ >= 0) {
+    std::copy(dims_.begin(), dims_.end(), dims);
+    dims[unknown_] = size / known_size_;
+    view->dims = dims;
+  }
+  view->data = data;
+  view->byte_size = byte_size;
+  view->dtype = dtype_;
+  view->rank = rank();
+  view->num_elements = size / MeasuredBytes(dtype_);
+  return true;
+}
+
+}  // namespace tbdbg
