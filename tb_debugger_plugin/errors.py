@@ -38,3 +38,14 @@ class NotFoundError(QuestionError, LookupError):
 
 class NotReadyError(QuestionError):
     """The answer is not known yet because the run is still being read; asking again later helps."""
+
+
+def in_words(error: Exception) -> str:
+    """What to tell the user of an exception: what it says, and its type where it was not made for users.
+
+    Args:
+      error: Any.
+    """
+    if isinstance(error, (DebuggerError, OSError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
