@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ExecutionData, OpInfo } from "../src/api/routes";
+import type { ExecutionData, OpInfo } from "../src/api/answers";
 import { executionIndex, graphId, traceIndex } from "../src/base/ids";
 import { CARD_HEIGHT, cardTops, ofExecution, ofGraphOp } from "../src/model/neighbourhood";
 

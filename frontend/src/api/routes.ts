@@ -1,224 +1,9 @@
-/** The routes of docs/http-api.md that the page asks, each as a function, and the types of their answers. */
-import * as ids from "../base/ids";
-import {
-  branded,
-  type Check,
-  type Checked,
-  list,
-  listOrNone,
-  number,
-  object,
-  optional,
-  record,
-  text,
-  truth,
-} from "./check";
+/** The routes of docs/http-api.md that the page asks, each as a function. */
+import type * as ids from "../base/ids";
+import * as answers from "./answers";
 import { type ColumnPage, decodeColumns } from "./columns";
 import type { Ask } from "./fetch";
 import { found } from "./find";
-
-const execution = branded(number, ids.executionIndex);
-const trace = branded(number, ids.traceIndex);
-const graph = branded(text, ids.graphId);
-const frame = branded(text, ids.frameId);
-
-/** An item that the contract keeps as null so that positions stay. */
-const slotOf =
-  <T>(check: Check<T>): Check<T | undefined> =>
-  (v, where) =>
-    v === null ? undefined : check(v, where);
-
-const notice = object({ severity: text, file: optional(text), offset: optional(number), message: text });
-
-const status = object({
-  generation: number,
-  num_executions: number,
-  num_graph_executions: number,
-  num_bad_graph_executions: number,
-  num_alerts: number,
-  loading: optional(object({ bytes_done: number, bytes_total: number })),
-  finished: optional(truth),
-  tensor_debug_mode: optional(text),
-  circular_buffer_size: optional(number),
-  dropped_executions: optional(number),
-  dropped_graph_executions: optional(number),
-  tensorflow_version: optional(text),
-  recorder: optional(text),
-  hosts: listOrNone(text),
-  start_time: optional(number),
-  end_time: optional(number),
-  notices: listOrNone(notice),
-});
-export type Status = Checked<typeof status>;
-export type Notice = Checked<typeof notice>;
-
-const alert = object({
-  alert_type: text,
-  op_type: text,
-  output_slot: number,
-  size: optional(number),
-  num_neg_inf: optional(number),
-  num_pos_inf: optional(number),
-  num_nan: optional(number),
-  execution_index: optional(execution),
-  graph_execution_trace_index: optional(trace),
-  op_name: optional(text),
-  graph_id: optional(graph),
-  graph_name: optional(text),
-  wall_time: optional(number),
-  owner_execution_index: optional(execution),
-  layer: optional(text),
-  variable: optional(text),
-  gradient_of: listOrNone(text),
-});
-export type Alert = Checked<typeof alert>;
-
-const alerts = object({
-  num_alerts: number,
-  alerts_breakdown: record(number),
-  alerts: list(alert),
-});
-export type Alerts = Checked<typeof alerts>;
-
-const health = object({
-  graph_execution_index: optional(trace),
-  tensor_debug_mode: optional(number),
-  dtype: optional(text),
-  rank: optional(number),
-  shape: optional(list(slotOf(number))),
-  size: optional(number),
-  neg_inf: optional(number),
-  pos_inf: optional(number),
-  nan: optional(number),
-  negative: optional(number),
-  zero: optional(number),
-  positive: optional(number),
-  min: optional(number),
-  max: optional(number),
-  mean: optional(number),
-  variance: optional(number),
-  bad: optional(truth),
-});
-export type WireHealth = Checked<typeof health>;
-
-const executionInput = object({
-  tensor_id: optional(number),
-  execution_index: optional(execution),
-  output_slot: optional(number),
-  op_type: optional(text),
-  health: optional(health),
-});
-
-const executionData = object({
-  wall_time: number,
-  op_type: text,
-  host_name: optional(text),
-  stack_frame_ids: listOrNone(frame),
-  graph_id: optional(graph),
-  input_tensor_ids: listOrNone(number),
-  output_tensor_ids: listOrNone(number),
-  outputs: listOrNone(slotOf(health)),
-  inputs: listOrNone(executionInput),
-  device_names: listOrNone(slotOf(text)),
-});
-export type ExecutionData = Checked<typeof executionData>;
-export type ExecutionInput = Checked<typeof executionInput>;
-const executions = object({ executions: list(executionData) });
-
-const output = object({
-  dtype: optional(text),
-  shape: optional(list(slotOf(number))),
-  gradient_of: listOrNone(text),
-  health: optional(health),
-});
-export type OpOutput = Checked<typeof output>;
-
-const op = object({
-  op_type: text,
-  op_name: text,
-  graph_name: optional(text),
-  graph_ids: listOrNone(graph),
-  stack_frame_ids: listOrNone(frame),
-  device_name: optional(text),
-  host_name: optional(text),
-  num_outputs: optional(number),
-  layer: optional(text),
-  variable: optional(text),
-  outputs: listOrNone(output),
-});
-export type Op = Checked<typeof op>;
-
-const opInput = object({ op_name: text, output_slot: number, data: optional(op) });
-const opConsumer = object({ op_name: text, input_slot: number, data: optional(op) });
-export type OpInput = Checked<typeof opInput>;
-export type OpConsumer = Checked<typeof opConsumer>;
-
-/** The op whose gradient an op is part of. */
-const forward = object({
-  graph_id: graph,
-  op_name: text,
-  op_type: text,
-  stack_frame_ids: listOrNone(frame),
-  graph_execution_index: optional(trace),
-});
-export type Forward = Checked<typeof forward>;
-
-const neighbours = object({
-  inputs: listOrNone(opInput),
-  consumers: listOrNone(listOrNone(opConsumer)),
-  runs: listOrNone(object({ graph_id: graph, graph_name: optional(text) })),
-  forward: optional(forward),
-});
-const opInfo: Check<Op & Checked<typeof neighbours>> = (v, where) => ({
-  ...op(v, where),
-  ...neighbours(v, where),
-});
-export type OpInfo = Checked<typeof opInfo>;
-
-const graphInfo = object({
-  name: optional(text),
-  graph_id: graph,
-  outer_graph_id: optional(graph),
-  inner_graph_ids: listOrNone(graph),
-});
-export type GraphInfo = Checked<typeof graphInfo>;
-
-const frameTuple: Check<readonly [string, string, number, string]> = (v, where) => {
-  const [host, path, line, func] = list((item: unknown) => item)(v, where);
-  return [text(host, where), text(path, where), number(line, where), text(func, where)];
-};
-const frameDetail = object({
-  file_index: optional(branded(number, ids.fileIndex)),
-  text: optional(text),
-  origin: text,
-});
-const frames = object({ stack_frames: list(frameTuple), details: list(frameDetail) });
-export type Frames = Checked<typeof frames>;
-
-const excerpt = object({ first_line: number, lines: list(text) });
-export type Excerpt = Checked<typeof excerpt>;
-const sourceFile = object({
-  host_name: optional(text),
-  file_path: text,
-  lines: list(text),
-  excerpts: listOrNone(excerpt),
-});
-export type SourceFile = Checked<typeof sourceFile>;
-
-const overview = object({ total: number, bad: list(number), measured: list(number) });
-export type Overview = Checked<typeof overview>;
-
-const located = object({
-  execution_index: optional(execution),
-  graph_execution_begin: optional(trace),
-  graph_execution_end: optional(trace),
-  bad_before: optional(number),
-  before: optional(number),
-});
-export type Located = Checked<typeof located>;
-
-const runs = record(object({ start_time: number, title: optional(text) }));
-export type Runs = Checked<typeof runs>;
 
 /** Which graph executions are wanted; undefined leaves out the question. */
 export interface TraceFilter {
@@ -247,14 +32,15 @@ export function makeApi(ask: Ask) {
     params: Record<string, string | number | undefined>,
   ): Promise<ColumnPage> => decodeColumns(await ask.bytes(`columns/${list}`, params));
   return {
-    runs: () => ask.json("runs", {}, runs),
-    status: (run: ids.RunName) => ask.json("status", { run }, status),
-    alerts: (run: ids.RunName, begin: number, end: number) => ask.json("alerts", { run, begin, end }, alerts),
+    runs: () => ask.json("runs", {}, answers.runs),
+    status: (run: ids.RunName) => ask.json("status", { run }, answers.status),
+    alerts: (run: ids.RunName, begin: number, end: number) =>
+      ask.json("alerts", { run, begin, end }, answers.alerts),
     execution: async (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) => {
       const { executions: found } = await ask.json(
         "execution/data",
         { run, begin: i, end: i + 1 },
-        executions,
+        answers.executions,
         signal,
       );
       if (found[0] === undefined) throw new Error(`There is no execution ${i}.`);
@@ -274,9 +60,9 @@ export function makeApi(ask: Ask) {
     find: (run: ids.RunName, wanted: string, limit: number, signal?: AbortSignal) =>
       ask.json("find", { run, text: wanted, limit }, found, signal),
     overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
-      ask.json("overview", { run, list: name, buckets }, overview, signal),
+      ask.json("overview", { run, list: name, buckets }, answers.overview, signal),
     locateExecution: (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) =>
-      ask.json("locate", { run, execution: i }, located, signal),
+      ask.json("locate", { run, execution: i }, answers.located, signal),
     locateTrace: (
       run: ids.RunName,
       i: ids.TraceIndex,
@@ -287,7 +73,7 @@ export function makeApi(ask: Ask) {
       ask.json(
         "locate",
         { run, graph_execution: i, health: onlyBad ? "bad" : undefined, host, layer },
-        located,
+        answers.located,
         signal,
       ),
     op: (
@@ -296,12 +82,17 @@ export function makeApi(ask: Ask) {
       name: string,
       at: ids.TraceIndex | undefined,
       signal?: AbortSignal,
-    ) => ask.json("graphs/op_info", { run, graph_id: graphId, op_name: name, at }, opInfo, signal),
+    ) => ask.json("graphs/op_info", { run, graph_id: graphId, op_name: name, at }, answers.opInfo, signal),
     graph: (run: ids.RunName, graphId: ids.GraphId, signal?: AbortSignal) =>
-      ask.json("graphs/graph_info", { run, graph_id: graphId }, graphInfo, signal),
+      ask.json("graphs/graph_info", { run, graph_id: graphId }, answers.graphInfo, signal),
     frames: (run: ids.RunName, frameIds: readonly ids.FrameId[], signal?: AbortSignal) =>
-      ask.json("stack_frames/stack_frames", { run, stack_frame_ids: frameIds.join(",") }, frames, signal),
+      ask.json(
+        "stack_frames/stack_frames",
+        { run, stack_frame_ids: frameIds.join(",") },
+        answers.frames,
+        signal,
+      ),
     source: (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
-      ask.json("source_files/file", { run, index }, sourceFile, signal),
+      ask.json("source_files/file", { run, index }, answers.sourceFile, signal),
   };
 }

@@ -1,5 +1,5 @@
 /** What is known of the numbers in one tensor, whichever way it reached us. */
-import type { WireHealth } from "../api/routes";
+import type { WireHealth } from "../api/answers";
 import type { TraceIndex } from "../base/ids";
 import { counted, significant } from "../base/text";
 import { shapeText } from "./names";

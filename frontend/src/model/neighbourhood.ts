@@ -1,5 +1,5 @@
 /** An op with what goes into it and what its outputs go to, as three columns of cards with curves between them. */
-import type { ExecutionData, Forward, Op, OpInfo } from "../api/routes";
+import type { ExecutionData, Forward, Op, OpInfo } from "../api/answers";
 import { type ExecutionIndex, executionIndex, type GraphId, type TraceIndex } from "../base/ids";
 import { type Belonging, belongingMark, belongingOf, belongingWords } from "./belonging";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";

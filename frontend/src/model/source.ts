@@ -1,5 +1,5 @@
 /** A recorded source file as a text to show: whole, or the pieces around recorded frames with gaps between them. */
-import type { Excerpt } from "../api/routes";
+import type { Excerpt } from "../api/answers";
 import type { FileIndex } from "../base/ids";
 
 /** A line of a file: a stack frame is one. */

@@ -1,5 +1,5 @@
 /** A stack as the reader wants it: innermost first, the user's own frames open, the libraries' folded. */
-import type { Frames } from "../api/routes";
+import type { Frames } from "../api/answers";
 import type { FileIndex, FrameId } from "../base/ids";
 
 export interface Frame {

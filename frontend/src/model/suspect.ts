@@ -1,5 +1,5 @@
 /** From what the server says of a bad tensor to what the diagnosis needs to know. */
-import type { Alert, ExecutionData, OpInfo } from "../api/routes";
+import type { Alert, ExecutionData, OpInfo } from "../api/answers";
 import { belongingOf } from "./belonging";
 import type { CauseInput } from "./causes";
 import { type Diagnosis, diagnose, type Suspect } from "./diagnosis";

@@ -1,6 +1,7 @@
 /** What follows from the facts: what the server knows of what is in focus, in the shape in which it is shown. */
 import { computed, type ReadonlySignal } from "@preact/signals";
-import type { Alert, Api, ExecutionData, Forward, ListName, OpInfo, Status } from "../api/routes";
+import type { Alert, ExecutionData, Forward, OpInfo, Status } from "../api/answers";
+import type { Api, ListName } from "../api/routes";
 import { alertIndex, type FrameId, type GraphId, type RunName } from "../base/ids";
 import { type Loaded, shown } from "../base/loaded";
 import { type Diagnosis, diagnose } from "../model/diagnosis";

@@ -1,6 +1,7 @@
 /** The few facts that everything on the page follows from. Only the verbs change them. */
 import { signal } from "@preact/signals";
-import type { Runs, Status, TraceFilter } from "../api/routes";
+import type { Runs, Status } from "../api/answers";
+import type { TraceFilter } from "../api/routes";
 import type {
   AlertIndex,
   ExecutionIndex,

@@ -1,6 +1,8 @@
 /** The long lists of one run. Another run has other ones; what still arrives for the old is dropped. */
+
+import type { Alert } from "../api/answers";
 import type { ColumnPage } from "../api/columns";
-import type { Alert, Api, TraceFilter } from "../api/routes";
+import type { Api, TraceFilter } from "../api/routes";
 import type { RunName } from "../base/ids";
 import type { Activity } from "./activity";
 import { Pages, type Ranged } from "./pages";

@@ -3,7 +3,8 @@
  * generation refreshes what is seen. Rests while the tab is hidden, and when the run is over until the reader comes back.
  */
 import { batch, effect, type ReadonlySignal } from "@preact/signals";
-import type { Api, Runs, Status } from "../api/routes";
+import type { Runs, Status } from "../api/answers";
+import type { Api } from "../api/routes";
 import { type RunName, runName } from "../base/ids";
 import { sentence, shown } from "../base/loaded";
 import { pollDelay } from "../model/poll";

@@ -1,7 +1,8 @@
 /** The store: facts, what follows from them, and the verbs that change them, tied to one server. */
 import { computed, effect, signal, untracked } from "@preact/signals";
+import type { Runs } from "../api/answers";
 import type { ColumnPage } from "../api/columns";
-import type { Api, Runs } from "../api/routes";
+import type { Api } from "../api/routes";
 import { alertIndex, executionIndex, type RunName } from "../base/ids";
 import type { Link } from "../model/link";
 import { createActivity } from "./activity";

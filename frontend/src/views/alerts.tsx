@@ -1,5 +1,5 @@
 /** What is wrong, the first thing first, in words and as a list. */
-import type { Alert } from "../api/routes";
+import type { Alert } from "../api/answers";
 import { type AlertIndex, alertIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { basename, grouped } from "../base/text";

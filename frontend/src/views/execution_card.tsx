@@ -1,5 +1,5 @@
 /** The execution in focus: what it is, what went in, what came out, and for a function what ran inside. */
-import type { ExecutionData, ExecutionInput } from "../api/routes";
+import type { ExecutionData, ExecutionInput } from "../api/answers";
 import { type ExecutionIndex, traceIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { clock, counted } from "../base/text";

@@ -1,6 +1,6 @@
 /** The op in focus between what goes into it and what its outputs go to. */
 import { useRef } from "preact/hooks";
-import type { Forward } from "../api/routes";
+import type { Forward } from "../api/answers";
 import { shown } from "../base/loaded";
 import { counted } from "../base/text";
 import { isBad, numericsWords } from "../model/health";

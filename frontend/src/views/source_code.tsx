@@ -1,6 +1,6 @@
 /** The recorded source file of the stack frame in focus, at its line. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { SourceFile } from "../api/routes";
+import type { SourceFile } from "../api/answers";
 import type { FrameId } from "../base/ids";
 import { sentence, shown } from "../base/loaded";
 import { basename } from "../base/text";

@@ -1,5 +1,5 @@
 /** One line on the run: which, how far, what was left out, what went wrong. */
-import type { Status } from "../api/routes";
+import type { Status } from "../api/answers";
 import { runName } from "../base/ids";
 import { shown } from "../base/loaded";
 import { bytes, counted, duration, grouped } from "../base/text";

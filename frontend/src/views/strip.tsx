@@ -1,6 +1,6 @@
 /** A whole list in a few hundred pixels: where it is bad, what part is seen, where the focus is. Dragging scrolls. */
 
-import type { Overview } from "../api/routes";
+import type { Overview } from "../api/answers";
 import { marks, stripPixel, stripRow } from "../model/strip";
 import { drag } from "./hooks";
 
