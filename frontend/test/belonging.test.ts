@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Belonging, belongingPhrases, belongingWords, NO_BELONGING } from "../src/model/belonging";
-import { phrasesText } from "../src/model/diagnosis";
+import { phrasesText } from "../src/model/phrase";
 
 const of = (more: Partial<Belonging>): Belonging => ({ ...NO_BELONGING, ...more });
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { CauseInput } from "../src/model/causes";
-import { diagnose, phrasesText, type Suspect } from "../src/model/diagnosis";
+import { diagnose, type Suspect } from "../src/model/diagnosis";
 import type { KindName, Summary } from "../src/model/health";
+import { phrasesText } from "../src/model/phrase";
 
 type Counts = Partial<Record<KindName, number>>;
 

@@ -12,8 +12,8 @@ import {
   traceIndex,
 } from "../src/base/ids";
 import { shown } from "../src/base/loaded";
-import { phrasesText } from "../src/model/diagnosis";
 import type { Link } from "../src/model/link";
+import { phrasesText } from "../src/model/phrase";
 import { traceRow } from "../src/model/rows";
 import type { Timer } from "../src/store/polling";
 import { createStore, type Store } from "../src/store/store";

@@ -1,5 +1,5 @@
 /** What a tensor is to the program: the gradient of a variable, a variable, part of a layer. */
-import type { Phrase } from "./diagnosis";
+import { code, type Phrase, plain } from "./phrase";
 
 export interface Belonging {
   /** "encoder/dense_1" */
@@ -53,6 +53,3 @@ export function belongingPhrases(opName: string, belonging: Belonging): readonly
 function named(names: readonly string[]): readonly Phrase[] {
   return names.flatMap((name, i) => (i === 0 ? [code(name)] : [plain(" and "), code(name)]));
 }
-
-const plain = (text: string): Phrase => ({ as: "plain", text });
-const code = (text: string): Phrase => ({ as: "code", text });

@@ -4,12 +4,7 @@ import { type Belonging, belongingPhrases, NO_BELONGING } from "./belonging";
 import { type Cause, type CauseInput, causeFromInfinity, knownCause, usualCauses } from "./causes";
 import { badCount, badWords, isBad, type Summary } from "./health";
 import { displayName, tensorName } from "./names";
-
-/** A bit of a sentence and how it is set. */
-export interface Phrase {
-  readonly as: "plain" | "code" | "bad";
-  readonly text: string;
-}
+import { bad, code, type Phrase, plain } from "./phrase";
 
 /** A bad tensor and what is known of its making. */
 export interface Suspect {
@@ -30,14 +25,6 @@ export interface Diagnosis {
   /** "Its input `probs:0` held 200 zeros: the logarithm of 0 is −∞." */
   readonly why: readonly Phrase[];
   readonly help: string | undefined;
-}
-
-const plain = (text: string): Phrase => ({ as: "plain", text });
-const code = (text: string): Phrase => ({ as: "code", text });
-const bad = (text: string): Phrase => ({ as: "bad", text });
-
-export function phrasesText(phrases: readonly Phrase[]): string {
-  return phrases.map(({ text }) => text).join("");
 }
 
 export function diagnose(suspect: Suspect): Diagnosis {

@@ -1,7 +1,7 @@
 /** The numbers of a tensor, the same wherever they are shown: six cells over a bar in proportion. */
 import { compact, counted, grouped } from "../base/text";
-import type { Phrase } from "../model/diagnosis";
 import { badWords, KINDS, numericsWords, type Summary, shares, summaryWords } from "../model/health";
+import type { Phrase } from "../model/phrase";
 
 /** The bar alone. */
 export function HealthBar({ summary }: { readonly summary: Summary }) {
