@@ -15,6 +15,7 @@ struct Handle;  // TensorFlow's TFE_TensorHandle
 struct {
   bool (*is_tensor)(const PyObject*);
   Handle* (*handle_of)(const PyObject*);
+  int64_t (*id_of)(const PyObject*);
   int (*dtype)(Handle*);
   int (*rank)(Handle*, TF_Status*);
   int64_t (*dim)(Handle*, int, TF_Status*);
@@ -70,12 +71,17 @@ void LoadEagerApi(const char* path) {
   loaded = library != nullptr &&
            LookUp(library, "_Z22EagerTensor_CheckExactPK7_object", &api.is_tensor) &&
            LookUp(library, "_Z18EagerTensor_HandlePK7_object", &api.handle_of) &&
+           LookUp(library, "_Z16PyEagerTensor_IDPK7_object", &api.id_of) &&
            LookUp(library, "TFE_TensorHandleDataType", &api.dtype) &&
            LookUp(library, "TFE_TensorHandleNumDims", &api.rank) &&
            LookUp(library, "TFE_TensorHandleDim", &api.dim) &&
            LookUp(library, "TFE_TensorHandleBackingDeviceName", &api.device) &&
            LookUp(library, "TFE_TensorHandleDevicePointer", &api.data) &&
            LookUp(library, "TFE_TensorHandleDeviceMemorySize", &api.byte_size);
+}
+
+int64_t EagerTensorId(PyObject* tensor) {
+  return loaded && api.is_tensor(tensor) ? api.id_of(tensor) : -1;
 }
 
 EagerTensor::EagerTensor(PyObject* tensor) {

@@ -13,6 +13,10 @@ namespace tbdbg {
 // and in those that it needs. Without it no tensor can be read this way.
 void LoadEagerApi(const char* path);
 
+// The number that TensorFlow has given a tensor; below 0 where it has to be asked
+// in Python. `tensor`: any object.
+int64_t EagerTensorId(PyObject* tensor);
+
 // An eager tensor in the host's memory.
 class EagerTensor {
  public:

@@ -281,26 +281,35 @@ struct EagerOp {
   PyObject *prefix, *inputs, *outputs, *devices, *wanted, *ask;
 };
 
-// The number that a tensor's attribute, or a dictionary by it, has; -1 with an exception set.
-int64_t NumberOf(PyObject* tensor, PyObject* attribute, PyObject* dictionary) {
-  PyObject* value = PyObject_GetAttr(tensor, attribute);
-  if (value != nullptr && dictionary != nullptr) {
-    PyObject* key = value;
-    value = PyObject_GetItem(dictionary, key);  // which may make the entry
-    Py_DECREF(key);
-  }
-  const int64_t number = value == nullptr ? -1 : PyLong_AsLongLong(value);
-  Py_XDECREF(value);
+// The number that an object is, which is released; -1 with an exception set.
+int64_t ToNumber(PyObject* object) {
+  const int64_t number = object == nullptr ? -1 : PyLong_AsLongLong(object);
+  Py_XDECREF(object);
   return number;
 }
 
-// Appends such a number of each tensor as a packed field. False with an exception set.
-bool AppendNumbers(int field, PyObject* tensors, PyObject* attribute, PyObject* dictionary,
-                   std::string* out) {
+int64_t IdOf(PyObject* tensor) {
+  static PyObject* attribute = PyUnicode_InternFromString("_id");
+  const int64_t id = EagerTensorId(tensor);
+  return id >= 0 ? id : ToNumber(PyObject_GetAttr(tensor, attribute));
+}
+
+// The number of its device, which `devices` may have to make.
+int64_t DeviceOf(PyObject* tensor, PyObject* devices) {
+  static PyObject* attribute = PyUnicode_InternFromString("device");
+  PyObject* name = PyObject_GetAttr(tensor, attribute);
+  PyObject* number = name == nullptr ? nullptr : PyObject_GetItem(devices, name);
+  Py_XDECREF(name);
+  return ToNumber(number);
+}
+
+// Appends a number of each tensor as a packed field. False with an exception set.
+template <typename Number>
+bool AppendNumbers(int field, PyObject* tensors, Number number_of, std::string* out) {
   std::string packed;
   WireWriter writer(&packed);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(tensors); ++i) {
-    const int64_t number = NumberOf(PySequence_Fast_GET_ITEM(tensors, i), attribute, dictionary);
+    const int64_t number = number_of(PySequence_Fast_GET_ITEM(tensors, i));
     if (number == -1 && PyErr_Occurred()) return false;
     writer.Varint(static_cast<uint64_t>(number));
   }
@@ -347,11 +356,10 @@ bool AppendSummary(const EagerOp& op, PyObject* tensor, const Recorder& recorder
 
 // Appends what the call gave. False with an exception set.
 bool AppendOutcome(const EagerOp& op, const Recorder& recorder, std::string* execution, Bad* bad) {
-  static PyObject* id = PyUnicode_InternFromString("_id");
-  static PyObject* device = PyUnicode_InternFromString("device");
-  if (!AppendNumbers(kInputTensorIds, op.inputs, id, nullptr, execution) ||
-      !AppendNumbers(kOutputTensorIds, op.outputs, id, nullptr, execution) ||
-      !AppendNumbers(kOutputTensorDeviceIds, op.outputs, device, op.devices, execution)) {
+  const auto device_of = [&](PyObject* tensor) { return DeviceOf(tensor, op.devices); };
+  if (!AppendNumbers(kInputTensorIds, op.inputs, IdOf, execution) ||
+      !AppendNumbers(kOutputTensorIds, op.outputs, IdOf, execution) ||
+      !AppendNumbers(kOutputTensorDeviceIds, op.outputs, device_of, execution)) {
     return false;
   }
   std::string protos;
