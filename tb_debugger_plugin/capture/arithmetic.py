@@ -15,13 +15,15 @@ from tensorflow.python.framework import tensor_util
 #: Gives, for each input of an op, the slots of the outputs that together are finite only if the input is.
 Rule: TypeAlias = "Callable[[Any], Mapping[int, Sequence[int]]]"
 
-#: Ops whose output has the magnitude of their first input.
-SAME_MAGNITUDE = frozenset(
+#: Ops whose output has the elements of their first input, be it in another order.
+SAME_ELEMENTS = frozenset(
     {
-        *("Abs", "EnsureShape", "ExpandDims", "Identity", "Neg", "PreventGradient", "Reshape", "ReverseV2"),
+        *("EnsureShape", "ExpandDims", "Identity", "PreventGradient", "Reshape", "ReverseV2"),
         *("Snapshot", "Squeeze", "StopGradient", "Transpose"),
     }
 )
+#: Ops whose output has the magnitude of their first input.
+SAME_MAGNITUDE = SAME_ELEMENTS | {"Abs", "Neg"}
 #: Ops that only choose or move elements of their floating inputs.
 MOVES = SAME_MAGNITUDE | {
     *("MatrixBandPart", "Pad", "PadV2", "Roll", "Select", "SelectV2", "Slice", "Split", "SplitV"),

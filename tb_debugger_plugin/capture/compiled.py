@@ -13,7 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.compiled_bodies import Body, body_of
+from tb_debugger_plugin.capture.compiled_bodies import Body, Looks
+from tb_debugger_plugin.capture.compiled_layout import body_of
 from tb_debugger_plugin.capture.compiled_shells import CALL, Shells
 from tb_debugger_plugin.capture.copies import Copies
 from tb_debugger_plugin.capture.definitions import source_name
@@ -22,15 +23,16 @@ from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.instrument import record_constants, watched_tensor
 from tb_debugger_plugin.capture.magnitudes import kind_of
 from tb_debugger_plugin.capture.native_sink import NativeSink
-from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
 from tb_debugger_plugin.capture.repeating import state_of
-from tb_debugger_plugin.capture.vouching import Key, equals, vouchers
+from tb_debugger_plugin.capture.vouching import Key, equals, infinite, vouchers
 from tb_debugger_plugin.capture.watch_plan import Planned, live_ops, make_plan
 from tb_debugger_plugin.capture.ways import Way
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
-#: Behind the names of copies that hand over all tensors, and of those that hand over the vouchers.
-_EVERY, _VOUCHED = "_compiled", "_vouched"
+#: Behind the names of copies that hand over all tensors, of those that hand over the vouchers, and of those
+#: that count the bad elements of all tensors.
+_EVERY, _VOUCHED, _COUNTED = "_compiled", "_vouched", "_counted"
 #: Modes that say something of a tensor without looking at its elements.
 _WITHOUT_ELEMENTS = (TensorDebugMode.NO_TENSOR, TensorDebugMode.SHAPE)
 
@@ -72,15 +74,15 @@ class CompiledFunctions:
         planned = {function.name: self._items(function)}
         sources = self._seen_whole(function, planned[function.name])
         whole = {key: place for place, key in enumerate(sources)}
-        every = self._body(_EVERY, function, planned, whole, {})
-        if not every.tensors:
-            return False
         state = None if self._options.mode in _WITHOUT_ELEMENTS else state_of(function, self._find)
-        vouched = every if state is None else self._body(_VOUCHED, function, planned, whole, {})
-        if state is not None and vouched.vouching:
-            self._shells.define_vouched(vouched, every, list(sources.values()), state)
+        body = self._body(_EVERY if state is None else _VOUCHED, function, planned, whole, {})
+        if not body.tensors:
+            return False
+        if state is not None and body.doubtful:
+            again = self._body(_COUNTED if self._in_numbers else _EVERY, function, planned, whole, {})
+            self._shells.define_vouched(body, again, list(sources.values()), state)
         else:
-            self._shells.define(vouched, list(sources.values()))
+            self._shells.define(body, list(sources.values()))
         return True
 
     def _items(self, function: Function) -> dict[Key, Planned]:
@@ -131,16 +133,29 @@ class CompiledFunctions:
             body_called,
             suffix=suffix,
             whole=whole,
-            told_by=self._told_by(suffix, function),
+            looks=self._looks(suffix, function),
             stacks=known.stacks,
         )
 
-    def _told_by(self, suffix: str, function: Function) -> dict[Key, tuple[Key, ...]] | None:
+    def _looks(self, suffix: str, function: Function) -> Looks:
         if self._options.mode in _WITHOUT_ELEMENTS:
-            return None
+            return Looks(None)
         live = live_ops(function)
         ops = [op for op in function.graph_of().get_operations() if op in live]
-        return (vouchers if suffix == _VOUCHED else equals)(ops, _can_look)
+        if suffix == _VOUCHED:
+            told_by = vouchers(ops, _can_look)
+        else:
+            told_by = equals(ops, _can_look, in_numbers=self._in_numbers)
+        if not self._in_numbers:
+            return Looks(told_by)
+        own = {key for key, telling in told_by.items() if telling == (key,)}
+        # Who has infinities from a constant is bad in each call: there, that is no reason to run again.
+        return Looks(told_by, own if suffix == _COUNTED else own & infinite(ops), in_numbers=True)
+
+    @property
+    def _in_numbers(self) -> bool:
+        """Whether the recording counts elements."""
+        return self._options.mode in COUNTING_MODES
 
     def _can_tell(self, item: Planned) -> bool:
         """Whether a tensor inside a compiled function can be recorded."""

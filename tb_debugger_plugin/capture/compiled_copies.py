@@ -1,8 +1,10 @@
-"""Copies of functions that hand over the magnitudes of their tensors.
+"""Copies of functions that hand over what is known of their tensors.
 
 In comes a `Body`, out comes a function of the runtime with two more results, or more arguments and results
-where it is the body of a loop: a vector of magnitudes, and one that says in which turn of a loop each of them
-first was bad (0 outside loops). A magnitude of -1 says that its branch was not taken.
+where it is the body of a loop: a vector of magnitudes, counts of bad elements and sizes, and one that says in
+which turn of a loop each magnitude first was bad (0 outside loops). -1 says that its branch was not taken.
+What is handed over of a loop is the largest magnitude of all turns, and the counts of the turn in which the
+tensor first was bad.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 
+from tb_debugger_plugin.capture.bad_counts import counted
 from tb_debugger_plugin.capture.called import function_attributes
 from tb_debugger_plugin.capture.compiled_bodies import Body, Call
 from tb_debugger_plugin.capture.copies import Copies, functions_of
 from tb_debugger_plugin.capture.definitions import definition_of, source_name
-from tb_debugger_plugin.capture.magnitudes import INFINITY, Nodes, magnitudes
+from tb_debugger_plugin.capture.magnitudes import INFINITY, Nodes, magnitudes, sizes
 
 _NOT_RUN = -1
 #: Of `when`: from which bit on stand the turn of the loop, and the group of the tensor in the loop's body.
@@ -39,15 +42,13 @@ def define_copy(body: Body, copies: Copies, *, before: int = 0, after: int = 0) 
       The name of the copy.
     """
     name = body.function.name + body.suffix + (f"_{before}_{after}" if before or after else "")
-    if name not in copies:
-        nodes = Nodes(definition_of(body.function))
-        found, when = _handed_over(nodes, body, copies)
-        outputs = [
-            _padded(nodes, found, before, after),
-            _padded(nodes, when, before, after),
-        ]
-        copies.define(name, body.function, nodes.definition, stacks=body.stacks, more_outputs=outputs)
-    return name
+    made = copies.get(name)
+    if made is not None:
+        return made
+    nodes = Nodes(definition_of(body.function))
+    found, when = _handed_over(nodes, body, copies)
+    outputs = [_padded(nodes, found, before, after), _padded(nodes, when, before, after)]
+    return copies.define(name, body.function, nodes.definition, stacks=body.stacks, more_outputs=outputs)
 
 
 def _padded(nodes: Nodes, vector: str, before: int, after: int) -> str:
@@ -60,6 +61,8 @@ def _padded(nodes: Nodes, vector: str, before: int, after: int) -> str:
 def _handed_over(nodes: Nodes, body: Body, copies: Copies) -> tuple[str, str]:
     """The two vectors of a function."""
     found = [magnitudes(nodes, kind, tensors) for kind, tensors in body.measured.items()]
+    found += [counted(nodes, body.counted, copies)] if body.counted else []
+    found += [sizes(nodes, body.sized)] if body.sized else []
     found += [nodes.constant([0], tf.int64)] if body.marked else []
     own = body.size - sum(call.size for call in body.calls)
     when = [nodes.constant(np.zeros(own), tf.int64)] if own else []
@@ -123,30 +126,31 @@ def _define_condition(call: Call, copies: Copies) -> str:
     """The copy of a loop's condition: it takes what the loop carries for us, and leaves it alone."""
     assert call.condition is not None
     name = f"{call.condition.name}_compiled_{call.size}"
-    if name not in copies:
-        nodes = Nodes(definition_of(call.condition))
-        copies.call_unwatched(nodes.definition)
-        _add_carried(nodes, call.size)
-        copies.define(name, call.condition, nodes.definition, more_inputs=_CARRIED)
-    return name
+    made = copies.get(name)
+    if made is not None:
+        return made
+    nodes = Nodes(definition_of(call.condition))
+    copies.call_unwatched(nodes.definition)
+    _add_carried(nodes, call.size)
+    return copies.define(name, call.condition, nodes.definition, more_inputs=_CARRIED)
 
 
 def _define_loop(body: Body, copies: Copies) -> str:
     name = f"{body.function.name}{body.suffix}_loop"
-    if name not in copies:
-        nodes = Nodes(definition_of(body.function))
-        found, when = _handed_over(nodes, body, copies)
-        carried = _add_carried(nodes, body.size)
-        outputs = _carried_on(nodes, body, found, when, carried)
-        copies.define(
-            name,
-            body.function,
-            nodes.definition,
-            stacks=body.stacks,
-            more_inputs=_CARRIED,
-            more_outputs=outputs,
-        )
-    return name
+    made = copies.get(name)
+    if made is not None:
+        return made
+    nodes = Nodes(definition_of(body.function))
+    found, when = _handed_over(nodes, body, copies)
+    carried = _add_carried(nodes, body.size)
+    return copies.define(
+        name,
+        body.function,
+        nodes.definition,
+        stacks=body.stacks,
+        more_inputs=_CARRIED,
+        more_outputs=_carried_on(nodes, body, found, when, carried),
+    )
 
 
 def _carried_on(nodes: Nodes, body: Body, found: str, when: str, carried: tuple[str, str, str]) -> list[str]:
@@ -160,11 +164,30 @@ def _carried_on(nodes: Nodes, body: Body, found: str, when: str, carried: tuple[
     now = nodes.add("AddV2", [now, groups], T=tf.int64)
     inner = nodes.add("Minimum", [when, nodes.constant((1 << _GROUP) - 1, tf.int64)], T=tf.int64)
     now = nodes.add("AddV2", [now, inner], T=tf.int64)
+    most = nodes.add("Maximum", [largest, found], T=tf.int64)
     return [
-        nodes.add("Maximum", [largest, found], T=tf.int64),
+        _of_first_turn(nodes, body, most, largest, was_good),
         nodes.add("SelectV2", [first, now, first_bad], T=tf.int64),
         nodes.add("AddV2", [turn, nodes.constant(1, tf.int64)], T=tf.int64),
     ]
+
+
+def _of_first_turn(nodes: Nodes, body: Body, now: str, before: str, was_good: str) -> str:
+    """The elements after a turn, where the counts of a tensor that was bad before are as they were."""
+    owners = np.zeros(body.size, np.int64)
+    for tensor in body.tensors:
+        owners[list(tensor.counts)] = tensor.elements[:1]
+    are_counts = np.zeros(body.size, bool)
+    are_counts[[element for tensor in body.tensors for element in tensor.counts]] = True
+    if not are_counts.any():
+        return now
+    axis = nodes.constant(0, tf.int32)
+    places = nodes.constant(owners, tf.int64)
+    changes = nodes.add(
+        "GatherV2", [was_good, places, axis], Tparams=tf.bool, Tindices=tf.int64, Taxis=tf.int32
+    )
+    changes = nodes.add("LogicalOr", [changes, nodes.constant(~are_counts, tf.bool)])
+    return nodes.add("SelectV2", [changes, now, before], T=tf.int64)
 
 
 def _groups(body: Body) -> Any:

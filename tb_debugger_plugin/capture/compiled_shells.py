@@ -85,10 +85,16 @@ class Shells:
         handed_over = self._call(bad, every, again, after=bad.assigned)[-2:]
         self._add_watch(bad, every, handed_over, [inside[each] for each in whole])
 
-        name = f"{function.name}{vouched.suffix}"
-        for suffix, branch in (("_good", good), ("_bad", bad)):
-            self._copies.define_branch(name + suffix, branch.nodes.definition, branch.arguments, [_WATCH])
-        shell.choose(_any_bad(shell.nodes, found, vouched), taken, f"{name}_bad", f"{name}_good")
+        then, otherwise = (
+            self._copies.define_new(
+                f"{function.name}{vouched.suffix}{suffix}",
+                branch.nodes.definition,
+                branch.arguments,
+                run=[_WATCH],
+            )
+            for suffix, branch in (("_bad", bad), ("_good", good))
+        )
+        shell.choose(_any_bad(shell.nodes, found, vouched), taken, then, otherwise)
         _define(function, shell, results[:-2])
 
     def _call(
@@ -181,11 +187,11 @@ class _Graph:
 
 
 def _any_bad(nodes: Nodes, found: str, body: Body) -> str:
-    """Whether one of those that vouch for others is bad."""
+    """Whether something is bad of which not all is known."""
     mask = np.zeros(body.size, np.int64)
-    mask[list(body.vouching)] = -1  # all bits
-    vouching = nodes.add("BitwiseAnd", [found, nodes.constant(mask, tf.int64)], T=tf.int64)
-    largest = nodes.add("Max", [vouching, nodes.constant([0], tf.int32)], T=tf.int64, Tidx=tf.int32)
+    mask[list(body.doubtful)] = -1  # all bits
+    doubtful = nodes.add("BitwiseAnd", [found, nodes.constant(mask, tf.int64)], T=tf.int64)
+    largest = nodes.add("Max", [doubtful, nodes.constant([0], tf.int32)], T=tf.int64, Tidx=tf.int32)
     return nodes.add("GreaterEqual", [largest, nodes.constant(INFINITY, tf.int64)], T=tf.int64)
 
 

@@ -1,17 +1,19 @@
 """Copies of the program's functions, under names of their own, for programs that XLA compiles.
 
-XLA would refuse the watch ops in what a compiled function calls, so it calls copies. Rule: none of them is
-left in the runtime after the recording.
+XLA would refuse the watch ops in what a compiled function calls, so it calls copies. Rules: none of them is
+left in the runtime after the recording; and copies of one name are equal, also in different recordings of a
+process, because XLA keeps by its name what it has compiled.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tensorflow.core.framework import graph_pb2
 
-from tb_debugger_plugin.capture.definitions import define, define_branch, definition_of, remove
+from tb_debugger_plugin.capture.definitions import define, define_new, definition_of, remove
 from tb_debugger_plugin.capture.functions import Function
 
 
@@ -24,22 +26,25 @@ class Copies:
 
     def __init__(self, find: Callable[[str], Function | None]) -> None:
         self._find = find
-        self._names: set[str] = set()
+        self._names: dict[str, str] = {}
 
-    def define(self, name: str, function: Function, definition: graph_pb2.GraphDef, **changes: Any) -> None:
-        """Make one: see `definitions.define`."""
-        define(function, definition, name=name, **changes)
-        self._names.add(name)
+    def define(self, name: str, function: Function, definition: graph_pb2.GraphDef, **changes: Any) -> str:
+        """Make one, and give its name in the runtime: see `definitions.define`."""
+        self._names[name] = _name_of(name, definition)
+        define(function, definition, name=self._names[name], **changes)
+        return self._names[name]
 
-    def define_branch(
-        self, name: str, definition: graph_pb2.GraphDef, arguments: Sequence[str], run: Sequence[str]
-    ) -> None:
-        """Make a function that is no copy of one: see `definitions.define_branch`."""
-        define_branch(name, definition, arguments, run)
-        self._names.add(name)
+    def define_new(
+        self, name: str, definition: graph_pb2.GraphDef, arguments: Sequence[str], **more: Sequence[str]
+    ) -> str:
+        """Make a function that is no copy of one, and give its name: see `definitions.define_new`."""
+        self._names[name] = _name_of(name, definition)
+        define_new(self._names[name], definition, arguments, **more)
+        return self._names[name]
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._names
+    def get(self, name: str) -> str | None:
+        """The name in the runtime of a copy; None when it has not been made."""
+        return self._names.get(name)
 
     def call_unwatched(self, definition: graph_pb2.GraphDef, but: Collection[str] = ()) -> bool:
         """Point the calls in a graph to copies without watch ops; whether there were any.
@@ -67,16 +72,21 @@ class Copies:
         if function is None:
             return name
         name += "_unwatched"
-        if name not in self._names:
-            definition = definition_of(function)
-            self.call_unwatched(definition)
-            self.define(name, function, definition)
-        return name
+        if name in self._names:
+            return self._names[name]
+        definition = definition_of(function)
+        self.call_unwatched(definition)
+        return self.define(name, function, definition)
 
     def remove(self) -> None:
         """Take all of them out of the runtime."""
-        remove(self._names)
+        remove(self._names.values())
         self._names.clear()
+
+
+def _name_of(name: str, definition: graph_pb2.GraphDef) -> str:
+    content = definition.SerializeToString(deterministic=True)
+    return f"{name}_{hashlib.sha1(content, usedforsecurity=False).hexdigest()[:16]}"
 
 
 def functions_named(node: Any) -> list[Any]:

@@ -100,18 +100,24 @@ def define_shell(
     _put_into_runtime(made, function.name, attrs)
 
 
-def define_branch(
-    name: str, definition: graph_pb2.GraphDef, arguments: Iterable[str], run: Iterable[str]
+def define_new(
+    name: str,
+    definition: graph_pb2.GraphDef,
+    arguments: Iterable[str],
+    *,
+    outputs: Iterable[str] = (),
+    run: Iterable[str] = (),
 ) -> None:
-    """Define a function without results, of which the program has none.
+    """Define a function that the program does not have.
 
     Args:
       name: Of the function.
       definition: Its graph.
       arguments: Names of the placeholders that are its arguments.
+      outputs: Its results: `op` or `op:slot`.
       run: Names of ops to run.
     """
-    made = _made_of(_import(definition), name, arguments, (), run, [])
+    made = _made_of(_import(definition), name, arguments, outputs, run, [])
     _put_into_runtime(made, name, {})
 
 

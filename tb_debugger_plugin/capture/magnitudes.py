@@ -9,9 +9,9 @@ bits, which XLA joins with the op that makes the tensor. (Its maximum of floats 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -19,15 +19,15 @@ from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2
 
 _SCOPE = "TbDebuggerHealth/"
 #: How a floating dtype's magnitude is read off its bits: the integer dtype, and all bits but the sign.
-_BITS = {
+BITS = {
     tf.float16: (tf.int16, 0x7FFF),
     tf.bfloat16: (tf.int16, 0x7FFF),
     tf.float32: (tf.int32, 0x7FFFFFFF),
     tf.float64: (tf.int64, 0x7FFFFFFFFFFFFFFF),
 }
 #: What has no bits to compare is measured by its real and imaginary parts, or as numbers of a wider dtype.
-_PARTS = {tf.complex64: tf.float32, tf.complex128: tf.float64}
-_WIDER = {
+PARTS = {tf.complex64: tf.float32, tf.complex128: tf.float64}
+WIDER = {
     tf.dtypes.experimental.float8_e4m3fn: tf.float16,
     tf.dtypes.experimental.float8_e5m2: tf.float16,
 }
@@ -89,34 +89,42 @@ class Kind:
     Attributes:
       dtype: Of all of them.
       size: How many elements each has, of small ones; None of others.
+      is_wide: Of those that are counted: whether they may have more elements than one sum can count.
     """
 
     dtype: tf.DType
     size: int | None
+    is_wide: bool = False
+
+
+#: A tensor as an input of a node names it, and what is known of its shape.
+Source: TypeAlias = tuple[str, tf.TensorShape]
+#: Tensors to measure.
+ByKind: TypeAlias = Mapping[Kind, Sequence[Source]]
 
 
 def kind_of(tensor: tf.Tensor) -> Kind | None:
     """The kind of a tensor; None when it cannot be measured."""
-    if not any(tensor.dtype in known for known in (_BITS, _PARTS, _WIDER)):
+    if not any(tensor.dtype in known for known in (BITS, PARTS, WIDER)):
         return None
     shape = tensor.shape
     size = math.prod(shape.as_list()) if shape.is_fully_defined() else 0
     return Kind(tensor.dtype, size if 0 < size <= _SMALL else None)
 
 
-def magnitudes(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None]]) -> str:
+def magnitudes(nodes: Nodes, kind: Kind, tensors: Sequence[Source]) -> str:
     """Nodes that compute the largest magnitude of each tensor.
 
     Args:
       nodes: Takes them.
       kind: Of the tensors.
-      tensors: As inputs of a node name them, each with its rank, None where that is not known.
+      tensors: What to measure.
 
     Returns:
       The name of an int64 vector with one element a tensor.
     """
-    dtype = _compared_as(kind.dtype)
-    bits, _ = _BITS[dtype]
+    dtype = compared_as(kind.dtype)
+    bits, _ = BITS[dtype]
     vector = (
         _of_large(nodes, kind, tensors) if kind.size is None else _of_small(nodes, kind, kind.size, tensors)
     )
@@ -127,27 +135,45 @@ def magnitudes(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None
     return nodes.add("Bitcast", [doubles], T=tf.float64, type=tf.int64)
 
 
-def _compared_as(dtype: tf.DType) -> tf.DType:
-    return _PARTS.get(dtype) or _WIDER.get(dtype) or dtype
+def sizes(nodes: Nodes, tensors: Iterable[tuple[str, tf.DType]]) -> str:
+    """Nodes that tell how many elements tensors have, as an int64 vector: for XLA a constant.
+
+    Args:
+      nodes: Takes them.
+      tensors: As inputs of a node name them, each with its dtype; at least one.
+    """
+    found = [nodes.add("Size", [source], T=dtype, out_type=tf.int64) for source, dtype in tensors]
+    return nodes.add("Pack", found, N=len(found), T=tf.int64, axis=0)
 
 
-def _of_small(nodes: Nodes, kind: Kind, size: int, tensors: Sequence[tuple[str, int | None]]) -> str:
+def compared_as(dtype: tf.DType) -> tf.DType:
+    """The dtype whose bits tell of a tensor of another one."""
+    return PARTS.get(dtype) or WIDER.get(dtype) or dtype
+
+
+def _of_small(nodes: Nodes, kind: Kind, size: int, tensors: Sequence[Source]) -> str:
     """One reduction for all of them: for XLA, each more is a program to compile."""
+    table, rank = table_of(nodes, kind.dtype, size, tensors)
+    return _largest_bits(nodes, table, kind.dtype, range(1, rank))
+
+
+def table_of(nodes: Nodes, dtype: tf.DType, size: int, tensors: Sequence[Source]) -> tuple[str, int]:
+    """A tensor that has each of some tensors of one size as a row, and its rank."""
     shape = () if size == 1 else (size,)
     rows = [
-        source if rank == len(shape) else _reshaped(nodes, source, kind.dtype, shape)
-        for source, rank in tensors
+        source if static.rank == len(shape) else reshaped(nodes, source, dtype, shape)
+        for source, static in tensors
     ]
-    table = nodes.add("Pack", rows, N=len(rows), T=kind.dtype, axis=0)
-    return _largest_bits(nodes, table, kind.dtype, range(1, 1 + len(shape)))
+    return nodes.add("Pack", rows, N=len(rows), T=dtype, axis=0), 1 + len(shape)
 
 
-def _of_large(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None]]) -> str:
-    bits, _ = _BITS[_compared_as(kind.dtype)]
+def _of_large(nodes: Nodes, kind: Kind, tensors: Sequence[Source]) -> str:
+    bits, _ = BITS[compared_as(kind.dtype)]
     numbers = []
-    for source, rank in tensors:
+    for source, static in tensors:
+        rank = static.rank
         if rank is None:
-            source, rank = _reshaped(nodes, source, kind.dtype, (-1,)), 1
+            source, rank = reshaped(nodes, source, kind.dtype, (-1,)), 1
         numbers.append(_largest_bits(nodes, source, kind.dtype, range(rank)))
     vector = nodes.add("Pack", numbers, N=len(numbers), T=bits, axis=0)
     # The maximum of no elements is the lowest number there is.
@@ -155,16 +181,16 @@ def _of_large(nodes: Nodes, kind: Kind, tensors: Sequence[tuple[str, int | None]
 
 
 def _largest_bits(nodes: Nodes, source: str, dtype: tf.DType, axes: range) -> str:
-    if dtype in _PARTS:
-        part = _PARTS[dtype]
+    if dtype in PARTS:
+        part = PARTS[dtype]
         parts = [nodes.add(op, [source], T=dtype, Tout=part) for op in ("Real", "Imag")]
         return nodes.add(
-            "Maximum", [_largest_bits(nodes, each, part, axes) for each in parts], T=_BITS[part][0]
+            "Maximum", [_largest_bits(nodes, each, part, axes) for each in parts], T=BITS[part][0]
         )
-    if dtype in _WIDER:
-        source = nodes.add("Cast", [source], SrcT=dtype, DstT=_WIDER[dtype])
-        return _largest_bits(nodes, source, _WIDER[dtype], axes)
-    bits, mask = _BITS[dtype]
+    if dtype in WIDER:
+        source = nodes.add("Cast", [source], SrcT=dtype, DstT=WIDER[dtype])
+        return _largest_bits(nodes, source, WIDER[dtype], axes)
+    bits, mask = BITS[dtype]
     word = nodes.add("Bitcast", [source], T=dtype, type=bits)
     word = nodes.add("BitwiseAnd", [word, nodes.constant(mask, bits)], T=bits)
     if not axes:
@@ -172,5 +198,6 @@ def _largest_bits(nodes: Nodes, source: str, dtype: tf.DType, axes: range) -> st
     return nodes.add("Max", [word, nodes.constant(axes, tf.int32)], T=bits, Tidx=tf.int32)
 
 
-def _reshaped(nodes: Nodes, source: str, dtype: tf.DType, shape: tuple[int, ...]) -> str:
+def reshaped(nodes: Nodes, source: str, dtype: tf.DType, shape: tuple[int, ...]) -> str:
+    """A tensor in another shape."""
     return nodes.add("Reshape", [source, nodes.constant(shape, tf.int32)], T=dtype, Tshape=tf.int32)

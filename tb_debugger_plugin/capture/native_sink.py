@@ -6,6 +6,7 @@ In come encoded records; out go files of one file set in a local folder.
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import os
 import sys
 import time
@@ -19,7 +20,7 @@ import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
 from tb_debugger_plugin.capture import placement
-from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
 from tb_debugger_plugin.capture.sinks import Before, CompiledTensor, Same, WatchedTensor
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import GraphExecutionTrace, TensorProto
@@ -205,7 +206,10 @@ class NativeSink:
           name: Of the node.
         """
         handed_over = [
-            (self._watch(each.tensor), each.group, each.whole, each.elements, self._without_elements(each))
+            (
+                *(self._watch(each.tensor), each.group, each.whole, each.elements),
+                *(self._without_elements(each), self._number_of_elements(each), each.size, each.counts),
+            )
             for each in tensors
         ]
         number = self._module.add_compiled_tensors(handed_over)
@@ -222,6 +226,11 @@ class NativeSink:
                 _shape_summary(each.shape, each.tensor.dtype, each.tensor.tensor_id).SerializeToString()
             )
         return b""
+
+    def _number_of_elements(self, each: CompiledTensor) -> int:
+        """What is recorded of a tensor's size where that is known before; else -1."""
+        wanted = self._mode in COUNTING_MODES and each.shape is not None
+        return math.prod(each.shape or ()) if wanted else -1
 
     def _constants_of(self, graph_id: str) -> int:
         if graph_id not in self._constants:

@@ -36,6 +36,8 @@ HEALTH_MODES = (
     TensorDebugMode.FULL_HEALTH,
     TensorDebugMode.FULL_NUMERICS,
 )
+#: Those that count elements.
+COUNTING_MODES = HEALTH_MODES[1:]
 #: Dtypes with a health: those that TensorFlow's own debug ops measure, and those that only we do.
 STOCK_DTYPES = frozenset((tf.float16, tf.bfloat16, tf.float32, tf.float64))
 MEASURED_DTYPES = STOCK_DTYPES | {

@@ -57,6 +57,9 @@ class CompiledTensor:
         bad.
       whole: Which of the tensors that are handed over whole; -1 when it is none of them.
       shape: Its dimensions; None when they are not known before the function runs.
+      size: Which element of that vector is the number of its elements; -1 when that is not handed over.
+      counts: Which three elements of that vector are the numbers of -inf, +inf and NaN in it; empty when
+        they are not handed over.
     """
 
     tensor: WatchedTensor
@@ -64,6 +67,8 @@ class CompiledTensor:
     group: int
     whole: int
     shape: tuple[int, ...] | None
+    size: int = -1
+    counts: tuple[int, ...] = ()
 
 
 class Sink(Protocol):

@@ -1,7 +1,7 @@
 """Which tensors need no look because others tell of them.
 
 In come the ops of a graph, out comes for each tensor which ones tell of it. `equals` are exact: a reshaped
-tensor has the magnitude of its input. `vouchers` tell only of good ones: a sum that is finite has finite
+tensor has the elements of its input. `vouchers` tell only of good ones: a sum that is finite has finite
 terms, because infinity and NaN stay what they are or become NaN; of the terms of a bad sum nothing is known.
 And what only chooses among finite elements, or bounds them, is finite. Rule: who may well have an infinity of
 the program's own, such as a mask, vouches for nobody.
@@ -18,6 +18,7 @@ from tb_debugger_plugin.capture.arithmetic import (
     MOVES,
     PASSES_ON,
     RULES,
+    SAME_ELEMENTS,
     SAME_MAGNITUDE,
     is_finite_constant,
 )
@@ -26,19 +27,23 @@ from tb_debugger_plugin.capture.arithmetic import (
 Key: TypeAlias = "tuple[str, int]"
 
 
-def equals(ops: Iterable[Any], can_look: Callable[[Any], bool]) -> dict[Key, tuple[Key, ...]]:
+def equals(
+    ops: Iterable[Any], can_look: Callable[[Any], bool], *, in_numbers: bool
+) -> dict[Key, tuple[Key, ...]]:
     """For each tensor, those that together have its magnitude.
 
     Args:
       ops: The ops of a graph that run, each behind those whose outputs it takes.
       can_look: Whether the health of a tensor can be told; the others are left out.
+      in_numbers: Whether they shall have as many -inf, +inf and NaN: then there is one for each.
     """
     found: dict[Key, tuple[Key, ...]] = {}
+    same_as_first, joined = (SAME_ELEMENTS, {}) if in_numbers else (SAME_MAGNITUDE, JOINED)
     for op in ops:
-        if op.type in SAME_MAGNITUDE:
+        if op.type in same_as_first:
             inputs = op.inputs[:1]
         else:
-            inputs = op.inputs[JOINED[op.type]] if op.type in JOINED else ()
+            inputs = op.inputs[joined[op.type]] if op.type in joined else ()
         same = dict.fromkeys(key for tensor in inputs for key in found.get(_key(tensor), ()))
         for tensor in op.outputs:
             if can_look(tensor):
@@ -69,7 +74,7 @@ class _Search:
         self._can_look = can_look
         self._running = {op.name for op in ops}
         self._reads = _reads(ops)
-        self._infinite = _infinite(ops)
+        self._infinite = infinite(ops)
 
     def look_at_users(self, op: Any) -> None:
         """Let the users of an op's outputs vouch for them, or what they come from, or they themselves."""
@@ -115,18 +120,18 @@ class _Search:
         return bool(self.found.get(_key(tensor))) and _key(tensor) not in self._infinite
 
 
-def _infinite(ops: Iterable[Any]) -> set[Key]:
+def infinite(ops: Iterable[Any]) -> set[Key]:
     """The tensors that have an infinity or NaN because a constant has one."""
-    infinite: set[Key] = set()
+    found: set[Key] = set()
     for op in ops:
         if op.type == "Const":
             is_infinite = op.outputs[0].dtype.is_floating and not is_finite_constant(op)
         else:
             keeps = op.type in RULES or op.type in MOVES
-            is_infinite = keeps and any(_key(tensor) in infinite for tensor in op.inputs)
+            is_infinite = keeps and any(_key(tensor) in found for tensor in op.inputs)
         if is_infinite:
-            infinite.update(_key(tensor) for tensor in op.outputs)
-    return infinite
+            found.update(_key(tensor) for tensor in op.outputs)
+    return found
 
 
 def _computed(op: Any) -> list[Any]:

@@ -83,7 +83,7 @@ def test_random_programs_have_the_bad_tensors_that_running_them_op_by_op_finds(
     with tb_debugger_plugin.record(tmp_path, "CURT_HEALTH"):
         for inputs in cases:
             compiled(*inputs)
-        assert copies("_vouched") and copies("_bad")
+        assert copies("_vouched_") and copies("_bad_")
     recorded = read(tmp_path)
     by_op = [program(inputs) for inputs in cases]
     seen = 0
@@ -126,7 +126,7 @@ def test_what_ran_again_began_with_the_variables_as_they_were(tmp_path: Path) ->
         with tb_debugger_plugin.record(root, "CURT_HEALTH"):
             for _ in range(8):
                 step()
-            assert jit_compile == bool(copies("_bad"))
+            assert jit_compile == bool(copies("_bad_"))
         recorded[jit_compile] = read(root)
         values[jit_compile] = [variable.numpy() for variable in variables]
     plain_step, plain_variables = trained(True)
@@ -221,6 +221,8 @@ with tb_debugger_plugin.record(sys.argv[1], "CURT_HEALTH"):
     rooted(tf.constant([1.0, 4.0]))
     if len(sys.argv) > 2:
         rooted(tf.constant([1.0, -4.0]))
+with tb_debugger_plugin.record(sys.argv[1] + "_counts"):
+    masked(tf.constant([1.0, -1.0]))
 """
     compiled = {}
     for case in ("good", "bad"):
@@ -233,11 +235,15 @@ with tb_debugger_plugin.record(sys.argv[1], "CURT_HEALTH"):
         )
         names = [path.name for path in dumped.glob("*after_optimizations.txt")]
         compiled[case] = [
-            re.findall(r"masked|rooted|_vouched|_compiled", name) for name in names if "inference" in name
+            re.findall(r"masked|rooted|_vouched|_compiled|_counted", name)
+            for name in names
+            if "inference" in name
         ]
-    assert sorted(compiled["good"]) == [["masked", "_vouched"], ["rooted", "_vouched"]]
+    masked, rooted = ["masked", "_vouched"], ["rooted", "_vouched"]
+    assert sorted(compiled["good"]) == [masked, masked, rooted]
     assert sorted(compiled["bad"]) == sorted([*compiled["good"], ["rooted", "_compiled"]])
     assert [is_bad for _, is_bad in read(tmp_path / "bad_run").of("scores")] == [1.0]
+    assert [values[1:] for values in read(tmp_path / "bad_run_counts").of("scores")] == [[2, 1, 0, 0]]
     assert [is_bad for _, is_bad in read(tmp_path / "bad_run").of("root")] == [0.0, 1.0]
 
 

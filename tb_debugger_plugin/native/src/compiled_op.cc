@@ -18,7 +18,7 @@ namespace {
 constexpr char kName[] = "TbDebuggerWatchCompiled";
 // As a float64.
 constexpr int64_t kInfinity = 0x7FF0000000000000;
-constexpr int kMagnitudes = 0, kWhen = 1, kFirstWhole = 2;
+constexpr int kFound = 0, kWhen = 1, kFirstWhole = 2;
 
 using Tensors = std::vector<CompiledTensor>;
 
@@ -37,18 +37,31 @@ void GiveMemoryBack() {
 #endif
 }
 
+bool IsMeasured(const CompiledTensor& tensor) {
+  return tensor.whole < 0 && tensor.tensor_proto.empty();
+}
+
+bool HasSize(const CompiledTensor& tensor) { return tensor.size >= 0 || tensor.size_at >= 0; }
+
 struct CompiledKernel {
   const Tensors* tensors = nullptr;
   std::once_flag once;
-  std::vector<std::vector<Place>> places;  // those of the watches, with the device
+  // Those of the watches, with the device. Of a tensor that is measured they are
+  // laid out: for its counts and for whether it is bad, as far as there are such.
+  std::vector<std::vector<Place>> places, curt_places;
   std::vector<size_t> by_group;
 
   void Prepare(TF_OpKernelContext* context) {
     std::call_once(once, [&] {
       for (const auto& tensor : *tensors) {
         places.push_back(PlacesOn(context, *tensor.watch));
-        const bool is_measured = tensor.whole < 0 && tensor.tensor_proto.empty();
-        if (is_measured) places.back()[0].PrepareTo(Mode::kCurtHealth);
+        curt_places.emplace_back();
+        if (!IsMeasured(tensor)) continue;
+        if (tensor.counts.empty()) {
+          curt_places.back() = places.back();
+          curt_places.back()[0].PrepareTo(Mode::kCurtHealth);
+        }
+        if (HasSize(tensor)) places.back()[0].PrepareTo(Mode::kConciseHealth);
       }
       by_group.resize(tensors->size());
       std::iota(by_group.begin(), by_group.end(), 0);
@@ -107,8 +120,31 @@ std::vector<size_t> Order(const Tensors& tensors, const Vector& when,
   return order;
 }
 
+// How bad a tensor is whose magnitude is above -1.
+Bad HowBad(int64_t magnitude) {
+  return magnitude < kInfinity ? Bad::kNo : magnitude == kInfinity ? Bad::kInfinite : Bad::kNan;
+}
+
+// Records a tensor that is measured.
+void Record(const CompiledKernel& kernel, size_t i, const Vector& found, Bad bad,
+            Sighting* sighting) {
+  const CompiledTensor& tensor = (*kernel.tensors)[i];
+  const bool is_counted = bad == Bad::kNo || !tensor.counts.empty();
+  if (!HasSize(tensor) || !is_counted) {
+    const Place& place = kernel.curt_places[i][0];
+    const double columns[] = {place.tensor_id, bad == Bad::kNo ? 0.0 : 1.0};
+    return sighting->Trace(place, columns, bad);
+  }
+  const Place& place = kernel.places[i][0];
+  const int64_t size = found.Has(tensor.size_at) ? found[tensor.size_at] : tensor.size;
+  double columns[ColumnsOf(Mode::kConciseHealth)] = {place.tensor_id, static_cast<double>(size)};
+  double* count = columns + 2;
+  for (const int64_t at : tensor.counts) *count++ = found.Has(at) ? static_cast<double>(found[at]) : 0;
+  sighting->Trace(place, columns, bad);
+}
+
 void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {
-  const Vector magnitudes(context, kMagnitudes);
+  const Vector found(context, kFound);
   const Vector when(context, kWhen);
   kernel->Prepare(context);
   Sighting sighting(recorder);
@@ -121,17 +157,13 @@ void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* re
       if (whole.ok()) sighting.Trace(places, whole.View());
       continue;
     }
-    const int64_t magnitude = LargestOf(tensor, magnitudes);
+    const int64_t magnitude = LargestOf(tensor, found);
     if (magnitude < 0) continue;  // of a branch that was not taken
     if (!tensor.tensor_proto.empty()) {
       sighting.Trace(places[0].prefix, recorder->mode(), tensor.tensor_proto);
       continue;
     }
-    const Bad bad = magnitude < kInfinity    ? Bad::kNo
-                    : magnitude == kInfinity ? Bad::kInfinite
-                                             : Bad::kNan;
-    const double columns[] = {places[0].tensor_id, bad == Bad::kNo ? 0.0 : 1.0};
-    sighting.Trace(places[0], columns, bad);
+    Record(*kernel, i, found, HowBad(magnitude), &sighting);
   }
 }
 
@@ -169,7 +201,7 @@ std::string RegisterCompiledOp() {
     TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(kName);
     tf.TF_OpDefinitionBuilderAddAttr(op, "T: list(type) >= 0");
     tf.TF_OpDefinitionBuilderAddAttr(op, "tensors: int");
-    tf.TF_OpDefinitionBuilderAddInput(op, "magnitudes: int64");
+    tf.TF_OpDefinitionBuilderAddInput(op, "found: int64");
     tf.TF_OpDefinitionBuilderAddInput(op, "when: int64");
     tf.TF_OpDefinitionBuilderAddInput(op, "whole: T");
     return RegisterOnCpu(kName, op, Create, Compute, Delete);

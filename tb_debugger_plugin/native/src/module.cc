@@ -209,12 +209,20 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
       AddWatch(std::move(places), std::move(shape), constants, std::move(before)));
 }
 
-// A tuple (watch, group, whole, elements, tensor_proto) as a CompiledTensor. False with a Python
-// exception set.
+// A tuple of numbers. False with a Python exception set.
+bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    numbers->push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
+// What add_compiled_tensors takes, as a CompiledTensor. False with a Python exception set.
 bool ToCompiledTensor(PyObject* item, CompiledTensor* tensor) {
-  long long watch, group, whole;
-  PyObject *elements, *proto;
-  if (!PyArg_ParseTuple(item, "LLLO!S", &watch, &group, &whole, &PyTuple_Type, &elements, &proto)) {
+  long long watch, group, whole, size, size_at;
+  PyObject *elements, *proto, *counts;
+  if (!PyArg_ParseTuple(item, "LLLO!SLLO!", &watch, &group, &whole, &PyTuple_Type, &elements,
+                        &proto, &size, &size_at, &PyTuple_Type, &counts)) {
     return false;
   }
   tensor->watch = WatchOf(watch);
@@ -222,10 +230,9 @@ bool ToCompiledTensor(PyObject* item, CompiledTensor* tensor) {
   tensor->group = group;
   tensor->whole = whole;
   tensor->tensor_proto = FromBytes(proto);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements); ++i) {
-    tensor->elements.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(elements, i)));
-  }
-  return PyErr_Occurred() == nullptr;
+  tensor->size = size;
+  tensor->size_at = size_at;
+  return ToNumbers(elements, &tensor->elements) && ToNumbers(counts, &tensor->counts);
 }
 
 PyObject* PyAddCompiledTensors(PyObject*, PyObject* items) {
@@ -517,8 +524,8 @@ PyMethodDef module_methods[] = {
      "watched tensor, and of those that hold the same elements, each with its rank; and the watches that "
      "its op records before. dims: None, or -1 where one is not known."},
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
-     "add_compiled_tensors([(watch, group, whole, elements, tensor_proto), ...]): the number of what "
-     "a compiled function hands over."},
+     "add_compiled_tensors([(watch, group, whole, elements, tensor_proto, size, size_at, counts), ...]): "
+     "the number of what a compiled function hands over."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, "_native",
