@@ -20,7 +20,7 @@ from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.graphs import Graphs
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.sinks import Sink
+from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.errors import RecordingError
 from tb_debugger_plugin.events.messages import DebugEvent, Execution

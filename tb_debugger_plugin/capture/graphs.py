@@ -18,9 +18,9 @@ from typing import Any
 
 from tensorflow.python.framework import func_graph, ops
 
-from tb_debugger_plugin.capture.called import called_functions
 from tb_debugger_plugin.capture.frames import EventWriter, Frames, of_tracebacks
-from tb_debugger_plugin.capture.names import GraphNames, Names
+from tb_debugger_plugin.capture.functions.called import called_functions
+from tb_debugger_plugin.capture.naming.names import GraphNames, Names
 from tb_debugger_plugin.events.messages import CodeLocation, DebugEvent, GraphOpCreation, StaticTensor
 
 #: So many records are made before they are written: each takes some kilobytes.

@@ -11,21 +11,21 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from tb_debugger_plugin.capture.called import callees_first
-from tb_debugger_plugin.capture.compiled import CompiledFunctions
-from tb_debugger_plugin.capture.copies import Copies
-from tb_debugger_plugin.capture.definitions import define, definition_of, restore
-from tb_debugger_plugin.capture.functions import Function
-from tb_debugger_plugin.capture.gathered import gathered
+from tb_debugger_plugin.capture.functions.called import callees_first
+from tb_debugger_plugin.capture.functions.copies import Copies
+from tb_debugger_plugin.capture.functions.definitions import define, definition_of, restore
+from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.functions.programs_view import ProgramsView
 from tb_debugger_plugin.capture.graphs import Graphs, KnownGraph
-from tb_debugger_plugin.capture.instrument import watch_function, watch_part
-from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.programs_view import ProgramsView
 from tb_debugger_plugin.capture.session_graph import Watches
-from tb_debugger_plugin.capture.sinks import Sink
-from tb_debugger_plugin.capture.survivors import Survivors
-from tb_debugger_plugin.capture.watch_plan import Plan, make_plan, plan_of_session
+from tb_debugger_plugin.capture.sinks.native import NativeSink
+from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.watching.gathered import gathered
+from tb_debugger_plugin.capture.watching.instrument import watch_function, watch_part
+from tb_debugger_plugin.capture.watching.plan import Plan, make_plan, plan_of_session
+from tb_debugger_plugin.capture.watching.survivors import Survivors
+from tb_debugger_plugin.capture.xla.functions import CompiledFunctions
 from tb_debugger_plugin.errors import in_words
 
 _log = logging.getLogger("tb_debugger_plugin")

@@ -20,17 +20,17 @@ from typing import Any
 from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import func_graph
 
-from tb_debugger_plugin.capture import unseen
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
-from tb_debugger_plugin.capture.functions import already_there, just_made
+from tb_debugger_plugin.capture.functions import unseen
+from tb_debugger_plugin.capture.functions.function import already_there, just_made
 from tb_debugger_plugin.capture.graphs import Graphs
-from tb_debugger_plugin.capture.names import Names
-from tb_debugger_plugin.capture.open_sink import open_sink
+from tb_debugger_plugin.capture.naming.names import Names
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.programs_functions import ProgramsFunctions
 from tb_debugger_plugin.capture.session_graph import Watches
 from tb_debugger_plugin.capture.sessions import Sessions
+from tb_debugger_plugin.capture.sinks.opening import open_sink
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.threads import EveryThread
 from tb_debugger_plugin.errors import RecordingError, in_words

@@ -14,8 +14,8 @@ from typing import Any
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
 
+from tb_debugger_plugin.capture.functions.unseen import joined
 from tb_debugger_plugin.capture.session_graph import SessionGraph, Watch
-from tb_debugger_plugin.capture.unseen import joined
 
 #: Of so many sessions it is said that they are not recorded.
 _MOST_SESSIONS = 10

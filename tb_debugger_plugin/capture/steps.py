@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.sinks import Sink
+from tb_debugger_plugin.capture.sinks.protocol import Sink
 
 
 class Steps:

@@ -10,7 +10,8 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture import placement, ways
+from tb_debugger_plugin.capture import placement
+from tb_debugger_plugin.capture.watching import ways
 from tests.support.models import Training, cnn, gpt
 from tests.support.recorded import Recorded, counts, read
 

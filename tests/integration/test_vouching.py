@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_debugger_plugin.capture import arithmetic
+from tb_debugger_plugin.capture.xla import arithmetic
 
 pytestmark = pytest.mark.tensorflow
 

@@ -67,6 +67,29 @@ def test_tensorflow_is_imported_only_where_the_table_allows_it(room):
     assert not wrong
 
 
+def _floors_of_capture() -> dict[str, int]:
+    """The folders and files of the recorder, by how far up they stand in its table."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("Inside `capture/`")[2]
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    return {
+        name: -row
+        for row, line in enumerate(rows)
+        for name in re.findall(r"`(\w+)(?:/|\.py)`", line.split("|")[1])
+    }
+
+
+def test_inside_the_recorder_imports_go_down():
+    floors = _floors_of_capture()
+    wrong = []
+    for module in modules_of("capture"):
+        here = module.relative_to(PACKAGE / "capture").with_suffix("").parts[0]
+        for name in imports_of(module):
+            inner = name.removeprefix(f"{_OURS}capture").lstrip(".").partition(".")[0]
+            if name.startswith(f"{_OURS}capture.") and here != "__init__" and floors[inner] > floors[here]:
+                wrong.append(f"{module.relative_to(ROOT)} imports {inner}")
+    assert not wrong
+
+
 def test_apache_beam_is_imported_by_one_module_only():
     modules = [module for room in ROOMS for module in modules_of(room)]
     assert [

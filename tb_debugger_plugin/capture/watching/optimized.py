@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
-from tb_debugger_plugin.capture.copies import functions_named
-from tb_debugger_plugin.capture.instrument import SCOPE
-from tb_debugger_plugin.capture.watch_plan import CALLS
+from tb_debugger_plugin.capture.functions.copies import functions_named
+from tb_debugger_plugin.capture.watching.instrument import SCOPE
+from tb_debugger_plugin.capture.watching.plan import CALLS
 
 #: A tensor: name of an op and which output; constants are named by what they hold.
 Source: TypeAlias = "tuple[str, int]"

@@ -13,8 +13,8 @@ from typing import Any
 
 from tensorflow.core.framework import graph_pb2
 
-from tb_debugger_plugin.capture.definitions import define, define_new, definition_of, remove
-from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.functions.definitions import define, define_new, definition_of, remove
+from tb_debugger_plugin.capture.functions.function import Function
 
 
 class Copies:

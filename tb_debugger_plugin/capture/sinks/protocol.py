@@ -1,8 +1,8 @@
 """What a recording needs of the place where its records go.
 
 A sink has three jobs: append events to the files that are written while graphs are built, record executions
-and constants from Python, and make the nodes that record tensors when a graph runs. `native_sink` writes
-through our native library, `stock_sink` through TensorFlow's own ops where that is not to be had; the files
+and constants from Python, and make the nodes that record tensors when a graph runs. `native` writes
+through our native library, `stock` through TensorFlow's own ops where that is not to be had; the files
 are the same.
 """
 

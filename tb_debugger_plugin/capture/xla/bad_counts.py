@@ -14,8 +14,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, graph_pb2
 
-from tb_debugger_plugin.capture.copies import Copies
-from tb_debugger_plugin.capture.magnitudes import (
+from tb_debugger_plugin.capture.functions.copies import Copies
+from tb_debugger_plugin.capture.xla.magnitudes import (
     BITS,
     INFINITY,
     PARTS,

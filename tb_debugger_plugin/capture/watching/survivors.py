@@ -20,16 +20,16 @@ from typing import TypeAlias, TypeVar
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.ops import control_flow_v2_func_graphs
 
-from tb_debugger_plugin.capture.called import called_by
-from tb_debugger_plugin.capture.definitions import source_name
-from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.functions.called import called_by
+from tb_debugger_plugin.capture.functions.definitions import source_name
+from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
-from tb_debugger_plugin.capture.grappler import Grappler
-from tb_debugger_plugin.capture.instrument import SCOPE, instrumented, with_watched_calls
-from tb_debugger_plugin.capture.optimized import OptimizedGraph, blamed
-from tb_debugger_plugin.capture.sinks import Sink
-from tb_debugger_plugin.capture.watch_plan import Plan, Planned
-from tb_debugger_plugin.capture.ways import Way
+from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.watching.grappler import Grappler
+from tb_debugger_plugin.capture.watching.instrument import SCOPE, instrumented, with_watched_calls
+from tb_debugger_plugin.capture.watching.optimized import OptimizedGraph, blamed
+from tb_debugger_plugin.capture.watching.plan import Plan, Planned
+from tb_debugger_plugin.capture.watching.ways import Way
 
 #: Graphs that run as parts of others only.
 _PARTS = (

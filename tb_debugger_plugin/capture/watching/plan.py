@@ -13,10 +13,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import func_graph
 
-from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.options import HEALTH_MODES, Options
-from tb_debugger_plugin.capture.ways import SAME_ELEMENTS, Way, way_of
+from tb_debugger_plugin.capture.watching.ways import SAME_ELEMENTS, Way, way_of
 
 
 @dataclass(frozen=True)

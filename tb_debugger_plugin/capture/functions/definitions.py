@@ -16,7 +16,7 @@ from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.eager import context
 from tensorflow.python.framework import c_api_util, ops
 
-from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.functions.function import Function
 
 
 def definition_of(function: Function) -> graph_pb2.GraphDef:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tb_debugger_plugin.capture.called import function_attributes
-from tb_debugger_plugin.capture.watch_plan import Planned
-from tb_debugger_plugin.capture.ways import Way
+from tb_debugger_plugin.capture.functions.called import function_attributes
+from tb_debugger_plugin.capture.watching.plan import Planned
+from tb_debugger_plugin.capture.watching.ways import Way
 
 #: In TF1-style loops and branches some inputs never come, and what waits for them never runs.
 _STEERS = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "RefMerge"))

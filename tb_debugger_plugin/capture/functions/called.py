@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorflow.python.framework import op_def_registry
 
-from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.functions.function import Function
 
 
 @functools.cache

@@ -22,8 +22,8 @@ from tensorflow.python.ops import gradients_util
 from tensorflow.python.util import nest
 
 from tb_debugger_plugin.capture.frames import HOOKS
-from tb_debugger_plugin.capture.layers import Layers
-from tb_debugger_plugin.capture.variables import captured_handle
+from tb_debugger_plugin.capture.naming.layers import Layers
+from tb_debugger_plugin.capture.naming.variables import captured_handle
 
 _log = logging.getLogger("tb_debugger_plugin")
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])

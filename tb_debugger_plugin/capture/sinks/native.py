@@ -21,7 +21,7 @@ from tensorflow.core.framework import node_def_pb2
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
-from tb_debugger_plugin.capture.sinks import Before, CompiledTensor, Same, WatchedTensor
+from tb_debugger_plugin.capture.sinks.protocol import Before, CompiledTensor, Same, WatchedTensor
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import GraphExecutionTrace, TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode

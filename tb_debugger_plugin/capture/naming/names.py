@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tb_debugger_plugin.capture.gradients import Gradients
-from tb_debugger_plugin.capture.layers import Layers
-from tb_debugger_plugin.capture.variables import Variables, handles_by_op
+from tb_debugger_plugin.capture.naming.gradients import Gradients
+from tb_debugger_plugin.capture.naming.layers import Layers
+from tb_debugger_plugin.capture.naming.variables import Variables, handles_by_op
 
 _log = logging.getLogger("tb_debugger_plugin")
 

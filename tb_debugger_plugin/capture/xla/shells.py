@@ -17,14 +17,14 @@ from tensorflow.core.framework import attr_value_pb2, graph_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 
-from tb_debugger_plugin.capture.compiled_bodies import Body
-from tb_debugger_plugin.capture.compiled_copies import define_copy
-from tb_debugger_plugin.capture.copies import Copies
-from tb_debugger_plugin.capture.definitions import define_shell, definition_of, source_name
-from tb_debugger_plugin.capture.functions import Function
-from tb_debugger_plugin.capture.magnitudes import INFINITY, Nodes
-from tb_debugger_plugin.capture.native_sink import NativeSink
-from tb_debugger_plugin.capture.repeating import State, Variable
+from tb_debugger_plugin.capture.functions.copies import Copies
+from tb_debugger_plugin.capture.functions.definitions import define_shell, definition_of, source_name
+from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.sinks.native import NativeSink
+from tb_debugger_plugin.capture.xla.bodies import Body
+from tb_debugger_plugin.capture.xla.copies import define_copy
+from tb_debugger_plugin.capture.xla.magnitudes import INFINITY, Nodes
+from tb_debugger_plugin.capture.xla.repeating import State, Variable
 
 CALL = "TbDebuggerCompiled"
 _WATCH = "TbDebuggerWatch"

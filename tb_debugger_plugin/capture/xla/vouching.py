@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from tb_debugger_plugin.capture.arithmetic import (
+from tb_debugger_plugin.capture.xla.arithmetic import (
     ASSIGNMENTS,
     JOINED,
     MOVES,

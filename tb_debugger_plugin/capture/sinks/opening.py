@@ -8,10 +8,10 @@ import os
 import uuid
 
 from tb_debugger_plugin import native
-from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import Options, is_remote
-from tb_debugger_plugin.capture.sinks import Sink
-from tb_debugger_plugin.capture.stock_sink import StockSink
+from tb_debugger_plugin.capture.sinks.native import NativeSink
+from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.sinks.stock import StockSink
 from tb_debugger_plugin.errors import RecordingError, UsageError
 
 #: The same for all recordings of a process, as TensorFlow has it, or of all processes of a job that say so.

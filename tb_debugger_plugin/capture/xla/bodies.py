@@ -1,7 +1,7 @@
 """What a compiled function, and what it calls, hands over of its tensors.
 
 A `Body` says which tensors of a function are measured, which of its calls hand over theirs, and where in its
-vector what is known of each tensor stands. `compiled_layout` makes it, `compiled_copies` builds it.
+vector what is known of each tensor stands. `layout` makes it, `copies` builds it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tb_debugger_plugin.capture.functions import Function
-from tb_debugger_plugin.capture.magnitudes import ByKind
-from tb_debugger_plugin.capture.sinks import CompiledTensor
-from tb_debugger_plugin.capture.vouching import Key
+from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor
+from tb_debugger_plugin.capture.xla.magnitudes import ByKind
+from tb_debugger_plugin.capture.xla.vouching import Key
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")

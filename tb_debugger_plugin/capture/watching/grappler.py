@@ -19,7 +19,7 @@ from tensorflow.python.grappler import cluster as grappler_cluster
 from tensorflow.python.grappler import tf_optimizer
 from tensorflow.python.ops import handle_data_util
 
-from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.functions.function import Function
 
 #: Stands before the names of ops that take a function's results.
 _RESULT = "TbDebuggerResult"

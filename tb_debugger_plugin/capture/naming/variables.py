@@ -21,7 +21,7 @@ import tensorflow as tf
 from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.ops import resource_variable_ops
 
-from tb_debugger_plugin.capture.called import function_attributes
+from tb_debugger_plugin.capture.functions.called import function_attributes
 
 _VARIABLE = resource_variable_ops.BaseResourceVariable
 #: What TensorFlow calls a variable that was given no name.

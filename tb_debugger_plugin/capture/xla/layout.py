@@ -9,9 +9,12 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tb_debugger_plugin.capture.bad_counts import KINDS, kind_to_count
-from tb_debugger_plugin.capture.called import called_functions
-from tb_debugger_plugin.capture.compiled_bodies import (
+from tb_debugger_plugin.capture.functions.called import called_functions
+from tb_debugger_plugin.capture.functions.definitions import source_name
+from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor
+from tb_debugger_plugin.capture.xla.bad_counts import KINDS, kind_to_count
+from tb_debugger_plugin.capture.xla.bodies import (
     BRANCHES,
     CALLS,
     LOOPS,
@@ -21,11 +24,8 @@ from tb_debugger_plugin.capture.compiled_bodies import (
     Looks,
     Sized,
 )
-from tb_debugger_plugin.capture.definitions import source_name
-from tb_debugger_plugin.capture.functions import Function
-from tb_debugger_plugin.capture.magnitudes import ByKind, Kind, Source, kind_of
-from tb_debugger_plugin.capture.sinks import CompiledTensor, WatchedTensor
-from tb_debugger_plugin.capture.vouching import Key
+from tb_debugger_plugin.capture.xla.magnitudes import ByKind, Kind, Source, kind_of
+from tb_debugger_plugin.capture.xla.vouching import Key
 
 
 def body_of(

@@ -18,9 +18,9 @@ from typing import TypeAlias
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.functions import Function
-from tb_debugger_plugin.capture.watch_plan import Plan, Planned
-from tb_debugger_plugin.capture.ways import TAKES_BUFFERS_OVER, Way, size_of
+from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.watching.plan import Plan, Planned
+from tb_debugger_plugin.capture.watching.ways import TAKES_BUFFERS_OVER, Way, size_of
 
 #: Tensors of more elements have a watch op of their own: others live until the last of their op is computed.
 _SMALL = 1 << 12

@@ -13,7 +13,7 @@ from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.eager import context
 from tensorflow.python.framework import c_api_util
 
-from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.functions.function import Function
 
 
 class ProgramsView:

@@ -16,9 +16,9 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import op_def_registry
 from tensorflow.python.ops import handle_data_util
 
-from tb_debugger_plugin.capture.called import called_functions
-from tb_debugger_plugin.capture.functions import Function
-from tb_debugger_plugin.capture.watch_plan import live_ops
+from tb_debugger_plugin.capture.functions.called import called_functions
+from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.watching.plan import live_ops
 
 #: Gives the function of a name; None when it is not known.
 Find: TypeAlias = Callable[[str], "Function | None"]

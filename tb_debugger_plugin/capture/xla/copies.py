@@ -15,12 +15,12 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 
-from tb_debugger_plugin.capture.bad_counts import counted
-from tb_debugger_plugin.capture.called import function_attributes
-from tb_debugger_plugin.capture.compiled_bodies import Body, Call
-from tb_debugger_plugin.capture.copies import Copies, functions_of
-from tb_debugger_plugin.capture.definitions import definition_of, source_name
-from tb_debugger_plugin.capture.magnitudes import INFINITY, Nodes, magnitudes, sizes
+from tb_debugger_plugin.capture.functions.called import function_attributes
+from tb_debugger_plugin.capture.functions.copies import Copies, functions_of
+from tb_debugger_plugin.capture.functions.definitions import definition_of, source_name
+from tb_debugger_plugin.capture.xla.bad_counts import counted
+from tb_debugger_plugin.capture.xla.bodies import Body, Call
+from tb_debugger_plugin.capture.xla.magnitudes import INFINITY, Nodes, magnitudes, sizes
 
 _NOT_RUN = -1
 #: Of `when`: from which bit on stand the turn of the loop, and the group of the tensor in the loop's body.

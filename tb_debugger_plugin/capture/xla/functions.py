@@ -2,7 +2,7 @@
 
 XLA has no kernel for our ops. So the definition of such a function becomes a shell: it calls a copy, which
 XLA compiles as it would have compiled the function, and which hands over, behind the results, the largest
-magnitudes of tensors (`compiled_copies`); one op behind the call records them (`compiled_shells`). What the
+magnitudes of tensors (`copies`); one op behind the call records them (`shells`). What the
 copy calls are copies too. Decided here: which tensors are recorded, and which are measured for that.
 """
 
@@ -13,21 +13,21 @@ from typing import Any
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.compiled_bodies import Body, Looks
-from tb_debugger_plugin.capture.compiled_layout import body_of
-from tb_debugger_plugin.capture.compiled_shells import CALL, Shells
-from tb_debugger_plugin.capture.copies import Copies
-from tb_debugger_plugin.capture.definitions import source_name
-from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.functions.copies import Copies
+from tb_debugger_plugin.capture.functions.definitions import source_name
+from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
-from tb_debugger_plugin.capture.instrument import record_constants, watched_tensor
-from tb_debugger_plugin.capture.magnitudes import kind_of
-from tb_debugger_plugin.capture.native_sink import NativeSink
 from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
-from tb_debugger_plugin.capture.repeating import state_of
-from tb_debugger_plugin.capture.vouching import Key, equals, infinite, vouchers
-from tb_debugger_plugin.capture.watch_plan import Planned, live_ops, make_plan
-from tb_debugger_plugin.capture.ways import Way
+from tb_debugger_plugin.capture.sinks.native import NativeSink
+from tb_debugger_plugin.capture.watching.instrument import record_constants, watched_tensor
+from tb_debugger_plugin.capture.watching.plan import Planned, live_ops, make_plan
+from tb_debugger_plugin.capture.watching.ways import Way
+from tb_debugger_plugin.capture.xla.bodies import Body, Looks
+from tb_debugger_plugin.capture.xla.layout import body_of
+from tb_debugger_plugin.capture.xla.magnitudes import kind_of
+from tb_debugger_plugin.capture.xla.repeating import state_of
+from tb_debugger_plugin.capture.xla.shells import CALL, Shells
+from tb_debugger_plugin.capture.xla.vouching import Key, equals, infinite, vouchers
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
 #: Behind the names of copies that hand over all tensors, of those that hand over the vouchers, and of those

@@ -17,16 +17,16 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 
-from tb_debugger_plugin.capture.called import function_attributes
-from tb_debugger_plugin.capture.copies import functions_named
-from tb_debugger_plugin.capture.definitions import define, definition_of, source_name
-from tb_debugger_plugin.capture.functions import Function
+from tb_debugger_plugin.capture.functions.called import function_attributes
+from tb_debugger_plugin.capture.functions.copies import functions_named
+from tb_debugger_plugin.capture.functions.definitions import define, definition_of, source_name
+from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph, static_dims
-from tb_debugger_plugin.capture.record_order import waits
 from tb_debugger_plugin.capture.session_graph import Watches
-from tb_debugger_plugin.capture.sinks import Sink, WatchedTensor
-from tb_debugger_plugin.capture.watch_plan import CALLS, Plan, Planned
-from tb_debugger_plugin.capture.ways import Way
+from tb_debugger_plugin.capture.sinks.protocol import Sink, WatchedTensor
+from tb_debugger_plugin.capture.watching.plan import CALLS, Plan, Planned
+from tb_debugger_plugin.capture.watching.record_order import waits
+from tb_debugger_plugin.capture.watching.ways import Way
 
 #: Stands before the names of watch nodes.
 SCOPE = "TbDebuggerWatch/"

@@ -18,7 +18,7 @@ from tensorflow.core.protobuf import debug_event_pb2
 from tensorflow.python.debug.lib import debug_events_writer
 
 from tb_debugger_plugin.capture.options import HEALTH_MODES, STOCK_DTYPES, Options
-from tb_debugger_plugin.capture.sinks import Before, Same, WatchedTensor
+from tb_debugger_plugin.capture.sinks.protocol import Before, Same, WatchedTensor
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.native import twin

@@ -1,0 +1,1 @@
+"""The functions of the program and the definitions that the runtime has of them."""

@@ -1,0 +1,1 @@
+"""What ops and tensors are to the program: layers, variables and their gradients."""
