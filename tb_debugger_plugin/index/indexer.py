@@ -170,9 +170,15 @@ class Indexer:
 
     def _restore_hosts(self) -> None:
         columns = ", ".join(HOST_KINDS)
-        for number, name, _, *fields in self._rows(f"SELECT {columns} FROM hosts"):
+        rows = self._rows(f"SELECT {columns} FROM hosts")
+        for number, name, _, *fields in rows:
             files = self._run.file_sets[number]
             self._hosts[number] = Host(number, files, name, *fields)
+        self._named = self._names() if rows else []
+
+    def _names(self) -> list[tuple[str, int]]:
+        """What hosts are told apart by."""
+        return [(host.name, host.process_id) for host in self._hosts]
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(query).fetchall()
@@ -289,7 +295,8 @@ class Indexer:
             {host: self._ring_traces(host, turning) for host in self._numbers()}, dict(latest)
         )
         self._describer.save(self._connection)
-        described = self._describer.registry.save(self._connection)
+        described = self._describer.registry.save(self._connection) or self._names() != self._named
+        self._named = self._names()
         self._states = {key: batch.state for key, batch in batches.items()}
         hosts = [host.fields() for host in self._hosts]
         if any(batch.more for batch in batches.values()):

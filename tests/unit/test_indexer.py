@@ -340,3 +340,21 @@ def test_records_in_the_wrong_file_are_passed_over(tmp_path):
     with _indexer(tmp_path) as (indexer, connection):
         indexer.step()
         assert _all(connection, "SELECT count(*) FROM executions") == [(2,)]
+
+
+def test_a_host_without_graphs_is_news_for_who_saw_the_run_empty(tmp_path):
+    recording = Recording(tmp_path, process_id=7)
+    with _indexer(tmp_path) as (indexer, connection):
+        query = (
+            "SELECT key, CAST(value AS BIGINT) FROM meta WHERE key IN ('generation', 'catalog_generation')"
+        )
+        assert "catalog_generation" not in dict(_all(connection, query))
+        indexer.step()
+        meta = dict(_all(connection, query))
+        assert meta["catalog_generation"] == meta["generation"]
+        for _ in range(2):
+            recording.execution("Fill", [full_health([1.0])], ids=[1], stack=[])
+            indexer.step()
+        meta = dict(_all(connection, query))
+        assert meta["catalog_generation"] == meta["generation"] - 1
+    recording.close()
