@@ -1,10 +1,9 @@
 #include "eager_tensor.h"
 
-#include <dlfcn.h>
-
 #include <string_view>
 
 #include "kernel.h"
+#include "loaded_library.h"
 
 namespace tbdbg {
 namespace {
@@ -24,12 +23,6 @@ struct {
   size_t (*byte_size)(Handle*, TF_Status*);
 } api;
 bool loaded = false;
-
-template <typename F>
-bool LookUp(void* library, const char* name, F* function) {
-  *function = reinterpret_cast<F>(dlsym(library, name));
-  return *function != nullptr;
-}
 
 // Such as "/job:localhost/replica:0/task:0/device:CPU:0".
 bool IsLocalCpu(const char* device) {
@@ -67,17 +60,16 @@ bool Read(Handle* handle, int max_rank, int64_t* dims, TensorView* view) {
 }  // namespace
 
 void LoadEagerApi(const char* path) {
-  void* library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  loaded = library != nullptr &&
-           LookUp(library, "_Z22EagerTensor_CheckExactPK7_object", &api.is_tensor) &&
-           LookUp(library, "_Z18EagerTensor_HandlePK7_object", &api.handle_of) &&
-           LookUp(library, "_Z16PyEagerTensor_IDPK7_object", &api.id_of) &&
-           LookUp(library, "TFE_TensorHandleDataType", &api.dtype) &&
-           LookUp(library, "TFE_TensorHandleNumDims", &api.rank) &&
-           LookUp(library, "TFE_TensorHandleDim", &api.dim) &&
-           LookUp(library, "TFE_TensorHandleBackingDeviceName", &api.device) &&
-           LookUp(library, "TFE_TensorHandleDevicePointer", &api.data) &&
-           LookUp(library, "TFE_TensorHandleDeviceMemorySize", &api.byte_size);
+  const LoadedLibrary library(path);
+  loaded = library.Find("_Z22EagerTensor_CheckExactPK7_object", &api.is_tensor) &&
+           library.Find("_Z18EagerTensor_HandlePK7_object", &api.handle_of) &&
+           library.Find("_Z16PyEagerTensor_IDPK7_object", &api.id_of) &&
+           library.Find("TFE_TensorHandleDataType", &api.dtype) &&
+           library.Find("TFE_TensorHandleNumDims", &api.rank) &&
+           library.Find("TFE_TensorHandleDim", &api.dim) &&
+           library.Find("TFE_TensorHandleBackingDeviceName", &api.device) &&
+           library.Find("TFE_TensorHandleDevicePointer", &api.data) &&
+           library.Find("TFE_TensorHandleDeviceMemorySize", &api.byte_size);
 }
 
 int64_t EagerTensorId(PyObject* tensor) {
