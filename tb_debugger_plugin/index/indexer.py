@@ -174,11 +174,11 @@ class Indexer:
         for number, name, _, *fields in rows:
             files = self._run.file_sets[number]
             self._hosts[number] = Host(number, files, name, *fields)
-        self._named = self._names() if rows else []
 
-    def _names(self) -> list[tuple[str, int]]:
-        """What hosts are told apart by."""
-        return [(host.name, host.process_id) for host in self._hosts]
+    def _have_new_names(self) -> bool:
+        """Whether hosts are called otherwise than when they were committed."""
+        written = self._rows("SELECT name, process_id FROM hosts ORDER BY host")
+        return written != [(host.name, host.process_id) for host in self._hosts]
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(query).fetchall()
@@ -295,8 +295,7 @@ class Indexer:
             {host: self._ring_traces(host, turning) for host in self._numbers()}, dict(latest)
         )
         self._describer.save(self._connection)
-        described = self._describer.registry.save(self._connection) or self._names() != self._named
-        self._named = self._names()
+        described = self._describer.registry.save(self._connection) or self._have_new_names()
         self._states = {key: batch.state for key, batch in batches.items()}
         hosts = [host.fields() for host in self._hosts]
         if any(batch.more for batch in batches.values()):
