@@ -80,12 +80,13 @@ def _floors_of_capture() -> dict[str, int]:
 
 def test_inside_the_recorder_imports_go_down():
     floors = _floors_of_capture()
+    prefix = f"{_OURS}capture."
     wrong = []
     for module in modules_of("capture"):
         here = module.relative_to(PACKAGE / "capture").with_suffix("").parts[0]
         for name in imports_of(module):
-            inner = name.removeprefix(f"{_OURS}capture").lstrip(".").partition(".")[0]
-            if name.startswith(f"{_OURS}capture.") and here != "__init__" and floors[inner] > floors[here]:
+            inner = name.removeprefix(prefix).partition(".")[0]
+            if name.startswith(prefix) and here != "__init__" and floors[inner] > floors[here]:
                 wrong.append(f"{module.relative_to(ROOT)} imports {inner}")
     assert not wrong
 
