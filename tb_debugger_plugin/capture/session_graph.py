@@ -18,6 +18,8 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import c_api_util, ops
 
+from tb_debugger_plugin.capture.functions.definitions import library_of
+
 
 @dataclass(frozen=True)
 class Watches:
@@ -106,9 +108,10 @@ class SessionGraph:
         nodes = [node for node in definition.node if node.name in names]
         del definition.node[:]
         definition.node.extend(nodes)
-        functions = [f for f in definition.library.function if f.signature.name not in self._functions]
-        del definition.library.function[:]
-        definition.library.function.extend(functions)
+        brought = library_of(definition)
+        functions = [f for f in brought.function if f.signature.name not in self._functions]
+        del brought.function[:]
+        brought.function.extend(functions)
         return definition
 
     def _import(self, definition: graph_pb2.GraphDef) -> None:
@@ -128,7 +131,7 @@ class SessionGraph:
             c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options)
         made = self.copy._add_new_tf_operations(compute_devices=False)
         self._copied.update((op.name, op) for op in made)
-        self._functions.update(function.signature.name for function in definition.library.function)
+        self._functions.update(function.signature.name for function in library_of(definition).function)
 
     def _look_for_loops(self, new: list[Any]) -> None:
         for op in new:

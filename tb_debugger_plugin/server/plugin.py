@@ -24,7 +24,7 @@ from werkzeug import wrappers
 from tb_debugger_plugin.analysis.tables import Page
 from tb_debugger_plugin.errors import BadQuestionError, NotFoundError, NotReadyError, QuestionError
 from tb_debugger_plugin.events.places import place
-from tb_debugger_plugin.index.library import Library
+from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server import columnar
 from tb_debugger_plugin.server.question import Question
 from tb_debugger_plugin.server.routes import ROUTES, Route

@@ -26,7 +26,7 @@ from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.tables import Page
 from tb_debugger_plugin.analysis.view import Range, View, look_at
 from tb_debugger_plugin.errors import BadQuestionError
-from tb_debugger_plugin.index.library import Library
+from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server.question import COLUMN_ROWS, Question
 
 Answer = Any

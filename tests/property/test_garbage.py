@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.analysis.tables import Page
 from tb_debugger_plugin.errors import QuestionError
 from tb_debugger_plugin.events.framing import frame, read_records
-from tb_debugger_plugin.index.library import Library
+from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server.columnar import encode
 from tb_debugger_plugin.server.question import Question
 from tb_debugger_plugin.server.routes import ROUTES

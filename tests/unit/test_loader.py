@@ -11,8 +11,8 @@ from tb_debugger_plugin.analysis.view import look_at
 from tb_debugger_plugin.errors import NotFoundError, NotReadyError
 from tb_debugger_plugin.index.cache import database_path, remove_database
 from tb_debugger_plugin.index.indexer import Indexer
-from tb_debugger_plugin.index.library import Library
 from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.asking import Asker, Facts, fitting
 from tests.support.events import PATIENCE_S, Recording, full_health, loaded, small_program

@@ -18,12 +18,19 @@ from tensorflow.python.framework import c_api_util, ops
 
 from tb_debugger_plugin.capture.functions.function import Function
 
+_LIBRARY = "library"
+
 
 def definition_of(function: Function) -> graph_pb2.GraphDef:
     """The graph of a function, to be edited, without the functions that it calls."""
     definition = function.graph_of().as_graph_def()
-    definition.ClearField("library")
+    definition.ClearField(_LIBRARY)
     return definition
+
+
+def library_of(definition: graph_pb2.GraphDef) -> Any:
+    """The functions that a graph brings along: a `FunctionDefLibrary`, to be edited."""
+    return getattr(definition, _LIBRARY)
 
 
 def define(

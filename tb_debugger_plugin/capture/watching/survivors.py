@@ -21,7 +21,7 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.ops import control_flow_v2_func_graphs
 
 from tb_debugger_plugin.capture.functions.called import called_by
-from tb_debugger_plugin.capture.functions.definitions import source_name
+from tb_debugger_plugin.capture.functions.definitions import library_of, source_name
 from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.sinks.protocol import Sink
@@ -166,7 +166,7 @@ class Survivors:
         definition, moved, run = instrumented(function, known, plan, self._sink, self._watched.get)
         self._note_watches(definition.node, known)
         definition = with_watched_calls(function, definition, self._watched.get)
-        for called in definition.library.function:
+        for called in library_of(definition).function:
             if called.signature.name in self._defined:
                 self._note_watches(called.node_def, self._defined[called.signature.name].known)
         results = [source_name(tensor.op.name, tensor.value_index) for tensor in function.result_tensors()]
