@@ -21,7 +21,7 @@ from tensorflow.core.framework import node_def_pb2
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
-from tb_debugger_plugin.capture.sinks.protocol import Before, CompiledTensor, Same, WatchedTensor
+from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor, WatchOp
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import GraphExecutionTrace, TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -134,7 +134,12 @@ class NativeSink:
         self._module.add_constant(self._constants_of(tensor.graph_id), _prefix(tensor), proto)
 
     def _watch(
-        self, tensor: WatchedTensor, same: Same = (), before: tuple[int, ...] = (), *, device: str = ""
+        self,
+        tensor: WatchedTensor,
+        same: tuple[WatchedTensor, ...] = (),
+        before: tuple[int, ...] = (),
+        *,
+        device: str = "",
     ) -> int:
         key = (tensor.tensor_id, tuple([each.tensor_id for each in same]), before)
         number = self._watches.get(key)
@@ -148,43 +153,34 @@ class NativeSink:
             self._watches[key] = number
         return number
 
-    def watch_nodes(
-        self,
-        tensor: WatchedTensor,
-        source: str,
-        name: str,
-        device: str,
-        *,
-        inline: bool,
-        same: Same = (),
-        before: Before = (),
-    ) -> list[node_def_pb2.NodeDef]:
+    def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
         """One node of our own op."""
-        inputs = [source, *[name for _, name in before]]
-        op = _WATCH_OPS[inline, bool(before)]
-        node = node_def_pb2.NodeDef(name=name, op=op, input=inputs, device=device)
-        node.attr["T"].type = tensor.dtype
-        node.attr["watch"].i = self._watch(tensor, same, tuple([self._watch(each) for each, _ in before]))
+        inputs = [op.source, *[name for _, name in op.before]]
+        kind = _WATCH_OPS[op.inline, bool(op.before)]
+        node = node_def_pb2.NodeDef(name=op.name, op=kind, input=inputs, device=op.device)
+        node.attr["T"].type = op.tensor.dtype
+        before = tuple([self._watch(each) for each, _ in op.before])
+        node.attr["watch"].i = self._watch(op.tensor, op.same, before)
         if before:
             node.attr["N"].i = len(before)
         return [node]
 
-    def reduced_watch_nodes(
-        self, tensor: WatchedTensor, source: str, name: str, device: str
-    ) -> list[node_def_pb2.NodeDef]:
+    def reduced_watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
         """TensorFlow's own op beside the one that made the tensor, and ours on the host behind it."""
+        tensor = op.tensor
         mode = placement.reduced_mode(TensorDebugMode(self._mode), tf.as_dtype(tensor.dtype))
         assert mode is not None, "the plan reduces nothing else"
-        summarise = node_def_pb2.NodeDef(name=f"{name}/summary", op="DebugNumericSummaryV2", input=[source])
-        summarise.device = device
+        summarise = node_def_pb2.NodeDef(
+            name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device
+        )
         summarise.attr["_class"].list.s.append(f"loc:@{tensor.op_name}".encode())
         summarise.attr["T"].type = tensor.dtype
         summarise.attr["output_dtype"].type = tf.float64.as_datatype_enum
         summarise.attr["tensor_debug_mode"].i = int(mode)
         summarise.attr["tensor_id"].i = tensor.tensor_id
-        record = node_def_pb2.NodeDef(name=name, op="TbDebuggerWatchReduced", input=[summarise.name])
+        record = node_def_pb2.NodeDef(name=op.name, op="TbDebuggerWatchReduced", input=[summarise.name])
         record.device = "/device:CPU:0"
-        record.attr["watch"].i = self._watch(tensor, device=device)
+        record.attr["watch"].i = self._watch(tensor, device=op.device)
         record.attr["mode"].i = int(mode)
         return [summarise, record]
 

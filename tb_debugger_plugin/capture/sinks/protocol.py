@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -40,10 +40,29 @@ class WatchedTensor:
     dims: tuple[int, ...] | None
 
 
-#: Tensors that hold the same elements as another one; their rank is known.
-Same: TypeAlias = tuple[WatchedTensor, ...]
-#: Tensors that the watch op of another one records, each with its name as an input.
-Before: TypeAlias = tuple[tuple[WatchedTensor, str], ...]
+@dataclass(frozen=True)
+class WatchOp:
+    """A watch op to be made.
+
+    Attributes:
+      tensor: What it records.
+      source: The tensor as an input: `op` or `op:slot`.
+      name: Of the op.
+      device: On which the tensor is made.
+      inline: Whether consumers take the tensor from it.
+      same: Tensors that hold the same elements, whose rank is known; recorded with it. Only for a sink that
+        `passes_through`, in modes that count elements.
+      before: Tensors that it records before that one, each with its name as an input. Only for a sink that
+        `passes_through`.
+    """
+
+    tensor: WatchedTensor
+    source: str
+    name: str
+    device: str
+    inline: bool = False
+    same: tuple[WatchedTensor, ...] = ()
+    before: tuple[tuple[WatchedTensor, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,26 +124,10 @@ class Sink(Protocol):
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor whose value is known when its graph is built, before what the graph computes."""
 
-    def watch_nodes(
-        self,
-        tensor: WatchedTensor,
-        source: str,
-        name: str,
-        device: str,
-        *,
-        inline: bool,
-        same: Same = (),
-        before: Before = (),
-    ) -> list[node_def_pb2.NodeDef]:
-        """The nodes that record a tensor; the last one is the one to run, or to take the tensor from.
+    def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
+        """The nodes that record a tensor; the last one is the one to run, or to take the tensor from."""
 
-        `same` is recorded with it, and `before` before it: only for a sink that `passes_through`, the former
-        in modes that count elements.
-        """
-
-    def reduced_watch_nodes(
-        self, tensor: WatchedTensor, source: str, name: str, device: str
-    ) -> list[node_def_pb2.NodeDef]:
+    def reduced_watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
         """The same of a tensor that is reduced where it lies, of which only numbers come to the host."""
 
     def reduced_summary(self, values: list[float]) -> bytes:

@@ -18,7 +18,7 @@ from tensorflow.core.protobuf import debug_event_pb2
 from tensorflow.python.debug.lib import debug_events_writer
 
 from tb_debugger_plugin.capture.options import HEALTH_MODES, STOCK_DTYPES, Options
-from tb_debugger_plugin.capture.sinks.protocol import Before, Same, WatchedTensor
+from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.native import twin
@@ -126,32 +126,21 @@ class StockSink:
         )
         self._writer.WriteGraphExecutionTrace(trace)
 
-    def watch_nodes(
-        self,
-        tensor: WatchedTensor,
-        source: str,
-        name: str,
-        device: str,
-        *,
-        inline: bool,
-        same: Same = (),
-        before: Before = (),
-    ) -> list[node_def_pb2.NodeDef]:
+    def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
         """A node that summarises, where the mode does, and a node that writes."""
-        mode = self._options.mode
+        mode, tensor = self._options.mode, op.tensor
         nodes = []
         if mode in SUMMARY_COLUMNS:
             summarise = node_def_pb2.NodeDef(
-                name=name + "/summary", op="DebugNumericSummaryV2", device=device
+                name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device
             )
-            summarise.input.append(source)
             summarise.attr["T"].type = tensor.dtype
             summarise.attr["output_dtype"].type = tf.float64.as_datatype_enum
             summarise.attr["tensor_debug_mode"].i = int(mode)
             summarise.attr["tensor_id"].i = tensor.tensor_id
             nodes.append(summarise)
-        write = node_def_pb2.NodeDef(name=name, op="DebugIdentityV2", device=device)
-        write.input.append(nodes[0].name if nodes else source)
+        write = node_def_pb2.NodeDef(name=op.name, op="DebugIdentityV2", device=op.device)
+        write.input.append(nodes[0].name if nodes else op.source)
         write.attr["T"].type = tf.float64.as_datatype_enum if nodes else tensor.dtype
         write.attr["tfdbg_context_id"].s = tensor.graph_id.encode()
         write.attr["op_name"].s = tensor.op_name.encode()
@@ -162,11 +151,9 @@ class StockSink:
         write.attr["tfdbg_run_id"].s = self._run_id.encode()
         return [*nodes, write]
 
-    def reduced_watch_nodes(
-        self, tensor: WatchedTensor, source: str, name: str, device: str
-    ) -> list[node_def_pb2.NodeDef]:
+    def reduced_watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
         """The same nodes: TensorFlow's own run on every device."""
-        return self.watch_nodes(tensor, source, name, device, inline=False)
+        return self.watch_nodes(op)
 
     def reduced_summary(self, values: list[float]) -> bytes:
         """The encoded TensorProto of numbers that another device computed."""

@@ -19,11 +19,11 @@ from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.functions.called import function_attributes
 from tb_debugger_plugin.capture.functions.copies import functions_named
-from tb_debugger_plugin.capture.functions.definitions import define, definition_of, source_name
+from tb_debugger_plugin.capture.functions.definitions import define, definition_of, library_of, source_name
 from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph, static_dims
 from tb_debugger_plugin.capture.session_graph import Watches
-from tb_debugger_plugin.capture.sinks.protocol import Sink, WatchedTensor
+from tb_debugger_plugin.capture.sinks.protocol import Sink, WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.watching.plan import CALLS, Plan, Planned
 from tb_debugger_plugin.capture.watching.record_order import waits
 from tb_debugger_plugin.capture.watching.ways import Way
@@ -86,8 +86,9 @@ def with_watched_calls(
       definition: The graph. It is changed.
       watched: Knows the functions that have watch ops.
     """
-    definition.library.CopyFrom(function.graph_of().as_graph_def().library)
-    _call_watched(definition.library, watched)
+    brought = library_of(definition)
+    brought.CopyFrom(library_of(function.graph_of().as_graph_def()))
+    _call_watched(brought, watched)
     return definition
 
 
@@ -99,24 +100,13 @@ def _add_watches(
     run: list[str] = []
     nodes = []
     for item in planned:
-        op, tensor = item.op, watched_tensor(item, known)
         if item.way is Way.CONSTANT:
             continue
-        source = source_name(op.name, item.slot)
-        if item.way is Way.REDUCED:
-            made = sink.reduced_watch_nodes(tensor, source, _watch_name(item), op.device)
-        else:
-            inline = item.way is Way.INLINE
-            same = tuple([watched_tensor(each, known) for each in item.same])
-            before = tuple(
-                [(watched_tensor(each, known), source_name(each.op.name, each.slot)) for each in item.before]
-            )
-            made = sink.watch_nodes(
-                tensor, source, _watch_name(item), op.device, inline=inline, same=same, before=before
-            )
+        op = _watch_op(item, known)
+        made = sink.reduced_watch_nodes(op) if item.way is Way.REDUCED else sink.watch_nodes(op)
         nodes += made
-        if item.way is Way.INLINE:
-            moved[source] = made[-1].name
+        if op.inline:
+            moved[op.source] = made[-1].name
         else:
             run.append(made[-1].name)
     _rewire(definition.node, moved)
@@ -145,7 +135,7 @@ def watch_part(
     """
     moved, _ = _add_watches(definition, known, plan.tensors, sink)
     _keep_calls(definition, plan, watched)
-    _call_watched(definition.library, watched)
+    _call_watched(library_of(definition), watched)
     by_op: dict[str, list[str]] = {}
     for item in plan.tensors:
         by_op.setdefault(item.op.name, []).append(_watch_name(item))
@@ -172,6 +162,22 @@ def record_constants(plan: Plan, known: KnownGraph, sink: Sink) -> None:
         if item.way is Way.CONSTANT and item.op.name not in known.recorded_constants:
             known.recorded_constants.add(item.op.name)
             sink.constant(watched_tensor(item, known), tf.make_ndarray(item.op.get_attr("value")))
+
+
+def _watch_op(item: Planned, known: KnownGraph) -> WatchOp:
+    return WatchOp(
+        watched_tensor(item, known),
+        _source_of(item),
+        _watch_name(item),
+        item.op.device,
+        inline=item.way is Way.INLINE,
+        same=tuple([watched_tensor(each, known) for each in item.same]),
+        before=tuple([(watched_tensor(each, known), _source_of(each)) for each in item.before]),
+    )
+
+
+def _source_of(item: Planned) -> str:
+    return source_name(item.op.name, item.slot)
 
 
 def _watch_name(item: Planned) -> str:
