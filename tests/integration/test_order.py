@@ -49,9 +49,9 @@ def test_a_training_step_is_on_record_in_the_order_of_its_graph_however_it_is_wa
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any
 ) -> None:
     training = Training(make)
+    monkeypatch.setattr(ways, "is_taken_over", lambda users: False)
     for large in (1, 1 << 9, 1 << 18):
         monkeypatch.setattr(ways, "LARGE", large)
-        monkeypatch.setattr(ways, "VERY_LARGE", large)
         root = tmp_path / str(large)
         with tb_debugger_plugin.record(root):
             training.run(1)
@@ -66,8 +66,13 @@ def test_so_is_what_another_device_computes(tmp_path: Path, monkeypatch: pytest.
     assert assert_in_order(read(tmp_path)) > 200
 
 
-def test_the_first_bad_tensor_of_a_large_computation_is_the_first_one_in_every_run(tmp_path: Path) -> None:
-    size = ways.VERY_LARGE
+@pytest.mark.parametrize("in_line", [True, False])
+def test_the_first_bad_tensor_of_a_large_computation_is_the_first_one_in_every_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, in_line: bool
+) -> None:
+    if not in_line:
+        monkeypatch.setattr(ways, "is_taken_over", lambda users: False)
+    size = 1 << 20
 
     @tf.function
     def loss(x: tf.Tensor) -> tf.Tensor:

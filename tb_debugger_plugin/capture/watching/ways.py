@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -47,8 +48,6 @@ TAKES_BUFFERS_OVER = frozenset(
 )
 #: From this many elements on, counting is worth a second core more than a short path.
 LARGE = 1 << 16
-#: The same where memory that could have been written over is lost by it.
-VERY_LARGE = 1 << 20
 
 
 def way_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Way:
@@ -69,8 +68,15 @@ def way_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Way:
     users = _users(tensor)
     if any(user.type in _ADDS_INTO_INPUTS for user in users):
         return Way.INLINE
-    taken_over = len(users) == 1 and users[0].type in TAKES_BUFFERS_OVER
-    return Way.BESIDE if size_of(tensor) >= (VERY_LARGE if taken_over else LARGE) else Way.INLINE
+    return Way.INLINE if is_taken_over(users) or size_of(tensor) < LARGE else Way.BESIDE
+
+
+def is_taken_over(users: Sequence[Any]) -> bool:
+    """Whether a tensor's memory becomes that of a result, if nothing but its users takes the tensor.
+
+    Then new memory would cost more than counting on a second core gains, at every size.
+    """
+    return len(users) == 1 and users[0].type in TAKES_BUFFERS_OVER
 
 
 def size_of(tensor: tf.Tensor) -> int:
