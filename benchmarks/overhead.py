@@ -4,7 +4,8 @@
 
 A round runs a step without a recorder, with ours in each mode and with each size of the circular buffer, and
 with TensorFlow's own, one process each, so that a drift of the machine's speed falls on all of them. Ratios
-are taken within a round; the median over rounds is printed.
+are taken within a round, of steps for which the processors were equally far apart
+(`benchmarks.core_distance`); the median over rounds is printed, and of how many rounds it is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from operator import sub, truediv
 from typing import Any
 
 from rich.console import Console
@@ -36,8 +38,8 @@ class Recorder:
 _NONE = Recorder("none")
 _TENSORFLOWS = Recorder("tensorflow")
 _COLUMNS = (
-    *("step", "unrecorded", "recorder", "mode", "buffer"),
-    *("step, ratio", "first call, ratio", "memory", "peak"),
+    *("step", "recorder", "mode", "buffer", "unrecorded", "ratio", "unrecorded, apart", "ratio, apart"),
+    *("first call, ratio", "memory", "peak"),
 )
 
 
@@ -47,17 +49,17 @@ class Results:
 
     runs: dict[Recorder, list[dict[str, Any]]] = field(default_factory=dict)
 
-    def pairs(self, recorder: Recorder) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """What was measured with a recorder and without one, by round; empty when a process failed."""
-        both = list(zip(self.runs[recorder], self.runs[_NONE], strict=True))
-        return [] if any("error" in one for pair in both for one in pair) else both
+    def failed(self, recorder: Recorder) -> bool:
+        """Whether a process with this recorder did."""
+        return any("error" in one for one in self.runs[recorder])
 
-    def median(
-        self, recorder: Recorder, of: Callable[[dict[str, Any], dict[str, Any]], float]
-    ) -> float | None:
-        """The median over rounds of a number made from a pair."""
-        pairs = self.pairs(recorder)
-        return statistics.median(of(*pair) for pair in pairs) if pairs else None
+    def over_rounds(
+        self, recorder: Recorder, quantity: str, of: Callable[[float, float], float]
+    ) -> list[float]:
+        """A number made of a quantity with a recorder and without one, of each round that measured both."""
+        both = zip(self.runs[recorder], self.runs[_NONE], strict=True)
+        found = [(one.get(quantity), none.get(quantity)) for one, none in both]
+        return [of(one, none) for one, none in found if one is not None and none is not None]
 
 
 def run(step: str, recorder: Recorder, seconds: float) -> dict[str, Any]:
@@ -88,28 +90,25 @@ def compare(step: str, recorders: Sequence[Recorder], rounds: int, seconds: floa
 
 def rows(step: str, results: Results) -> Iterator[tuple[str, ...]]:
     """The rows of the table for one step."""
-    plain = results.median(_NONE, lambda _, none: 1000 * none["step"])
     for recorder in results.runs:
-        if recorder != _NONE:
-            step_ratio = results.median(recorder, lambda one, none: one["step"] / none["step"])
-            first_ratio = results.median(recorder, lambda one, none: one["first_call"] / none["first_call"])
-            memory = results.median(recorder, lambda one, none: one["memory"] - none["memory"])
-            peak = results.median(recorder, lambda one, none: one["peak"] - none["peak"])
-            yield (
-                step,
-                _text(plain, "{:.2f} ms"),
-                recorder.name,
-                recorder.mode,
-                str(recorder.buffer),
-                _text(step_ratio, "{:.2f}"),
-                _text(first_ratio, "{:.2f}"),
-                _text(memory, "{:+.0f} MB"),
-                _text(peak, "{:+.0f} MB"),
-            )
+        if recorder == _NONE:
+            continue
+        described = (step, recorder.name, recorder.mode, str(recorder.buffer))
+        if results.failed(recorder):
+            yield (*described, "fails")
+            continue
+        cells = []
+        for quantity in ("step", "step_apart"):
+            plain = results.over_rounds(_NONE, quantity, lambda _, none: 1000 * none)
+            ratios = results.over_rounds(recorder, quantity, truediv)
+            cells += [_median(plain, "{:.2f} ms"), _median(ratios, f"{{:.2f}} ({len(ratios)})")]
+        first = results.over_rounds(recorder, "first_call", truediv)
+        more = [results.over_rounds(recorder, quantity, sub) for quantity in ("memory", "peak")]
+        yield (*described, *cells, _median(first, "{:.2f}"), *[_median(one, "{:+.0f} MB") for one in more])
 
 
-def _text(value: float | None, form: str) -> str:
-    return "fails" if value is None else form.format(value)
+def _median(values: list[float], form: str) -> str:
+    return form.format(statistics.median(values)) if values else "-"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -129,7 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         recorders = (_NONE, *ours, _TENSORFLOWS)
         for row in rows(step, compare(step, recorders, options.rounds, options.seconds)):
             table.add_row(*row)
-    Console(width=120).print(table)
+    Console(width=150).print(table)
     return 0
 
 

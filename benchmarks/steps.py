@@ -2,8 +2,9 @@
 
     python -m benchmarks.steps gpt --recorder ours --mode FULL_HEALTH
 
-prints a line of JSON: seconds of the first call, median seconds of a step, resident memory in MB after the
-steps, and the most there was.
+prints a line of JSON: seconds of the first call, median seconds of a step while the processors are near each
+other and while they are apart (`benchmarks.core_distance`), resident memory in MB after the steps, and the
+most there was.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 import tensorflow as tf
 
 import tb_debugger_plugin
+from benchmarks.core_distance import processors_are_apart
 
 Step = Callable[[], Any]
 
@@ -156,7 +158,13 @@ def _enable(recorder: str, root: str, mode: str, size: int) -> None:
         tf.debugging.experimental.enable_dump_debug_info(root, mode, circular_buffer_size=size)
 
 
-def measure(step: Step, seconds: float) -> dict[str, float]:
+#: How long steps are timed until the distance of the processors is measured again.
+_BLOCK_SECONDS = 0.3
+#: The fewest steps that make a median.
+_FEWEST = 5
+
+
+def measure(step: Step, seconds: float) -> dict[str, float | None]:
     """Time a step until `seconds` have passed.
 
     Args:
@@ -164,20 +172,32 @@ def measure(step: Step, seconds: float) -> dict[str, float]:
       seconds: How long to go on after the warm-up.
 
     Returns:
-      `first_call` and the median `step`, in seconds.
+      In seconds, `first_call`, and the medians `step` and `step_apart`: of the steps before and after which
+      the processors were near each other, and apart. None where there were hardly any.
     """
+    first = _time_of(step)
+    for _ in range(5):
+        step_time = _time_of(step)
+    times: dict[bool, list[float]] = {False: [], True: []}
+    a_block = max(_FEWEST, round(_BLOCK_SECONDS / step_time))
+    end = time.perf_counter() + seconds
+    apart = processors_are_apart()
+    while time.perf_counter() < end:
+        block = [_time_of(step) for _ in range(a_block)]
+        before, apart = apart, processors_are_apart()
+        if before == apart:
+            times[apart] += block
+    return {"first_call": first, "step": _median(times[False]), "step_apart": _median(times[True])}
+
+
+def _time_of(step: Step) -> float:
     began = time.perf_counter()
     np.asarray(step())
-    first = time.perf_counter() - began
-    for _ in range(5):
-        np.asarray(step())
-    times = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 5:
-        began = time.perf_counter()
-        np.asarray(step())
-        times.append(time.perf_counter() - began)
-    return {"first_call": first, "step": statistics.median(times)}
+    return time.perf_counter() - began
+
+
+def _median(times: list[float]) -> float | None:
+    return statistics.median(times) if len(times) >= _FEWEST else None
 
 
 def _resident() -> float:
