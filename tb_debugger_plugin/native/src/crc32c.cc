@@ -50,6 +50,17 @@ uint32_t ExtendPortable(uint32_t crc, const uint8_t* p, size_t size) {
   return crc;
 }
 
+// The product of two polynomials whose highest power is the lowest bit, modulo that
+// of the checksum.
+uint32_t MultiplyPortable(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (uint32_t power = 1u << 31; power != 0; power >>= 1) {
+    if (a & power) product ^= b;
+    b = (b >> 1) ^ ((b & 1) ? kReflectedPolynomial : 0);
+  }
+  return product;
+}
+
 #ifdef TBDBG_CRC_INSTRUCTION
 #define TBDBG_CRC_TARGET __attribute__((target("sse4.2,pclmul")))
 
@@ -67,8 +78,7 @@ TBDBG_CRC_TARGET inline uint32_t ExtendInstruction(uint32_t crc, const uint8_t* 
   return crc;
 }
 
-// The product of two polynomials whose highest power is the lowest bit, times
-// x^33, modulo that of the checksum.
+// As MultiplyPortable, times x^33.
 TBDBG_CRC_TARGET inline uint32_t Multiply(uint32_t a, uint32_t b) {
   const __m128i wide_a = _mm_cvtsi32_si128(static_cast<int>(a));
   const __m128i wide_b = _mm_cvtsi32_si128(static_cast<int>(b));
@@ -76,17 +86,20 @@ TBDBG_CRC_TARGET inline uint32_t Multiply(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(__builtin_ia32_crc32di(0, product));
 }
 
-TBDBG_CRC_TARGET uint32_t OfInstruction(const uint8_t* p, size_t size, size_t first, size_t same,
-                                        uint32_t factor, uint32_t addend) {
-  const uint32_t before = ExtendInstruction(~0u, p, first);
-  const size_t end = first + same;
-  return ~ExtendInstruction(Multiply(before, factor) ^ addend, p + end, size - end);
+TBDBG_CRC_TARGET uint32_t OfFilledByInstruction(uint32_t before, double number, uint32_t factor,
+                                                uint32_t addend, const uint8_t* rest, size_t size) {
+  uint64_t word;
+  std::memcpy(&word, &number, sizeof(word));
+  const auto crc = static_cast<uint32_t>(__builtin_ia32_crc32di(before, word));
+  return ~ExtendInstruction(Multiply(crc, factor) ^ addend, rest, size);
 }
 
 bool HasInstruction() {
   static const bool has = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
   return has;
 }
+#else
+constexpr bool HasInstruction() { return false; }
 #endif
 
 // x^n modulo the polynomial of the checksum, the highest power as the lowest bit.
@@ -108,16 +121,22 @@ uint32_t Extend(uint32_t crc, const void* data, size_t size) {
 
 uint32_t Crc32c(const void* data, size_t size) { return ~Extend(~0u, data, size); }
 
-Crc32cAround::Crc32cAround(size_t first, const void* same, size_t size)
-    : first_(first), size_(size), factor_(PowerOfX(8 * size - 33)), addend_(Extend(0, same, size)) {}
+Crc32cOfFilled::Crc32cOfFilled(const void* message, size_t size, size_t number_at, size_t rest_at)
+    : rest_size_(size - rest_at), before_(Extend(~0u, message, number_at)) {
+  const size_t between_at = number_at + sizeof(double), between = rest_at - between_at;
+  factor_ = PowerOfX(8 * between - (HasInstruction() ? 33 : 0));
+  addend_ = Extend(0, static_cast<const char*>(message) + between_at, between);
+}
 
-uint32_t Crc32cAround::Of(const void* message, size_t size) const {
+uint32_t Crc32cOfFilled::Of(double number, const void* rest) const {
 #ifdef TBDBG_CRC_INSTRUCTION
   if (HasInstruction()) {
-    return OfInstruction(static_cast<const uint8_t*>(message), size, first_, size_, factor_, addend_);
+    return OfFilledByInstruction(before_, number, factor_, addend_, static_cast<const uint8_t*>(rest),
+                                 rest_size_);
   }
 #endif
-  return Crc32c(message, size);
+  const uint32_t crc = Extend(before_, &number, sizeof(number));
+  return ~Extend(MultiplyPortable(crc, factor_) ^ addend_, rest, rest_size_);
 }
 
 }  // namespace tbdbg

@@ -12,22 +12,24 @@ uint32_t Crc32c(const void* data, size_t size);
 inline uint32_t MaskCrc32c(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 inline uint32_t MaskedCrc32c(const void* data, size_t size) { return MaskCrc32c(Crc32c(data, size)); }
 
-// Checksums of messages that differ in their first and their last bytes only:
-// what stands between is gone through once.
-class Crc32cAround {
+// Checksums of messages that differ in one number and in their last bytes only:
+// what stands before and between is gone through once.
+class Crc32cOfFilled {
  public:
-  Crc32cAround() = default;
-  // `same`: the `size` bytes, at least 5, from `first` on in each message.
-  Crc32cAround(size_t first, const void* same, size_t size);
+  Crc32cOfFilled() = default;
+  // `message`: one of them, of `size` bytes. `number_at`, `rest_at`: where in it the
+  // number and the last bytes begin, with at least 5 bytes between.
+  Crc32cOfFilled(const void* message, size_t size, size_t number_at, size_t rest_at);
 
-  // Of a message of `size` bytes.
-  uint32_t Of(const void* message, size_t size) const;
+  // Of the message with this number and these last bytes. Taken from where they
+  // come from: a processor waits for what it has just written elsewhere.
+  uint32_t Of(double number, const void* rest) const;
 
  private:
-  size_t first_ = 0, size_ = 0;
-  // What the checksum of all before is multiplied by on its way to the end of
-  // the same bytes, and what these add to it.
-  uint32_t factor_ = 0, addend_ = 0;
+  size_t rest_size_ = 0;
+  // The checksum of what stands before the number; what it is multiplied by behind
+  // the number, on its way to the last bytes; and what the bytes between add to it.
+  uint32_t before_ = 0, factor_ = 0, addend_ = 0;
 };
 
 }  // namespace tbdbg

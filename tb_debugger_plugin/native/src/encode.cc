@@ -189,7 +189,7 @@ void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
 namespace {
 
 // Every event begins with its time: a tag of one byte, and the number.
-constexpr size_t kTimeAt = kHeadSize + 1, kAfterTime = kTimeAt + sizeof(double);
+constexpr size_t kTimeAt = kHeadSize + 1;
 
 }  // namespace
 
@@ -207,7 +207,7 @@ TraceOfVector::TraceOfVector(const std::string& prefix, Mode mode, int count)
   // The numbers are the last field of the last field.
   values_at_ = foot_at_ - count * sizeof(double);
   WriteHead(foot_at_ - kHeadSize, &bytes_[0]);
-  checksum_ = {kAfterTime - kHeadSize, &bytes_[kAfterTime], values_at_ - kAfterTime};
+  checksum_ = {&bytes_[kHeadSize], foot_at_ - kHeadSize, kTimeAt - kHeadSize, values_at_ - kHeadSize};
   bytes_.resize(foot_at_ + kFootSize);
 }
 
@@ -215,7 +215,7 @@ void TraceOfVector::Write(double wall_time, const double* values, char* out) con
   std::memcpy(out, bytes_.data(), values_at_);
   std::memcpy(out + kTimeAt, &wall_time, sizeof(wall_time));
   std::memcpy(out + values_at_, values, foot_at_ - values_at_);
-  WriteFoot(checksum_.Of(out + kHeadSize, foot_at_ - kHeadSize), out + foot_at_);
+  WriteFoot(checksum_.Of(wall_time, values), out + foot_at_);
 }
 
 void EncodeExecution(double wall_time, const std::string& execution, std::string* out) {

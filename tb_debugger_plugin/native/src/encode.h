@@ -66,7 +66,7 @@ class TraceOfVector {
  private:
   std::string bytes_;
   size_t values_at_ = 0, foot_at_ = 0;
-  Crc32cAround checksum_;
+  Crc32cOfFilled checksum_;
 };
 
 // Such a record and what it shall say.
