@@ -22,10 +22,10 @@ from tensorflow.core.framework import node_def_pb2
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
 from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
-from tb_debugger_plugin.events.messages import GraphExecutionTrace, TensorProto
+from tb_debugger_plugin.events.messages import GraphExecutionTrace
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.native import twin
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:
@@ -48,7 +48,6 @@ _WATCH_OPS = {
     (False, True): "TbDebuggerWatchSeveral",
     (True, True): "TbDebuggerWatchSeveralInline",
 }
-_STRING = tf.string.as_datatype_enum
 
 
 class NativeSink:
@@ -69,21 +68,20 @@ class NativeSink:
     def __init__(self, options: Options, host: str, run_id: str, module: Any) -> None:
         second = _claim_file_set(options.dump_root, host)
         self._mode = int(options.mode)
-        self._max_tensor_bytes = -1 if options.max_tensor_bytes is None else options.max_tensor_bytes
         self._module = module
-        self._encode = module.encode_summary
+        max_tensor_bytes = -1 if options.max_tensor_bytes is None else options.max_tensor_bytes
+        self._summaries = Summaries(module, options.mode, max_tensor_bytes)
         suffixes = (SOURCE_FILES, STACK_FRAMES, GRAPHS)
         with ExitStack() as undo:
             self._files = FileSetWriter(options.dump_root, host, second, suffixes=suffixes)
             undo.callback(self._files.close)
             base = self._files.path("")[:-1]
-            self._recorder = module.Recorder(
-                base, self._mode, options.circular_buffer_size, self._max_tensor_bytes
-            )
+            self._recorder = module.Recorder(base, self._mode, options.circular_buffer_size, max_tensor_bytes)
             undo.callback(self._recorder.close)
             self._write_metadata(options, host, run_id)
             undo.pop_all()
         self.eager_op = self._recorder.eager_op
+        self.summary = self._summaries.of
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
 
@@ -107,26 +105,6 @@ class NativeSink:
     def write(self, suffix: str, *events: Any) -> None:
         """Append events to one of the files that only Python writes."""
         self._files.write(suffix, *events)
-
-    def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
-        """The encoded TensorProto that stands for a tensor."""
-        if dtype == _STRING:
-            return self._strings(array, tensor_id)
-        return self._encode(  # type: ignore[no-any-return]
-            _lendable(array), dtype, array.shape, self._mode, tensor_id, self._max_tensor_bytes
-        )
-
-    def _strings(self, array: np.ndarray[Any, Any], tensor_id: int) -> bytes:
-        """The only tensors that NumPy holds in another layout than TensorFlow."""
-        if self._mode != TensorDebugMode.FULL_TENSOR:
-            return self._encode(b"", tf.float32.as_datatype_enum, (0,), self._mode, tensor_id)  # type: ignore[no-any-return]
-        size = sum(map(len, array.ravel().tolist()))
-        if not 0 <= self._max_tensor_bytes < size:
-            return bytes(tf.make_tensor_proto(array, tf.string).SerializeToString())
-        proto = _shape_summary(array.shape, _STRING, tensor_id)
-        proto.summary_mode = TensorDebugMode.SHAPE
-        proto.left_out_bytes = size
-        return bytes(proto.SerializeToString())
 
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
@@ -186,9 +164,7 @@ class NativeSink:
 
     def reduced_summary(self, values: list[float]) -> bytes:
         """The encoded TensorProto of numbers that another device computed."""
-        proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=np.array(values).tobytes())
-        proto.tensor_shape.dim.add(size=len(values))
-        return bytes(proto.SerializeToString())
+        return bytes(of_vector(np.array(values)).SerializeToString())
 
     def compiled_watch_node(
         self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
@@ -216,11 +192,9 @@ class NativeSink:
     def _without_elements(self, each: CompiledTensor) -> bytes:
         """What is recorded of a tensor in the modes that do not look at its elements; empty in others."""
         if self._mode == TensorDebugMode.NO_TENSOR:
-            return self.summary(np.empty(0), each.tensor.dtype, each.tensor.tensor_id)
+            return self._summaries.of_nothing(each.tensor.dtype, each.tensor.tensor_id)
         if self._mode == TensorDebugMode.SHAPE and each.shape is not None:
-            return bytes(
-                _shape_summary(each.shape, each.tensor.dtype, each.tensor.tensor_id).SerializeToString()
-            )
+            return self._summaries.of_shape(each.shape, each.tensor.dtype, each.tensor.tensor_id)
         return b""
 
     def _number_of_elements(self, each: CompiledTensor) -> int:
@@ -257,19 +231,6 @@ class NativeSink:
     def abandon(self) -> None:
         """Let go of all files without touching them."""
         self._recorder.abandon()
-
-
-def _shape_summary(shape: tuple[int, ...], dtype: int, tensor_id: int) -> Any:
-    array = np.broadcast_to(np.uint8(0), shape)  # of any size, in one byte
-    vector = np.array(twin.summarize(array, dtype, TensorDebugMode.SHAPE, tensor_id))
-    proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=vector.tobytes())
-    proto.tensor_shape.dim.add(size=vector.size)
-    return proto
-
-
-def _lendable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same bytes in a dtype of NumPy's own: it lends no buffer of others, such as bfloat16."""
-    return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
 
 
 def _prefix(tensor: WatchedTensor, device: str = "") -> bytes:

@@ -1,0 +1,79 @@
+"""Summaries of tensors that Python holds, made by the native library.
+
+In come NumPy arrays; out go encoded TensorProtos, the same as those that watch ops make of such tensors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tb_debugger_plugin.events.messages import TensorProto
+from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.native import twin
+
+_STRING = tf.string.as_datatype_enum
+
+
+class Summaries:
+    """Makes the summaries of one recording.
+
+    Args:
+      module: `native.load()`.
+      mode: What is recorded of a tensor.
+      max_tensor_bytes: Of a whole tensor that is larger, a summary is made; -1 is no limit.
+    """
+
+    def __init__(self, module: Any, mode: TensorDebugMode, max_tensor_bytes: int) -> None:
+        self._encode = module.encode_summary
+        self._mode = mode
+        self._max_tensor_bytes = max_tensor_bytes
+
+    def of(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
+        """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one."""
+        if dtype == _STRING:
+            return self._of_strings(array, tensor_id)
+        return self._encode(  # type: ignore[no-any-return]
+            _lendable(array), dtype, array.shape, int(self._mode), tensor_id, self._max_tensor_bytes
+        )
+
+    def of_nothing(self, dtype: int, tensor_id: int) -> bytes:
+        """The same of a tensor whose elements are not looked at."""
+        return self.of(np.empty(0), dtype, tensor_id)
+
+    def of_shape(self, shape: tuple[int, ...], dtype: int, tensor_id: int) -> bytes:
+        """The same in the mode SHAPE, whatever the recording's is."""
+        return bytes(_of_shape(shape, dtype, tensor_id).SerializeToString())
+
+    def _of_strings(self, array: np.ndarray[Any, Any], tensor_id: int) -> bytes:
+        """The only tensors that NumPy holds in another layout than TensorFlow."""
+        if self._mode != TensorDebugMode.FULL_TENSOR:
+            return self._encode(  # type: ignore[no-any-return]
+                b"", tf.float32.as_datatype_enum, (0,), int(self._mode), tensor_id
+            )
+        size = sum(map(len, array.ravel().tolist()))
+        if not 0 <= self._max_tensor_bytes < size:
+            return bytes(tf.make_tensor_proto(array, tf.string).SerializeToString())
+        proto = _of_shape(array.shape, _STRING, tensor_id)
+        proto.summary_mode = TensorDebugMode.SHAPE
+        proto.left_out_bytes = size
+        return bytes(proto.SerializeToString())
+
+
+def of_vector(numbers: np.ndarray[Any, Any]) -> Any:
+    """The TensorProto of numbers that are a summary already."""
+    proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=numbers.tobytes())
+    proto.tensor_shape.dim.add(size=numbers.size)
+    return proto
+
+
+def _of_shape(shape: tuple[int, ...], dtype: int, tensor_id: int) -> Any:
+    array = np.broadcast_to(np.uint8(0), shape)  # of any size, in one byte
+    return of_vector(np.array(twin.summarize(array, dtype, TensorDebugMode.SHAPE, tensor_id)))
+
+
+def _lendable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same bytes in a dtype of NumPy's own: it lends no buffer of others, such as bfloat16."""
+    return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
