@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(TBDBG_NO_CLONES)
 #define TBDBG_CRC_INSTRUCTION 1
 #include <immintrin.h>
 #endif
