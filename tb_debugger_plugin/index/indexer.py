@@ -170,8 +170,7 @@ class Indexer:
 
     def _restore_hosts(self) -> None:
         columns = ", ".join(HOST_KINDS)
-        rows = self._rows(f"SELECT {columns} FROM hosts")
-        for number, name, _, *fields in rows:
+        for number, name, _, *fields in self._rows(f"SELECT {columns} FROM hosts"):
             files = self._run.file_sets[number]
             self._hosts[number] = Host(number, files, name, *fields)
 

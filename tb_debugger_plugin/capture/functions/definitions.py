@@ -18,6 +18,7 @@ from tensorflow.python.framework import c_api_util, ops
 
 from tb_debugger_plugin.capture.functions.function import Function
 
+#: The field of a `GraphDef` that holds functions.
 _LIBRARY = "library"
 
 
