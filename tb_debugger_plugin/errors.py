@@ -25,7 +25,7 @@ class FormatError(DebuggerError, ValueError):
 
 
 class QuestionError(DebuggerError):
-    """A question asked of the viewer cannot be answered; the base of the three reasons below."""
+    """A question asked of the viewer cannot be answered; the base of the reasons below."""
 
 
 class BadQuestionError(QuestionError, ValueError):
@@ -38,6 +38,10 @@ class NotFoundError(QuestionError, LookupError):
 
 class NotReadyError(QuestionError):
     """The answer is not known yet because the run is still being read; asking again later helps."""
+
+
+class UnreadableRunError(QuestionError):
+    """The run's files cannot be read; asking again helps only once they change."""
 
 
 def in_words(error: Exception) -> str:

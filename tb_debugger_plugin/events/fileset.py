@@ -40,6 +40,7 @@ _PREFIX: Final = "tfdbg_events"
 _METADATA_NAME: Final = re.compile(
     rf"^{_PREFIX}\.(?P<seconds>\d{{1,18}})\.(?P<host>.+)\.{METADATA}$", re.DOTALL
 )
+_EVENT_FILE_NAME: Final = re.compile(rf"^{_PREFIX}\.\d+\..+\.({'|'.join(SUFFIXES)})$", re.DOTALL)
 
 
 @dataclass(frozen=True, order=True)
@@ -151,6 +152,22 @@ def read_file(path: Place) -> FileContents:
             return _decode(path, *framing.read_records(stream))
     except FileNotFoundError:
         return FileContents((), (), None)
+
+
+def read_event_file(path: Place) -> FileContents:
+    """The same of a file of which only somebody says that it is an event file.
+
+    Args:
+      path: Any file.
+
+    Raises:
+      FormatError: Neither its name nor its first record is that of one.
+    """
+    contents = read_file(path)
+    first = contents.records[0] if contents.records else None
+    if _EVENT_FILE_NAME.match(path.name) or (first and first.offset == 0 and first.event.WhichOneof("what")):
+        return contents
+    raise FormatError(f"{path} is no event file: it does not begin with a debug event.")
 
 
 def _decode(path: Place, records: list[tuple[int, bytes]], ends: list[framing.End]) -> FileContents:

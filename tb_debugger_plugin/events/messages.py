@@ -60,6 +60,7 @@ DebuggedDevice = _message("DebuggedDevice")
 Execution = _message("Execution")
 GraphExecutionTrace = _message("GraphExecutionTrace")
 RecordingCounts = _message("RecordingCounts")
+NotRecorded = _message("NotRecorded")
 TensorProto = _message("TensorProto")
 TensorShapeProto = _message("TensorShapeProto")
 

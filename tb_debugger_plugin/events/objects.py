@@ -13,7 +13,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_file, read_with_tail
+from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_event_file, read_with_tail
 from tb_debugger_plugin.events.places import Place
 
 
@@ -22,8 +22,11 @@ def event_objects(path: Place) -> Iterator[dict[str, Any]]:
 
     Args:
       path: The file.
+
+    Raises:
+      FormatError: It is no event file.
     """
-    return _objects(path.name, read_file(path))
+    return _objects(path.name, read_event_file(path))
 
 
 def set_objects(files: FileSet) -> Iterator[dict[str, Any]]:

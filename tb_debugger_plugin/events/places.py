@@ -12,7 +12,7 @@ import contextlib
 import functools
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
@@ -130,17 +130,32 @@ class RemotePath:
             ]
         return (self / name for name in names)
 
-    def walk(self) -> Iterator[tuple[RemotePath, list[str]]]:
+    def walk(self, on_error: Callable[[RemotePath, OSError], None]) -> Iterator[tuple[RemotePath, list[str]]]:
         """Folders at and below this one, each with the names of its files, in order.
 
-        Raises:
-          OSError: It cannot be listed.
+        Args:
+          on_error: Called for each folder that cannot be listed, which is then left out.
         """
+        try:
+            names, folders = self._listed()
+        except OSError as error:
+            on_error(self, error)
+            return
+        yield self, names
+        for name in folders:
+            yield from (self / name).walk(on_error)
+
+    def _listed(self) -> tuple[list[str], list[str]]:
+        """The names of the files and of the folders directly below, in order."""
+        names: dict[bool, list[str]] = {False: [], True: []}
         with _as_os_errors(self.url):
             top = str(self._files._strip_protocol(self.url)).rstrip("/")
-            for folder, _, names in self._files.walk(self.url):
-                below = str(folder).rstrip("/")[len(top) :].strip("/")
-                yield (self / below if below else self), sorted(names)
+            for entry in self._files.ls(self.url, detail=True):
+                path = str(entry["name"]).rstrip("/")
+                # Object stores list what marks a folder, and a file that was taken for one, as below itself.
+                if path != top:
+                    names[entry["type"] == "directory"].append(path.rpartition("/")[2])
+        return sorted(names[False]), sorted(names[True])
 
     @property
     def _files(self) -> Any:
@@ -185,4 +200,6 @@ def place(text: str | Path) -> Place:
         _file_system(match[1])
     except (ImportError, ValueError) as error:
         raise UsageError(f"{match[1]}:// cannot be read here: {error}") from error
+    except Exception:
+        pass  # no credentials, or no network: whoever reads there gets it as an OSError
     return RemotePath(str(text).rstrip("/"))

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
-from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_file, read_with_tail
+from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_event_file, read_with_tail
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, mode_name
 from tb_debugger_plugin.events.places import Place
 
@@ -158,9 +158,13 @@ def dump_file(path: Place, normalize: Normalizer | None = None) -> Iterator[str]
     Args:
       path: The file.
       normalize: Replaces ids and times; None = as they are.
+
+    Raises:
+      FormatError: It is no event file.
     """
+    contents = read_event_file(path)
     yield f"== {path.name.rpartition('.')[2] if normalize else path.name}"
-    yield from _contents_lines(read_file(path), normalize)
+    yield from _contents_lines(contents, normalize)
 
 
 def dump_file_set(files: FileSet, normalize: Normalizer | None = None) -> Iterator[str]:
