@@ -13,7 +13,9 @@ The names are looked up when they are first used, because the viewer imports thi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.capture.api import disable_dump_debug_info as disable_dump_debug_info
@@ -21,24 +23,45 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.capture.api import record as record
     from tb_debugger_plugin.capture.api import step as step
 
+#: The one place where the version stands.
+__version__ = "0.1.0"
+
 __all__ = ["disable_dump_debug_info", "enable_dump_debug_info", "record", "step"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _require_tensorflow(f"{__name__}.{name}")
-    from tb_debugger_plugin.capture import api
-
-    return getattr(api, name)
+    return _of_recorder(f"{__name__}.{name}", "tb_debugger_plugin.capture.api")
 
 
-def _require_tensorflow(wanted_by: str) -> None:
-    """Say what to install when TensorFlow is missing."""
+def __dir__() -> list[str]:
+    return _names(globals())
+
+
+def _names(module: dict[str, Any]) -> list[str]:
+    """What completion offers of a module: its public names, before they are looked up too."""
+    return sorted({*module["__all__"], *(name for name in module if name.startswith("__"))})
+
+
+def _of_recorder(wanted: str, module: str) -> Any:
+    """A public name of the recorder; without TensorFlow, a function that says so when it is called."""
     try:
         import tensorflow  # noqa: F401
-    except ImportError:
-        raise ImportError(
-            f"{wanted_by} records a TensorFlow program, and TensorFlow is not installed: "
-            "run `pip install tensorflow` (or tensorflow-cpu)."
-        ) from None
+    except ImportError as error:
+        return _says_what_is_missing(wanted, error)
+    return getattr(importlib.import_module(module), wanted.rpartition(".")[2])
+
+
+def _says_what_is_missing(wanted: str, error: ImportError) -> Callable[..., NoReturn]:
+    reason = f"TensorFlow cannot be imported: {error}"
+    if isinstance(error, ModuleNotFoundError) and error.name == "tensorflow":
+        reason = "TensorFlow is not installed: run `pip install tensorflow` (or tensorflow-cpu)."
+    sentence = f"{wanted} records a TensorFlow program, and {reason}"
+
+    def missing(*_: Any, **__: Any) -> NoReturn:
+        raise ImportError(sentence)
+
+    missing.__module__, _, missing.__name__ = wanted.rpartition(".")
+    missing.__qualname__, missing.__doc__ = missing.__name__, sentence
+    return missing

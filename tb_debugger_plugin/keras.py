@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tb_debugger_plugin import _require_tensorflow
+from tb_debugger_plugin import _names, _of_recorder
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.capture.keras_callback import DebuggerCallback as DebuggerCallback
@@ -18,7 +18,8 @@ __all__ = ["DebuggerCallback"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _require_tensorflow(f"{__name__}.{name}")
-    from tb_debugger_plugin.capture import keras_callback
+    return _of_recorder(f"{__name__}.{name}", "tb_debugger_plugin.capture.keras_callback")
 
-    return getattr(keras_callback, name)
+
+def __dir__() -> list[str]:
+    return _names(globals())

@@ -7,19 +7,21 @@ end one, or end itself, is defined here.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tb_debugger_plugin.capture.options import MAX_TENSOR_BYTES, DTypeFilter, Options, make_options
+from tb_debugger_plugin.capture.options import MAX_TENSOR_BYTES, DTypeFilter, Options, as_given, make_options
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError
 
 #: The last recording, on or ended.
 _current: Recording | None = None
 _current_lock = threading.RLock()  # guards _current
+_log = logging.getLogger("tb_debugger_plugin")
 
 
 def enable_dump_debug_info(
@@ -45,9 +47,11 @@ def enable_dump_debug_info(
 
         tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=-1)
 
-    Files are flushed when the program ends. While a recording is on, a second call for the same folder
-    returns that recording, and one for another folder ends it and begins another one. A folder that was
-    recorded into before gets further files, beside the others.
+    There is one recording in a process, and it sees all threads; TensorFlow's own function records the thread
+    that calls it. Files are flushed when the program ends. While a recording is on, a second call for the
+    same folder with the same arguments returns it, and with others it raises, since what is watched was
+    chosen when it began. One for another folder ends it and begins another one; the log says so. A folder
+    that was recorded into before gets further files, beside the others.
 
     Args:
       dump_root: Folder for the event files, made if it is not there; what `tensorboard --logdir` is told, or
@@ -91,10 +95,11 @@ def enable_dump_debug_info(
         have reordered may differ in the last place. Needs the native library.
 
     Returns:
-      The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write out what is buffered.
+      The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write out what is buffered,
+      `Close()` ends it.
 
     Raises:
-      UsageError: An argument cannot be used, or a recording is on with another mode or buffer size. It is a
+      UsageError: An argument cannot be used, or the folder is being recorded with other arguments. It is a
         `ValueError`.
       RecordingError: The folder cannot be written. It is a `RuntimeError`.
     """
@@ -114,13 +119,27 @@ def enable_dump_debug_info(
         keep_graph_optimizations=keep_graph_optimizations,
     )
     with _current_lock:
-        if _current is not None and _current.on:
-            if _current.options.dump_root == options.dump_root:
-                _check_same(_current.options, options)
-                return _current
-            _current.close()
+        on = running()
+        if on is not None:
+            if on.dump_root == options.dump_root:
+                _check_same(on.asked, options)
+                return on
+            _log.warning(
+                "The recording to %s ends, because one to %s begins: there is one at a time.",
+                on.dump_root,
+                options.dump_root,
+            )
+            on.close()
         _current = Recording(options)
         return _current
+
+
+def running() -> Recording | None:
+    """The recording that is on; None when none is."""
+    with _current_lock:
+        if _current is not None:
+            _current.end_if_left()
+        return _current if _current is not None and _current.on else None
 
 
 def _one_root(dump_root: Any, logdir: Any) -> Any:
@@ -130,16 +149,13 @@ def _one_root(dump_root: Any, logdir: Any) -> Any:
 
 
 def _check_same(current: Options, wanted: Options) -> None:
-    if current.mode is not wanted.mode:
-        raise UsageError(
-            f"{current.dump_root} is recorded with tensor_debug_mode {current.mode.name!r}: call "
-            f"disable_dump_debug_info() before enabling it with {wanted.mode.name!r}."
-        )
-    if current.circular_buffer_size != wanted.circular_buffer_size:
-        raise UsageError(
-            f"{current.dump_root} is recorded with circular_buffer_size {current.circular_buffer_size}: "
-            f"call disable_dump_debug_info() before enabling it with {wanted.circular_buffer_size}."
-        )
+    there = as_given(current)
+    for argument, value in as_given(wanted).items():
+        if value != there[argument]:
+            raise UsageError(
+                f"{current.dump_root} is recorded with {argument} {there[argument]!r}: call "
+                f"disable_dump_debug_info() before enabling it with {value!r}."
+            )
 
 
 def step() -> None:
@@ -158,12 +174,6 @@ def step() -> None:
     recording = _current
     if recording is not None and recording.on:
         recording.end_step()
-
-
-def is_recording() -> bool:
-    """Whether a recording is on."""
-    with _current_lock:
-        return _current is not None and _current.on
 
 
 def disable_dump_debug_info() -> None:
@@ -201,6 +211,9 @@ if hasattr(os, "register_at_fork"):
 def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> Iterator[Recording]:
     """Record what the program computes inside a block, all of it, written out on leaving.
 
+    Inside a recording of the same folder the block is part of that one, which goes on afterwards. One of
+    another folder ends where the block begins, as with `enable_dump_debug_info`; the log says so.
+
     Use::
 
         with tb_debugger_plugin.record("/path/to/logdir"):
@@ -218,8 +231,12 @@ def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options:
       UsageError: An argument cannot be used.
       RecordingError: The folder cannot be written.
     """
-    recording = enable_dump_debug_info(logdir, mode, **{"circular_buffer_size": -1, **options})
+    arguments = {"circular_buffer_size": -1, **options}
+    with _current_lock:
+        before = running()
+        recording = enable_dump_debug_info(logdir, mode, **arguments)
     try:
         yield recording
     finally:
-        disable_dump_debug_info()
+        if recording is not before:
+            recording.close()

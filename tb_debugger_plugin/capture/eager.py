@@ -1,12 +1,14 @@
 """Eager ops and calls of functions from Python, as they finish.
 
-TensorFlow calls `EagerOps.on_op` after every eager op of the threads in which it is installed. In come the
-op's type, inputs and outputs; out goes one Execution record.
+TensorFlow calls `EagerOps.on_op` after every eager op of the threads in which it is installed, with the op's
+type, inputs and outputs. Each call writes one Execution record. Rule: a tensor that cannot be summarised
+keeps its place in the record and does not end the recording.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 import sys
 import threading
 from collections.abc import Callable, Hashable, Sequence
@@ -15,17 +17,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.frames import Frames
+from tb_debugger_plugin.capture.functions.unseen import without_graph
 from tb_debugger_plugin.capture.graphs import Graphs
+from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.steps import Steps
-from tb_debugger_plugin.errors import RecordingError
+from tb_debugger_plugin.errors import RecordingError, in_words
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
+_log = logging.getLogger("tb_debugger_plugin")
 #: What TensorFlow runs when Python drops an object, at any place in the program, and what recorders run.
 _NOT_THE_PROGRAMS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "DebugIdentityV2"))
 #: Places are kept by op and stack; a program that never calls from the same place twice must not fill memory.
@@ -65,12 +72,26 @@ class EagerOps:
       frames: Turns the running stack into ids.
       graphs: Knows which graph a function runs.
       steps: Knows whether the step that runs is recorded.
+      not_recorded: Takes the functions that nothing is known of.
       host: Name of this host.
+      at_new_place: Is called when an op runs at a place where it has not run before. It may end the
+        recording.
     """
 
     def __init__(
-        self, options: Options, sink: Sink, frames: Frames, graphs: Graphs, steps: Steps, host: str
+        self,
+        options: Options,
+        sink: Sink,
+        frames: Frames,
+        graphs: Graphs,
+        steps: Steps,
+        not_recorded: NotRecorded,
+        host: str,
+        *,
+        at_new_place: Callable[[], None],
     ) -> None:
+        self._at_new_place = at_new_place
+        self._not_recorded = not_recorded
         self._options = options
         self._sink = sink
         self._frames = frames
@@ -104,11 +125,14 @@ class EagerOps:
             raise RecordingError(self._sink.failure())
 
     def _add_place(self, key: tuple[str | bytes, int, Hashable], frame: FrameType) -> _Place:
+        self._at_new_place()
         op_type, num_outputs, _ = key
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
         prefix = b""
         if name not in _NOT_THE_PROGRAMS:
             prefix = self._encode_prefix(name, num_outputs, self._frames.current(frame))
+            if op_def_registry.get(name) is None and not self._graphs.id_of_function(name):
+                self._not_recorded.say(without_graph([name]))
         if len(self._places) >= _MAX_PLACES:
             self._places.clear()
         place = self._places[key] = _Place(prefix, _Made(functools.partial(self._is_wanted, name)))
@@ -130,11 +154,15 @@ class EagerOps:
         return self._options.wants(name, tf.as_dtype(dtype), functions=functions)
 
     def _summary(self, tensor: Any) -> bytes:
-        """The summary of a tensor that the sink cannot read where it is."""
+        """The summary of a tensor that the sink cannot read where it is; empty when it cannot be made."""
         dtype = tensor._datatype_enum()
-        if placement.may_be_elsewhere(tensor.device):
-            return self._summary_from_elsewhere(tensor, dtype)
-        return self._sink.summary(tensor._numpy_internal(), dtype)
+        try:
+            if placement.may_be_elsewhere(tensor.device):
+                return self._summary_from_elsewhere(tensor, dtype)
+            return self._sink.summary(tensor._numpy_internal(), dtype)
+        except Exception as error:  # whatever it is, the other tensors are still worth having
+            self._leave_out(dtype, error)
+            return b""
 
     def _summary_from_elsewhere(self, tensor: Any, dtype: int) -> bytes:
         mode = self._options.mode
@@ -143,6 +171,13 @@ class EagerOps:
         if placement.reduced_mode(mode, tensor.dtype) is mode:
             return self._sink.reduced_summary(placement.reduce_there(tensor, mode))
         return self._sink.summary(tensor._numpy_internal(), dtype)
+
+    def _leave_out(self, dtype: int, error: Exception) -> None:
+        """Say once for each dtype that a tensor is not recorded, in the log and in the recording."""
+        _log.debug("What went wrong:", exc_info=error)
+        kind = f"{tf.as_dtype(dtype).name} tensors that Python computes"
+        sentence = f"The debugger does not record some {kind}: {in_words(error)}."
+        self._not_recorded.say(Missing(NotRecordedReason.UNKNOWN, sentence, (kind,)))
 
     def _add_device(self, name: str) -> int:
         with self._devices_lock:

@@ -1,8 +1,8 @@
 """Stack frames and source files of the program, each written once.
 
-In come frames as (file, line, function); out come the ids by which records refer to them. A frame, and the
-source file it lies in, is on disk before an id of it is handed out. The user's own files are kept whole; of
-library files only the path and, with each frame, the lines around it.
+Input: frames as (file, line, function). Output: the ids by which records refer to them. A frame, and the
+source file it lies in, is on disk before an id of it is handed out. The user's own files and notebook cells
+are kept whole; of library files only the path and, with each frame, the lines around it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tensorflow.python.framework import op_callbacks
 from tensorflow.python.util import tf_stack
 
 from tb_debugger_plugin import native
+from tb_debugger_plugin.capture.cells import CELLS
 from tb_debugger_plugin.capture.lines_of_libraries import LibraryLines
 from tb_debugger_plugin.events.messages import DebugEvent, FileLineCol, SourceFile, StackFrameWithId
 from tb_debugger_plugin.events.origins import Origin
@@ -30,6 +31,8 @@ _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep
 _LIBRARIES = tuple(
     {os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
+#: Where packages are installed that sysconfig does not know of: the user's own, those of another environment.
+_INSTALLED = tuple(f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages"))
 #: What functions of ours that call TensorFlow on the program's behalf give as their file.
 HOOKS = os.path.join(os.path.dirname(op_callbacks.__file__), "tb_debugger_plugin_hooks.py")
 #: Files whose frames are left out of every stack: ours.
@@ -60,9 +63,11 @@ class EventWriter(Protocol):
 
 def is_library(path: str) -> bool:
     """Whether a source file belongs to a library or to Python, not to the user's program."""
-    if path.startswith(_EXAMPLES):
+    if path.startswith(_EXAMPLES) or path in CELLS or CELLS.path_of(path) is not None:
         return False
-    return path.startswith(_PACKAGE) or path.startswith(_LIBRARIES) or not os.path.isabs(path)
+    if path.startswith((_PACKAGE, *_LIBRARIES)) or not os.path.isabs(path):
+        return True
+    return any(folder in path for folder in _INSTALLED)
 
 
 class Frames:
@@ -154,12 +159,24 @@ class Frames:
                 place.lines.extend(lines)
                 place.code = "".join(lines[frame.line - first : frame.line - first + 1]).strip()
         else:
-            place.code = linecache.getline(frame.path, frame.line).strip()
+            place.code = linecache.getline(CELLS.file_of(frame.path), frame.line).strip()
         return DebugEvent(stack_frame_with_id=StackFrameWithId(id=frame_id, file_line_col=place))
 
 
 def _lines(path: str) -> list[str]:
-    return [line.rstrip("\r\n") for line in linecache.getlines(path)]
+    """The lines of a source file, with the empty one after the last line break, as TensorFlow counts them."""
+    lines = [line.rstrip("\r\n") for line in linecache.getlines(CELLS.file_of(path))]
+    return [*lines, ""] if lines and _ends_in_a_line_break(path) else lines
+
+
+def _ends_in_a_line_break(path: str) -> bool:
+    # linecache adds a line break where the last line has none, so the file itself is looked at.
+    try:
+        with open(path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) in b"\r\n"
+    except OSError:
+        return False  # no file, such as a cell of a notebook, or an empty one
 
 
 def _stack_key_function() -> Callable[[FrameType], Hashable]:
@@ -183,7 +200,7 @@ def _stack_key(innermost: FrameType) -> tuple[int, ...]:
 def _of_stack(stack: Iterable[Any]) -> list[Frame]:
     """The frames of a stack as TensorFlow extracts it: lines of AutoGraph's code are lines of the user's."""
     return [
-        Frame(_absolute(frame.filename), frame.lineno, frame.name)
+        Frame(_path(frame.filename), frame.lineno, frame.name)
         for frame in stack
         if not frame.filename.startswith(_OWN)
     ]
@@ -210,7 +227,7 @@ def of_tracebacks(ops: Iterable[Any]) -> dict[str, tuple[Frame, ...]]:
     frames = {key: Frame(found.files[f.file_index], f.line, f.func) for key, f in found.frames_by_id.items()}
     stacks = {
         key: tuple(
-            Frame(_absolute(frames[at].path), *frames[at][1:])
+            Frame(_path(frames[at].path), *frames[at][1:])
             for at in trace.frame_id
             if not frames[at].path.startswith(_OWN)
         )
@@ -218,6 +235,11 @@ def of_tracebacks(ops: Iterable[Any]) -> dict[str, tuple[Frame, ...]]:
     }
     # The builder's keys are "op@function".
     return {name.removesuffix("@"): stacks[key] for name, key in found.name_to_trace_id.items()}
+
+
+def _path(filename: str) -> str:
+    """The path under which a file is recorded."""
+    return CELLS.path_of(filename) or _absolute(filename)
 
 
 @functools.cache

@@ -121,10 +121,8 @@ class Graphs:
         known = self._known.get(graph)
         if known is not None:
             return known
-        outer_id = ""
-        outer = getattr(graph, "outer_graph", None)
-        if isinstance(outer, func_graph.FuncGraph):
-            outer_id = self._add_with_outer_graphs(outer).graph_id
+        outer = _outer_graph(graph)
+        outer_id = "" if outer is None else self._add_with_outer_graphs(outer).graph_id
         known = self._known[graph] = KnownGraph(str(uuid.uuid4()))
         event = DebugEvent()
         event.debugged_graph.graph_id = known.graph_id
@@ -160,6 +158,18 @@ class Graphs:
 def _encoded_location(host: str, stack: tuple[str, ...]) -> bytes:
     """Most ops share their stack with those made before them, and it is the longest part of their record."""
     return bytes(CodeLocation(host_name=host, stack_frame_ids=stack).SerializeToString())
+
+
+def _outer_graph(graph: Any) -> Any:
+    """The graph in whose making a graph was made, or None.
+
+    Around what a program without TF1-style graphs traces there is the default graph, which nothing runs.
+    """
+    outer = getattr(graph, "outer_graph", None)
+    if outer is None or isinstance(outer, func_graph.FuncGraph):
+        return outer
+    is_default = outer is ops._default_graph_stack._global_default_graph
+    return None if is_default and not outer.version else outer
 
 
 def _name(graph: Any) -> str:

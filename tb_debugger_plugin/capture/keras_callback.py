@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture import api
+from tb_debugger_plugin.capture import api, calls
+from tb_debugger_plugin.capture.options import absolute
 from tb_debugger_plugin.capture.recording import Recording
+
+_log = logging.getLogger("tb_debugger_plugin")
 
 
 class DebuggerCallback(tf.keras.callbacks.Callback):
@@ -18,11 +22,10 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
 
         model.fit(x, y, callbacks=[DebuggerCallback("/path/to/logdir")])
 
-    Each call of `fit`, `evaluate` or `predict` is a run of its own in a folder. The model may have been
-    trained
-    before: its functions are recorded all the same, and are the plain ones again afterwards. Inside a
-      recording
-    that is on already, the callback changes nothing.
+    Each call of `fit`, `evaluate` or `predict` is a run of its own in a folder; when an exception leaves the
+    call, its recording ends too. The model may have been trained before: its functions are recorded all the
+    same, and are the plain ones again afterwards. Inside a recording that is on already the callback changes
+    nothing; where that is one of another folder, the log says so.
 
     Args:
       logdir: Folder for the event files; see `enable_dump_debug_info`.
@@ -37,18 +40,26 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
 
     def __init__(self, logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> None:
         super().__init__()
-        self._arguments = {
+        self._supports_tf_logs = True  # Keras 2 need not fetch the logs of each batch for us
+        self._arguments: dict[str, Any] = {
             "dump_root": logdir,
             "tensor_debug_mode": mode,
             "circular_buffer_size": -1,
             **options,
         }
         self._recording: Recording | None = None
+        self._call: calls.Call | None = None
         self._depth = 0  # validation begins and ends inside a `fit`
 
+    def _implements_train_batch_hooks(self) -> bool:
+        """Whether it wants to know of batches: Keras 2 asks, whichever Keras the class is made for."""
+        return True
+
+    _implements_test_batch_hooks = _implements_predict_batch_hooks = _implements_train_batch_hooks
+
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Begin to record."""
-        self._begin()
+        """Begin to record; what an earlier `fit` has left on ends."""
+        self._begin(anew=True)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """End the recording and write out all files."""
@@ -82,13 +93,36 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
         """Mark the end of a step."""
         api.step()
 
-    def _begin(self) -> None:
+    def _begin(self, *, anew: bool = False) -> None:
+        if anew or (self._call is not None and not self._call.is_running()):
+            self._forget()  # Keras says nothing when an exception leaves a call
         self._depth += 1
-        if self._depth == 1 and not api.is_recording():
+        if self._depth == 1:
+            self._call = calls.of_keras()
+            self._record()
+
+    def _record(self) -> None:
+        on = api.running()
+        if on is None:
             self._recording = api.enable_dump_debug_info(**self._arguments)
+            if self._call is not None:
+                self._recording.last_as_long_as(self._call)
+        elif on.dump_root != (root := absolute(self._arguments["dump_root"])):
+            _log.warning(
+                "DebuggerCallback records nothing to %s: the recording to %s is on, and there is one at a "
+                "time. Call tb_debugger_plugin.disable_dump_debug_info() before, to end that one.",
+                root,
+                on.dump_root,
+            )
 
     def _end(self) -> None:
         self._depth -= 1
-        if self._depth == 0 and self._recording is not None:
+        if self._depth <= 0:
+            self._forget()
+
+    def _forget(self) -> None:
+        """End the own recording; the next call begins another one."""
+        if self._recording is not None:
             self._recording.close()
-            self._recording = None
+        self._recording = self._call = None
+        self._depth = 0

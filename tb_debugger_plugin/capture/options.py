@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -44,7 +44,6 @@ MEASURED_DTYPES = STOCK_DTYPES | {
     *(tf.complex64, tf.complex128),
     *(tf.dtypes.experimental.float8_e5m2, tf.dtypes.experimental.float8_e4m3fn),
 }
-
 
 _WRAPPED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+$")
 #: What FULL_TENSOR records whole, unless the user says otherwise: 1 MiB.
@@ -103,15 +102,8 @@ class Options:
         return self.tensor_dtypes is None or self.tensor_dtypes(dtype)
 
     def _names_chosen_function(self, name: str) -> bool:
-        # TensorFlow's name for a function that the user calls f may be __inference___backward_f_12_34.
-        while self.function_regex is not None:
-            if self.function_regex.search(name):
-                return True
-            wrapped = _WRAPPED.match(name)
-            if wrapped is None:
-                break
-            name = wrapped.group(1)
-        return False
+        chosen = self.function_regex
+        return chosen is not None and any(chosen.search(each) for each in unwrapped(name))
 
     @property
     def chooses_steps(self) -> bool:
@@ -129,6 +121,19 @@ class Options:
         return in_range and (step - first) % self.every_n_steps == 0
 
 
+def unwrapped(name: str) -> Iterator[str]:
+    """The name of a function, and the names inside it, the user's last.
+
+    TensorFlow's name for a function that the user calls f may be __inference___backward_f_12_34.
+    """
+    while True:
+        yield name
+        wrapped = _WRAPPED.match(name)
+        if wrapped is None:
+            return
+        name = wrapped.group(1)
+
+
 def covers(mode: TensorDebugMode, dtype: tf.DType) -> bool:
     """Whether a mode has something to say about tensors of a dtype."""
     if dtype in (tf.resource, tf.variant) or dtype._is_ref_dtype:
@@ -138,6 +143,54 @@ def covers(mode: TensorDebugMode, dtype: tf.DType) -> bool:
     if mode is TensorDebugMode.SHAPE:
         return bool(dtype.is_floating or dtype.is_integer or dtype.is_bool)
     return bool(dtype.is_numpy_compatible)
+
+
+#: Those that TensorFlow has.
+_DTYPES = sorted(
+    {
+        each
+        for place in (tf.dtypes, tf.dtypes.experimental)
+        for each in vars(place).values()
+        if isinstance(each, tf.DType)
+    },
+    key=lambda dtype: dtype.name,
+)
+
+
+def dtypes_of(options: Options) -> tuple[str, ...]:
+    """The names of the dtypes of which tensors are recorded."""
+    wanted = options.tensor_dtypes
+    covered = [dtype for dtype in _DTYPES if covers(options.mode, dtype)]
+    return tuple([dtype.name for dtype in covered if wanted is None or _is_true_of(wanted, dtype)])
+
+
+def as_given(options: Options) -> dict[str, Any]:
+    """The arguments that options were made of, but the folder, in a form that can be compared and shown."""
+    patterns = {
+        name: pattern and pattern.pattern
+        for name, pattern in (
+            ("op_regex", options.op_regex),
+            ("function_regex", options.function_regex),
+            ("name_regex", options.name_regex),
+        )
+    }
+    return {
+        "tensor_debug_mode": options.mode.name,
+        "circular_buffer_size": options.circular_buffer_size,
+        **patterns,
+        "tensor_dtypes": options.tensor_dtypes and list(dtypes_of(options)),
+        "every_n_steps": options.every_n_steps,
+        "step_range": options.step_range,
+        "max_tensor_bytes": options.max_tensor_bytes,
+        "keep_graph_optimizations": options.keep_graph_optimizations,
+    }
+
+
+def _is_true_of(predicate: Callable[[tf.DType], bool], dtype: tf.DType) -> bool:
+    try:
+        return bool(predicate(dtype))
+    except Exception:  # the user's, made for dtypes of the program; this may be none of them
+        return False
 
 
 def make_options(
@@ -160,7 +213,7 @@ def make_options(
       UsageError: One of them cannot be used; the text says which and what to do.
     """
     return Options(
-        _dump_root(dump_root),
+        absolute(dump_root),
         _mode(tensor_debug_mode),
         _buffer_size(circular_buffer_size),
         _regex("op_regex", op_regex),
@@ -174,7 +227,15 @@ def make_options(
     )
 
 
-def _dump_root(dump_root: str | os.PathLike[str]) -> str:
+def absolute(dump_root: str | os.PathLike[str]) -> str:
+    """A dump root as recordings know it.
+
+    Args:
+      dump_root: As the user gives it.
+
+    Raises:
+      UsageError: It is none.
+    """
     root = os.fspath(dump_root) if dump_root is not None else ""
     if not isinstance(root, str) or not root:
         raise UsageError("dump_root is empty: give the folder that `tensorboard --logdir` will be told.")

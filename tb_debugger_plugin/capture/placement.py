@@ -11,6 +11,7 @@ import functools
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
@@ -34,6 +35,26 @@ def may_be_elsewhere(device: str) -> bool:
       device: Its name, or a part of it; empty when TensorFlow chooses.
     """
     return has_other_devices() and tf.DeviceSpec.from_string(device).device_type != "CPU"
+
+
+def full_name(device: str) -> str:
+    """The name under which the runtime knows the device of an op in a graph.
+
+    Args:
+      device: What the graph says of it; empty when TensorFlow chooses.
+
+    Returns:
+      `device` itself where TensorFlow chooses between several devices.
+    """
+    if may_be_elsewhere(device) and tf.DeviceSpec.from_string(device).device_type is None:
+        return device
+    return _full_name(context.context().host_address_space(), device)
+
+
+@functools.lru_cache(maxsize=256)
+def _full_name(host: str, device: str) -> str:
+    whole = tf.DeviceSpec.from_string(f"{host}/device:CPU:0")
+    return whole.make_merged_spec(tf.DeviceSpec.from_string(device)).to_string()  # type: ignore[no-any-return]
 
 
 @functools.cache

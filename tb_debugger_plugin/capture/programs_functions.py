@@ -8,15 +8,29 @@ their names. Rules: a function that is not understood does not keep the others f
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from tb_debugger_plugin.capture.functions.called import callees_first
+from tb_debugger_plugin.capture.functions.called import (
+    called_by,
+    called_functions,
+    callees_first,
+    with_all_they_call,
+)
 from tb_debugger_plugin.capture.functions.copies import Copies
-from tb_debugger_plugin.capture.functions.definitions import define, definition_of, restore
+from tb_debugger_plugin.capture.functions.definitions import (
+    define,
+    definition_in_runtime,
+    definition_of,
+    library_of,
+    restore,
+)
 from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.functions.programs_view import ProgramsView
+from tb_debugger_plugin.capture.functions.unseen import without_graph
+from tb_debugger_plugin.capture.functions.user_names import name_of
 from tb_debugger_plugin.capture.graphs import Graphs, KnownGraph
+from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.session_graph import Watches
 from tb_debugger_plugin.capture.sinks.native import NativeSink
@@ -27,7 +41,15 @@ from tb_debugger_plugin.capture.watching.plan import Plan, make_plan, plan_of_se
 from tb_debugger_plugin.capture.watching.survivors import Survivors
 from tb_debugger_plugin.capture.xla.functions import CompiledFunctions
 from tb_debugger_plugin.errors import in_words
+from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
+#: Names of functions of which the log has said in this process that they are not watched.
+_SAID_OF: set[str] = set()
+_NO_LIBRARY = (
+    "The debugger sees nothing inside the function {}, which XLA compiles: TensorFlow's own debug ops, which "
+    "record where the native library or a local dump_root is missing, cannot. Leave jit_compile=True out to "
+    "have it recorded."
+)
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -38,9 +60,11 @@ class ProgramsFunctions:
       options: What to record.
       sink: Makes the watch ops.
       graphs: Writes the graphs, and knows their ids.
+      not_recorded: Takes the functions that cannot be watched.
     """
 
-    def __init__(self, options: Options, sink: Sink, graphs: Graphs) -> None:
+    def __init__(self, options: Options, sink: Sink, graphs: Graphs, not_recorded: NotRecorded) -> None:
+        self._not_recorded = not_recorded
         self._options = options
         self._sink = sink
         self._graphs = graphs
@@ -49,10 +73,12 @@ class ProgramsFunctions:
         self._copies = Copies(self._all.get)
         self._compiled: CompiledFunctions | None = None
         if isinstance(sink, NativeSink):
-            self._compiled = CompiledFunctions(options, sink, self._add_graph, self._all.get, self._copies)
+            self._compiled = CompiledFunctions(
+                options, sink, self._add_graph, self._all.get, self._copies, not_recorded
+            )
         self._survivors: Survivors | None = None
         if options.keep_graph_optimizations:
-            self._survivors = Survivors(sink, self._watched, self._define_watched)
+            self._survivors = Survivors(sink, self._watched, self._define_watched, not_recorded)
         self._view = ProgramsView(self._copies.unwatched)
 
     def watch(self, functions: Iterable[Function]) -> None:
@@ -87,9 +113,23 @@ class ProgramsFunctions:
         if self._survivors is not None:
             self._survivors.leave_out("sessions (tf.compat.v1.Session)")
             return Watches()
+        plain = type(definition).FromString(definition.SerializeToString())
         known = self._graphs.add(graph)
-        plan = plan_of_session(new, known, self._options, passes_through=self._sink.passes_through)
-        return watch_part(definition, known, plan, self._sink, self._watched.get)
+        brought = {function.signature.name: function for function in library_of(plain).function}
+        self._say_what_has_no_graph([name for op in new for name in called_functions(op)], brought.get)
+        try:
+            plan = plan_of_session(new, known, self._options, passes_through=self._sink.passes_through)
+            return watch_part(definition, known, plan, self._sink, self._watched.get)
+        except OSError:
+            definition.CopyFrom(plain)
+            raise
+        except Exception as error:  # a graph that we do not understand
+            definition.CopyFrom(plain)
+            _log.debug("What went wrong:", exc_info=error)
+            message = f"The debugger does not record what a tf.compat.v1.Session runs: {in_words(error)}."
+            missing = Missing(NotRecordedReason.NOT_INSTRUMENTED, message, graph_id=known.graph_id)
+            self._not_recorded.say(missing)
+            return Watches()
 
     def stop_showing(self) -> None:
         """Let the program see the runtime's functions as they are."""
@@ -119,10 +159,26 @@ class ProgramsFunctions:
             raise
         except Exception as error:  # a graph that we do not understand: the others are still worth having
             self._watched.pop(function.name, None)
-            _log.warning("The debugger does not watch the function %s: %s.", function.name, in_words(error))
             _log.debug("What went wrong:", exc_info=error)
+            self._say_that_it_is_not_watched(function, known, error)
             if function.is_compiled:
                 self._call_unwatched(function)
+        self._say_what_has_no_graph(called_by(function), definition_in_runtime)
+
+    def _say_that_it_is_not_watched(self, function: Function, known: KnownGraph, error: Exception) -> None:
+        name = name_of(function)
+        # A function is found again by each later recording, though the program may be done with it.
+        level = logging.DEBUG if function.name in _SAID_OF else logging.WARNING
+        _SAID_OF.add(function.name)
+        message = f"The debugger does not watch the function {function.name} ({name}): {in_words(error)}."
+        missing = Missing(NotRecordedReason.NOT_INSTRUMENTED, message, (name,), known.graph_id, level)
+        self._not_recorded.say(missing)
+
+    def _say_what_has_no_graph(self, called: Iterable[str], definition_of: Callable[[str], Any]) -> None:
+        unknown = [name for name in called if name not in self._all]
+        if unknown:
+            all_unknown = with_all_they_call(unknown, definition_of)
+            self._not_recorded.say(without_graph(name for name in all_unknown if name not in self._all))
 
     def _plan(self, function: Function, known: KnownGraph) -> Plan:
         plan = make_plan(function, known, self._options, passes_through=self._sink.passes_through)
@@ -132,8 +188,14 @@ class ProgramsFunctions:
 
     def _watch_compiled(self, function: Function) -> None:
         if self._survivors is not None:
-            self._survivors.leave_out("functions that XLA compiles", function.name)
-        elif self._compiled is not None and self._compiled.watch(function):
+            name, graph_id = name_of(function), self._graphs.id_of_function(function.name)
+            self._survivors.leave_out(f"the function {name}, which XLA compiles", name, graph_id)
+        elif self._compiled is None:
+            name, graph_id = name_of(function), self._graphs.id_of_function(function.name)
+            self._not_recorded.say(
+                Missing(NotRecordedReason.COMPILED, _NO_LIBRARY.format(name), (name,), graph_id)
+            )
+        elif self._compiled.watch(function):
             self._watched[function.name] = function
             return
         self._call_unwatched(function)

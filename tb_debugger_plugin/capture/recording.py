@@ -20,12 +20,15 @@ from typing import Any
 from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import func_graph
 
+from tb_debugger_plugin.capture.backends import other_backend
+from tb_debugger_plugin.capture.calls import Call
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
-from tb_debugger_plugin.capture.functions import unseen
 from tb_debugger_plugin.capture.functions.function import already_there, just_made
+from tb_debugger_plugin.capture.functions.unseen import unseen
 from tb_debugger_plugin.capture.graphs import Graphs
 from tb_debugger_plugin.capture.naming.names import Names
+from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.programs_functions import ProgramsFunctions
 from tb_debugger_plugin.capture.session_graph import Watches
@@ -52,38 +55,62 @@ class Recording:
       options: What is recorded.
 
     Attributes:
-      options: What is recorded.
+      asked: What the user wants recorded.
+      options: What of it can be.
     """
 
     def __init__(self, options: Options) -> None:
         host = socket.gethostname()
         self._sink = open_sink(options, host)
+        self.asked = options
         self.options = options = self._sink.narrowed(options)
+        self._not_recorded = NotRecorded(self._sink)
         self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
         self._names = Names()
         self._graphs = Graphs(self._sink, self._frames, self._names, host)
         self._steps = Steps(options, self._sink)
-        self._eager = EagerOps(options, self._sink, self._frames, self._graphs, self._steps, host)
-        self._functions = ProgramsFunctions(options, self._sink, self._graphs)
+        self._eager = EagerOps(
+            options,
+            self._sink,
+            self._frames,
+            self._graphs,
+            self._steps,
+            self._not_recorded,
+            host,
+            at_new_place=self.end_if_left,
+        )
+        self._functions = ProgramsFunctions(options, self._sink, self._graphs, self._not_recorded)
         self._lock = threading.RLock()  # guards _on and what ends a recording
         self._on = True
-        self._said = False
+        self._failure = ""
+        self._call: Call | None = None
         self._make_function = atomic_function.from_func_graph
         self._threads = EveryThread(self._on_op)
-        self._sessions = Sessions(self._watch_session)
+        self._sessions = Sessions(self._watch_session, self._not_recorded)
         atomic_function.from_func_graph = self._from_func_graph
+        _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
         try:
             self._watch_what_is_there()
         except Exception as error:  # whatever it is, the program must not see it
             self._fail(error)
 
     def _watch_what_is_there(self) -> None:
+        for missing in left_out(self.asked, self.options):
+            self._not_recorded.say(missing)
+        self._say_of_other_backend()
+        if any(unseen(gc.get_objects())):
+            gc.collect()  # what only waits to be collected is not worth a word
         objects = gc.get_objects()
         found = list(already_there(objects))
-        for sentence in unseen.sentences(objects):
-            _log.warning("%s", sentence)
+        for missing in unseen(objects):
+            self._not_recorded.say(missing)
         del objects
         self._functions.watch([function for function, _ in found])
+
+    def _say_of_other_backend(self) -> None:
+        missing = other_backend()
+        if missing is not None:
+            self._not_recorded.say(missing)
 
     @property
     def dump_root(self) -> str:
@@ -98,6 +125,22 @@ class Recording:
     def counts(self) -> tuple[int, int]:
         """Executions and graph execution traces seen so far, whether a circular buffer kept them or not."""
         return self._sink.counts()
+
+    def last_as_long_as(self, call: Call) -> None:
+        """End with a call of the program, also when an exception leaves it and nobody says so.
+
+        Args:
+          call: One that runs. When it was left is noticed at the next place of the program that runs ops.
+        """
+        self._call = call
+
+    def end_if_left(self) -> None:
+        """End the recording when the call that it lasts for was left."""
+        if self._on and self._call is not None and not self._call.is_running():
+            _log.warning(
+                "The recording to %s ends: the call that it was for was left by an exception.", self.dump_root
+            )
+            self.close()
 
     def end_step(self) -> None:
         """A step of the program ends: see `tb_debugger_plugin.step`."""
@@ -121,8 +164,12 @@ class Recording:
                     self._sink.flush()
                     self._write_counts(finished=False)
                     self._check_sink()
-                except (OSError, ValueError) as error:
+                except Exception as error:  # whatever it is, the program must not see it
                     self._fail(error)
+
+    def Close(self) -> None:
+        """End the recording, as `close` does; the method exists because TensorFlow's writer has it."""
+        self.close()
 
     def close(self, *, exiting: bool = False) -> None:
         """End the recording. Further calls do nothing.
@@ -133,10 +180,12 @@ class Recording:
         with self._lock:
             if self._on:
                 self._on = False
+                self._call = None
                 self._unhook()
                 if not exiting:
                     self._functions.restore()
                 self._close_sink()
+                _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
 
     def abandon(self) -> None:
         """End the recording without touching its files: in a forked child, whose parent goes on."""
@@ -150,20 +199,29 @@ class Recording:
                 "every_n_steps or step_range was given to the debugger, but the program never called "
                 "tb_debugger_plugin.step() at the end of a step: all of it was step 0."
             )
-        for finish in (partial(self._write_counts, finished=True), self._sink.close):
+        for finish in (
+            self._say_of_other_backend,
+            partial(self._write_counts, finished=True),
+            self._sink.close,
+        ):
             try:
                 finish()
-            except (OSError, ValueError) as error:
+            except Exception as error:  # whatever it is, the program must not see it
                 self._say(error)
         if self._sink.failure():
             self._say(RecordingError(self._sink.failure()))
+
+    def _counts_in_words(self) -> str:
+        executions, traces = self._sink.counts()
+        # TensorFlow's own debug ops do not count what they record in graphs.
+        return f"{executions} executions" + (f" and {traces} tensors in graphs" if traces else "")
 
     def _write_counts(self, *, finished: bool) -> None:
         event = DebugEvent()
         counts = event.recording_counts
         counts.executions, counts.graph_execution_traces = self._sink.counts()
         counts.finished = finished
-        counts.failure = self._sink.failure()
+        counts.failure = self._sink.failure() or self._failure
         self._sink.write("graphs", event)
 
     def _unhook(self) -> None:
@@ -209,17 +267,16 @@ class Recording:
         return function
 
     def _watch_made(self, name: str, graph: Any, attrs: Any) -> None:
-        if isinstance(graph, func_graph.FuncGraph):
+        self.end_if_left()
+        if self._on and isinstance(graph, func_graph.FuncGraph):
             self._functions.watch([just_made(name, graph, attrs)])
 
     def _watch_session(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
-        plain = type(definition).FromString(definition.SerializeToString())
         try:
             if self._on:
                 return self._functions.watch_session(graph, definition, new)
         except Exception as error:  # whatever it is, the program must not see it
             self._fail(error)
-            definition.CopyFrom(plain)
         return Watches()
 
     def _check_sink(self) -> None:
@@ -235,12 +292,12 @@ class Recording:
 
     def _say(self, error: Exception) -> None:
         _log.debug("What went wrong:", exc_info=error)
-        if self._said:
+        if self._failure:
             return
-        self._said = True
+        self._failure = in_words(error)
         # A log line, not a warning: a program may turn warnings into exceptions.
         _log.warning(
             "The debugger stopped recording to %s: %s. The program goes on without it.",
             self.dump_root,
-            in_words(error),
+            self._failure,
         )

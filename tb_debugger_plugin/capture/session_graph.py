@@ -14,11 +14,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tensorflow.core.framework import graph_pb2
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
-from tensorflow.python.framework import c_api_util, ops
+from tensorflow.python.framework import ops
 
-from tb_debugger_plugin.capture.functions.definitions import library_of
+from tb_debugger_plugin.capture.functions.definitions import (
+    import_into,
+    library_of,
+    source_name,
+    with_shapes,
+)
 
 
 @dataclass(frozen=True)
@@ -27,11 +33,11 @@ class Watches:
 
     Attributes:
       moved: Tensors whose consumers take them from elsewhere: `op` or `op:slot` to the watch op.
-      by_op: Names of the watch ops, by the name of the op that they look at.
+      by_op: Names of the watch ops, by the name of the op that they look at, and by which of its outputs.
     """
 
     moved: Mapping[str, str] = field(default_factory=dict)
-    by_op: Mapping[str, list[str]] = field(default_factory=dict)
+    by_op: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
 
 #: Edits the definition of a graph's new ops, the second argument, to watch them: the ops are the third.
@@ -61,7 +67,7 @@ class SessionGraph:
         self._copied: dict[str, Any] = {}
         self._functions: set[str] = set()
         self._moved: dict[str, str] = {}
-        self._watches: dict[str, list[str]] = {}
+        self._watches: dict[str, Mapping[int, str]] = {}
         self._loops: dict[str, int] = {}  # in how many TF1-style loops an op is
         self._runs: dict[Any, list[Any]] = {}
 
@@ -72,10 +78,12 @@ class SessionGraph:
             if new:
                 definition = self._definition_of(new)
                 watches = self._watch(self._graph, definition, new)
+                self._look_for_loops(new)
+                passed_on = self._let_loops_wait(definition, new, watches)
                 self._import(definition)
                 self._moved.update(watches.moved)
+                self._moved.update(passed_on)
                 self._watches.update(watches.by_op)
-                self._look_for_loops(new)
                 self._runs.clear()
 
     def watches_of_run(self, fetches: Iterable[Any], targets: Iterable[Any], fed: Iterable[Any]) -> list[Any]:
@@ -97,7 +105,7 @@ class SessionGraph:
                     self._copied[name]
                     for op in _needed(wanted, fed_ops)
                     if not self._loops[op.name]  # what runs many times cannot be asked for
-                    for name in self._watches.get(op.name, ())
+                    for name in self._watches.get(op.name, {}).values()
                 ]
                 self._runs[wanted, fed_ops] = found
             return found
@@ -118,6 +126,7 @@ class SessionGraph:
         options = c_api.TF_NewImportGraphDefOptions()
         c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
         names = {node.name for node in definition.node}
+        taken = []
         for source in {source for node in definition.node for source in node.input}:
             name, _, slot = source.partition(":")
             if source.startswith("^") and name[1:] not in names:
@@ -126,9 +135,13 @@ class SessionGraph:
             elif not source.startswith("^") and name not in names:
                 tensor = self._tensor(source)._as_tf_output()
                 c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, int(slot or 0), tensor)
-        encoded = definition.SerializeToString()
-        with self.copy._c_graph.get() as graph, c_api_util.tf_buffer(encoded) as buffer:
-            c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options)
+                taken.append(source)
+        try:
+            import_into(self.copy, definition, options)
+        except tf.errors.InvalidArgumentError:
+            for source in taken:
+                self._tensor(source).set_shape(self._graph.get_tensor_by_name(_tensor_name(source)).shape)
+            import_into(self.copy, with_shapes(definition, self._graph), options)
         made = self.copy._add_new_tf_operations(compute_devices=False)
         self._copied.update((op.name, op) for op in made)
         self._functions.update(function.signature.name for function in library_of(definition).function)
@@ -142,12 +155,51 @@ class SessionGraph:
                 inside + (op.type in ("Enter", "RefEnter")) - (op.type in ("Exit", "RefExit"))
             )
 
+    def _let_loops_wait(
+        self, definition: graph_pb2.GraphDef, new: list[Any], watches: Watches
+    ) -> dict[str, str]:
+        """Make watch ops in loops run: whoever waits for an op or takes a tensor waits for its watch op.
+
+        Returns:
+          The tensors whose consumers take them from elsewhere now: `op` or `op:slot` to op.
+        """
+        passed_on: dict[str, str] = {}
+        added = []
+        after: dict[str, list[str]] = {}
+        for op in new:
+            if self._loops[op.name]:
+                for slot, watch in watches.by_op.get(op.name, {}).items():
+                    after.setdefault(f"^{op.name}", []).append(f"^{watch}")
+                    source = source_name(op.name, slot)
+                    if source not in watches.moved:
+                        passed_on[source] = f"{watch}/passed_on"
+                        added.append(_identity(passed_on[source], op.outputs[slot], [source, f"^{watch}"]))
+        names = {op.name for op in new}
+        for node in definition.node:
+            if node.name in names:
+                inputs = [passed_on.get(source, source) for source in node.input]
+                inputs += [watch for source in node.input for watch in after.get(source, ())]
+                del node.input[:]
+                node.input.extend(inputs)
+        definition.node.extend(added)
+        return passed_on
+
     def _tensor(self, source: str) -> Any:
         """A tensor of the part copied before, as it is to be consumed."""
         if source in self._moved:
             return self._copied[self._moved[source]].outputs[0]
         name, _, slot = source.partition(":")
         return self._copied[name].outputs[int(slot or 0)]
+
+
+def _identity(name: str, like: Any, inputs: Iterable[str]) -> node_def_pb2.NodeDef:
+    node = node_def_pb2.NodeDef(name=name, op="Identity", device=like.op.device, input=inputs)
+    node.attr["T"].type = like.dtype.as_datatype_enum
+    return node
+
+
+def _tensor_name(source: str) -> str:
+    return source if ":" in source else f"{source}:0"
 
 
 def _needed(wanted: Iterable[Any], fed: Iterable[Any]) -> set[Any]:

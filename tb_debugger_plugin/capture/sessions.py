@@ -14,8 +14,10 @@ from typing import Any
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
 
-from tb_debugger_plugin.capture.functions.unseen import joined
+from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, joined
 from tb_debugger_plugin.capture.session_graph import SessionGraph, Watch
+from tb_debugger_plugin.errors import in_words
+from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 #: Of so many sessions it is said that they are not recorded.
 _MOST_SESSIONS = 10
@@ -27,9 +29,11 @@ class Sessions:
 
     Args:
       watch: Adds the watch ops.
+      not_recorded: Takes the sessions that are not recorded.
     """
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, not_recorded: NotRecorded) -> None:
+        self._not_recorded = not_recorded
         self._said_of: weakref.WeakSet[Any] = weakref.WeakSet()
         self._make = make = session.BaseSession.__init__
         self._run = run = session.BaseSession._do_run
@@ -39,7 +43,10 @@ class Sessions:
             try:
                 _give_watched_graph(made, watch)
             except Exception as error:  # whatever it is, the program must not see it
-                _log.warning("The debugger does not record a session: %s.", error)
+                _log.debug("What went wrong:", exc_info=error)
+                self._said_of.add(made)
+                message = f"The debugger does not record a tf.compat.v1.Session: {in_words(error)}."
+                not_recorded.say(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
 
         def run_unwatched(made: Any, handle: Any, targets: Any, fetches: Any, *args: Any) -> Any:
             self._say_that_one_is_not_recorded(made, [*fetches, *targets])
@@ -57,11 +64,22 @@ class Sessions:
         if made in self._said_of or len(self._said_of) >= _MOST_SESSIONS:
             return
         self._said_of.add(made)
-        _log.warning(
-            "The debugger does not record what a tf.compat.v1.Session runs that was made before the "
-            "recording, or that runs elsewhere: begin to record before you make the session. "
-            "This one was asked for %s.",
-            joined(each.name for each in runs) or "nothing",
+        reason, why = (
+            (NotRecordedReason.NOT_INSTRUMENTED, "runs in another process: record in that one")
+            if made._target
+            else (
+                NotRecordedReason.MADE_BEFORE,
+                "was made before the recording: begin to record before you make the session",
+            )
+        )
+        names = [each.name for each in runs]
+        self._not_recorded.say(
+            Missing(
+                reason,
+                f"The debugger does not record what a tf.compat.v1.Session runs that {why}. "
+                f"This one was asked for {joined(names) or 'nothing'}.",
+                tuple(sorted(set(names))),
+            )
         )
 
 

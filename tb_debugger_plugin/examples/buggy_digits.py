@@ -16,12 +16,18 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from sklearn.datasets import load_digits
 
 import tb_debugger_plugin
+
+try:
+    import tensorflow as tf
+    from sklearn.datasets import load_digits
+except ModuleNotFoundError as error:
+    if __name__ != "__main__":
+        raise
+    sys.exit(f"The example needs {str(error.name).partition('.')[0]}: pip install 'tb-debugger-plugin[demo]'")
 
 PIXELS, HIDDEN, DIGITS = 64, 300, 10
 BATCH = 100

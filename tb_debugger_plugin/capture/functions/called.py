@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tensorflow.python.framework import op_def_registry
 
+from tb_debugger_plugin.capture.functions.copies import functions_named
 from tb_debugger_plugin.capture.functions.function import Function
 
 
@@ -20,17 +21,40 @@ def function_attributes(op_type: str) -> tuple[str, ...]:
     return tuple(attr.name for attr in definition.attr if attr.type in ("func", "list(func)"))
 
 
+@functools.cache
+def is_function(op_type: str) -> bool:
+    """Whether a type is no op's but the name of a function: some old functions are called so."""
+    return op_def_registry.get(op_type) is None
+
+
 def called_functions(op: Any) -> list[str]:
     """The names of the functions that an op runs: the branches in order, the condition before the body.
 
     Args:
       op: Of any graph.
     """
-    names = []
+    names = [op.type] if is_function(op.type) else []
     for attribute in function_attributes(op.type):
         value = op.get_attr(attribute)
         names += [function.name for function in (value if isinstance(value, list) else [value])]
     return [name for name in names if name]
+
+
+def with_all_they_call(names: Iterable[str], definition_of: Callable[[str], Any]) -> list[str]:
+    """The names of functions and of all that is called in them, each once.
+
+    Args:
+      names: Of the functions.
+      definition_of: Gives the `FunctionDef` of a name, or None.
+    """
+    found = list(dict.fromkeys(names))
+    for name in found:
+        definition = definition_of(name)
+        for node in () if definition is None else definition.node_def:
+            called = [function.name for function in functions_named(node)]
+            called += [node.op] if is_function(node.op) else []
+            found += [each for each in called if each not in found]
+    return found
 
 
 def callees_first(functions: Iterable[Function]) -> list[Function]:

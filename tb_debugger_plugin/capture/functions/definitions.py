@@ -11,10 +11,11 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, graph_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.eager import context
-from tensorflow.python.framework import c_api_util, ops
+from tensorflow.python.framework import c_api_util, op_def_registry, ops
 
 from tb_debugger_plugin.capture.functions.function import Function
 
@@ -23,10 +24,19 @@ _LIBRARY = "library"
 
 
 def definition_of(function: Function) -> graph_pb2.GraphDef:
-    """The graph of a function, to be edited, without the functions that it calls."""
+    """The graph of a function, to be edited, without the functions that it calls, but for types of ops."""
     definition = function.graph_of().as_graph_def()
-    definition.ClearField(_LIBRARY)
+    brought = library_of(definition)
+    types = {node.op for node in definition.node} if brought.function else ()
+    needed = [called for called in brought.function if called.signature.name in types]
+    brought.CopyFrom(type(brought)(function=needed))
     return definition
+
+
+def definition_in_runtime(name: str) -> Any:
+    """The `FunctionDef` of a function; None when the runtime has none of that name."""
+    runtime = context.context()
+    return runtime.get_function_def(name) if runtime.has_function(name) else None
 
 
 def library_of(definition: graph_pb2.GraphDef) -> Any:
@@ -64,7 +74,7 @@ def define(
     """
     name = name or function.name
     outputs = [source_name(tensor.op.name, tensor.value_index) for tensor in function.result_tensors()]
-    copy = _import(definition)
+    copy = _import(definition, function.graph_of())
     _carry_stacks_over(function.graph_of(), copy, stacks or {})
     made = _made_of(
         copy,
@@ -101,9 +111,8 @@ def define_shell(
       Exception: TensorFlow refuses the graph; the old definition is still there.
     """
     arguments = [tensor.rpartition(":")[0] for tensor in function.inputs]
-    made = _made_of(
-        _import(definition), function.name, arguments, outputs, run, _names_of_results(function, 0)
-    )
+    copy = _import(definition, function.graph_of())
+    made = _made_of(copy, function.name, arguments, outputs, run, _names_of_results(function, 0))
     attrs = {name: value for name, value in function.attrs.items() if name not in without}
     _put_into_runtime(made, function.name, attrs)
 
@@ -125,7 +134,7 @@ def define_new(
       outputs: Its results: `op` or `op:slot`.
       run: Names of ops to run.
     """
-    made = _made_of(_import(definition), name, arguments, outputs, run, [])
+    made = _made_of(_import(definition, ops.Graph()), name, arguments, outputs, run, [])
     _put_into_runtime(made, name, {})
 
 
@@ -160,8 +169,8 @@ class _Copy:
         return c_api_util.tf_output(self.ops[op], int(slot or 0))
 
 
-def _import(definition: graph_pb2.GraphDef) -> _Copy:
-    """A graph made from its definition."""
+def _import(definition: graph_pb2.GraphDef, program: Any) -> _Copy:
+    """A graph made from its definition, a changed one of a graph of the program."""
     graph = ops.Graph()
     scoped_options = c_api_util.ScopedTFImportGraphDefOptions()
     options = scoped_options.options
@@ -170,11 +179,67 @@ def _import(definition: graph_pb2.GraphDef) -> _Copy:
     names = [node.name for node in definition.node]
     for name in names:
         c_api.TF_ImportGraphDefOptionsAddReturnOperation(options, name)
-    with graph._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
-        imported = c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
+    try:
+        imported = import_into(graph, definition, options)
+    except tf.errors.InvalidArgumentError:
+        imported = import_into(graph, with_shapes(definition, program), options)
     results = c_api_util.ScopedTFImportGraphDefResults(imported)
     found = c_api.TF_ImportGraphDefResultsReturnOperations(results.results)
     return _Copy(graph, dict(zip(names, found, strict=True)))
+
+
+def import_into(graph: Any, definition: graph_pb2.GraphDef, options: Any) -> Any:
+    """Add the ops of a definition to a graph.
+
+    Args:
+      graph: A `tf.Graph`, of which Python then has to be shown the new ops.
+      definition: The ops, with the functions that they call.
+      options: C++'s own.
+
+    Returns:
+      C++'s own results, to be freed.
+
+    Raises:
+      tf.errors.InvalidArgumentError: TensorFlow refuses it. The graph is as it was.
+    """
+    with graph._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
+        return c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
+
+
+def with_shapes(definition: graph_pb2.GraphDef, program: Any) -> graph_pb2.GraphDef:
+    """A definition that names the static shapes of its tensors.
+
+    Ops look at them when they are made, and what Python's `set_shape` says of a tensor stands in no
+    definition: TensorFlow refuses to make some graphs again that it made before. Asking for all shapes takes
+    as long as making the graph, so it is not done for those that it makes without.
+
+    Args:
+      definition: The ops. Some may not be the program's, and some may have more outputs than there.
+      program: The program's graph.
+    """
+    shaped = graph_pb2.GraphDef()
+    shaped.CopyFrom(definition)
+    of_program = {op.name: op for op in program.get_operations()}
+    for node in shaped.node:
+        op, op_def = of_program.get(node.name), op_def_registry.get(node.op)
+        if op is not None and op_def is not None:
+            shapes = [tensor.shape.as_proto() for tensor in op.outputs]
+            added = _number_of_outputs(node, op_def) - len(shapes)
+            shapes += [tf.TensorShape(None).as_proto()] * added
+            # TensorFlow takes it away again.
+            node.attr["_output_shapes"].list.CopyFrom(attr_value_pb2.AttrValue.ListValue(shape=shapes))
+    return shaped
+
+
+def _number_of_outputs(node: Any, op_def: Any) -> int:
+    return sum(
+        len(node.attr[output.type_list_attr].list.type)
+        if output.type_list_attr
+        else node.attr[output.number_attr].i
+        if output.number_attr
+        else 1
+        for output in op_def.output_arg
+    )
 
 
 def _made_of(
@@ -268,9 +333,12 @@ def _put_into_runtime(made: Any, name: str, attrs: Mapping[str, attr_value_pb2.A
     for attr_name, value in attrs.items():
         c_api.TF_FunctionSetAttrValueProto(made, attr_name, value.SerializeToString())
     runtime = context.context()
-    if runtime.has_function(name):
+    times = 0
+    while runtime.has_function(name):  # whoever adds a definition once more removes it once more
         runtime.remove_function(name)
-    runtime.add_c_function(made)
+        times += 1
+    for _ in range(times or 1):
+        runtime.add_c_function(made)
     c_api.TF_DeleteFunction(made)
 
 

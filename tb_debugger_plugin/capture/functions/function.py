@@ -17,6 +17,8 @@ from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import atomic_function, attributes
 from tensorflow.python.framework import func_graph
 
+from tb_debugger_plugin.capture.objects import of_types, with_subclasses
+
 
 @dataclass(frozen=True)
 class Function:
@@ -82,11 +84,10 @@ def already_there(objects: Iterable[Any]) -> Iterator[tuple[Function, Any]]:
       objects: Those of the program that Python's garbage collector knows.
     """
     runtime = context.context()
-    for found in objects:
-        if isinstance(found, atomic_function.AtomicFunction):
-            graph = found._cached_graph
-            if isinstance(graph, func_graph.FuncGraph) and runtime.has_function(found.name):
-                yield _as_it_was_made(found, graph), found
+    for found in of_types(objects, with_subclasses(atomic_function.AtomicFunction)):
+        graph = found._cached_graph
+        if isinstance(graph, func_graph.FuncGraph) and runtime.has_function(found.name):
+            yield _as_it_was_made(found, graph), found
 
 
 def _as_it_was_made(function: Any, graph: Any) -> Function:

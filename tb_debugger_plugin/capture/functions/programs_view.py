@@ -38,6 +38,8 @@ class ProgramsView:
         self._runtime.get_function_def = self._definition
         self._get_compiler_ir = self._runtime.get_compiler_ir
         self._runtime.get_compiler_ir = self._compiler_ir
+        self._add_definition = self._runtime.add_function_def
+        self._runtime.add_function_def = self._add
 
     def keep(self, function: Function) -> None:
         """Go on showing the definition that a function has now, whatever it gets."""
@@ -52,6 +54,7 @@ class ProgramsView:
         del self._runtime.get_c_function
         del self._runtime.get_function_def
         del self._runtime.get_compiler_ir
+        del self._runtime.add_function_def
         self._handles.clear()
 
     def _handle(self, name: str | bytes) -> Any:
@@ -64,6 +67,18 @@ class ProgramsView:
         with c_api_util.tf_buffer() as buffer, kept.get() as function:
             c_api.TF_FunctionToFunctionDef(function, buffer)
             return function_pb2.FunctionDef.FromString(c_api.TF_GetBuffer(buffer))
+
+    def _add(self, definition: Any) -> None:
+        """Add a definition once more that the program made, or a new one.
+
+        TensorFlow counts how often a definition was added, and refuses another one of the same name: the
+        program's and the one that the runtime has count as one.
+        """
+        name = definition.signature.name.encode()
+        if name in self._handles and self._runtime.has_function(name):
+            if self._definition(name) == definition:
+                definition = self._get_definition(name)
+        self._add_definition(definition)
 
     def _compiler_ir(
         self, device_name: Any, platform_name: Any, function_name: str | bytes, *args: Any, **kwargs: Any

@@ -15,12 +15,15 @@ from typing import Any
 
 from tensorflow.python.framework import func_graph
 
+from tb_debugger_plugin.capture.naming import keras2
+from tb_debugger_plugin.capture.naming.keras2 import Keras2Paths
+
 #: What TensorFlow puts before the names of gradients: those of tapes, and of tf.gradients.
 _GRADIENTS = ("gradient_tape/", "gradients/")
 
 
 def running_layer() -> str:
-    """Path of the Keras layer that runs in this thread; empty when there is none."""
+    """Path of the layer of Keras 3 that runs in this thread; empty when there is none."""
     state = sys.modules.get("keras.src.backend.common.global_state")
     scopes = state and state.get_global_attribute("name_scope_stack")
     if not scopes:
@@ -32,7 +35,7 @@ def running_layer() -> str:
         if scope.override_parent is not None:
             parts = [part for part in scope.override_parent.split("/") if part]
         parts.append(scope.name)
-        if isinstance(scope.caller, layer_type):
+        if issubclass(type(scope.caller), layer_type):
             path = "/".join(parts)
     return path
 
@@ -41,6 +44,7 @@ class Layers:
     """The layers of the ops of one recording."""
 
     def __init__(self) -> None:
+        self._of_keras2 = Keras2Paths()
         self._noted: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._scopes: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._forward: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
@@ -50,7 +54,11 @@ class Layers:
         noted = self._noted.get(graph)
         if noted is None:
             noted = self._noted[graph] = {}
-        noted[op_name] = running_layer()
+        noted[op_name] = running_layer() or self._running_of_keras2()
+
+    def _running_of_keras2(self) -> str:
+        layer = keras2.running()
+        return "" if layer is None else self._of_keras2.path(layer)
 
     def note_gradient(self, graph: Any, forward: Any) -> None:
         """Remember that gradients of another graph's ops are being made in a graph."""

@@ -11,25 +11,35 @@ is kept alive.
 from __future__ import annotations
 
 import gc
-import itertools
+import logging
 import sys
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, TypeVar
 
 import tensorflow as tf
 from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.trackable import data_structures
 
 from tb_debugger_plugin.capture.functions.called import function_attributes
+from tb_debugger_plugin.capture.naming import keras2
+from tb_debugger_plugin.capture.naming.keras2 import Keras2Paths
+from tb_debugger_plugin.capture.objects import of_types, with_subclasses
 
 _VARIABLE = resource_variable_ops.BaseResourceVariable
+#: In what modules keep the dicts and tuples that they are given.
+_WRAPPERS = (data_structures._DictWrapper, data_structures._TupleWrapper)
 #: What TensorFlow calls a variable that was given no name.
 _NO_NAME = "Variable:0"
 #: A program that keeps more modules than that would be searched through for too long.
 _MOST_MODULES = 1000
 #: Ops that hand a handle on as it is.
 _PASSED_ON = frozenset(("Identity", "Enter", "Switch"))
+_log = logging.getLogger("tb_debugger_plugin")
+_Answer = TypeVar("_Answer")
 
 
 class Variables:
@@ -72,37 +82,80 @@ class Variables:
 
     def _look_through_objects(self) -> None:
         kinds = (_VARIABLE, tf.Module, *_keras_types())
-        variables, modules, keras_variables, layers = map(_with_subclasses, kinds)
-        wanted = variables | modules | keras_variables | layers
-        # Not isinstance, which is slow, and asks proxies for what they stand for.
-        objects = gc.get_objects()
-        found = list(itertools.compress(objects, map(wanted.__contains__, map(type, objects))))
-        del objects
-        for thing in found:
-            if type(thing) in variables:
-                self._names.update(dict.fromkeys(_handles(thing), thing.name.partition(":")[0]))
-            elif type(thing) in layers:
-                self._layers.add(_path_of_layer(thing))
+        variables, modules, keras_variables, layers = map(with_subclasses, kinds)
+        of_keras2 = keras2.layer_types()
+        found = of_types(gc.get_objects(), variables | modules | keras_variables | layers | of_keras2)
+        for thing in of_types(found, variables):
+            self._names.update(_named(thing, lambda variable: variable.name.partition(":")[0]))
+        self._layers.update(
+            path for layer in of_types(found, layers) for path in _asked(_path_of_layer, layer)
+        )
         # Keras's own path of a variable, and where it stands in a module, say more than TensorFlow's name.
-        self._names.update(_paths_in_modules([thing for thing in found if type(thing) in modules]))
-        for thing in found:
-            if type(thing) in keras_variables:
-                self._names.update(dict.fromkeys(_handles(thing), thing.path))
+        self._names.update(_paths_in_modules(of_types(found, modules)))
+        for thing in of_types(found, keras_variables):
+            self._names.update(_named(thing, lambda variable: variable.path))
+        self._look_at_keras2(of_types(found, of_keras2))
+
+    def _look_at_keras2(self, layers: list[Any]) -> None:
+        paths = Keras2Paths()
+        _asked(paths.learn, layers)
+        for layer in layers:
+            for path, weights in _asked(lambda one: (paths.path(one), keras2.weights_of(one)), layer):
+                self._layers.add(path)
+                for name, weight in weights:
+                    self._names.update(dict.fromkeys(_handles(weight), f"{path}/{name}"))
+
+
+def _asked(question: Callable[[Any], _Answer], thing: Any) -> list[_Answer]:
+    """The answer of one of the program's objects, whose class may be the program's; none when it fails."""
+    try:
+        return [question(thing)]
+    except Exception as error:  # the names of others are still worth having
+        _log.debug("A %s has no name:", type(thing).__name__, exc_info=error)
+        return []
+
+
+def _named(variable: Any, name: Callable[[Any], str]) -> dict[int, str]:
+    return {handle: found for found in _asked(name, variable) for handle in _handles(variable)}
 
 
 def _paths_in_modules(modules: list[Any]) -> dict[int, str]:
     """Where variables without a name stand: attributes from the outermost `tf.Module` inwards."""
     found: dict[int, tuple[str, ...]] = {}
     for module in modules[:_MOST_MODULES]:
-        for path, variable in module._flatten(predicate=_has_no_name, with_path=True):
-            whole = (module.name, *map(str, path))
+        for path, variable in chain.from_iterable(_asked(_variables_without_a_name, module)):
             for handle in _handles(variable):
-                found[handle] = max(found.get(handle, ()), whole, key=len)
+                found[handle] = max(found.get(handle, ()), path, key=len)
     return {handle: "/".join(path) for handle, path in found.items()}
 
 
-def _has_no_name(thing: Any) -> bool:
-    return isinstance(thing, _VARIABLE) and thing.name == _NO_NAME
+def _variables_without_a_name(module: Any) -> list[tuple[tuple[str, ...], Any]]:
+    """The variables in a module, and the paths to them: what stands in the way is known by its type only."""
+    found: list[tuple[tuple[str, ...], Any]] = []
+    seen: set[int] = set()
+    waiting: deque[tuple[tuple[str, ...], Any]] = deque([((str(module.name),), module)])
+    while waiting:
+        path, thing = waiting.popleft()
+        if issubclass(type(thing), _VARIABLE):
+            if thing.name == _NO_NAME:
+                found.append((path, thing))
+        elif id(thing) not in seen:
+            seen.add(id(thing))
+            waiting.extend(((*path, str(key)), part) for key, part in _parts(thing))
+    return found
+
+
+def _parts(thing: Any) -> Iterable[tuple[Any, Any]]:
+    """What stands in a module, or a list, tuple or dict in one, each with its attribute, place or key."""
+    kind = type(thing)
+    if kind in _WRAPPERS:
+        thing = thing.__wrapped__
+        kind = type(thing)
+    if issubclass(kind, tf.Module):
+        return [item for item in vars(thing).items() if item[0] not in kind._TF_MODULE_IGNORED_PROPERTIES]
+    if issubclass(kind, dict):
+        return list(dict.items(thing))
+    return enumerate(thing) if issubclass(kind, (list, tuple)) else ()
 
 
 def _watched(graph: Any) -> Iterator[Any]:
@@ -123,23 +176,12 @@ def _is_eager_handle(tensor: Any) -> bool:
     return isinstance(tensor, ops.EagerTensor) and tensor.dtype == tf.resource
 
 
-def _with_subclasses(kind: Any) -> set[Any]:
-    found = set()
-    waiting = [] if kind is None else [kind]
-    while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += type.__subclasses__(one)
-    return found
-
-
 def _keras_types() -> tuple[Any, Any]:
     """Keras's variable and layer; None where there is no Keras 3."""
     keras = sys.modules.get("keras")
     variable = getattr(keras, "Variable", None)
     layer = getattr(getattr(keras, "layers", None), "Layer", None)
-    # Keras 2 has no variables of its own, and layers without a path.
+    # Keras 2 has no variables of its own, and layers without a path: see `keras2`.
     return (None, None) if variable is None else (variable, layer)
 
 

@@ -1,11 +1,10 @@
 """The sink that writes through our native library: the usual one.
 
-In come encoded records; out go files of one file set in a local folder.
+Input: encoded records. Output: the files of one file set in a local folder.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
 import os
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
+from tb_debugger_plugin import __version__
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
 from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor, WatchOp
@@ -90,7 +90,7 @@ class NativeSink:
         self._files.write_metadata(
             tensorflow_version=tf.__version__,
             tfdbg_run_id=run_id,
-            recorder_version=importlib.metadata.version("tb-debugger-plugin"),
+            recorder_version=__version__,
             tensor_debug_mode=self._mode,
             circular_buffer_size=options.circular_buffer_size,
             process_id=os.getpid(),
@@ -106,10 +106,11 @@ class NativeSink:
         """Append events to one of the files that only Python writes."""
         self._files.write(suffix, *events)
 
-    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
+    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any], device: str) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
         proto = self.summary(value, tensor.dtype, tensor.tensor_id)
-        self._module.add_constant(self._constants_of(tensor.graph_id), _prefix(tensor), proto)
+        prefix = _prefix(tensor, placement.full_name(device))
+        self._module.add_constant(self._constants_of(tensor.graph_id), prefix, proto)
 
     def _watch(
         self,

@@ -118,11 +118,17 @@ class Sink(Protocol):
         that the sink cannot read by itself.
         """
 
-    def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
-        """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one."""
+    def summary(self, array: np.ndarray[Any, Any] | bytes, dtype: int, tensor_id: int = -1) -> bytes:
+        """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one.
 
-    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
-        """Record a tensor whose value is known when its graph is built, before what the graph computes."""
+        `array`: the tensor; TensorFlow hands a single string over as `bytes`.
+        """
+
+    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any], device: str) -> None:
+        """Record a tensor whose value is known when its graph is built, before what the graph computes.
+
+        `device`: on which the graph says that it is made; empty when TensorFlow chooses.
+        """
 
     def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
         """The nodes that record a tensor; the last one is the one to run, or to take the tensor from."""

@@ -17,13 +17,22 @@ from tensorflow.core.framework import node_def_pb2, tensor_pb2
 from tensorflow.core.protobuf import debug_event_pb2
 from tensorflow.python.debug.lib import debug_events_writer
 
-from tb_debugger_plugin.capture.options import HEALTH_MODES, STOCK_DTYPES, Options
+from tb_debugger_plugin.capture import placement
+from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.native import twin
 
+_to_graphs = debug_events_writer._pywrap_debug_events_writer.WriteGraphOpCreation
 _log = logging.getLogger("tb_debugger_plugin")
+#: What `DebugNumericSummaryV2` has kernels for; a function with it on another dtype fails when it is called.
+_SUMMARISED = STOCK_DTYPES | {
+    *(tf.bool, tf.int8, tf.int16, tf.int32, tf.int64),
+    *(tf.uint8, tf.uint16, tf.uint32, tf.uint64),
+}
+#: What stands for a tensor in NO_TENSOR.
+_NO_VALUE = tf.make_tensor_proto([], tf.float32)
 
 
 class StockSink:
@@ -55,11 +64,11 @@ class StockSink:
 
     def narrowed(self, options: Options) -> Options:
         """Without the dtypes for which TensorFlow's debug ops have no kernel."""
-        if options.mode not in HEALTH_MODES:
+        if options.mode not in SUMMARY_COLUMNS:
             return options
         wanted = options.tensor_dtypes
         return replace(
-            options, tensor_dtypes=lambda dtype: dtype in STOCK_DTYPES and (wanted is None or wanted(dtype))
+            options, tensor_dtypes=lambda dtype: dtype in _SUMMARISED and (wanted is None or wanted(dtype))
         )
 
     def write(self, suffix: str, *events: Any) -> None:
@@ -77,7 +86,11 @@ class StockSink:
                 self._writer.WriteDebuggedGraph(stock.debugged_graph)
             elif kind == "debugged_device":
                 self._register_device(stock.debugged_device.device_name)
-            # Our own record kinds have no call in TensorFlow's writer.
+            elif event.HasField("not_recorded") or event.recording_counts.failure:
+                # Our own record kinds have no call in TensorFlow's writer, but all pass through this one.
+                # Counts, which lack the traces, are left out unless they say what went wrong.
+                self._writer._EnsureTimestampAdded(stock)
+                _to_graphs(self._options.dump_root, stock)
 
     def _register_device(self, name: str) -> None:
         # The number it returns counts from 1 in order of appearance, as ours do.
@@ -98,23 +111,25 @@ class StockSink:
         execution.output_tensor_ids.extend(tensor._id for tensor in outputs)
         execution.output_tensor_device_ids.extend(devices[tensor.device] for tensor in outputs)
         protos = [ask(tensor) if wanted[tensor._datatype_enum()] else b"" for tensor in outputs]
-        if any(protos):
-            execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
+        execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
         self._writer.WriteExecution(execution)
         self._counts[0] += 1
         return True
 
-    def summary(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
+    def summary(self, array: np.ndarray[Any, Any] | bytes, dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto that stands for a tensor."""
         mode = self._options.mode
+        if mode is TensorDebugMode.FULL_TENSOR:
+            proto = tf.make_tensor_proto(array)
+            proto.dtype = dtype  # of quantized tensors NumPy sees integers
+            return bytes(proto.SerializeToString())
         if mode in SUMMARY_COLUMNS:
+            assert not isinstance(array, bytes), "no mode summarises strings"
             vector = np.array(twin.summarize(array, dtype, mode, tensor_id))
             return bytes(tf.make_tensor_proto(vector).SerializeToString())
-        if mode is TensorDebugMode.FULL_TENSOR:
-            return bytes(tf.make_tensor_proto(array).SerializeToString())
-        return b""
+        return bytes(_NO_VALUE.SerializeToString())
 
-    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any]) -> None:
+    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any], device: str) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
         proto = tensor_pb2.TensorProto.FromString(self.summary(value, tensor.dtype, tensor.tensor_id))
         trace = debug_event_pb2.GraphExecutionTrace(
@@ -123,25 +138,21 @@ class StockSink:
             output_slot=tensor.slot,
             tensor_debug_mode=int(self._options.mode),
             tensor_proto=proto,
+            device_name=placement.full_name(device),
         )
         self._writer.WriteGraphExecutionTrace(trace)
 
     def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
-        """A node that summarises, where the mode does, and a node that writes."""
+        """A node that gives what is written, where that is not the tensor, and a node that writes."""
         mode, tensor = self._options.mode, op.tensor
-        nodes = []
-        if mode in SUMMARY_COLUMNS:
-            summarise = node_def_pb2.NodeDef(
-                name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device
-            )
-            summarise.attr["T"].type = tensor.dtype
-            summarise.attr["output_dtype"].type = tf.float64.as_datatype_enum
-            summarise.attr["tensor_debug_mode"].i = int(mode)
-            summarise.attr["tensor_id"].i = tensor.tensor_id
-            nodes.append(summarise)
+        nodes, dtype = [], tensor.dtype
+        if mode is TensorDebugMode.NO_TENSOR:
+            nodes, dtype = [_no_value_after(op)], _NO_VALUE.dtype
+        elif mode in SUMMARY_COLUMNS:
+            nodes, dtype = [_summary_of(op, mode)], tf.float64.as_datatype_enum
         write = node_def_pb2.NodeDef(name=op.name, op="DebugIdentityV2", device=op.device)
         write.input.append(nodes[0].name if nodes else op.source)
-        write.attr["T"].type = tf.float64.as_datatype_enum if nodes else tensor.dtype
+        write.attr["T"].type = dtype
         write.attr["tfdbg_context_id"].s = tensor.graph_id.encode()
         write.attr["op_name"].s = tensor.op_name.encode()
         write.attr["output_slot"].i = tensor.slot
@@ -185,6 +196,27 @@ class StockSink:
 
     def abandon(self) -> None:
         """TensorFlow's writer cannot be let go; a forked child must not use it."""
+
+
+def _no_value_after(op: WatchOp) -> node_def_pb2.NodeDef:
+    """A node that gives no value of a tensor when that has been computed."""
+    node = node_def_pb2.NodeDef(name=f"{op.name}/nothing", op="Const", device=op.device)
+    node.input.append(f"^{op.tensor.op_name}")
+    node.attr["dtype"].type = _NO_VALUE.dtype
+    node.attr["value"].tensor.CopyFrom(_NO_VALUE)
+    return node
+
+
+def _summary_of(op: WatchOp, mode: TensorDebugMode) -> node_def_pb2.NodeDef:
+    """A node that gives the summary of a tensor."""
+    node = node_def_pb2.NodeDef(
+        name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device
+    )
+    node.attr["T"].type = op.tensor.dtype
+    node.attr["output_dtype"].type = tf.float64.as_datatype_enum
+    node.attr["tensor_debug_mode"].i = int(mode)
+    node.attr["tensor_id"].i = op.tensor.tensor_id
+    return node
 
 
 def _refuse_what_the_stock_ops_lack(options: Options) -> None:

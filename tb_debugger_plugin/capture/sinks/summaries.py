@@ -1,6 +1,7 @@
 """Summaries of tensors that Python holds, made by the native library.
 
-In come NumPy arrays; out go encoded TensorProtos, the same as those that watch ops make of such tensors.
+Input: values as TensorFlow hands them to NumPy. Output: encoded TensorProtos, the same as those that watch
+ops make of such tensors.
 """
 
 from __future__ import annotations
@@ -31,10 +32,17 @@ class Summaries:
         self._mode = mode
         self._max_tensor_bytes = max_tensor_bytes
 
-    def of(self, array: np.ndarray[Any, Any], dtype: int, tensor_id: int = -1) -> bytes:
-        """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one."""
+    def of(self, array: np.ndarray[Any, Any] | bytes, dtype: int, tensor_id: int = -1) -> bytes:
+        """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one.
+
+        Args:
+          array: The tensor; TensorFlow hands a single string over as `bytes`.
+          dtype: Of the tensor: TensorFlow's DataType number.
+          tensor_id: Number of the tensor.
+        """
         if dtype == _STRING:
-            return self._of_strings(array, tensor_id)
+            return self._of_strings(np.asarray(array, object), tensor_id)
+        assert not isinstance(array, bytes), "only strings are bytes"
         return self._encode(  # type: ignore[no-any-return]
             _lendable(array), dtype, array.shape, int(self._mode), tensor_id, self._max_tensor_bytes
         )

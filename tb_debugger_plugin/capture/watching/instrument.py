@@ -73,6 +73,8 @@ def instrumented(
     definition = definition_of(function)
     moved, run = _add_watches(definition, known, plan.tensors, sink)
     run += _keep_calls(definition, plan, watched)
+    if run and _can_be_condition(function):
+        _let_predicate_wait(definition, function, moved, run)
     return definition, moved, run
 
 
@@ -115,6 +117,27 @@ def _add_watches(
     return moved, run
 
 
+def _can_be_condition(function: Function) -> bool:
+    """Whether a loop that TensorFlow takes apart may ask a function: those ask for one bool."""
+    return [tensor.dtype for tensor in function.result_tensors()] == [tf.bool]
+
+
+def _let_predicate_wait(
+    definition: graph_pb2.GraphDef, function: Function, moved: dict[str, str], run: Sequence[str]
+) -> None:
+    """Make what has to run part of a condition's result.
+
+    A loop that is taken apart runs its condition for the result alone: ops that nothing consumes are dropped.
+    """
+    (result,) = function.result_tensors()
+    source = source_name(result.op.name, result.value_index)
+    # Not the op of the result itself: among what has to run may be ops that take it.
+    node = definition.node.add(name=f"{SCOPE}predicate", op="Identity", device=result.op.device)
+    node.attr["T"].type = tf.bool.as_datatype_enum
+    node.input.extend([moved.get(source, source), *(f"^{name}" for name in run)])
+    moved[source] = node.name
+
+
 def _let_wait(nodes: Iterable[Any], waits: Mapping[str, list[str]]) -> None:
     if waits:
         for node in nodes:
@@ -136,9 +159,9 @@ def watch_part(
     moved, _ = _add_watches(definition, known, plan.tensors, sink)
     _keep_calls(definition, plan, watched)
     _call_watched(library_of(definition), watched)
-    by_op: dict[str, list[str]] = {}
+    by_op: dict[str, dict[int, str]] = {}
     for item in plan.tensors:
-        by_op.setdefault(item.op.name, []).append(_watch_name(item))
+        by_op.setdefault(item.op.name, {})[item.slot] = _watch_name(item)
     return Watches(moved, by_op)
 
 
@@ -161,7 +184,8 @@ def record_constants(plan: Plan, known: KnownGraph, sink: Sink) -> None:
     for item in plan.tensors:
         if item.way is Way.CONSTANT and item.op.name not in known.recorded_constants:
             known.recorded_constants.add(item.op.name)
-            sink.constant(watched_tensor(item, known), tf.make_ndarray(item.op.get_attr("value")))
+            value = tf.make_ndarray(item.op.get_attr("value"))
+            sink.constant(watched_tensor(item, known), value, item.op.device)
 
 
 def _watch_op(item: Planned, known: KnownGraph) -> WatchOp:

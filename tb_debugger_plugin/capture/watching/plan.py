@@ -64,6 +64,8 @@ _NOT_COMPUTED = frozenset(
         *("DebugIdentityV2", "DebugNumericSummaryV2"),
     )
 )
+#: Grappler takes it apart, and drops what only outputs need that nothing takes.
+_HANDS_ON_ONE_BY_ONE = "IdentityN"
 #: Outputs that kernels leave as they find the memory: the slot from which on they must not be read.
 _UNINITIALISED_FROM = {
     "Empty": 0,
@@ -96,10 +98,20 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
     live = live_ops(function)
     names = _names(function)
     ops = [op for op in function.graph_of().get_operations() if op in live]
+    certain = _certain_ops(function) if any(op.type == _HANDS_ON_ONE_BY_ONE for op in ops) else live
     results = set(map(id, function.result_tensors()))
 
+    def is_taken(tensor: tf.Tensor) -> bool:
+        return id(tensor) in results or any(takes(op, tensor) for op in tensor.consumers() if op in live)
+
+    def takes(op: Any, tensor: tf.Tensor) -> bool:
+        if op.type != _HANDS_ON_ONE_BY_ONE:
+            return op in certain
+        return any(given is tensor and is_taken(op.outputs[slot]) for slot, given in enumerate(op.inputs))
+
     def way(op: Any, tensor: tf.Tensor) -> Way:
-        taken = id(tensor) in results or any(user in live for user in tensor.consumers())
+        # In line, a watch op leaves it to TensorFlow whether what need not run runs.
+        taken = is_taken(tensor) if op in certain else any(user in live for user in tensor.consumers())
         return way_of(tensor, options, can_be_inline=passes_through and taken)
 
     tensors = [
@@ -201,3 +213,26 @@ def live_ops(function: Function) -> set[Any]:
         waiting.extend(tensor.op for tensor in op.inputs)
         waiting.extend(op.control_inputs)
     return live
+
+
+def _certain_ops(function: Function) -> set[Any]:
+    """Those of the live ops that run whatever Grappler drops."""
+    certain: set[Any] = set()
+    whole: set[Any] = set()  # all of their inputs are needed
+    waiting = [*_with_slots(function.result_tensors()), *((op, None) for op in function.control_ops())]
+    while waiting:
+        op, slot = waiting.pop()
+        if op in whole:
+            continue
+        certain.add(op)
+        if slot is not None and op.type == _HANDS_ON_ONE_BY_ONE:
+            waiting.extend(_with_slots(op.inputs[slot : slot + 1]))
+        else:
+            whole.add(op)
+            waiting.extend(_with_slots(op.inputs))
+        waiting.extend((other, None) for other in op.control_inputs)
+    return certain
+
+
+def _with_slots(tensors: Iterable[Any]) -> Iterable[tuple[Any, int | None]]:
+    return ((tensor.op, tensor.value_index) for tensor in tensors)

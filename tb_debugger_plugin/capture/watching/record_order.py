@@ -48,9 +48,7 @@ def waits(planned: Sequence[Planned], name_of: Callable[[Planned], str]) -> dict
 
 
 def _is_late(item: Planned) -> bool:
-    # Nothing bad is ever found in an integer, so nobody waits for one.
-    dtype = item.op.outputs[item.slot].dtype
-    return item.way in (Way.BESIDE, Way.REDUCED) and bool(dtype.is_floating or dtype.is_complex)
+    return item.way in (Way.BESIDE, Way.REDUCED)
 
 
 def _pending_of_inputs(op: Any, pending: dict[tuple[str, int], list[str]]) -> list[str]:

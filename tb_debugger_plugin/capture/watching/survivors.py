@@ -23,13 +23,16 @@ from tensorflow.python.ops import control_flow_v2_func_graphs
 from tb_debugger_plugin.capture.functions.called import called_by
 from tb_debugger_plugin.capture.functions.definitions import library_of, source_name
 from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.functions.user_names import name_of
 from tb_debugger_plugin.capture.graphs import KnownGraph
+from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.watching.grappler import Grappler
 from tb_debugger_plugin.capture.watching.instrument import SCOPE, instrumented, with_watched_calls
 from tb_debugger_plugin.capture.watching.optimized import OptimizedGraph, blamed
 from tb_debugger_plugin.capture.watching.plan import Plan, Planned
 from tb_debugger_plugin.capture.watching.ways import Way
+from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 #: Graphs that run as parts of others only.
 _PARTS = (
@@ -77,36 +80,42 @@ class Survivors:
       sink: Makes the watch nodes.
       watched: The functions that have watch ops, by name. Those that lose all of them are taken out.
       define: Defines a function again, of which less is watched than before.
+      not_recorded: Takes what cannot be watched.
     """
 
-    def __init__(self, sink: Sink, watched: MutableMapping[str, Function], define: Define) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        watched: MutableMapping[str, Function],
+        define: Define,
+        not_recorded: NotRecorded,
+    ) -> None:
         self._grappler = Grappler()
         self._sink = sink
         self._watched = watched
         self._define = define
+        self._not_recorded = not_recorded
         self._lock = (
             threading.RLock()
         )  # guards what follows, and the definitions of functions that others call
         self._taken_away: set[int] = set()  # numbers of tensors
         self._by_watch: dict[int, int] = {}  # tensors, by the number of their watch
         self._defined: dict[str, _Watched] = {}
-        self._left_out: set[str] = set()
 
-    def leave_out(self, kind: str, example: str = "") -> None:
-        """Say that nothing is watched in what TensorFlow optimizes in another way; once for each kind.
+    def leave_out(self, what: str, name: str = "", graph_id: str = "") -> None:
+        """Say that nothing is watched in what TensorFlow optimizes in another way.
 
         Args:
-          kind: What it is, in the plural.
-          example: Of it.
+          what: What it is, for a sentence.
+          name: As its author knows it.
+          graph_id: Of its graph, where that is on record.
         """
-        if kind not in self._left_out:
-            self._left_out.add(kind)
-            _log.warning(
-                "With keep_graph_optimizations=True the debugger watches nothing in %s%s: "
-                "leave it out to have them recorded.",
-                kind,
-                example and f", such as {example}",
-            )
+        message = (
+            f"With keep_graph_optimizations=True the debugger watches nothing in {what}: "
+            "leave it out to have them recorded."
+        )
+        names = (name,) if name else ()
+        self._not_recorded.say(Missing(NotRecordedReason.OPTIMIZED, message, names, graph_id))
 
     def left_of(self, function: Function, known: KnownGraph, plan: Plan) -> Plan:
         """The part of a plan that leaves the optimized program as it is.
@@ -121,13 +130,8 @@ class Survivors:
             try:
                 plan = self._agreed(function, known, plan, called)
             except Exception as error:  # a graph that Grappler does not take by itself
-                _log.warning(
-                    "The debugger does not watch the function %s, nor those that it calls: "
-                    "what TensorFlow optimizes in it cannot be known before.",
-                    function.name,
-                )
                 _log.debug("What went wrong:", exc_info=error)
-                plan = self._without_any(known, plan, called)
+                plan = self._given_up(function, known, plan, called)
             self._defined[function.name] = _Watched(
                 function, known, tuple(map(_as_item, plan.tensors)), plan.calls
             )
@@ -153,6 +157,16 @@ class Survivors:
                 break
             self._take_away([self._by_watch[node.attr["watch"].i] for node in guilty], called)
             plan = self._without_taken(known, plan)
+        return self._given_up(function, known, plan, called)
+
+    def _given_up(self, function: Function, known: KnownGraph, plan: Plan, called: list[str]) -> Plan:
+        name = name_of(function)
+        message = (
+            f"The debugger does not watch the function {function.name} ({name}), nor those that it calls: "
+            "what TensorFlow optimizes in it cannot be known before. Leave keep_graph_optimizations out to "
+            "have them recorded."
+        )
+        self._not_recorded.say(Missing(NotRecordedReason.OPTIMIZED, message, (name,), known.graph_id))
         return self._without_any(known, plan, called)
 
     def _optimized_plain(self, function: Function) -> OptimizedGraph:

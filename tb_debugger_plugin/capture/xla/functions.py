@@ -8,6 +8,7 @@ copy calls are copies too. Decided here: which tensors are recorded, and which a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -16,8 +17,10 @@ import tensorflow as tf
 from tb_debugger_plugin.capture.functions.copies import Copies
 from tb_debugger_plugin.capture.functions.definitions import source_name
 from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.functions.user_names import name_of
 from tb_debugger_plugin.capture.graphs import KnownGraph
-from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
+from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
+from tb_debugger_plugin.capture.options import COUNTING_MODES, MEASURED_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.native import NativeSink
 from tb_debugger_plugin.capture.watching.instrument import record_constants, watched_tensor
 from tb_debugger_plugin.capture.watching.plan import Planned, live_ops, make_plan
@@ -29,6 +32,7 @@ from tb_debugger_plugin.capture.xla.repeating import state_of
 from tb_debugger_plugin.capture.xla.shells import CALL, Shells
 from tb_debugger_plugin.capture.xla.vouching import Key, equals, infinite, vouchers
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 #: Behind the names of copies that hand over all tensors, of those that hand over the vouchers, and of those
 #: that count the bad elements of all tensors.
@@ -46,6 +50,7 @@ class CompiledFunctions:
       add: Adds the graph of a function to those of the recording.
       find: Gives the function of a name; None when it is none of the program's, or is not watched.
       copies: Takes the copies.
+      not_recorded: Takes the functions of which some tensors cannot be recorded.
     """
 
     def __init__(
@@ -55,12 +60,14 @@ class CompiledFunctions:
         add: Callable[[Function], KnownGraph],
         find: Callable[[str], Function | None],
         copies: Copies,
+        not_recorded: NotRecorded,
     ) -> None:
         self._options = options
         self._sink = sink
         self._add = add
         self._find = find
         self._shells = Shells(sink, copies)
+        self._not_recorded = not_recorded
 
     def watch(self, function: Function) -> bool:
         """Give the runtime a definition of a compiled function that records what is in it.
@@ -76,6 +83,7 @@ class CompiledFunctions:
         whole = {key: place for place, key in enumerate(sources)}
         state = None if self._options.mode in _WITHOUT_ELEMENTS else state_of(function, self._find)
         body = self._body(_EVERY if state is None else _VOUCHED, function, planned, whole, {})
+        self._say_what_is_left_out(body, planned)
         if not body.tensors:
             return False
         if state is not None and body.doubtful:
@@ -84,6 +92,30 @@ class CompiledFunctions:
         else:
             self._shells.define(body, list(sources.values()))
         return True
+
+    def _say_what_is_left_out(self, body: Body, planned: Mapping[str, Mapping[Key, Planned]]) -> None:
+        """Say which functions, the compiled one or parts of it, have tensors that are not handed over."""
+        recorded = {(each.tensor.graph_id, each.tensor.op_name, each.tensor.slot) for each in body.tensors}
+        for name, items in planned.items():
+            part = body.function if name == body.function.name else self._find(name)
+            assert part is not None, "its tensors are known"
+            known = self._add(part)
+            left_out = [
+                op_name
+                for (op_name, slot), item in items.items()
+                if item.tensor.dtype in MEASURED_DTYPES and (known.graph_id, op_name, slot) not in recorded
+            ]
+            if left_out:
+                of_user = name_of(part)
+                message = (
+                    f"Of the function {of_user} {len(left_out)} of {len(items)} tensors are not recorded, "
+                    f"such as {left_out[0]}: XLA compiles it, and they cannot be handed out of it. Leave "
+                    "jit_compile=True out to have them recorded."
+                )
+                level = logging.INFO if self._options.mode in _WITHOUT_ELEMENTS else logging.WARNING
+                self._not_recorded.say(
+                    Missing(NotRecordedReason.COMPILED, message, (of_user,), known.graph_id, level)
+                )
 
     def _items(self, function: Function) -> dict[Key, Planned]:
         """The tensors to record when a function runs, by op name and slot. Constants are recorded now."""

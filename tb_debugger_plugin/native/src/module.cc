@@ -369,13 +369,10 @@ bool AppendOutcome(const EagerOp& op, const Recorder& recorder, std::string* exe
       !AppendNumbers(kOutputTensorDeviceIds, op.outputs, device_of, execution)) {
     return false;
   }
-  std::string protos;
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(op.outputs);
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    if (!AppendSummary(op, PySequence_Fast_GET_ITEM(op.outputs, i), recorder, &protos, bad)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(op.outputs); ++i) {
+    PyObject* output = PySequence_Fast_GET_ITEM(op.outputs, i);
+    if (!AppendSummary(op, output, recorder, execution, bad)) return false;
   }
-  // Two bytes are an empty one: where nothing is watched, there are none.
-  if (protos.size() > 2 * static_cast<size_t>(size)) execution->append(protos);
   return true;
 }
 

@@ -21,6 +21,18 @@ uint64_t NextPowerOfTwo(uint64_t number) {
 
 constexpr char kMagic[8] = {'T', 'B', 'D', 'B', 'G', 'T', '1', '\n'};
 
+// Gives an empty file `size` bytes and takes the blocks for them. Returns an errno, 0 = good.
+int Allocate(int fd, off_t size) {
+#if defined(__APPLE__)
+  // A file system that cannot take blocks leaves it to the guard to keep the program alive.
+  fstore_t blocks = {F_ALLOCATEALL, F_PEOFPOSMODE, 0, size, 0};
+  if (fcntl(fd, F_PREALLOCATE, &blocks) != 0 && errno != ENOTSUP) return errno;
+  return ftruncate(fd, size) == 0 ? 0 : errno;
+#else
+  return posix_fallocate(fd, 0, size);
+#endif
+}
+
 }  // namespace
 
 TailFile::~TailFile() { Abandon(); }
@@ -31,7 +43,7 @@ int TailFile::Create(const std::string& path, Use use, uint64_t capacity) {
   if (fd < 0) return errno;
   // Blocks are taken now: on a full disk this call fails, where a later store
   // into a hole of the mapping would kill the program.
-  int error = posix_fallocate(fd, 0, static_cast<off_t>(kHeaderSize + capacity));
+  int error = Allocate(fd, static_cast<off_t>(kHeaderSize + capacity));
   void* map = MAP_FAILED;
   if (error == 0) {
     map = mmap(nullptr, kHeaderSize + capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
