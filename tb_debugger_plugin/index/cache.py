@@ -1,15 +1,18 @@
 """Where a run's database lives, and opening it.
 
 The databases are a cache: they live outside the logdir (which may be read-only), and deleting them loses
-nothing. DuckDB lets only one process hold a file; whoever comes second builds a private database in a
-temporary folder, so that two viewers of one logdir both work.
+nothing. Beside each stands a note of the run's folder, as old as the last use. DuckDB lets only one process
+hold a file; whoever comes second builds a private database in a temporary folder, so that two viewers of one
+logdir both work.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -35,6 +38,10 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
 
 #: How long a database that is to be closed waits for its readers, and again when it has interrupted them.
 _PATIENCE_SECONDS: Final = 2.0
+
+#: What belongs to a database: itself, its log, and the note.
+_SUFFIXES: Final = (".duckdb", ".duckdb.wal", ".folder")
+_NAME: Final = re.compile(r"[0-9a-f]{32}\.duckdb")
 
 _open_paths: set[Path] = set()
 _open_paths_lock = threading.Lock()  # guards _open_paths
@@ -72,6 +79,12 @@ class Database:
     _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False)
     _closed: bool = False
 
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed, or is about to be."""
+        with self._left:
+            return self._closed
+
     @contextlib.contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection for one reader, in one thread.
@@ -103,10 +116,13 @@ class Database:
             # A connection refuses to be closed while a cursor of it is at work; then that one ends it.
             with contextlib.suppress(duckdb.Error):
                 self.connection.close()
-        with _open_paths_lock:
-            _open_paths.discard(self.path)
         if self.private:
             shutil.rmtree(self.path.parent, ignore_errors=True)
+            return
+        with contextlib.suppress(OSError):
+            os.utime(_note_of(self.path))
+        with _open_paths_lock:
+            _open_paths.discard(self.path)
 
 
 def open_database(run: Run) -> Database:
@@ -125,6 +141,8 @@ def open_database(run: Run) -> Database:
         _open_paths.add(path)
     connection = None if taken else _connect_cached(path)
     if connection is not None:
+        with contextlib.suppress(OSError):
+            _note_of(path).write_text(str(run.folder.resolve()), encoding="utf-8")
         return Database(connection, path, private=False)
     if not taken:
         with _open_paths_lock:
@@ -153,38 +171,114 @@ def _connect_anew(path: Path) -> duckdb.DuckDBPyConnection | None:
         return None
 
 
-def databases() -> list[Path]:
-    """All databases in the cache folder."""
-    return sorted(cache_folder().glob("*.duckdb"))
+def _note_of(path: Path) -> Path:
+    return path.with_suffix(".folder")
+
+
+@dataclass(frozen=True)
+class Cached:
+    """A database in the cache folder.
+
+    Attributes:
+      path: Its file.
+      size: Bytes, with what belongs to it.
+      used: When it was last opened or closed, in seconds since the epoch.
+      folder: Of its run; empty when not known.
+    """
+
+    path: Path
+    size: int
+    used: float
+    folder: str
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether there is no such folder on this machine any more."""
+        here = self.folder and "://" not in self.folder
+        return bool(here) and not os.path.exists(self.folder)
+
+
+def databases() -> list[Cached]:
+    """All databases in the cache folder, by name; links and files of other names are not ours."""
+    try:
+        with os.scandir(cache_folder()) as entries:
+            names = [one.name for one in entries if _NAME.fullmatch(one.name) and not one.is_symlink()]
+    except OSError:
+        return []
+    return [_cached(cache_folder() / name) for name in sorted(names)]
+
+
+def _cached(path: Path) -> Cached:
+    size, used, folder = 0, 0.0, ""
+    for suffix in _SUFFIXES:
+        with contextlib.suppress(OSError):
+            status = path.with_suffix(suffix).lstat()
+            size, used = size + status.st_size, max(used, status.st_mtime)
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        folder = _note_of(path).read_text(encoding="utf-8")
+    return Cached(path, size, used, folder)
+
+
+@contextlib.contextmanager
+def _kept_from_others(path: Path) -> Iterator[bool]:
+    """Whether no viewer, of this process or another, has a database open; none opens it inside the block."""
+    with _open_paths_lock, contextlib.ExitStack() as stack:
+        free = path not in _open_paths
+        if free:
+            try:
+                stack.enter_context(duckdb.connect(str(path), read_only=True))
+            except duckdb.IOException as error:
+                free = "lock" not in str(error).lower()
+            except duckdb.Error:
+                pass  # damaged, and so nobody's
+        yield free
 
 
 def is_in_use(path: Path) -> bool:
     """Whether a viewer, this process or another, has a database open."""
-    with _open_paths_lock:
-        if path in _open_paths:
-            return True
-    try:
-        duckdb.connect(str(path), read_only=True).close()
-    except duckdb.IOException as error:
-        return "lock" in str(error).lower()
-    except duckdb.Error:
-        pass  # damaged, and so nobody's
-    return False
+    with _kept_from_others(path) as free:
+        return not free
+
+
+def remove_unused(path: Path) -> bool:
+    """Delete a database, unless a viewer, this process or another, has it open.
+
+    Args:
+      path: Its file.
+
+    Returns:
+      Whether it is deleted.
+    """
+    with _kept_from_others(path) as free:
+        if free:
+            remove_database(path)
+        return free
 
 
 def remove_database(path: Path) -> None:
-    """Delete a database file with its log."""
-    for victim in (path, path.with_name(path.name + ".wal")):
-        victim.unlink(missing_ok=True)
+    """Delete a database file with what belongs to it."""
+    for suffix in _SUFFIXES:
+        path.with_suffix(suffix).unlink(missing_ok=True)
+
+
+@functools.cache
+def _config() -> dict[str, str | bool | int | float | list[str]]:
+    # From DuckDB 2.0 on each database has eight more threads for files; before, it refuses the word.
+    with duckdb.connect(":memory:", config=_CONFIG) as connection:
+        query = "SELECT name FROM duckdb_settings() WHERE name = 'async_threads'"
+        return {**_CONFIG, **{name: 1 for (name,) in connection.execute(query).fetchall()}}
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(str(path), config=_CONFIG)
+    connection = duckdb.connect(str(path), config=_config())
     found = schema.read_meta(connection).get("schema_version")
     if found == str(schema.SCHEMA_VERSION):
         return connection
     connection.close()
     remove_database(path)
-    connection = duckdb.connect(str(path), config=_CONFIG)
+    connection = duckdb.connect(str(path), config=_config())
+    # One transaction: each of its own would wait for the disk.
+    connection.execute("BEGIN")
     schema.create_tables(connection)
+    connection.execute("COMMIT")
     return connection

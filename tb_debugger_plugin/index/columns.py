@@ -20,17 +20,20 @@ Array = npt.NDArray[Any]
 
 def integers(values: Sequence[int | None], kind: str = "i8") -> Array:
     """A column of integers; None becomes NULL."""
-    if kind == "?" and None in values:
-        return np.array(values, dtype=object)  # DuckDB before 2.0 takes masked truth values for false
-    if any(value is None for value in values):
-        mask = [value is None for value in values]
-        return np.ma.array([value or 0 for value in values], mask=mask, dtype=kind)
-    return np.array(values, dtype=kind)
+    return _without_none(values, 0, kind)
 
 
 def texts(values: Sequence[str | None]) -> Array:
     """A column of strings; None becomes NULL."""
-    return np.array(values, dtype=object)
+    return _without_none(values, "", "O")
+
+
+def _without_none(values: Sequence[Any], otherwise: Any, kind: str) -> Array:
+    mask = [value is None for value in values]
+    if not any(mask):
+        return np.array(values, dtype=kind)
+    filled = np.array([otherwise if value is None else value for value in values], dtype=kind)
+    return np.ma.array(filled, mask=mask)
 
 
 def measured(values: npt.NDArray[np.float64]) -> Array | None:
@@ -51,16 +54,37 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
     Args:
       connection: With an open transaction.
       table: Its name.
-      columns: Equally long arrays by column name.
+      columns: Equally long arrays by column name; what is masked becomes NULL.
     """
     if not len(next(iter(columns.values()))):
         return
-    names = ", ".join(f'"{name}"' for name in columns)
-    connection.register("_batch", columns)
+    given, values = _plain(columns)
+    names = ", ".join(f'"{name}"' for name in values)
+    connection.register("_batch", given)
     try:
-        connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM _batch")
+        connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values.values())} FROM _batch")
     finally:
         connection.unregister("_batch")
+
+
+def _plain(columns: dict[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
+    """Columns as any DuckDB reads them, and the SQL of each value by the name of its column.
+
+    DuckDB before 2.0 does not look at masks, and 1.5 fails at a column of objects when all that it samples
+    are None. So where something is NULL is a column of its own, and what is NULL all over is left out.
+    """
+    given: dict[str, Array] = {}
+    values: dict[str, str] = {}
+    for name, column in columns.items():
+        masked = isinstance(column, np.ma.MaskedArray)
+        mask = np.ma.getmaskarray(column) if masked else np.zeros(1, bool)
+        if mask.all():
+            continue
+        given[name], values[name] = np.ma.getdata(column), f'"{name}"'
+        if mask.any():
+            given[f"{name} is null"] = mask
+            values[name] = f'CASE WHEN NOT "{name} is null" THEN "{name}" END'
+    return given, values
 
 
 def insert_rows(

@@ -13,6 +13,7 @@ from typing import Any, Final
 import duckdb
 
 from tb_debugger_plugin.events.fileset import FileSet
+from tb_debugger_plugin.events.not_recorded import reason_name
 from tb_debugger_plugin.events.origins import Origin
 from tb_debugger_plugin.index.columns import insert_rows
 from tb_debugger_plugin.index.registry import Registry
@@ -30,6 +31,7 @@ _KINDS: Final[dict[str, dict[str, str]]] = {
             "origin": "u1",
         },
     },
+    "not_recorded": {"host": "i4", "reason": "O", "name": "O", "message": "O", "graph_id": "O"},
     "source_lines": {"source": "i4", "line": "i4", "text": "O"},
     "frames": {"host": "i4", "frame_id": "O", "file_index": "i4", "line": "i4", "function": "O", "code": "O"},
     "frame_lines": {"host": "i4", "file_index": "i4", "line": "i4", "text": "O"},
@@ -87,6 +89,9 @@ class Describer:
     rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {name: [] for name in _KINDS})
     file_counts: dict[int, int] = field(default_factory=dict)
     devices: set[tuple[int, int]] = field(default_factory=set)
+    # Numbers that the registry gave, found faster; until the next commit.
+    _shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
+    _stacks: dict[tuple[int, bytes], int] = field(default_factory=dict)
 
     def add(self, host: Host, event: Any) -> None:
         """Take in one event of the host's short files."""
@@ -100,6 +105,8 @@ class Describer:
         for table, rows in self.rows.items():
             insert_rows(connection, table, _KINDS[table], rows)
             rows.clear()
+        self._shapes.clear()
+        self._stacks.clear()
 
     def _metadata(self, host: Host, event: Any) -> None:
         data = event.debug_metadata
@@ -117,6 +124,13 @@ class Describer:
         counts = event.recording_counts
         host.seen_executions, host.seen_traces = counts.executions, counts.graph_execution_traces
         host.finished, host.failure = counts.finished, counts.failure
+
+    def _not_recorded(self, host: Host, event: Any) -> None:
+        missing = event.not_recorded
+        reason, graph_id = reason_name(missing.reason), missing.graph_id or None
+        self.rows["not_recorded"].extend(
+            (host.number, reason, name, missing.message, graph_id) for name in missing.names or [None]
+        )
 
     def _source(self, host: Host, event: Any) -> None:
         source, number = event.source_file, self.num_sources
@@ -155,35 +169,44 @@ class Describer:
         graph = self.registry.graph(host.number, creation.graph_id)
         if self.registry.ops.rows[self.registry.op(graph, creation.op_name)][-1]:
             return  # described before; a graph may pass through the recorder twice
-        stack = self.registry.stack(host.number, creation.code_location)
+        stack = self._stack(host.number, creation.code_location)
         device = creation.device_name or None
         description = (creation.op_type, device, creation.num_outputs, event.wall_time, stack)
         names = (creation.layer or None, creation.variable or None)
         op = self.registry.describe_op(graph, creation.op_name, *description, *names)
-        called = enumerate(creation.called_graph_ids)
-        self.rows["op_graphs"].extend(
-            (op, place, self.registry.graph(host.number, graph_id)) for place, graph_id in called
-        )
+        for place, graph_id in enumerate(creation.called_graph_ids):
+            self.rows["op_graphs"].append((op, place, self.registry.graph(host.number, graph_id)))
         self._op_outputs(op, creation)
         self._edges(graph, op, creation.input_names)
 
     def _op_outputs(self, op: int, creation: Any) -> None:
-        for slot in range(max(len(creation.output_tensor_ids), len(creation.outputs))):
-            ids, static = creation.output_tensor_ids, creation.outputs
-            tensor_id = ids[slot] if slot < len(ids) else None
-            dtype, shape = self._static(static[slot]) if slot < len(static) else (0, -1)
-            self.rows["op_outputs"].append((op, slot, tensor_id, dtype, shape))
-        self.rows["gradients"].extend(
-            (op, slot, variable)
-            for slot, output in enumerate(creation.outputs)
-            for variable in output.gradient_of
-        )
+        rows, ids, outputs = self.rows["op_outputs"], creation.output_tensor_ids, creation.outputs
+        num_ids, num_outputs = len(ids), len(outputs)
+        for slot in range(max(num_ids, num_outputs)):
+            tensor_id = ids[slot] if slot < num_ids else None
+            dtype, shape = self._static(outputs[slot]) if slot < num_outputs else (0, -1)
+            rows.append((op, slot, tensor_id, dtype, shape))
+        for slot, output in enumerate(outputs):
+            for variable in output.gradient_of:
+                self.rows["gradients"].append((op, slot, variable))
 
     def _static(self, tensor: Any) -> tuple[int, int]:
         dtype = tensor.dtype if 0 <= tensor.dtype <= _MAX_DTYPE else 0
         if tensor.unknown_rank:
             return dtype, -1
-        return dtype, self.registry.shape(shape_text(tensor.dims), len(tensor.dims))
+        dims = tuple(tensor.dims)
+        shape = self._shapes.get(dims)
+        if shape is None:
+            shape = self._shapes[dims] = self.registry.shape(shape_text(dims), len(dims))
+        return dtype, shape
+
+    def _stack(self, host: int, location: Any) -> int:
+        # As bytes, a long stack is compared in a third of the time that its frames take.
+        key = host, location.SerializeToString()
+        stack = self._stacks.get(key)
+        if stack is None:
+            stack = self._stacks[key] = self.registry.stack(host, location)
+        return stack
 
     def _edges(self, graph: int, op: int, input_names: Any) -> None:
         for input_slot, name in enumerate(input_names):
@@ -196,6 +219,7 @@ class Describer:
 _HANDLERS: Final[dict[str, Callable[[Describer, Host, Any], None]]] = {
     "debug_metadata": Describer._metadata,
     "recording_counts": Describer._counts,
+    "not_recorded": Describer._not_recorded,
     "source_file": Describer._source,
     "stack_frame_with_id": Describer._frame,
     "debugged_device": Describer._device,

@@ -10,22 +10,19 @@ as well as in the small library that is compiled from ``src/`` where there is a 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import functools
-import importlib.machinery
 import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events import framing
+from tb_debugger_plugin.index import compiled
 
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -82,28 +79,14 @@ def walk(data: bytes, stop: int) -> tuple[Integers, Integers]:
     Returns:
       Where each payload begins, and its length, up to the first record that is damaged or not whole.
     """
-    compiled = _compiled()
-    return walk_in_python(data, stop) if compiled is None else _walk_compiled(compiled, data, stop)
+    library = compiled.library()
+    return walk_in_python(data, stop) if library is None else _walk_compiled(library, data, stop)
 
 
-@functools.cache
-def _compiled() -> Any | None:
-    """The compiled twin of :func:`walk_in_python`; None where the package was built without a compiler."""
-    for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-        path = Path(__file__).with_name(f"_frames{suffix}")
-        if path.exists():
-            with contextlib.suppress(OSError, AttributeError):
-                found = ctypes.CDLL(str(path)).tbdbg_walk
-                found.restype = ctypes.c_int64
-                found.argtypes = [ctypes.c_char_p, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2]
-                return found
-    return None
-
-
-def _walk_compiled(compiled: Any, data: bytes, stop: int) -> tuple[Integers, Integers]:
+def _walk_compiled(library: ctypes.CDLL, data: bytes, stop: int) -> tuple[Integers, Integers]:
     capacity = len(data) // framing.OVERHEAD
     starts, lengths = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    count = compiled(data, len(data), stop, capacity, starts.ctypes.data, lengths.ctypes.data)
+    count = library.tbdbg_walk(data, len(data), stop, capacity, starts.ctypes.data, lengths.ctypes.data)
     return starts[:count].copy(), lengths[:count].copy()
 
 

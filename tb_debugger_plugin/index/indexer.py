@@ -10,9 +10,10 @@ back when the ring turns; rows of several hosts are merged by time.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -37,7 +38,7 @@ from tb_debugger_plugin.index.source import (
     ring_frames,
 )
 from tb_debugger_plugin.index.traces import TraceRows
-from tb_debugger_plugin.index.waiting import Waiting
+from tb_debugger_plugin.index.waiting import Waiting, read_ahead
 
 _SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
 _KIND: Final = "execution"
@@ -90,7 +91,6 @@ class Indexer:
         self._connection = connection
         self._step_bytes = step_bytes
         self._worth_bytes = worth_bytes
-        self._reader = ThreadPoolExecutor(1, "tb-debugger-reader")
         self._waiting = Waiting(run.folder)
         self._ahead: Future[dict[tuple[int, str], Batch]] | None = None
         self._files = {
@@ -241,12 +241,10 @@ class Indexer:
         """Stop reading ahead."""
         self._forget_ahead()
         self._traces.close()
-        self._reader.shutdown()
-        self._waiting.close()
 
     def _forget_ahead(self) -> None:
         ahead, self._ahead = self._ahead, None
-        if ahead is not None:
+        if ahead is not None and not ahead.cancel():
             ahead.exception()  # what it was going to say does not matter any more
 
     def _read(self, states: dict[tuple[int, str], FileState]) -> dict[tuple[int, str], Batch]:
@@ -299,7 +297,7 @@ class Indexer:
         hosts = [host.fields() for host in self._hosts]
         if any(batch.more for batch in batches.values()):
             # What follows needs neither the describer nor the registry, which reading changes.
-            self._ahead = self._reader.submit(self._read, dict(self._states))
+            self._ahead = read_ahead(functools.partial(self._read, dict(self._states)))
         if traces is not None:
             self._stable_bad += self._insert_traces(traces)
             self._stable[GRAPH_EXECUTION_TRACES] += len(traces)

@@ -1,8 +1,9 @@
 """All runs of a logdir, with a loader for each one that was asked for.
 
-In comes a logdir, out come runs and loaders. Looking through the folders is done at most once a second, and
-for :meth:`Library.is_active` in the background, since TensorBoard asks that of every plugin each time it
-lists them.
+Few databases are open at a time: those that nobody asks about rest, and when another one is opened that would
+be too many, so do those that were asked about longest ago. Looking through the folders is done at most once
+a second, and for :meth:`Library.is_active` in the background, since TensorBoard asks that of every plugin
+each time it lists them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from tb_debugger_plugin.errors import NotFoundError
-from tb_debugger_plugin.events.places import Place
 from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import Run, find_runs, has_debug_events
+from tb_debugger_plugin.index.logdir import Logdir, one_folder
+from tb_debugger_plugin.index.runs import Problem, Run
 
 _RESCAN_SECONDS: Final = 1.0
 #: Listing a folder elsewhere takes long, and may cost money.
@@ -27,32 +28,35 @@ _LOOK_AGAIN_SECONDS: Final = 0.25
 #: The first listing of plugins may wait for one look at the logdir; later ones hardly.
 _FIRST_WAIT_SECONDS: Final = 0.25
 _LATER_WAIT_SECONDS: Final = 0.002
+#: An open one takes three threads and some megabytes, a long one up to its limit of memory.
+_MAX_OPEN: Final = 8
+#: How long a question waits for others to be closed; a file that is elsewhere may keep one busy.
+_MAKE_ROOM_SECONDS: Final = 1.0
 
 
 class Library:
     """The runs of a logdir; lives as long as the viewer.
 
     Args:
-      logdir: A folder; it need not exist yet. None = there is nothing to show.
+      logdir: Where they are; the folders need not exist yet. None = there is nothing to show.
       clock: Monotonic seconds.
       make_loader: Makes the loader of a run.
     """
 
     def __init__(
         self,
-        logdir: Place | None,
+        logdir: Logdir | Path | None,
         *,
         clock: Callable[[], float] = time.monotonic,
         make_loader: Callable[[Run], RunLoader] = RunLoader,
     ) -> None:
-        self._logdir = logdir
-        self._rescan_seconds = (
-            _RESCAN_SECONDS if logdir is None or isinstance(logdir, Path) else _RESCAN_REMOTE_SECONDS
-        )
+        self._logdir = one_folder(logdir) if isinstance(logdir, Path) else logdir or Logdir("", ())
+        self._rescan_seconds = _RESCAN_REMOTE_SECONDS if self._logdir.is_elsewhere else _RESCAN_SECONDS
         self._clock = clock
         self._make_loader = make_loader
-        self._lock = threading.Lock()  # guards _runs, _scanned, _loaders
+        self._lock = threading.Lock()  # guards _runs, _problems, _scanned, _loaders
         self._runs: dict[str, Run] = {}
+        self._problems: list[Problem] = []
         self._scanned = float("-inf")
         self._loaders: dict[str, RunLoader] = {}
         self._look = threading.Lock()  # guards _looking, _looked, _active
@@ -62,9 +66,7 @@ class Library:
         _close_at_exit(self)
 
     def is_active(self) -> bool:
-        """Whether the logdir holds debug events, as far as can be said within milliseconds."""
-        if self._logdir is None:
-            return False
+        """Whether there is something to show, as far as can be said within milliseconds."""
         with self._look:
             first = self._looked == float("-inf")
             if self._looking is None and self._clock() - self._looked >= _LOOK_AGAIN_SECONDS:
@@ -76,7 +78,7 @@ class Library:
         return self._active
 
     def _find_first(self) -> None:
-        found = self._logdir is not None and has_debug_events(self._logdir)
+        found = self._logdir.is_worth_showing()
         with self._look:
             self._active = found
             self._looked = self._clock()
@@ -88,14 +90,25 @@ class Library:
         """The runs by name, at most a second old."""
         gone: list[RunLoader] = []
         with self._lock:
-            if self._logdir is not None and self._clock() - self._scanned >= self._rescan_seconds:
-                self._runs = {run.name: run for run in find_runs(self._logdir)}
+            if self._clock() - self._scanned >= self._rescan_seconds:
+                self._runs, self._problems = self._logdir.find_runs()
                 self._scanned = self._clock()
                 gone = self._forget_changed()
             runs = dict(self._runs)
         for loader in gone:
             loader.close()
         return runs
+
+    @property
+    def logdir(self) -> str:
+        """Where the runs are, as it was given."""
+        return self._logdir.text
+
+    def problems(self) -> list[Problem]:
+        """What kept runs from being found, at most a second old."""
+        self.runs()
+        with self._lock:
+            return list(self._problems)
 
     def _forget_changed(self) -> list[RunLoader]:
         changed = [name for name, loader in self._loaders.items() if self._runs.get(name) != loader.run]
@@ -114,11 +127,19 @@ class Library:
         if run is None:
             raise NotFoundError(f"There is no run named {name!r}.")
         with self._lock:
-            loader = self._loaders.get(name)
-            if loader is None:
-                loader = self._loaders[name] = self._make_loader(run)
-        loader.start()
+            loader = self._loaders.pop(name, None) or self._make_loader(run)
+            loader.start()
+            self._loaders[name] = loader  # the last one is the one asked about last
+            in_the_way = self._too_many()
+        for other in in_the_way:
+            other.rest()
+        for other in in_the_way:
+            other.wait_until_at_rest(_MAKE_ROOM_SECONDS)
         return loader
+
+    def _too_many(self) -> list[RunLoader]:
+        is_open = [loader for loader in self._loaders.values() if not loader.is_at_rest]
+        return is_open[:-_MAX_OPEN]
 
     def close(self) -> None:
         """Stop all loaders."""

@@ -15,7 +15,7 @@ import contextlib
 import functools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,22 +59,57 @@ class Run:
         return (self.folder.resolve().name or str(self.folder)) + self.name[1:]
 
 
-def _walk(logdir: Place) -> Iterator[tuple[Place, list[str]]]:
-    if isinstance(logdir, Path):
-        return _walk_local(logdir)
-    return _walk_remote(logdir)
+@dataclass(frozen=True)
+class Problem:
+    """Something that kept us from seeing all runs there are.
+
+    Attributes:
+      place: The folder or file that could not be read.
+      message: A sentence.
+      is_missing: Whether it is not there, which may change when a program begins.
+    """
+
+    place: str
+    message: str
+    is_missing: bool = False
 
 
-def _walk_remote(logdir: RemotePath) -> Iterator[tuple[Place, list[str]]]:
-    # A place that cannot be listed holds no runs, as a folder that is not there.
-    with contextlib.suppress(OSError):
-        yield from logdir.walk()
+OnProblem = Callable[[Problem], None]
 
 
-def _walk_local(logdir: Path) -> Iterator[tuple[Place, list[str]]]:
+def _ignore(problem: Problem) -> None:
+    pass
+
+
+def _problem(place: Place, error: OSError) -> Problem:
+    if isinstance(error, FileNotFoundError):
+        return Problem(str(place), f"{place} does not exist.", is_missing=True)
+    reason = error.strerror or str(error)
+    message = reason if reason.startswith(str(place)) else f"{place} cannot be read: {reason}"
+    return Problem(str(place), f"{message.rstrip('.')}.")
+
+
+def _walk(logdir: Place, on_problem: OnProblem) -> Iterator[tuple[Place, list[str]]]:
+    def on_error(folder: Place, error: OSError) -> None:
+        # Below the logdir a folder may have been deleted since the one above was listed.
+        if folder == logdir or not isinstance(error, FileNotFoundError):
+            on_problem(_problem(folder, error))
+
+    if isinstance(logdir, RemotePath):
+        return logdir.walk(on_error)
+    return _walk_local(logdir, on_error)
+
+
+def _walk_local(
+    logdir: Path, on_error: Callable[[Place, OSError], None]
+) -> Iterator[tuple[Place, list[str]]]:
     # Links are followed, since people collect runs by linking to them; a loop of links is walked once.
     seen: set[str] = set()
-    for folder, subfolders, names in os.walk(logdir, followlinks=True):
+
+    def failed(error: OSError) -> None:
+        on_error(Path(error.filename), error)
+
+    for folder, subfolders, names in os.walk(logdir, onerror=failed, followlinks=True):
         real = os.path.realpath(folder)
         if real in seen:
             subfolders.clear()
@@ -84,29 +119,35 @@ def _walk_local(logdir: Path) -> Iterator[tuple[Place, list[str]]]:
         yield Path(folder), names
 
 
-def has_debug_events(logdir: Place) -> bool:
-    """Whether any folder at or below the logdir holds a metadata file, or tables; stops at the first."""
+def has_debug_events(logdir: Place, on_problem: OnProblem = _ignore) -> bool:
+    """Whether any folder at or below the logdir holds a metadata file, or tables; stops at the first.
+
+    Args:
+      logdir: A folder.
+      on_problem: Called for what could not be read until then.
+    """
     return any(
         name == MANIFEST or parse_metadata_name(folder, name) is not None
-        for folder, names in _walk(logdir)
+        for folder, names in _walk(logdir, on_problem)
         for name in names
     )
 
 
-def find_runs(logdir: Place) -> list[Run]:
+def find_runs(logdir: Place, on_problem: OnProblem = _ignore) -> list[Run]:
     """All runs of a logdir, sorted by name.
 
     Args:
       logdir: A folder; one that does not exist holds no runs.
+      on_problem: Called for each folder or file that could not be read, and for a logdir that does not exist.
     """
     found: dict[tuple[Place, str], list[_Member]] = {}
     tables: list[Place] = []
-    for folder, names in _walk(logdir):
+    for folder, names in _walk(logdir, on_problem):
         if MANIFEST in names:
             tables.append(folder)
         if any(parse_metadata_name(folder, name) is not None for name in names):
             for files in find_file_sets(folder):
-                identity = _identity(files)
+                identity = _identity(files, on_problem)
                 found.setdefault((folder, identity.run_id), []).append(_Member(identity, files))
     runs = list(_named(_joined(found, logdir), logdir))
     runs += _of_tables(tables, logdir, {run.name for run in runs})
@@ -178,12 +219,15 @@ class _Member:
     files: FileSet
 
 
-def _identity(files: FileSet) -> _Identity:
+def _identity(files: FileSet, on_problem: OnProblem) -> _Identity:
     try:
         status = files.path(METADATA).stat()
         return _identity_of(files, status.st_size, status.st_mtime_ns)
-    except OSError:
-        return _Identity(float(files.start_seconds))
+    except FileNotFoundError:
+        pass  # deleted since its folder was listed
+    except OSError as error:
+        on_problem(_problem(files.path(METADATA), error))
+    return _Identity(float(files.start_seconds))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from typing import Final
 import duckdb
 
 #: Raised whenever a table changes; a database of another version is thrown away and built again.
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 #: The columns that any measured tensor has, in ``traces`` and in ``execution_outputs``.
 SUMMARY: Final = """
@@ -33,6 +33,7 @@ TABLES: Final[dict[str, str]] = {
     "files": """host INTEGER, suffix VARCHAR, name VARCHAR, fingerprint VARCHAR, resume BIGINT, size BIGINT,
         state VARCHAR, dropped BIGINT""",
     "notices": "severity VARCHAR, file VARCHAR, position BIGINT, message VARCHAR",
+    "not_recorded": "host INTEGER, reason VARCHAR, name VARCHAR, message VARCHAR, graph_id VARCHAR",
     "sources": """source INTEGER, host INTEGER, file_index INTEGER, host_name VARCHAR, path VARCHAR,
         num_lines INTEGER, origin UTINYINT""",
     "source_lines": "source INTEGER, line INTEGER, text VARCHAR",

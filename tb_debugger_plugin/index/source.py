@@ -36,7 +36,8 @@ class FileState:
     Attributes:
       resume: First byte not read yet, counted in the file followed by its journal tail.
       size: Bytes there were when it was last looked at.
-      state: ``open``, ``truncated`` (ends inside a record) or ``corrupt`` (cannot be read beyond ``resume``).
+      state: ``open``, ``truncated`` (ends inside a record), ``corrupt`` (cannot be read beyond ``resume``) or
+        ``missing`` (has not been there yet).
       fingerprint: Of the file's first bytes; another one means that the file was replaced.
     """
 
@@ -124,7 +125,7 @@ class SetFile:
 
     def signature(self) -> tuple[int, ...]:
         """Changes whenever the file or its tail may have changed; costs two stats."""
-        return (*_stat(self.path), *(_tail_signature(self._tail_path) if self._tail_path else ()))
+        return (*stat_signature(self.path), *(_tail_signature(self._tail_path) if self._tail_path else ()))
 
     def fingerprint(self, size: int) -> str:
         """Of the first bytes; of at most ``size`` of them."""
@@ -144,11 +145,11 @@ class SetFile:
 
     def size(self) -> int:
         """Bytes of the file; costs one stat."""
-        return _stat(self.path)[0]
+        return stat_signature(self.path)[0]
 
     def size_with_journal(self) -> int:
         """Bytes of the file followed by what its journal tail holds beyond it."""
-        size = _stat(self.path)[0]
+        size = stat_signature(self.path)[0]
         journal = self.read_tail()
         return size + (len(journal.after(size)) if journal and journal.mode is tail.TailMode.JOURNAL else 0)
 
@@ -177,6 +178,8 @@ class SetFile:
                 size = stream.seek(0, 2)
         except FileNotFoundError:
             size = 0
+            if not state.resume:
+                batch.state = replace(state, state="missing")
         if journal is not None and journal.mode is tail.TailMode.JOURNAL and not batch.more:
             self._read_journal(journal, batch)
         fingerprint = self.fingerprint(_FINGERPRINT_BYTES)
@@ -283,7 +286,8 @@ def ring_frames(data: bytes) -> Iterator[Frames]:
         at = reader.end.skip_to
 
 
-def _stat(path: Place) -> tuple[int, int, int]:
+def stat_signature(path: Place) -> tuple[int, int, int]:
+    """Size, time and number of a file, which change with it; zeros when it is not there."""
     try:
         result = path.stat()
     except OSError:

@@ -22,7 +22,8 @@ from tb_debugger_plugin.events.modes import SHAPE_DIMS, SUMMARY_COLUMNS, TensorD
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, count_values, stored
 
 Floats = npt.NDArray[np.float64]
-Rows = list[int] | npt.NDArray[np.int64]
+#: Which tensors; a slice means all of them.
+Rows = list[int] | npt.NDArray[np.int64] | slice
 
 #: Columns of numbers, NaN = not measured.
 NUMBERS: Final = (
@@ -57,14 +58,31 @@ class Summaries:
 
 
 class _Table:
+    """Columns of numbers, of which most modes measure a few: the others take no memory."""
+
     def __init__(self, rows: int) -> None:
-        self.data: dict[str, Floats] = {name: np.full(rows, np.nan) for name in (*_RAW, *NUMBERS)}
+        self._not_measured = np.broadcast_to(np.float64(np.nan), rows)
+        self.data: dict[str, Floats] = dict.fromkeys((*_RAW, *NUMBERS), self._not_measured)
         self.shape = np.full(rows, -1, np.int32)
 
     def put(self, rows: Rows, names: Sequence[str], values: Floats) -> None:
         for column, name in enumerate(names):
-            if name in self.data:
-                self.data[name][rows] = values[:, column]
+            if name not in self.data:
+                continue
+            if isinstance(rows, slice):
+                self.data[name] = values[:, column]
+            else:
+                self.column(name)[rows] = values[:, column]
+
+    def column(self, name: str) -> Floats:
+        """A column to write into."""
+        if self.data[name] is self._not_measured:
+            self.data[name] = np.array(self._not_measured)
+        return self.data[name]
+
+    def measured(self, names: Sequence[str]) -> list[Floats]:
+        """Those of some columns that are not empty."""
+        return [self.data[name] for name in names if self.data[name] is not self._not_measured]
 
 
 def summarize(
@@ -174,17 +192,17 @@ def _padded_shape(rank: int, dims: list[int]) -> tuple[str, int]:
 
 def _put_whole_tensor(table: _Table, row: int, proto: Any, intern_shape: Callable[[str, int], int]) -> bool:
     dims = [dim.size for dim in proto.tensor_shape.dim][:MAX_RANK]
-    table.data["dtype"][row] = proto.dtype
-    table.data["rank"][row] = len(dims)
+    table.column("dtype")[row] = proto.dtype
+    table.column("rank")[row] = len(dims)
     table.shape[row] = intern_shape(shape_text(dims), len(dims))
     if min(dims, default=0) >= 0:
-        table.data["size"][row] = _as_float(math.prod(dims))
+        table.column("size")[row] = _as_float(math.prod(dims))
     found = stored(proto)
     if found is None:
         return False
     last = count_values(found.values[-1:]) if found.repeats else {}
     for name, value in count_values(found.values).items():
-        table.data[name][row] = value + found.repeats * last.get(name, 0)
+        table.column(name)[row] = value + found.repeats * last.get(name, 0)
     return True
 
 
@@ -197,7 +215,8 @@ def _columns(
 ) -> dict[str, npt.NDArray[Any]]:
     data = table.data
     with np.errstate(invalid="ignore"):
-        bad = np.logical_or.reduce([data[name] > 0 for name in _BAD_SIGNS])
+        signs = [values > 0 for values in table.measured(_BAD_SIGNS)]
+        bad = np.logical_or.reduce([np.zeros(len(modes), bool), *signs])
     columns: dict[str, npt.NDArray[Any]] = {name: data[name] for name in ("tensor_id", *NUMBERS)}
     columns["device_id"] = _integers(data["device_id"], -1, 2**15 - 1, -1, np.int16)
     columns["mode"] = np.clip(modes, 0, 255).astype(np.uint8)

@@ -1,0 +1,124 @@
+#include "templates.h"
+
+#include <cstring>
+
+namespace tbdbg {
+
+namespace {
+
+constexpr int64_t kTimeBegin = 1;
+constexpr int64_t kTimeEnd = 9;
+
+uint64_t Load64(const uint8_t* p) {
+  uint64_t value;
+  std::memcpy(&value, p, sizeof(value));
+  return value;
+}
+
+// Goes on with a hash over some bytes. Two chains, as a multiplication takes longer
+// to finish than to begin.
+uint64_t HashOn(uint64_t hash, uint64_t factor, const uint8_t* p, int64_t size) {
+  uint64_t other = ~hash;
+  for (; size >= 16; p += 16, size -= 16) {
+    hash = (hash ^ Load64(p)) * factor;
+    other = (other ^ Load64(p + 8)) * factor;
+    hash ^= hash >> 29;
+    other ^= other >> 31;
+  }
+  if (size >= 8) {
+    hash = (hash ^ Load64(p)) * factor;
+    hash ^= hash >> 29;
+    p += 8;
+    size -= 8;
+  }
+  uint64_t last = 0;
+  std::memcpy(&last, p, size);
+  hash = (hash ^ last) * factor;
+  hash = (hash ^ (hash >> 32) ^ other) * factor;
+  return hash ^ (hash >> 32);
+}
+
+}  // namespace
+
+uint64_t Templates::Hash(const uint8_t* record, int64_t length, Layout layout) const {
+  const uint64_t begun = HashOn(seed_ ^ record[0], factor_, record + kTimeEnd, layout.begin - kTimeEnd);
+  return HashOn(begun, factor_, record + layout.end, length - layout.end);
+}
+
+int32_t Templates::Find(const uint8_t* record, int64_t length) const {
+  if (static_cast<uint64_t>(length) >= layouts_.size()) return -1;
+  for (const Layout& layout : layouts_[length]) {
+    const uint64_t hash = Hash(record, length, layout);
+    const size_t mask = places_.size() - 1;
+    for (size_t at = hash & mask; places_[at] >= 0; at = (at + 1) & mask) {
+      const Entry& entry = entries_[places_[at]];
+      if (entry.hash != hash || entry.length != length || !(entry.layout == layout)) continue;
+      const uint8_t* known = bytes_.data() + entry.offset;
+      if (std::memcmp(known, record, kTimeBegin) == 0 &&
+          std::memcmp(known + kTimeEnd, record + kTimeEnd, layout.begin - kTimeEnd) == 0 &&
+          std::memcmp(known + layout.end, record + layout.end, length - layout.end) == 0) {
+        return places_[at];
+      }
+    }
+  }
+  return -1;
+}
+
+int32_t Templates::Add(const uint8_t* record, int64_t length, int64_t begin, int64_t end) {
+  const Layout layout{begin, end};
+  const int32_t number = static_cast<int32_t>(entries_.size());
+  if (layouts_.size() <= static_cast<size_t>(length)) layouts_.resize(length + 1);
+  bool known = false;
+  for (const Layout& other : layouts_[length]) known |= other == layout;
+  if (!known) layouts_[length].push_back(layout);
+  entries_.push_back({Hash(record, length, layout), static_cast<int64_t>(bytes_.size()), length, layout});
+  bytes_.insert(bytes_.end(), record, record + length);
+  if (2 * entries_.size() > places_.size()) {
+    places_.assign(places_.empty() ? 64 : 2 * places_.size(), -1);
+    for (size_t other = 0; other < entries_.size(); ++other) {
+      Put(entries_[other].hash, static_cast<int32_t>(other));
+    }
+  } else {
+    Put(entries_[number].hash, number);
+  }
+  return number;
+}
+
+void Templates::Put(uint64_t hash, int32_t number) {
+  const size_t mask = places_.size() - 1;
+  size_t at = hash & mask;
+  while (places_[at] >= 0) at = (at + 1) & mask;
+  places_[at] = number;
+}
+
+}  // namespace tbdbg
+
+tbdbg::Templates* tbdbg_templates_new(uint64_t seed) { return new tbdbg::Templates(seed); }
+
+void tbdbg_templates_delete(tbdbg::Templates* templates) { delete templates; }
+
+int32_t tbdbg_templates_add(tbdbg::Templates* templates, const uint8_t* record, int64_t length,
+                            int64_t begin, int64_t end) {
+  return templates->Add(record, length, begin, end);
+}
+
+int32_t tbdbg_templates_find(const tbdbg::Templates* templates, const uint8_t* record, int64_t length) {
+  return templates->Find(record, length);
+}
+
+void tbdbg_templates_match(const tbdbg::Templates* templates, const uint8_t* data, const int64_t* starts,
+                           const int64_t* lengths, int64_t count, int32_t* found, double* times,
+                           double* numbers) {
+  for (int64_t row = 0; row < count; ++row) {
+    const uint8_t* record = data + starts[row];
+    const int32_t number = templates->Find(record, lengths[row]);
+    found[row] = number;
+    if (number < 0) continue;
+    std::memcpy(&times[row], record + tbdbg::kTimeBegin, sizeof(double));
+    const uint8_t* from = record + templates->Begin(number);
+    const int64_t width = templates->Width(number);
+    for (int64_t column = 0; column < width; ++column, from += sizeof(double)) {
+      std::memcpy(&numbers[column * count + row], from, sizeof(double));
+    }
+  }
+}

@@ -1,0 +1,400 @@
+"""Traces that are like one seen before, found without parsing them.
+
+Almost all records of an op are equal but for the time and the numbers of the summary. So each op's first
+record is parsed and becomes a template, and the others are compared with the templates, all of them at once:
+by the compiled library, or else by NumPy, as rows of a matrix for each length.
+
+Rule: :class:`CompiledTemplates` and :class:`NumpyTemplates` are twins; what either says of a record is what
+parsing it would say.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import secrets
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.messages import parse_event
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.index import compiled
+from tb_debugger_plugin.index.columns import Array
+from tb_debugger_plugin.index.frames import Frames
+
+Integers = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+#: The field of a ``DebugEvent`` that holds a trace.
+TRACE: Final = "graph_execution_trace"
+_FLOAT64: Final = 2
+_TIME_BEGIN: Final = 1
+_TIME_END: Final = 9
+#: A log in which every record is another op's must not fill the memory.
+MAX_TEMPLATES: Final = 1 << 16
+#: Longer records are parsed; so are those of a length of which that many could be no template.
+_MAX_LENGTH: Final = 4096
+_MAX_REFUSALS: Final = 64
+_MAX_PLACES: Final = 16
+#: Each byte with all its bits the other way round.
+_INVERTED: Final = bytes(range(255, -1, -1))
+
+
+@dataclass(frozen=True)
+class Match:
+    """Records of one mode that are like templates.
+
+    Attributes:
+      rows: Which ones, in order.
+      mode: Tensor debug mode.
+      sites: Where they were computed.
+      times: When.
+      values: The numbers of their summaries.
+    """
+
+    rows: Integers
+    mode: TensorDebugMode
+    sites: npt.NDArray[np.int32]
+    times: npt.NDArray[np.float64]
+    values: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Template:
+    """Where the numbers of a record begin, its mode and its site."""
+
+    begin: int
+    mode: TensorDebugMode
+    site: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + 8 * len(SUMMARY_COLUMNS.get(self.mode, ()))
+
+
+class Templates(ABC):
+    """The templates of one host's traces; lives as long as what numbers their sites.
+
+    Args:
+      site_of: Gives the number of the site of a trace.
+    """
+
+    def __init__(self, site_of: Callable[[Any], int]) -> None:
+        self._site_of = site_of
+        self._num_templates = 0
+        self._refusals: dict[int, int] = {}
+
+    @abstractmethod
+    def match(self, frames: Frames) -> tuple[list[Match], Integers]:
+        """Find the records that are like templates, and make templates of those that are new.
+
+        Args:
+          frames: Of the host's ``graph_execution_traces``.
+
+        Returns:
+          What was found, and which records have to be parsed.
+        """
+
+    def _is_hopeless(self, length: int) -> bool:
+        return self._num_templates >= MAX_TEMPLATES or self._refusals.get(length, 0) >= _MAX_REFUSALS
+
+    def _template(self, frames: Frames, row: int) -> _Template | None:
+        """The template that a record makes; None when it can be none."""
+        length = int(frames.lengths[row])
+        if self._is_hopeless(length):
+            return None
+        found = numbers_of(frames.payload(row))
+        if found is None:
+            self._refusals[length] = self._refusals.get(length, 0) + 1
+            return None
+        begin, record = found
+        return _Template(begin, TensorDebugMode(record.tensor_debug_mode), self._site_of(record))
+
+
+def make_templates(site_of: Callable[[Any], int]) -> Templates:
+    """Templates that are found in the fastest way there is here.
+
+    Args:
+      site_of: Gives the number of the site of a trace.
+    """
+    library = compiled.library()
+    return NumpyTemplates(site_of) if library is None else CompiledTemplates(site_of, library)
+
+
+class CompiledTemplates(Templates):
+    """Templates that the compiled library knows; see :class:`Templates`.
+
+    Args:
+      site_of: Gives the number of the site of a trace.
+      library: The compiled library.
+    """
+
+    def __init__(self, site_of: Callable[[Any], int], library: ctypes.CDLL) -> None:
+        super().__init__(site_of)
+        self._library = library
+        self._handle = library.tbdbg_templates_new(secrets.randbits(64))
+        weakref.finalize(self, library.tbdbg_templates_delete, self._handle)
+        # Of each template, by its number.
+        self._modes: list[TensorDebugMode] = []
+        self._sites: list[int] = []
+
+    def match(self, frames: Frames) -> tuple[list[Match], Integers]:
+        """See :meth:`Templates.match`."""
+        matches, others = self._find(frames)
+        if self._learn(frames, others):
+            matches, others = self._find(frames)
+        return matches, others
+
+    def _find(self, frames: Frames) -> tuple[list[Match], Integers]:
+        count = len(frames.starts)
+        if not self._modes:
+            return [], np.arange(count)
+        found, times = np.empty(count, np.int32), np.empty(count)
+        widths = {mode: len(SUMMARY_COLUMNS.get(mode, ())) for mode in set(self._modes)}
+        numbers = np.empty((max(widths.values()), count))
+        starts, lengths = np.ascontiguousarray(frames.starts), np.ascontiguousarray(frames.lengths)
+        self._library.tbdbg_templates_match(
+            *(self._handle, frames.data.ctypes.data, starts.ctypes.data, lengths.ctypes.data, count),
+            *(found.ctypes.data, times.ctypes.data, numbers.ctypes.data),
+        )
+        modes = np.where(found < 0, -1, np.array(self._modes, np.int32)[found])
+        sites = np.array(self._sites, np.int32)
+        matches = []
+        for mode, width in widths.items():
+            rows = np.flatnonzero(modes == mode)
+            # Nearly always all are of one mode; then nothing is copied.
+            chosen = slice(None) if len(rows) == count else rows
+            if len(rows):
+                values = numbers[:width, chosen].T
+                matches.append(Match(rows, mode, sites[found[chosen]], times[chosen], values))
+        return matches, np.flatnonzero(found < 0)
+
+    def _learn(self, frames: Frames, rows: Integers) -> bool:
+        """Make templates of records that are new; returns whether any was made."""
+        before, data = self._num_templates, frames.data.ctypes.data
+        places = zip(rows.tolist(), frames.starts[rows].tolist(), frames.lengths[rows].tolist(), strict=True)
+        for row, start, length in places:
+            if not _TIME_END <= length <= _MAX_LENGTH or self._is_hopeless(length):
+                continue
+            if self._library.tbdbg_templates_find(self._handle, data + start, length) >= 0:
+                continue  # like one that was new just now
+            made = self._template(frames, row)
+            if made is not None:
+                place = (self._handle, data + start, length, made.begin, made.end)
+                self._library.tbdbg_templates_add(*place)
+                self._modes.append(made.mode)
+                self._sites.append(made.site)
+                self._num_templates += 1
+        return self._num_templates > before
+
+
+@dataclass
+class _Layout:
+    """Records of one length whose numbers stand at one place; the templates are their other bytes.
+
+    Attributes:
+      length: Of the payload.
+      begin: Where the numbers of the summary begin.
+      mode: Tensor debug mode.
+    """
+
+    length: int
+    begin: int
+    mode: TensorDebugMode
+    hashes: Words = field(default_factory=lambda: np.empty(0, np.uint64))
+    templates: Words = field(default_factory=lambda: np.empty((0, 0), np.uint64))
+    sites: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+
+    def __post_init__(self) -> None:
+        kept = np.zeros(_words(self.length) * 8, np.uint8)
+        kept[: self.length] = 0xFF
+        kept[_TIME_BEGIN:_TIME_END] = 0
+        kept[self.begin : self.end] = 0
+        self._mask = kept.view("<u8")
+        self._factors = np.array([secrets.randbits(64) | 1 for _ in self._mask], np.uint64)
+        self.templates = np.empty((0, len(self._mask)), np.uint64)
+
+    @property
+    def end(self) -> int:
+        """Where the numbers of the summary end."""
+        return self.begin + 8 * len(SUMMARY_COLUMNS.get(self.mode, ()))
+
+    def without_numbers(self, words: Words) -> tuple[Words, Words]:
+        """What is left of some records without time and numbers, and a hash of each."""
+        left = words & self._mask
+        return left, left @ self._factors
+
+    def find(self, left: Words, hashes: Words) -> Integers:
+        """Which template each record is like; -1 = none of them."""
+        if not len(self.hashes):
+            return np.full(len(left), -1)
+        place = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        same = (self.templates[place] == left).all(axis=1)
+        return np.where(same, place, -1)
+
+    def learn(self, left: Words, hashes: Words, sites: list[int]) -> None:
+        """Add templates."""
+        merged = np.concatenate([self.hashes, hashes])
+        order = np.argsort(merged, kind="stable")
+        self.hashes = merged[order]
+        self.templates = np.concatenate([self.templates, left])[order]
+        self.sites = np.concatenate([self.sites, np.array(sites, np.int32)])[order]
+
+
+def _words(length: int) -> int:
+    return -(-length // 8)
+
+
+class NumpyTemplates(Templates):
+    """Templates as matrices, one for each layout; see :class:`Templates`.
+
+    Args:
+      site_of: Gives the number of the site of a trace.
+    """
+
+    def __init__(self, site_of: Callable[[Any], int]) -> None:
+        super().__init__(site_of)
+        self._layouts: dict[int, list[_Layout]] = {}
+
+    def match(self, frames: Frames) -> tuple[list[Match], Integers]:
+        """See :meth:`Templates.match`."""
+        matches: list[Match] = []
+        others = [self._match(frames, length, rows, matches) for length, rows in _by_length(frames.lengths)]
+        return matches, np.sort(np.concatenate(others)) if others else np.empty(0, np.int64)
+
+    def _match(self, frames: Frames, length: int, rows: Integers, matches: list[Match]) -> Integers:
+        """Append what is like a template to ``matches``; returns the other rows."""
+        if not _TIME_END <= length <= _MAX_LENGTH:
+            return rows
+        size = _words(length) * 8
+        if size > len(frames.data):
+            return rows
+        windows = np.lib.stride_tricks.sliding_window_view(frames.data, size)
+        # A record at the very end has no whole word behind it.
+        inside = frames.starts[rows] < len(windows)
+        unlike = [rows[~inside]]
+        rows = rows[inside]
+        records = windows[frames.starts[rows]]
+        layouts = self._layouts.setdefault(length, [])
+        tried = 0
+        while len(rows):
+            if tried == len(layouts):
+                first = self._layout_of(frames, int(rows[0]))
+                if first is None:
+                    count = len(rows) if self._is_hopeless(length) else 1
+                    unlike.append(rows[:count])
+                    rows, records = rows[count:], records[count:]
+                    continue
+                layouts.append(first)
+            rows, records = self._match_layout(frames, layouts[tried], rows, records, matches)
+            tried += 1
+        return np.concatenate(unlike)
+
+    def _match_layout(
+        self, frames: Frames, layout: _Layout, rows: Integers, records: Array, matches: list[Match]
+    ) -> tuple[Integers, Array]:
+        left, hashes = layout.without_numbers(records.view("<u8"))
+        found = layout.find(left, hashes)
+        if (found < 0).any() and self._learn(frames, layout, rows, left, hashes, found < 0):
+            found = layout.find(left, hashes)
+        like = found >= 0
+        if not like.any():
+            return rows, records
+        chosen = slice(None) if like.all() else like
+        matches.append(_matched(layout, rows[chosen], records[chosen], found[chosen]))
+        return rows[~like], records[~like]
+
+    def _learn(
+        self, frames: Frames, layout: _Layout, rows: Integers, left: Words, hashes: Words, new: Array
+    ) -> bool:
+        _, firsts = np.unique(hashes[new], return_index=True)
+        places: list[int] = []
+        sites: list[int] = []
+        for place in np.flatnonzero(new)[np.sort(firsts)].tolist():
+            template = self._template(frames, int(rows[place]))
+            if template is not None and (template.begin, template.mode) == (layout.begin, layout.mode):
+                places.append(place)
+                sites.append(template.site)
+        if places:
+            layout.learn(left[places], hashes[places], sites)
+            self._num_templates += len(places)
+        return bool(places)
+
+    def _layout_of(self, frames: Frames, row: int) -> _Layout | None:
+        template = self._template(frames, row)
+        return None if template is None else _Layout(int(frames.lengths[row]), template.begin, template.mode)
+
+
+def _by_length(lengths: Integers) -> list[tuple[int, Integers]]:
+    order = np.argsort(lengths, kind="stable")
+    ordered = lengths[order]
+    cuts = np.flatnonzero(np.diff(ordered)) + 1
+    return [(int(lengths[rows[0]]), rows) for rows in np.split(order, cuts) if len(rows)]
+
+
+def _matched(layout: _Layout, rows: Integers, records: Array, found: Integers) -> Match:
+    times = np.ascontiguousarray(records[:, _TIME_BEGIN:_TIME_END]).view("<f8").reshape(-1)
+    size = (layout.end - layout.begin) // 8
+    numbers = np.ascontiguousarray(records[:, layout.begin : layout.end])
+    values = numbers.view("<f8") if size else np.empty((len(rows), 0), np.float64)
+    return Match(rows, layout.mode, layout.sites[found], times, values)
+
+
+def numbers_of(payload: bytes) -> tuple[int, Any] | None:
+    """Where the numbers of a trace's summary stand in its bytes.
+
+    Args:
+      payload: A serialised ``DebugEvent``.
+
+    Returns:
+      Where the ``tensor_content`` begins, of a trace whose bytes mean the same but for time and summary
+      whatever stands there and at bytes 1 to 8, and the trace; None when this is not such a record.
+    """
+    try:
+        event = parse_event(payload)
+    except FormatError:
+        return None
+    record = event.graph_execution_trace if event.HasField(TRACE) else None
+    content = record.tensor_proto.tensor_content if record is not None else b""
+    if record is None or not _is_vector(record, content):
+        return None
+    begin = payload.find(content, _TIME_END)
+    for _ in range(_MAX_PLACES):
+        if begin < 0 or _is_place_of_numbers(payload, event, begin, len(content)):
+            break
+        begin = payload.find(content, begin + 1)
+    else:
+        return None
+    return (begin, record) if begin >= 0 else None
+
+
+def _is_vector(record: Any, content: bytes) -> bool:
+    mode = record.tensor_debug_mode
+    if mode == TensorDebugMode.NO_TENSOR:
+        return not record.HasField("tensor_proto")
+    names = SUMMARY_COLUMNS.get(mode)
+    return names is not None and record.tensor_proto.dtype == _FLOAT64 and len(content) == 8 * len(names)
+
+
+def _is_place_of_numbers(payload: bytes, event: Any, begin: int, size: int) -> bool:
+    # Other bytes at the two places must change just the two fields. The places then are the values of
+    # fields of fixed length, so that nothing that stands there can change the meaning of other bytes.
+    time = b"\x01\x02\x03\x04\x05\x06\x07\x40"
+    changed = bytearray(payload)
+    changed[_TIME_BEGIN:_TIME_END] = time
+    changed[begin : begin + size] = payload[begin : begin + size].translate(_INVERTED)
+    expected = type(event)()
+    expected.CopyFrom(event)
+    expected.wall_time = float(np.frombuffer(time, "<f8")[0])
+    if size:
+        expected.graph_execution_trace.tensor_proto.tensor_content = bytes(changed[begin : begin + size])
+    try:
+        return bool(parse_event(bytes(changed)) == expected)
+    except FormatError:
+        return False
