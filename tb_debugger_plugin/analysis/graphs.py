@@ -18,6 +18,14 @@ from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
 
 _MAX_SLOTS: Final = 256
+#: Of an answer: how many inputs and consumers of neighbours are named, so that a graph in which everything is
+#: connected with everything does not fill the memory.
+MAX_NAMED: Final = 100_000
+
+#: Slot of the op, the other op, slot of that: the edges of some ops, in order.
+_Edges = dict[int, list[tuple[int, int, int]]]
+#: The other op of an edge, and what is said of the edge.
+_Said = tuple[int, dict[str, Any]]
 
 
 def graph_number(view: View, graph_id: str) -> int:
@@ -85,14 +93,14 @@ class _Neighbourhood:
         self._view = view
         self._op = op
         self._at = at
-        self._inputs = input_edges(view, op.number)
-        self._consumers = view.rows(
-            "SELECT source_slot, op, input_slot FROM edges WHERE source_op = ? ORDER BY op, input_slot",
-            [op.number],
-        )
+        self._inputs, self._consumers = _edges_of(view, [op.number])
         sides = {op.number: Side.NEAREST}
-        sides.update({source: Side.BEFORE for _, source, _ in self._inputs if source != op.number})
-        sides.update({consumer: Side.AFTER for _, consumer, _ in self._consumers if consumer not in sides})
+        sides.update({edge[1]: Side.BEFORE for edge in self._inputs[op.number] if edge[1] != op.number})
+        sides.update({edge[1]: Side.AFTER for edge in self._consumers[op.number] if edge[1] not in sides})
+        inputs, consumers = _edges_of(view, [n for n in sides if n != op.number])
+        self._inputs.update(inputs)
+        self._consumers.update(consumers)
+        self._may_name = MAX_NAMED
         wanted = [(n, slot, side) for n, side in sides.items() for slot in range(self._num_slots(n))]
         traces = nearest_traces(view, wanted, at)
         healths = health_of(view, traces.values())
@@ -105,26 +113,49 @@ class _Neighbourhood:
 
     def info(self) -> dict[str, Any]:
         """The answer to the question."""
-        data = self._data(self._op)
-        data["inputs"] = [
-            {"op_name": self._view.catalog.ops[source].name, "output_slot": slot, **self._neighbour(source)}
-            for _, source, slot in self._inputs
-        ]
-        data["consumers"] = [self._consumers_of(slot) for slot in range(self._num_slots(self._op.number))]
-        return data
+        number = self._op.number
+        return {
+            **self._data(self._op),
+            "input_names": [
+                f"{edge['op_name']}:{edge['output_slot']}" for _, edge in self._inputs_of(number)
+            ],
+            "runs": self._runs(self._op),
+            "forward": self._forward(self._op),
+            "inputs": [self._with_data(edge) for edge in self._inputs_of(number)],
+            "consumers": [list(map(self._with_data, edges)) for edges in self._consumers_of(number)],
+        }
 
-    def _consumers_of(self, slot: int) -> list[dict[str, Any]]:
+    def _inputs_of(self, number: int) -> list[_Said]:
+        ops = self._view.catalog.ops
         return [
-            {"op_name": self._view.catalog.ops[op].name, "input_slot": input_slot, **self._neighbour(op)}
-            for source_slot, op, input_slot in self._consumers
-            if source_slot == slot
+            (source, {"op_name": ops[source].name, "output_slot": slot})
+            for _, source, slot in self._inputs[number]
         ]
 
-    def _neighbour(self, number: int) -> dict[str, Any]:
-        op = self._view.catalog.ops[number]
-        return {"data": self._data(op, neighbour=True)} if op.known else {}
+    def _consumers_of(self, number: int) -> list[list[_Said]]:
+        ops = self._view.catalog.ops
+        found: list[list[_Said]] = [[] for _ in range(self._num_slots(number))]
+        for slot, consumer, input_slot in self._consumers[number]:
+            if slot < len(found):
+                found[slot].append((consumer, {"op_name": ops[consumer].name, "input_slot": input_slot}))
+        return found
 
-    def _data(self, op: Op, *, neighbour: bool = False) -> dict[str, Any]:
+    def _with_data(self, edge: _Said) -> dict[str, Any]:
+        number, said = edge
+        op = self._view.catalog.ops[number]
+        return {**said, "data": {**self._data(op), **self._named_around(number)}} if op.known else said
+
+    def _named_around(self, number: int) -> dict[str, Any]:
+        """Inputs and consumers of a neighbour, without what is said of them."""
+        self._may_name -= len(self._inputs[number]) + len(self._consumers[number])
+        if self._may_name < 0:
+            return {}
+        return {
+            "inputs": [said for _, said in self._inputs_of(number)],
+            "consumers": [[said for _, said in edges] for edges in self._consumers_of(number)],
+        }
+
+    def _data(self, op: Op) -> dict[str, Any]:
         host_name, frames = stack_of(self._view, op.stack)
         slots = range(self._num_slots(op.number))
         statics = self._view.catalog.statics
@@ -144,15 +175,7 @@ class _Neighbourhood:
             "layer": op.layer,
             "variable": op.variable,
             "outputs": [self._output(op, slot) for slot in slots],
-            **({} if neighbour else self._more(op)),
         }
-
-    def _input_names(self, op: Op) -> list[str]:
-        return [f"{self._view.catalog.ops[source].name}:{slot}" for _, source, slot in self._inputs]
-
-    def _more(self, op: Op) -> dict[str, Any]:
-        """What is said of the op itself, not of its neighbours."""
-        return {"input_names": self._input_names(op), "runs": self._runs(op), "forward": self._forward(op)}
 
     def _forward(self, op: Op) -> dict[str, Any] | None:
         found = forward_op(self._view, op)
@@ -183,6 +206,21 @@ class _Neighbourhood:
             "gradient_of": self._view.catalog.gradients.get((op.number, slot), []),
             "health": found,
         }
+
+
+def _edges_of(view: View, numbers: list[int]) -> tuple[_Edges, _Edges]:
+    """The edges into some ops, and those out of them."""
+    inputs: _Edges = {number: [] for number in numbers}
+    consumers: _Edges = {number: [] for number in numbers}
+    query = (
+        "SELECT op, input_slot, source_op, source_slot FROM edges WHERE {} IN (SELECT unnest(?::INTEGER[]))"
+        " ORDER BY op, input_slot"
+    )
+    for op, slot, source, source_slot in view.rows(query.format("op"), [numbers]):
+        inputs[op].append((slot, source, source_slot))
+    for op, slot, source, source_slot in view.rows(query.format("source_op"), [numbers]):
+        consumers[source].append((source_slot, op, slot))
+    return inputs, consumers
 
 
 def input_edges(view: View, op: int) -> list[tuple[int, int, int]]:

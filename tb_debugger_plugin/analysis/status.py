@@ -5,21 +5,13 @@ In comes a run, out comes one JSON-like value.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alert_list
+from tb_debugger_plugin.analysis.missing import missing, num_held, num_seen
 from tb_debugger_plugin.analysis.view import View
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
-
-#: By file: the column of ``hosts`` with the records seen, and how many of each host there are.
-_HELD: Final = {
-    EXECUTION: ("seen_executions", "SELECT host, count(*) FROM executions GROUP BY host"),
-    GRAPH_EXECUTION_TRACES: (
-        "seen_traces",
-        "SELECT s.host, count(*) FROM traces t JOIN sites s USING (site) GROUP BY s.host",
-    ),
-}
 
 
 def status(view: View) -> dict[str, Any]:
@@ -43,7 +35,8 @@ def status(view: View) -> dict[str, Any]:
         "hosts": [host["name"] for host in hosts],
         "start_time": start_time,
         "end_time": end_time,
-        "notices": _notices(view, hosts),
+        "not_recorded": _not_recorded(view, hosts),
+        "notices": _notices(view),
     }
 
 
@@ -99,11 +92,10 @@ def _dropped(view: View, hosts: list[dict[str, Any]], suffix: str) -> int:
     """
     if _buffer_size(hosts) is None:
         return 0
-    name, query = _HELD[suffix]
-    held = dict(view.rows(query))
+    held = num_held(view, suffix)
     counted = dict(view.rows("SELECT host, dropped FROM files WHERE suffix = ?", [suffix]))
     return sum(
-        max((host[name] or 0) - held.get(number, 0), counted.get(number, 0))
+        max(num_seen(host, suffix) - held.get(number, 0), counted.get(number, 0))
         for number, host in enumerate(hosts)
         if host["circular_buffer_size"] > 0
     )
@@ -126,15 +118,35 @@ def _times(view: View, hosts: list[dict[str, Any]]) -> tuple[float | None, float
     return start, rows[0][0] if rows[0][0] is not None else start
 
 
-def _notices(view: View, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _not_recorded(view: View, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the program ran, or may have run, and is not on record: each a reason to doubt a clean list."""
+    rows = view.rows(
+        "SELECT host, reason, message, graph_id, list(name ORDER BY name) FILTER (name IS NOT NULL)"
+        " FROM not_recorded GROUP BY host, reason, message, graph_id ORDER BY host, reason, message, graph_id"
+    )
     found = [
+        {
+            "host": hosts[host]["name"],
+            "reason": reason,
+            "names": names or [],
+            "message": message,
+            "graph_id": graph_id,
+        }
+        for host, reason, message, graph_id, names in rows
+    ]
+    for host in hosts:
+        if host["failure"]:
+            message = f"Recording on {host['name']} stopped early: {host['failure']}"
+            found.append(
+                {"host": host["name"], "reason": "stopped", "names": [], "message": message, "graph_id": None}
+            )
+    return found + missing(view, hosts)
+
+
+def _notices(view: View) -> list[dict[str, Any]]:
+    return [
         {"severity": severity, "file": file, "offset": offset, "message": message}
         for severity, file, offset, message in view.rows(
             "SELECT severity, file, position, message FROM notices"
         )
     ]
-    for host in hosts:
-        if host["failure"]:
-            message = f"Recording on {host['name']} stopped early: {host['failure']}"
-            found.append({"severity": "warning", "file": None, "offset": None, "message": message})
-    return found

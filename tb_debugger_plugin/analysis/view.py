@@ -133,12 +133,12 @@ def resolve_range(begin: int, end: int, total: int, limit: int) -> Range:
 
     Args:
       begin: First position, from 0.
-      end: One behind the last; -1 = the end of the list.
+      end: One behind the last; -1 = the end of the list, or of the longest page if that comes before.
       total: Length of the list.
       limit: How long a page may be.
 
     Raises:
-      BadQuestionError: The range is not in the list, or is too long.
+      BadQuestionError: The range is not in the list, or is longer than a page although it says where it ends.
     """
     if begin < 0:
         raise BadQuestionError(f"begin must not be below 0, but is {begin}.")
@@ -148,7 +148,7 @@ def resolve_range(begin: int, end: int, total: int, limit: int) -> Range:
         raise BadQuestionError(f"begin is {begin}, but there are only {total}.")
     if end > total:
         raise BadQuestionError(f"end is {end}, but there are only {total}.")
-    stop = total if end == -1 else end
+    stop = min(total, begin + limit) if end == -1 else end
     if stop < begin:
         raise BadQuestionError(f"end is {end}, which is before begin, {begin}.")
     if stop - begin > limit:

@@ -2,8 +2,8 @@
 
 In come WSGI requests below ``/data/plugin/debugger/``, out come responses. Here requests are taken apart,
 and here alone errors become status codes: 400 for a bad question, 404 for what is not there, 405 for
-another method than GET and HEAD, 503 while a run is being opened, and 500 with a sentence for what should
-not happen.
+another method than GET and HEAD, 422 for a run whose files cannot be read, 503 while a run is being opened,
+and 500 with a sentence for what should not happen.
 
 Rule: answering changes nothing but caches.
 """
@@ -16,14 +16,19 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-import duckdb
 from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from tb_debugger_plugin.analysis.tables import Page
-from tb_debugger_plugin.errors import BadQuestionError, NotFoundError, NotReadyError, QuestionError
-from tb_debugger_plugin.events.places import place
+from tb_debugger_plugin.errors import (
+    BadQuestionError,
+    NotFoundError,
+    NotReadyError,
+    QuestionError,
+    UnreadableRunError,
+)
+from tb_debugger_plugin.index.logdir import Logdir, one_folder, several_folders
 from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server import columnar
 from tb_debugger_plugin.server.question import Question
@@ -39,6 +44,7 @@ WsgiApp = Callable[[Mapping[str, Any], Callable[..., Any]], Iterable[bytes]]
 _STATUS: Final[tuple[tuple[type[QuestionError], int], ...]] = (
     (BadQuestionError, 400),
     (NotFoundError, 404),
+    (UnreadableRunError, 422),
     (NotReadyError, 503),
 )
 
@@ -47,15 +53,17 @@ class DebuggerPlugin(base_plugin.TBPlugin):
     """The tab *Debugger*; lives as long as TensorBoard.
 
     Args:
-      context: TensorBoard's; only its ``logdir`` is used.
+      context: TensorBoard's; only its ``logdir`` is used, and of its flags ``logdir_spec``.
     """
 
     plugin_name = PLUGIN_NAME
 
     def __init__(self, context: base_plugin.TBContext) -> None:
         super().__init__(context)
-        logdir = getattr(context, "logdir", None)
-        self._library = Library(place(logdir) if logdir else None)
+        logdir = _logdir(context)
+        for problem in logdir.problems:
+            _logger.warning("The debugger shows nothing of %s: %s", problem.place, problem.message)
+        self._library = Library(logdir)
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
         """The routes; what is none of them is looked up among the files of the front end."""
@@ -65,7 +73,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         return apps
 
     def is_active(self) -> bool:
-        """Whether the logdir holds debug events; answers within milliseconds."""
+        """Whether there are debug events, or a reason why there are none; answers within milliseconds."""
         return self._library.is_active()
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
@@ -90,6 +98,13 @@ class DebuggerPlugin(base_plugin.TBPlugin):
     @functools.cached_property
     def _static(self) -> WsgiApp:
         return _wsgi(_answer_static)
+
+
+def _logdir(context: base_plugin.TBContext) -> Logdir:
+    logdir = getattr(context, "logdir", None)
+    if logdir:
+        return one_folder(logdir)
+    return several_folders(getattr(context.flags, "logdir_spec", None) or "")
 
 
 def _answer_static(request: wrappers.Request) -> wrappers.Response:
@@ -119,9 +134,6 @@ def _answered(
     except QuestionError as error:
         code = next((code for kind, code in _STATUS if isinstance(error, kind)), 400)
         return _error(request, str(error), code)
-    except duckdb.Error:
-        _logger.exception("A query failed.")
-        return _error(request, "The run is being read anew; try again.", 503)
     except Exception:
         _logger.exception("Answering %s failed.", request.path)
         return _error(request, "The debugger failed to answer; TensorBoard's log says why.", 500)

@@ -19,8 +19,9 @@ _INTEGER: Final = re.compile(r"^-?[0-9]{1,15}$")
 _NUMBER: Final = re.compile(r"^[-+]?[0-9]{1,20}(\.[0-9]{0,20})?([eE][-+]?[0-9]{1,2})?$")
 _MAX_TEXT: Final = 10_000
 _MAX_LIST: Final = 10_000
-#: Rows of one page of the JSON routes, and of the columnar ones.
+#: Rows of one page of the JSON routes, of those that give digests, and of the columnar ones.
 JSON_ROWS: Final = 10_000
+DIGEST_ROWS: Final = 100_000
 COLUMN_ROWS: Final = 100_000
 
 

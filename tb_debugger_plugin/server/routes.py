@@ -27,7 +27,7 @@ from tb_debugger_plugin.analysis.tables import Page
 from tb_debugger_plugin.analysis.view import Range, View, look_at
 from tb_debugger_plugin.errors import BadQuestionError
 from tb_debugger_plugin.index.run_library import Library
-from tb_debugger_plugin.server.question import COLUMN_ROWS, Question
+from tb_debugger_plugin.server.question import COLUMN_ROWS, DIGEST_ROWS, Question
 
 Answer = Any
 Route = Callable[[Library, Question], Answer]
@@ -47,6 +47,11 @@ def _of_run(ask: Callable[[View, Question], Answer]) -> Route:
 def _runs(library: Library, question: Question) -> Answer:
     runs = library.runs()
     return {name: {"start_time": run.start_time, "title": run.title} for name, run in runs.items()}
+
+
+def _logdir(library: Library, question: Question) -> Answer:
+    problems = [{"place": one.place, "message": one.message} for one in library.problems()]
+    return {"logdir": library.logdir, "problems": problems}
 
 
 def _alerts(view: View, question: Question) -> Answer:
@@ -71,7 +76,7 @@ def _ends(page: Range) -> dict[str, int]:
 
 
 def _execution_digests(view: View, question: Question) -> Answer:
-    page = question.range(view.num_executions)
+    page = question.range(view.num_executions, DIGEST_ROWS)
     found = executions.digests(view, page)
     return {**_ends(page), "num_digests": view.num_executions, "execution_digests": found}
 
@@ -82,7 +87,7 @@ def _execution_data(view: View, question: Question) -> Answer:
 
 
 def _trace_digests(view: View, question: Question) -> Answer:
-    page = question.range(view.num_traces)
+    page = question.range(view.num_traces, DIGEST_ROWS)
     found = traces.digests(view, page)
     return {**_ends(page), "num_digests": view.num_traces, "graph_execution_digests": found}
 
@@ -183,6 +188,7 @@ def _find(view: View, question: Question) -> Answer:
 #: By path below ``/data/plugin/debugger``.
 ROUTES: Final[dict[str, Route]] = {
     "/runs": _runs,
+    "/logdir": _logdir,
     "/alerts": _of_run(_alerts),
     "/execution/digests": _of_run(_execution_digests),
     "/execution/data": _of_run(_execution_data),
