@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `beam` to the command line."""
     parser = subparsers.add_parser("beam", help="write the tables of a run as Parquet files, on Apache Beam")
-    add_arguments(parser)
+    add_arguments(parser, one=True)
     parser.add_argument("out", metavar="OUT", help="folder or URL to write into")
     parser.add_argument(
         "options", metavar="OPTION", nargs="*", help="Beam's, behind --, such as --runner=DataflowRunner"

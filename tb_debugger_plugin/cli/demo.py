@@ -1,13 +1,16 @@
 """`tbdbg demo`: record the example with the known bug, then show it in TensorBoard.
 
 In goes a folder and a port; out comes a recording in that folder and a TensorBoard that runs until Ctrl-C.
-Both the example and TensorBoard are programs of their own: this one needs no TensorFlow, and ends with them.
+Both the example and TensorBoard are programs of their own: this one needs no TensorFlow. They end with it, in
+whichever way it ends.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import select
 import shutil
 import signal
 import socket
@@ -17,9 +20,11 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from importlib.util import find_spec
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
+
+from tb_debugger_plugin.cli import child
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -48,38 +53,61 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record, then serve until Ctrl-C; the exit code."""
-    problem = _missing_packages() or (None if args.no_serve else _port_problem(args.port))
+    problem = None if args.no_serve else _port_problem(args.port)
     if problem:
         print(problem, file=sys.stderr)
         return 1
     try:
-        code = record(args.logdir, args.steps)
-        return code if code or args.no_serve else serve(args.logdir, args.port)
+        with _every_end_is_ctrl_c():
+            code = record(args.logdir, args.steps)
+            return code if code or args.no_serve else serve(args.logdir, args.port)
     except KeyboardInterrupt:
         return 130
+
+
+@contextlib.contextmanager
+def _every_end_is_ctrl_c() -> Iterator[None]:
+    """Let each signal that asks this program to end raise KeyboardInterrupt."""
+    # A shell has what it starts in the background ignore SIGINT; whoever sends one all the same means it.
+    # That a terminal was closed is only ignored where somebody wanted that: nohup.
+    hang_up = getattr(signal, "SIGHUP", None)
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:
+        ends.append(hang_up)
+    before = [(number, signal.signal(number, signal.default_int_handler)) for number in ends]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def record(logdir: Path, steps: int) -> int:
     """Train the example under the recorder into `logdir/buggy_digits`; its exit code."""
     folder = logdir / EXAMPLE
     forget_earlier_recording(folder)
-    command = [sys.executable, "-m", f"tb_debugger_plugin.examples.{EXAMPLE}"]
     # TensorFlow's greetings would bury the accuracy of the steps.
     environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
-    return subprocess.run(
-        [*command, "--logdir", str(folder), "--steps", str(steps)], env=environment
-    ).returncode
+    example = child.start(
+        f"tb_debugger_plugin.examples.{EXAMPLE}",
+        *("--logdir", str(folder), "--steps", str(steps)),
+        env=environment,
+    )
+    try:
+        return example.wait()
+    finally:
+        child.end(example)
 
 
 def serve(logdir: Path, port: int) -> int:
-    """Run TensorBoard on `logdir` until Ctrl-C; the exit code."""
-    # Being ended counts as Ctrl-C: TensorBoard must not outlive this program.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Run TensorBoard on `logdir` until Ctrl-C, or until nobody reads the output; the exit code."""
     with tempfile.TemporaryFile("w+", errors="replace") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--port", str(port)],
+        server = child.start(
+            "tensorboard.main",
+            *("--logdir", str(logdir), "--port", str(port)),
             # Ctrl-C reaches this program only, which then ends TensorBoard.
             start_new_session=True,
+            stdout=log,
             stderr=log,
         )
         try:
@@ -88,8 +116,7 @@ def serve(logdir: Path, port: int) -> int:
             print("\nTensorBoard stopped.")
             return 0
         finally:
-            server.terminate()
-            server.wait()
+            child.end(server)
 
 
 def _show(server: subprocess.Popen[bytes], port: int, log: TextIO) -> int:
@@ -98,7 +125,21 @@ def _show(server: subprocess.Popen[bytes], port: int, log: TextIO) -> int:
         print(f"TensorBoard did not start; it said:\n{log.read()}", file=sys.stderr)
         return 1
     print(f"\nOpen http://localhost:{port} and click the alert NaN/∞.   Ctrl-C ends TensorBoard.", flush=True)
+    while server.poll() is None:
+        if _reader_left(_PAUSE_S):
+            return 0
     return server.wait()
+
+
+def _reader_left(seconds: float) -> bool:
+    """Wait until whoever reads the output has closed it, so many seconds at most; whether that was so."""
+    if sys.stdout is None or not hasattr(select, "poll"):
+        time.sleep(seconds)
+        return False
+    output = select.poll()
+    # No event is asked for: that the other end is closed is always said.
+    output.register(sys.stdout.fileno(), 0)
+    return bool(output.poll(1000 * seconds))
 
 
 def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
@@ -113,13 +154,6 @@ def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
         except (urllib.error.URLError, OSError):
             time.sleep(_PAUSE_S)
     return False
-
-
-def _missing_packages() -> str | None:
-    missing = [name for name in ("tensorflow", "sklearn") if find_spec(name) is None]
-    if not missing:
-        return None
-    return f"The example needs {' and '.join(missing)}: pip install 'tb-debugger-plugin[demo]'"
 
 
 def _port_problem(port: int) -> str | None:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tb_debugger_plugin.cli.printable import printable
+from tb_debugger_plugin.cli.reading import a_place, check_folder
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.fileset import FileSet, find_file_sets
 from tb_debugger_plugin.events.objects import event_objects, set_objects
-from tb_debugger_plugin.events.places import Place, place
+from tb_debugger_plugin.events.places import Place
 from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `dump` to the command line."""
     parser = subparsers.add_parser("dump", help="print the records of event files as text")
-    parser.add_argument("path", type=place, metavar="FILE_OR_DIR", help="an event file, or a dump root")
+    parser.add_argument("path", type=a_place, metavar="FILE_OR_DIR", help="an event file, or a dump root")
     parser.add_argument(
         "--normalize",
         action="store_true",
@@ -65,6 +66,7 @@ def _lines(path: Place, normalize: bool) -> Iterator[str]:
 def _file_sets(path: Place) -> list[FileSet]:
     file_sets = find_file_sets(path)
     if not file_sets:
+        check_folder(path)
         raise NotFoundError(
             f"{path} is neither an event file nor a folder with tfdbg_events.*.metadata in it."
         )

@@ -7,14 +7,13 @@ viewer opens such a folder as it opens event files.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, read_whole
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, look_at_each, print_found, read_whole
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.index.parquet import write_tables
 from tb_debugger_plugin.index.runs import Run
@@ -35,9 +34,8 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export; the exit code."""
     runs = chosen_runs(args.logdir, args.name)
-    found = {one.name: _export(one, args.parquet / one.name) for one in runs}
-    print(json.dumps(found, indent=2) if args.json else "\n".join(map(_line, found.items())))
-    return 0
+    found = look_at_each(runs, lambda one: _export(one, args.parquet / one.name))
+    return print_found(found, _line, as_json=args.json)
 
 
 def _export(one: Run, folder: Path) -> dict[str, Any]:
@@ -50,7 +48,6 @@ def _export(one: Run, folder: Path) -> dict[str, Any]:
     return {"folder": str(folder), "rows": rows}
 
 
-def _line(item: tuple[str, dict[str, Any]]) -> str:
-    name, facts = item
+def _line(name: str, facts: dict[str, Any]) -> str:
     rows = sum(facts["rows"].values())
     return printable(f"{name}: {len(facts['rows'])} tables, {rows:,} rows in {facts['folder']}")

@@ -6,7 +6,6 @@ In goes a logdir, out come tables in the cache, which the viewer then opens at o
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from tb_debugger_plugin.analysis.view import look_at
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, read_whole
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, look_at_each, print_found, read_whole
 from tb_debugger_plugin.index import indexer
 from tb_debugger_plugin.index.runs import Run
 
@@ -36,10 +35,11 @@ def run(args: argparse.Namespace) -> int:
     """Index; the exit code."""
     # The bar goes to stderr, so that what is printed stays clean, and is not drawn where nobody sees it.
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        found = {one.name: _index(one, bar) for one in chosen_runs(args.logdir, args.name)}
-    print(json.dumps(found, indent=2) if args.json else "\n".join(map(_line, found.items())))
-    return 0
+    # Quiet, too: Rich 13.0 ends also a bar that is not drawn with an empty line.
+    console = Console(stderr=True, quiet=not sys.stderr.isatty())
+    with Progress(*columns, console=console, disable=console.quiet) as bar:
+        found = look_at_each(chosen_runs(args.logdir, args.name), lambda one: _index(one, bar))
+    return print_found(found, _line, as_json=args.json)
 
 
 def _index(one: Run, bar: Progress) -> dict[str, Any]:
@@ -62,8 +62,7 @@ def _index(one: Run, bar: Progress) -> dict[str, Any]:
         }
 
 
-def _line(item: tuple[str, dict[str, Any]]) -> str:
-    name, facts = item
+def _line(name: str, facts: dict[str, Any]) -> str:
     counts = f"{facts['executions']:,} executions, {facts['graph_executions']:,} graph executions"
     kept = "" if facts["database"] else "; another program has the tables open, so these were not kept"
     return printable(f"{name}: {counts}, {facts['seconds']:.1f} s{kept}")

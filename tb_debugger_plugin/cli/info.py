@@ -6,17 +6,15 @@ In goes a logdir, out come its runs with hosts, counts, modes, first and last ti
 from __future__ import annotations
 
 import argparse
-import json
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.view import look_at
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.errors import NotFoundError, NotReadyError
-from tb_debugger_plugin.events.places import place
+from tb_debugger_plugin.cli.reading import a_place, all_runs, check_read, look_at_each, print_found
 from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import Run, find_runs
+from tb_debugger_plugin.index.runs import Run
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -40,45 +38,45 @@ _SHOWN: Final = (
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `info` to the command line."""
     parser = subparsers.add_parser("info", help="runs, hosts, counts, modes, first and last time")
-    parser.add_argument("logdir", type=place, metavar="LOGDIR", help="a dump root, or any folder above some")
+    parser.add_argument(
+        "logdir", type=a_place, metavar="LOGDIR", help="a dump root, or any folder above some"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what the logdir holds; the exit code."""
-    runs = find_runs(args.logdir)
-    if not runs:
-        raise NotFoundError(
-            f"{args.logdir} holds no debug events; record some with tb_debugger_plugin.record(...)."
-        )
-    found = {one.name: _status(one) for one in runs}
-    print(json.dumps(found, indent=2) if args.json else "\n\n".join(map(_table, found.items())))
-    return 0
+    found = look_at_each(all_runs(args.logdir), _status)
+    return print_found(found, _table, as_json=args.json, between="\n\n")
 
 
 def _status(one: Run) -> dict[str, Any]:
     loader = RunLoader(one)
     try:
         loader.wait(_READ_SECONDS)
-        if loader.failure:
-            raise NotReadyError(loader.failure)
+        check_read(loader)
         with look_at(loader) as view:
             return {"folder": str(one.folder), **status(view)}
     finally:
         loader.close()
 
 
-def _table(item: tuple[str, dict[str, Any]]) -> str:
-    name, facts = item
+def _table(name: str, facts: dict[str, Any]) -> str:
     width = max(len(title) for title, _ in _SHOWN)
     lines = [printable(f"{name}  ({facts['folder']})")]
     lines += [f"  {title:<{width}}  {printable(_text(key, facts[key]))}" for title, key in _SHOWN]
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")
+    lines += [printable(f"  not recorded: {_missing(missing)}") for missing in facts["not_recorded"]]
     lines += [printable(f"  ! {_place(notice)}{notice['message']}") for notice in facts["notices"]]
     return "\n".join(lines)
+
+
+def _missing(missing: dict[str, Any]) -> str:
+    names = f" ({', '.join(missing['names'])})" if missing["names"] else ""
+    return f"{missing['message']}{names}"
 
 
 def _place(notice: dict[str, Any]) -> str:

@@ -2,20 +2,23 @@
 
 In comes a command line, out comes an exit code: 0 done, 1 it could not be done (a sentence on stderr says
 why), 2 the command line is wrong. Errors of this package and of the system are turned into that sentence
-here, and only here.
+here; only those of one run among several, which the verbs go on after, are in `reading`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Final
 
+from tb_debugger_plugin import __version__
 from tb_debugger_plugin.cli import beam, clean, demo, dump, export, index, info, sql
-from tb_debugger_plugin.cli.printable import printable
+from tb_debugger_plugin.cli.reading import say
 from tb_debugger_plugin.errors import DebuggerError
 
 _VERBS: Final[tuple[ModuleType, ...]] = (demo, info, dump, index, sql, export, beam, clean)
@@ -26,6 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tbdbg", description="Look at recordings of TensorFlow programs, and make one."
     )
+    parser.add_argument("--version", action="version", version=f"tb-debugger-plugin {__version__}")
     subparsers = parser.add_subparsers(title="verbs", dest="verb", required=True)
     for verb in _VERBS:
         verb.add_parser(subparsers)
@@ -41,9 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
       The exit code.
     """
-    args = build_parser().parse_args(argv)
     try:
-        code: int = args.run(args)
+        args = build_parser().parse_args(argv)
+        with _log_in_sentences():
+            code: int = args.run(args)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -51,5 +56,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (DebuggerError, OSError) as error:
-        print(f"tbdbg: {printable(str(error))}", file=sys.stderr)
+        say(str(error))
         return 1
+
+
+class _Sentences(logging.Handler):
+    """Shows what this package logs; of a failure nothing, since whoever asked says it in a sentence."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info is None:
+            say(record.getMessage())
+
+
+@contextlib.contextmanager
+def _log_in_sentences() -> Iterator[None]:
+    logger, handler = logging.getLogger("tb_debugger_plugin"), _Sentences(logging.WARNING)
+    before = logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before

@@ -1,30 +1,92 @@
-"""What the verbs that read tables share: choosing runs, and reading one until nothing is left to read.
+"""What the verbs that read tables share.
 
-In come a logdir and perhaps a run's name, out come loaders that have caught up with the files.
+They choose runs, read one until nothing is left to read, and go on after one that cannot be read. Input: a
+logdir and perhaps a run's name. Output: loaders that have caught up with the files.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import math
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from tb_debugger_plugin.errors import NotFoundError, NotReadyError
+import duckdb
+
+from tb_debugger_plugin.cli.printable import printable_lines
+from tb_debugger_plugin.errors import DebuggerError, NotFoundError, NotReadyError, UsageError, in_words
 from tb_debugger_plugin.events.places import Place, place
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import Run, find_runs
+from tb_debugger_plugin.index.runs import Problem, Run, find_runs, has_debug_events
 
 _LOOK_SECONDS: Final = 0.2
+#: Of many names so many are shown.
+_NAMES: Final = 5
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add LOGDIR, --run and --json."""
-    parser.add_argument("logdir", type=place, metavar="LOGDIR", help="a dump root, or any folder above some")
-    parser.add_argument("--run", dest="name", metavar="NAME", help="only this run (default: all)")
+def say(message: str) -> None:
+    """Print a message on stderr."""
+    print(f"tbdbg: {printable_lines(message)}", file=sys.stderr)
+
+
+def a_place(text: str) -> Place:
+    """The type of an argument that names a file or a folder, here or elsewhere."""
+    try:
+        return place(text)
+    except UsageError as error:
+        # Of any other ValueError argparse does not show what it says.
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def check_folder(folder: Place) -> None:
+    """Refuse a folder of which something cannot be read, or that is not there.
+
+    Raises:
+      NotFoundError: That is so.
+    """
+    problems: list[Problem] = []
+    has_debug_events(folder, problems.append)
+    if problems:
+        raise NotFoundError(_sentences(problems))
+
+
+def _sentences(problems: Sequence[Problem]) -> str:
+    return "\n".join(problem.message for problem in problems)
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, one: bool = False) -> None:
+    """Add LOGDIR, --run and --json.
+
+    Args:
+      parser: The verb's.
+      one: Whether the verb is about one run.
+    """
+    of_none = "needed where there are several" if one else "default: all"
+    parser.add_argument(
+        "logdir", type=a_place, metavar="LOGDIR", help="a dump root, or any folder above some"
+    )
+    parser.add_argument("--run", dest="name", metavar="NAME", help=f"only this run ({of_none})")
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def all_runs(logdir: Place) -> list[Run]:
+    """The runs of a logdir, at least one; what of it cannot be read is said on stderr.
+
+    Raises:
+      NotFoundError: There is none.
+    """
+    problems: list[Problem] = []
+    runs = find_runs(logdir, problems.append)
+    if not runs:
+        none = f"{logdir} holds no debug events; record some with tb_debugger_plugin.record(...)."
+        raise NotFoundError(_sentences(problems) or none)
+    if problems:
+        say(_sentences(problems))
+    return runs
 
 
 def chosen_runs(logdir: Place, name: str | None) -> list[Run]:
@@ -32,16 +94,12 @@ def chosen_runs(logdir: Place, name: str | None) -> list[Run]:
 
     Raises:
       NotFoundError: There is none.
+      OSError: The place cannot be read.
     """
-    runs = find_runs(logdir)
-    if not runs:
-        raise NotFoundError(
-            f"{logdir} holds no debug events; record some with tb_debugger_plugin.record(...)."
-        )
+    runs = all_runs(logdir)
     chosen = [run for run in runs if name is None or run.name == name]
     if not chosen:
-        names = ", ".join(run.name for run in runs)
-        raise NotFoundError(f"There is no run named {name!r} in {logdir}; there are {names}.")
+        raise NotFoundError(f"There is no run named {name!r} in {logdir}, but {_names(runs)}.")
     return chosen
 
 
@@ -50,12 +108,63 @@ def only_run(logdir: Place, name: str | None) -> Run:
 
     Raises:
       NotFoundError: There is none, or several and none is named.
+      OSError: The place cannot be read.
     """
     runs = chosen_runs(logdir, name)
     if len(runs) > 1:
-        names = ", ".join(run.name for run in runs)
-        raise NotFoundError(f"{logdir} holds several runs; choose one with --run: {names}.")
+        raise NotFoundError(f"{logdir} holds several runs; choose one with --run: {_names(runs)}.")
     return runs[0]
+
+
+def _names(runs: Sequence[Run]) -> str:
+    shown = [repr(run.name) for run in runs[:_NAMES]]
+    left = len(runs) - len(shown)
+    *first, last = [*shown, f"{left} more"] if left else shown
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def look_at_each(runs: Sequence[Run], look: Callable[[Run], dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What is found out about each run, by its name; of one that cannot be read an `error`.
+
+    Args:
+      runs: The runs.
+      look: Finds out what is to be said of one.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        try:
+            found[run.name] = look(run)
+        except (DebuggerError, OSError, duckdb.Error) as error:
+            found[run.name] = {"error": in_words(error)}
+    return found
+
+
+def print_found(
+    found: dict[str, dict[str, Any]],
+    words: Callable[[str, dict[str, Any]], str],
+    *,
+    as_json: bool,
+    between: str = "\n",
+) -> int:
+    """Print what :func:`look_at_each` has found, and on stderr what it could not read.
+
+    Args:
+      found: That.
+      words: What is printed of one run: its name, and what was found.
+      as_json: Whether to print everything as one JSON object instead.
+      between: What stands between the words of two runs.
+
+    Returns:
+      The exit code: 1 when a run could not be read.
+    """
+    failures = {name: facts["error"] for name, facts in found.items() if "error" in facts}
+    if as_json:
+        print(json.dumps(found, indent=2))
+    elif len(failures) < len(found):
+        print(between.join(words(name, facts) for name, facts in found.items() if name not in failures))
+    for name, error in failures.items():
+        say(f"{name}: {error}")
+    return 1 if failures else 0
 
 
 @contextlib.contextmanager
@@ -75,11 +184,21 @@ def read_whole(run: Run, report: Callable[[Progress], None] = lambda progress: N
             progress = loader.progress
             if progress is not None:
                 report(progress)
-        if loader.failure:
-            raise NotReadyError(loader.failure)
+        check_read(loader)
         yield loader
     finally:
         loader.close()
+
+
+def check_read(loader: RunLoader) -> None:
+    """Refuse a loader that could not read its run.
+
+    Raises:
+      NotReadyError: It could not.
+    """
+    if loader.failure:
+        # After its first line the database quotes queries of ours.
+        raise NotReadyError(loader.failure.partition("\n")[0])
 
 
 def plain(value: Any) -> Any:

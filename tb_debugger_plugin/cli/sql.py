@@ -31,7 +31,7 @@ _SHOWN: Final = 1000
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `sql` to the command line."""
     parser = subparsers.add_parser("sql", help="ask the tables of a run (docs/schema.md)")
-    add_arguments(parser)
+    add_arguments(parser, one=True)
     parser.add_argument("query", metavar="QUERY", help="such as 'SELECT count(*) FROM traces'")
     parser.set_defaults(run=run)
 
