@@ -9,6 +9,8 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
     modulePreload: false,
+    // Of what is bundled, and so handed on, its authors' notices go with it.
+    license: { fileName: "THIRD_PARTY_LICENSES.txt" },
     lib: { entry: "src/main.ts", formats: ["es"], fileName: () => "index.js" },
     rollupOptions: {
       output: { chunkFileNames: "assets/[name]-[hash].js", assetFileNames: "assets/[name]-[hash][extname]" },

@@ -141,12 +141,16 @@ export interface FixtureOptions {
   /** The first step with bad values; `steps` or more for a healthy run. */
   readonly illFrom: number;
   readonly generation?: number;
+  /** What in the logdir could not be looked at. */
+  readonly problems?: readonly { readonly place: string; readonly message: string }[];
+  /** What else `status` says. */
+  readonly status?: Readonly<Record<string, unknown>>;
 }
 
 export type Answer = { readonly json: unknown; readonly status?: number } | { readonly bytes: ArrayBuffer };
 
 /** Answers a route as docs/http-api.md has it. */
-export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) {
+export function makeFixture({ steps, illFrom, generation = 1, problems = [], status = {} }: FixtureOptions) {
   const perStep = OPS.length;
   const badOps = OPS.map((_, i) => i).filter((i) => bad(OPS[i]?.ill));
   const numTraces = steps * perStep;
@@ -326,6 +330,7 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
   }
 
   const answers: Record<string, (q: URLSearchParams) => Answer> = {
+    logdir: () => ({ json: { logdir: "/home/user/logs", problems } }),
     runs: () => ({ json: { "digits/first": { start_time: 1.7e9 } } }),
     status: () => ({
       json: {
@@ -341,10 +346,26 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
         dropped_executions: 0,
         dropped_graph_executions: 0,
         tensorflow_version: "2.21.0",
-        recorder: "0.1.0",
+        recorder: "tb-debugger-plugin 0.1.0",
         hosts: ["host"],
         start_time: 1.7e9,
         end_time: 1.7e9 + 95,
+        not_recorded: [
+          {
+            host: "host",
+            reason: "not_instrumented",
+            names: ["__inference_prepare_<b>data</b>_31", "__inference_augment_57"],
+            message: "Watch ops could not be added to these functions.",
+            graph_id: null,
+          },
+          {
+            host: "host",
+            reason: "made_before",
+            names: ["ParallelMapDatasetV2"],
+            message: "This input pipeline was made before the recording began: make it afterwards.",
+            graph_id: null,
+          },
+        ],
         notices: [
           {
             severity: "warning",
@@ -353,6 +374,7 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
             message: "The record here is damaged; what follows is left out.",
           },
         ],
+        ...status,
       },
     }),
     alerts: (q) => ({
@@ -479,6 +501,10 @@ export function makeFixture({ steps, illFrom, generation = 1 }: FixtureOptions) 
   function place(q: URLSearchParams, trace: number): number {
     const host = q.get("host");
     if (q.get("health") === "bad") return before(trace);
+    if (q.has("function"))
+      return Array.from({ length: trace }, (_, i) => i).filter((i) =>
+        new RegExp(q.get("function") ?? "").test(specAt(i).graph),
+      ).length;
     return host === null ? trace : Math.ceil((trace - hostOf(host)) / 2);
   }
   return (route: string, query: URLSearchParams): Answer =>

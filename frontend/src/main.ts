@@ -3,7 +3,7 @@ import { effect } from "@preact/signals";
 import { render as draw, h } from "preact";
 import { makeAsk } from "./api/fetch";
 import { makeApi } from "./api/routes";
-import { nameDocument, outerWindow, watchReturn, watchShown, watchTheme } from "./base/host";
+import { nameDocument, outerWindow, takeFocus, watchReturn, watchShown, watchTheme } from "./base/host";
 import { followAddress, linkNow } from "./store/address";
 import { createStore, type Store } from "./store/store";
 import { App } from "./views/app";
@@ -21,7 +21,10 @@ export function render(): void {
   const stops = [
     store.start(link),
     followAddress(store, outer),
-    watchShown(store.setSeen),
+    watchShown((isShown) => {
+      store.setSeen(isShown);
+      if (isShown) takeFocus();
+    }),
     watchReturn(store.lookAgain),
     tellIdle(store),
   ];

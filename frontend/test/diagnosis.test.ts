@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { CauseInput } from "../src/model/causes";
 import { diagnose, type Suspect } from "../src/model/diagnosis";
+import type { CauseInput } from "../src/model/evidence";
 import type { KindName, Summary } from "../src/model/health";
 import { phrasesText } from "../src/model/phrase";
 
@@ -71,7 +71,7 @@ describe("the reason", () => {
       "RealDiv",
       { posInf: 1 },
       [input("a:0", { positive: 9 }), input("b:0", { zero: 1 })],
-      "Its input b:0 held 1 zero: a division by 0 is infinite, and 0 / 0 is NaN.",
+      "Its input b:0 held 1 zero: x / 0 is infinite.",
     ],
     ["Rsqrt", { posInf: 1 }, [input("v:0", { zero: 1 })], "Its input v:0 held 1 zero: 1 / √0 is infinite."],
     [
@@ -114,24 +114,68 @@ describe("the reason", () => {
     expect(
       words("Mul", { nan: 178, posInf: 22 }, [input("y:0", { zero: 900 }), input("Log:0", { negInf: 200 })])
         .why,
-    ).toBe("Its input Log:0 already held 200 −∞: 0 · ∞ is NaN.");
+    ).toBe("Its input Log:0 already held 200 −∞ and its input y:0 held 900 zeros: 0 · ∞ is NaN.");
     expect(words("Softmax", { nan: 10 }, [input("mask:0", { negInf: 10 })]).why).toContain(
       "a row of nothing but −∞",
     );
   });
 
-  test("is one of the known ones where what went in was not measured", () => {
-    const { why, help } = words("Log", { negInf: 1 }, [{ name: "x:0", summary: undefined }]);
-    expect(why).toContain("the logarithm of 0 is −∞; the logarithm of a negative number is NaN.");
+  test("is a possible one where what went in was not measured, and only one for the kind that came out", () => {
+    const unmeasured: CauseInput = { name: "x:0", summary: undefined };
+    const { why, help } = words("Log", { negInf: 1 }, [unmeasured]);
+    expect(why).toBe("What went into it was not measured. Possible reason: the logarithm of 0 is −∞.");
     expect(help).toContain("Clip");
+    expect(words("Mul", { nan: 1 }, [input("a:0", { posInf: 1 }), unmeasured]).why).toBe(
+      "Its input a:0 already held 1 +∞. Possible reason: 0 · ∞ is NaN.",
+    );
+    expect(words("AddV2", { posInf: 1 }, [input("a:0", { positive: 1 }), unmeasured]).why).toBe(
+      "Some of what went into it was not measured. Possible reason: its result is beyond the range of the dtype.",
+    );
   });
 
-  test("is one of the known ones where of what went in only is known that it was finite", () => {
+  test("is a possible one where of what came out only is known that it was bad", () => {
     const finite: CauseInput = { name: "x:0", summary: { counts: {}, bad: false } };
-    expect(words("Log", {}, [finite]).why).toBe(
-      "Its input was finite. Known reasons: the logarithm of 0 is −∞; the logarithm of a negative number is NaN.",
+    const curt = { output: { counts: {}, bad: true } };
+    expect(words("Log", {}, [finite], curt).why).toBe(
+      "Its input was finite. Possible reasons: the logarithm of 0 is −∞; the logarithm of a negative number is NaN.",
     );
-    expect(words("MyOp", {}, [finite]).why).toBe("Its input was finite. ");
+    expect(words("Acos", {}, [finite], curt).why).toBe(
+      "Its input was finite. Possible reason: it is defined only between −1 and 1.",
+    );
+    expect(words("Placeholder", {}, [], curt).why).toContain("It is an argument");
+    expect(words("MyOp", {}, [finite], curt).why).toBe("Its input was finite. ");
+  });
+
+  test("is that of the kind that came out", () => {
+    const base = input("x:0", { negative: 500, positive: 500 });
+    const two = input("y:0", { positive: 1 }, 1);
+    expect(words("Pow", { posInf: 1000 }, [base, two]).why).toBe(
+      "Its inputs were all finite. Its result is beyond the range of the dtype.",
+    );
+    expect(words("Pow", { nan: 500 }, [base, two]).why).toBe(
+      "Its input x:0 held 500 negative values: a fractional power of a negative number is NaN.",
+    );
+    const [over, under] = [
+      input("a:0", { zero: 4, positive: 996 }),
+      input("b:0", { zero: 4, positive: 996 }),
+    ];
+    expect(words("RealDiv", { nan: 4 }, [over, under]).why).toBe(
+      "Its input a:0 held 4 zeros and its input b:0 held 4 zeros: 0 / 0 is NaN.",
+    );
+    expect(words("RealDiv", { posInf: 4 }, [over, under]).why).toBe(
+      "Its input b:0 held 4 zeros: x / 0 is infinite.",
+    );
+    expect(words("RealDiv", { posInf: 3, nan: 1 }, [over, under]).why).toBe(
+      "Its input b:0 held 4 zeros: x / 0 is infinite. Its input a:0 held 4 zeros and its input b:0 held 4 zeros: 0 / 0 is NaN.",
+    );
+  });
+
+  test("counts whole numbers as finite, of which nothing is measured", () => {
+    const axis: CauseInput = { name: "axis:0", summary: { counts: {}, dtype: "int32" } };
+    expect(words("Cast", { posInf: 1 }, [axis]).why).toContain("beyond the range of the narrower dtype");
+    expect(
+      words("Sum", { posInf: 1 }, [input("x:0", { positive: 9 }), { name: "axis", summary: undefined }]).why,
+    ).toContain("Its result is beyond the range");
   });
 
   test("is not made up for an op that nothing is known of", () => {

@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { executionIndex, fileIndex, frameId, graphId, runName, traceIndex } from "../src/base/ids";
+import {
+  alertIndex,
+  executionIndex,
+  fileIndex,
+  frameId,
+  graphId,
+  runName,
+  traceIndex,
+} from "../src/base/ids";
 import { isOurs, type Link, readLink, writeLink } from "../src/model/link";
 
 const LINK: Link = {
@@ -13,6 +21,8 @@ const LINK: Link = {
   line: 14,
   host: "worker-0",
   layer: "^a/b(/|$)",
+  onlyBad: true,
+  alert: alertIndex(7),
   subject: "op",
 };
 
@@ -30,7 +40,7 @@ test("the keys of others stay, ours are replaced", () => {
 test("what a hand-made link has wrong is left out", () => {
   expect(
     readLink(
-      "#debugger&p.debugger.trace=-1&p.debugger.execution=abc&p.debugger.subject=nobody&p.debugger.op=%E0%A4%A&junk",
+      "#debugger&p.debugger.trace=-1&p.debugger.execution=abc&p.debugger.subject=nobody&p.debugger.onlyBad=perhaps&p.debugger.alert=x&p.debugger.op=%E0%A4%A&junk",
     ),
   ).toEqual({ op: "%E0%A4%A" });
   expect(readLink("")).toEqual({});

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ExecutionData, OpInfo } from "../src/api/answers";
 import { executionIndex, graphId, traceIndex } from "../src/base/ids";
-import { CARD_HEIGHT, cardTops, ofExecution, ofGraphOp } from "../src/model/neighbourhood";
+import { CARD_HEIGHT, cardTops, ofExecution, ofGraphOp, portOffset } from "../src/model/neighbourhood";
 
 /** An op as `op_info` gives it, with what a test wants different. */
 function opInfo(more: Partial<OpInfo>): OpInfo {
@@ -66,19 +66,62 @@ describe("the neighbours of an op in a graph", () => {
   });
 
   test("are told apart by the output they take", () => {
-    const taker = (name: string) => ({ op_name: name, input_slot: 0, data: undefined });
+    const taker = (name: string, input_slot = 0) => ({ op_name: name, input_slot, data: undefined });
     const { consumers } = ofGraphOp(
-      opInfo({ num_outputs: 2, consumers: [[taker("a")], [taker("b"), taker("c")]] }),
+      opInfo({ num_outputs: 2, consumers: [[taker("a")], [taker("b", 2), taker("c")]] }),
       G,
       undefined,
     );
-    expect(consumers.map(({ title, slot }) => [title, slot])).toEqual([
-      ["a", 0],
-      ["b", 1],
-      ["c", 1],
+    expect(consumers.map(({ title, slot, takenAs }) => [title, slot, takenAs])).toEqual([
+      ["a", 0, 0],
+      ["b", 1, 2],
+      ["c", 1, 0],
     ]);
     expect(new Set(consumers.map(({ key }) => key)).size).toBe(3);
   });
+});
+
+describe("an op that only passes its input on", () => {
+  const health = { graph_execution_index: traceIndex(48), bad: true, nan: 3 } as never;
+  const output = { dtype: "float32", shape: [2], gradient_of: [], health };
+  const log = opInfo({ outputs: [output] });
+  const unmeasured = { dtype: "float32", shape: [2], gradient_of: [], health: undefined };
+  const identity = (name: string) =>
+    opInfo({ op_type: "Identity", op_name: name, num_outputs: 1, outputs: [unmeasured] });
+  const fromLog = { op_name: "Log", output_slot: 0, data: log };
+
+  test("has the numbers of what it passes on, marked as such", () => {
+    const op = ofGraphOp({ ...identity("result"), inputs: [fromLog] }, G, undefined);
+    expect(op).toMatchObject({ same: "Log:0", outputs: [{ bad: true, counts: { nan: 3 } }] });
+    expect(op.outputs[0]?.trace).toBeUndefined();
+  });
+
+  test("has them as an input too, however many pass it on", () => {
+    const input = { op_name: "result", output_slot: 0, data: identity("result"), same: fromLog };
+    const { inputs } = ofGraphOp(opInfo({ inputs: [input] }), G, undefined);
+    expect(inputs[0]).toMatchObject({ title: "result:0", same: "Log:0", summary: { bad: true } });
+    const chained = ofGraphOp({ ...identity("last"), inputs: [input] }, G, undefined);
+    expect(chained).toMatchObject({ same: "Log:0", outputs: [{ bad: true }] });
+  });
+
+  test("has those of the op before it as a consumer", () => {
+    const taker = { op_name: "result", input_slot: 0, data: identity("result") };
+    const { consumers } = ofGraphOp(opInfo({ outputs: [output], consumers: [[taker]] }), G, undefined);
+    expect(consumers[0]).toMatchObject({ same: "Log:0", summary: { bad: true, counts: { nan: 3 } } });
+  });
+
+  test("is left as it is where nobody knows what it passes on", () => {
+    const before = { op_name: "x", output_slot: 0, data: undefined };
+    const op = ofGraphOp({ ...identity("result"), inputs: [before] }, G, undefined);
+    expect([op.same, op.outputs[0]?.bad]).toEqual([undefined, undefined]);
+  });
+});
+
+test("the slots of an op stand in order about its middle, within its card", () => {
+  expect(portOffset(0, 1, 80)).toBe(0);
+  expect([0, 1, 2].map((slot) => portOffset(slot, 3, 80))).toEqual([-14, 0, 14]);
+  for (const n of [2, 9, 500])
+    for (const slot of [0, n - 1]) expect(Math.abs(portOffset(slot, n, 80))).toBeLessThanOrEqual(32);
 });
 
 test("an eager op has one output for each slot, measured or not", () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { type FixtureOptions, makeFixture } from "../dev/fixture";
+import { type Answer, type FixtureOptions, makeFixture } from "../dev/fixture";
 import { type Fetch, makeAsk } from "../src/api/fetch";
 import { makeApi } from "../src/api/routes";
 import {
@@ -37,8 +37,11 @@ function server(options: FixtureOptions) {
 class FakeTimer implements Timer {
   time = 0;
   #acts: (() => void)[] = [];
+  /** That were waited for last. */
+  seconds = 0;
   now = () => this.time;
-  after(_seconds: number, act: () => void) {
+  after(seconds: number, act: () => void) {
+    this.seconds = seconds;
     this.#acts.push(act);
     return () => {
       this.#acts = this.#acts.filter((other) => other !== act);
@@ -50,6 +53,9 @@ class FakeTimer implements Timer {
     for (const act of acts) act();
   }
 }
+
+const query = (parameters: Record<string, string>) => new URLSearchParams(parameters);
+const read = (answer: Answer) => ("json" in answer ? answer.json : undefined);
 
 let stop = () => {};
 afterEach(() => stop());
@@ -195,6 +201,44 @@ describe("a run with bad values", () => {
   });
 });
 
+test("an Identity shows the numbers of what it passes on, through others of its kind", async () => {
+  const { state, fetcher } = server(ILL);
+  const { answer } = state;
+  const identity = (name: string, from: string) => ({
+    ...(read(answer("graphs/op_info", query({ graph_id: "g-loss", op_name: "Log", at: "57" }))) as object),
+    op_name: name,
+    op_type: "Identity",
+    outputs: [{ dtype: "float32", shape: [100, 10], health: null }],
+    inputs: [{ op_name: from, output_slot: 0 }],
+    consumers: [[]],
+  });
+  const ids = { a: identity("a", "Log"), b: identity("b", "a") };
+  state.answer = (route, asked) => {
+    const found = answer(route, asked);
+    if (route !== "graphs/op_info") return found;
+    const at = asked.get("at") ?? "0";
+    const log = read(answer(route, query({ graph_id: "g-loss", op_name: "Log", at })));
+    const data: Readonly<Record<string, unknown>> = { Log: log, ...ids };
+    const own = ids[asked.get("op_name") as "a" | "b"] ?? {
+      ...(read(found) as object),
+      inputs: [{ op_name: "b", output_slot: 0 }],
+    };
+    return { json: { ...own, inputs: own.inputs.map((input) => ({ ...input, data: data[input.op_name] })) } };
+  };
+  const store = createStore(makeApi(makeAsk(fetcher)), new FakeTimer());
+  stop = store.start({ trace: traceIndex(58) });
+  await quiet(store);
+  expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
+    title: "b:0",
+    same: "Log:0",
+    summary: { bad: true, counts: { negInf: 200 } },
+  });
+  expect([...store.inputTraces.value]).toEqual([57]);
+  store.focusOp({ graph: graphId("g-loss"), opName: "b", trace: undefined, owner: undefined });
+  await quiet(store);
+  expect(shown(store.neighbourhood.value)).toMatchObject({ opName: "b", same: "Log:0" });
+});
+
 describe("a link", () => {
   test("leads back to the trace and the frame it was made at", async () => {
     const first = await open(ILL);
@@ -205,6 +249,29 @@ describe("a link", () => {
     const { store } = await open(ILL, link);
     expect(store.link.value).toEqual(link);
     expect(store.shownFrame.value?.line).toBe(71);
+  });
+
+  test("leads back to the list of bad tensors and the place in the list of alerts", async () => {
+    const first = await open(ILL);
+    await first.store.focusAlert(alertIndex(9));
+    first.store.setOnlyBad(true);
+    await quiet(first.store);
+    const link = first.store.link.value;
+    expect(link).toMatchObject({ onlyBad: true, alert: 9 });
+    stop();
+    const { store } = await open(ILL, link);
+    expect(store.link.value).toEqual(link);
+    expect([store.alert.value, store.tracePages.value?.total.value]).toEqual([9, 3 * 35]);
+    const { onlyBad: _, alert: __, ...old } = link;
+    await store.open(old);
+    expect([store.onlyBad.value, store.alert.value, store.trace.value]).toEqual([
+      false,
+      undefined,
+      link.trace,
+    ]);
+    await store.open({ ...link, alert: alertIndex(3) });
+    await quiet(store);
+    expect(store.alert.value).toBeUndefined();
   });
 
   test("leads to an execution, and to an op without a trace", async () => {
@@ -317,6 +384,18 @@ describe("what is looked for by name", () => {
     expect(store.link.value.layer).toBe("^a\\.b/c(/|$)");
   });
 
+  test("leads from a graph to what it computed last before the tensor in focus, else to its first call", async () => {
+    const { store } = await open(ILL);
+    await store.focusTrace(traceIndex(58));
+    await store.focusGraph(graphId("g-model"));
+    await quiet(store);
+    expect([store.trace.value, store.op.value?.opName]).toEqual([53, "Softmax"]);
+    store.focusExecution(executionIndex(22));
+    await store.focusGraph(graphId("g-loss"));
+    await quiet(store);
+    expect([store.execution.value, store.subject.value]).toEqual([1, "execution"]);
+  });
+
   test("that was never called is said", async () => {
     const { store } = await open(ILL);
     await store.jump({ kind: "function", graph: graphId("g-none"), name: "__inference_none_7" });
@@ -325,6 +404,25 @@ describe("what is looked for by name", () => {
     await quiet(store);
     expect(store.sourcePlace.value?.path).toBe("/home/user/train.py");
   });
+});
+
+test("a constant of −∞ that the program wrote does not stand before the first NaN", async () => {
+  const { fetcher, state } = server(ILL);
+  const { answer } = state;
+  state.answer = (route, asked) => {
+    const found = answer(route, asked);
+    if (route !== "alerts") return found;
+    const page = read(found) as { alerts: readonly object[] };
+    const written = { op_type: "Const", num_neg_inf: 1, num_pos_inf: 0, num_nan: 0 };
+    return {
+      json: { ...page, alerts: page.alerts.map((alert, i) => (i === 0 ? { ...alert, ...written } : alert)) },
+    };
+  };
+  const store = createStore(makeApi(makeAsk(fetcher)), new FakeTimer());
+  stop = store.start({});
+  await quiet(store);
+  expect([store.alert.value, store.op.value?.opName]).toEqual([1, "mul"]);
+  expect(phrasesText(shown(store.firstBad.value)?.diagnosis.what ?? [])).toContain("mul:0");
 });
 
 describe("a run without bad values", () => {
@@ -364,15 +462,18 @@ describe("polling", () => {
     expect(state.log.length).toBeGreaterThan(2);
   });
 
-  test("leaves a finished run alone until the reader comes back", async () => {
+  test("asks of a finished run nothing more until the reader comes back, and seldom for other runs", async () => {
     const { store, state, timer } = await open(ILL);
     timer.time = 100;
     timer.fire();
     await quiet(store);
     state.log.length = 0;
-    timer.fire();
-    await quiet(store);
-    expect(state.log).toEqual([]);
+    for (let i = 0; i < 3; i++) {
+      timer.fire();
+      await quiet(store);
+    }
+    expect(state.log).toEqual(["runs", "runs", "runs"]);
+    expect(timer.seconds).toBe(15);
     state.answer = makeFixture({ steps: 50, illFrom: 5, generation: 2 });
     store.lookAgain();
     await quiet(store);
@@ -381,6 +482,74 @@ describe("polling", () => {
     timer.fire();
     await quiet(store);
     expect(state.log.filter((url) => url.startsWith("status"))).toHaveLength(2);
+  });
+
+  test("sees by itself that another run came, and that the one on screen began anew", async () => {
+    const { store, state, timer } = await open(ILL);
+    for (const time of [100, 200]) {
+      timer.time = time;
+      timer.fire();
+      await quiet(store);
+    }
+    const again = makeFixture({ steps: 50, illFrom: 5, generation: 2 });
+    const runs = { "digits/first": { start_time: 1.8e9 }, other: { start_time: 1.9e9 } };
+    // What the server says of the run is old at first.
+    const old = state.answer;
+    state.answer = (route, query) => (route === "runs" ? { json: runs } : old(route, query));
+    timer.fire();
+    await quiet(store);
+    expect([...(shown(store.runs.value)?.keys() ?? [])]).toEqual(["digits/first", "other"]);
+    expect(store.run.value).toBe("digits/first");
+    state.answer = (route, query) => (route === "runs" ? { json: runs } : again(route, query));
+    timer.fire();
+    await quiet(store);
+    expect(store.status.value?.generation).toBe(2);
+  });
+
+  test("knows that there is no run once the server says so", async () => {
+    const { fetcher, state } = server(ILL);
+    state.answer = () => ({ json: {} });
+    const store = createStore(makeApi(makeAsk(fetcher)), new FakeTimer());
+    stop = store.start({});
+    await quiet(store);
+    await quiet(store);
+    expect(store.runs.value).toEqual({ kind: "ready", value: new Map() });
+  });
+
+  test("learns what in the logdir cannot be looked at, and never asks a server that does not know", async () => {
+    const problems = [{ place: "s3://b/x", message: "Access denied." }];
+    const { store } = await open({ ...ILL, problems });
+    expect(store.logdir.value).toEqual({ logdir: "/home/user/logs", problems });
+    stop();
+    const without = await open({ ...ILL });
+    const { answer } = without.state;
+    without.state.answer = (route, asked) =>
+      route === "logdir" ? { json: { error: "No such route." }, status: 404 } : answer(route, asked);
+    for (const time of [100, 200, 300]) {
+      without.timer.time = time;
+      without.timer.fire();
+      await quiet(without.store);
+    }
+    expect(without.state.log.filter((url) => url === "logdir")).toHaveLength(2);
+    expect(without.store.connection.value).toBeUndefined();
+  });
+
+  test("knows that nothing has come for a while, until something does", async () => {
+    const live = { finished: false, end_time: 1000 };
+    const { store, state, timer } = await open({ ...ILL, status: live });
+    timer.time = 1100;
+    timer.fire();
+    await quiet(store);
+    expect(store.silent.value).toBe(false);
+    timer.time = 1200;
+    timer.fire();
+    await quiet(store);
+    expect(store.silent.value).toBe(true);
+    // A clock that is behind ours.
+    state.answer = makeFixture({ ...ILL, generation: 2, status: live });
+    timer.fire();
+    await quiet(store);
+    expect(store.silent.value).toBe(false);
   });
 
   test("says that the server is gone, and comes back when it does", async () => {

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { pollDelay } from "../src/model/poll";
 import { canMove, current, move, NO_WALK, stepTo, type Walk } from "../src/model/walk";
 
 const walk = (...steps: string[]) =>
@@ -28,16 +27,4 @@ test("a walk stays short", () => {
   const long = walk(...Array.from({ length: 500 }, (_, i) => `op${i}`));
   expect(long.steps.length).toBeLessThanOrEqual(100);
   expect(current(long)).toBe("op499");
-});
-
-test("a run that goes on is asked often, a silent one seldom, a finished one no more", () => {
-  const live = { finished: false, loading: false, failed: false, silent: 0, looked: 500 };
-  expect(pollDelay(live)).toBeLessThan(1);
-  expect(pollDelay({ ...live, loading: true })).toBeLessThan(1);
-  expect(pollDelay({ ...live, silent: 500 })).toBeGreaterThan(5);
-  const over = { ...live, finished: true, silent: 500 };
-  expect(pollDelay(over)).toBeUndefined();
-  expect(pollDelay({ ...over, silent: 1 })).toBeGreaterThan(1);
-  expect(pollDelay({ ...over, looked: 1 })).toBeGreaterThan(1);
-  expect(pollDelay({ ...over, failed: true })).toBeLessThan(10);
 });

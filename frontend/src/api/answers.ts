@@ -25,6 +25,14 @@ const slotOf =
   (v, where) =>
     v === null ? undefined : check(v, where);
 
+const notRecorded = object({
+  host: optional(text),
+  reason: text,
+  names: listOrNone(text),
+  message: text,
+  graph_id: optional(graph),
+});
+
 const notice = object({ severity: text, file: optional(text), offset: optional(number), message: text });
 
 export const status = object({
@@ -44,6 +52,7 @@ export const status = object({
   hosts: listOrNone(text),
   start_time: optional(number),
   end_time: optional(number),
+  not_recorded: listOrNone(notRecorded),
   notices: listOrNone(notice),
 });
 export type Status = Checked<typeof status>;
@@ -216,3 +225,10 @@ export type Located = Checked<typeof located>;
 
 export const runs = record(object({ start_time: number, title: optional(text) }));
 export type Runs = Checked<typeof runs>;
+
+/** The folder that the host was started on, and what in it could not be looked at. */
+export const logdir = object({
+  logdir: optional(text),
+  problems: listOrNone(object({ place: optional(text), message: text })),
+});
+export type Logdir = Checked<typeof logdir>;

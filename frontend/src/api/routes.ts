@@ -33,6 +33,7 @@ export function makeApi(ask: Ask) {
   ): Promise<ColumnPage> => decodeColumns(await ask.bytes(`columns/${list}`, params));
   return {
     runs: () => ask.json("runs", {}, answers.runs),
+    logdir: () => ask.json("logdir", {}, answers.logdir),
     status: (run: ids.RunName) => ask.json("status", { run }, answers.status),
     alerts: (run: ids.RunName, begin: number, end: number) =>
       ask.json("alerts", { run, begin, end }, answers.alerts),
@@ -76,6 +77,9 @@ export function makeApi(ask: Ask) {
         answers.located,
         signal,
       ),
+    /** `before` counts the graph executions of these names before one. */
+    locateNamed: (run: ids.RunName, i: ids.TraceIndex, named: Named) =>
+      ask.json("locate", { run, graph_execution: i, ...named }, answers.located),
     op: (
       run: ids.RunName,
       graphId: ids.GraphId,

@@ -49,6 +49,17 @@ export function watchShown(onShown: (isShown: boolean) => void): () => void {
 }
 
 /**
+ * Takes the focus for our frame, so that keys reach us, unless the reader works elsewhere: in another window, with another
+ * frame, or with something of the host that shows the focus, such as a field or a button reached by the keyboard.
+ */
+export function takeFocus(): void {
+  const outer = outerWindow();
+  const held = outer.document.activeElement;
+  const isElsewhere = held !== null && (held.tagName === "IFRAME" || held.matches(":focus-visible"));
+  if (outer !== window && outer.document.hasFocus() && !isElsewhere) window.focus();
+}
+
+/**
  * Calls back when the reader comes back to the window, or uses the host's own controls: the host does not tell a plugin in a
  * frame that its button for reloading was pressed. Returns how to stop.
  */

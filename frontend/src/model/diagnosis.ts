@@ -1,7 +1,8 @@
 /** The answer in words: what the first bad value is, what went into the op, and why that gives a bad value. */
 import { grouped } from "../base/text";
 import { type Belonging, belongingPhrases, NO_BELONGING } from "./belonging";
-import { type Cause, type CauseInput, causeFromInfinity, knownCause, usualCauses } from "./causes";
+import { type Cause, causesOf, type Reason } from "./causes";
+import { type CauseInput, knownFinite } from "./evidence";
 import { badCount, badWords, isBad, type Summary } from "./health";
 import { displayName, tensorName } from "./names";
 import { bad, code, type Phrase, plain } from "./phrase";
@@ -28,11 +29,14 @@ export interface Diagnosis {
 }
 
 export function diagnose(suspect: Suspect): Diagnosis {
-  const cause = causeOf(suspect);
+  const { sure, possible } = causesOf(suspect.opType, suspect.inputs, suspect.output);
   return {
     what: what(suspect),
-    why: why(suspect, cause),
-    help: (cause ?? usualCauses(suspect.opType)[0])?.help,
+    why:
+      sure.length > 0
+        ? sure.flatMap((cause, i) => proven(suspect, cause, i === 0))
+        : guessed(suspect, possible),
+    help: (sure[0] ?? possible[0])?.help,
   };
 }
 
@@ -58,46 +62,43 @@ function amount(output: Summary): readonly Phrase[] {
   return [bad(badWords(output)), plain(` out of ${grouped(output.size)} values`)];
 }
 
-/** Bad inputs come first: an op that was handed bad values is not where they began. */
-function causeOf({ opType, inputs, output }: Suspect): Cause | undefined {
+/** "Its input `a:0` held 3 zeros and its input `b:0` already held 1 +∞: 0 · ∞ is NaN." */
+function proven({ inputs }: Suspect, { blames, because }: Cause, isFirst: boolean): readonly Phrase[] {
+  const space = plain(isFirst ? "" : " ");
+  if (blames.length === 0)
+    return [space, ...(isFirst ? finiteInputs(inputs) : []), plain(capital(`${because}.`))];
+  const head = blames.flatMap((blame, i) => [
+    plain(i === 0 ? "Its input " : " and its input "),
+    ...holding(blame.input, blame.held),
+  ]);
+  return [space, ...head, plain(`: ${because}.`)];
+}
+
+function holding(input: CauseInput, held: string): readonly Phrase[] {
+  return [code(input.name), plain(isBad(input.summary) ? " already held " : " held "), bad(held)];
+}
+
+/** An op that was handed bad values is not where they began; else what could be is said as no more than that. */
+function guessed({ opType, inputs, output }: Suspect, possible: readonly Reason[]): readonly Phrase[] {
+  const reasons = [...new Set(possible.map(({ because }) => because))].join("; ");
+  const guesses =
+    reasons === "" ? "" : `Possible ${possible.length === 1 ? "reason" : "reasons"}: ${reasons}.`;
   const carrier = inputs.find(({ summary }) => isBad(summary));
-  if (carrier === undefined) return knownCause(opType, inputs, output);
-  const passedOn: Cause = { input: carrier, held: badWords(carrier.summary ?? output), because: "" };
-  const anyNan = inputs.some(({ summary }) => (summary?.counts.nan ?? 0) > 0);
-  if (anyNan || (output.counts.nan ?? 0) === 0) return passedOn;
-  const turned = causeFromInfinity(opType, inputs, output);
-  return turned === undefined ? passedOn : { input: carrier, held: passedOn.held, ...turned };
-}
-
-function why({ opType, inputs }: Suspect, cause: Cause | undefined): readonly Phrase[] {
-  if (cause === undefined) return unexplained(opType, inputs);
-  const { input, held, because } = cause;
-  if (input === undefined) return [...finiteInputs(inputs), plain(capital(`${because}.`))];
-  const head = [
-    plain("Its input "),
-    code(input.name),
-    plain(isBad(input.summary) ? " already held " : " held "),
-    bad(held ?? "them"),
-  ];
-  return [...head, plain(because === "" ? "." : `: ${because}.`)];
-}
-
-function unexplained(opType: string, inputs: readonly CauseInput[]): readonly Phrase[] {
-  if (inputs.length === 0) return [code(opType), plain(" has no input: the value comes from here.")];
+  if (carrier !== undefined) {
+    const held = badWords(carrier.summary ?? output);
+    return [plain("Its input "), ...holding(carrier, held), plain([".", guesses].filter(Boolean).join(" "))];
+  }
+  if (inputs.length === 0 && guesses === "")
+    return [code(opType), plain(" has no input: the value comes from here.")];
   const finite = finiteInputs(inputs);
-  if (finite.length > 0 && inputs.every(({ summary }) => summary?.counts.zero !== undefined)) return finite;
-  // What was counted did not say which of them it was.
-  const usual = usualCauses(opType).map(({ because }) => because);
-  const reasons = usual.length === 0 ? "" : `Known reasons: ${usual.join("; ")}.`;
-  if (finite.length > 0) return reasons === "" ? finite : [...finite, plain(reasons)];
-  return [plain(["What went into it was not measured.", reasons].filter(Boolean).join(" "))];
+  if (finite.length > 0 || inputs.length === 0) return [...finite, plain(guesses)];
+  const some = inputs.some((input) => knownFinite(input) !== undefined) ? "Some of what" : "What";
+  return [plain([`${some} went into it was not measured.`, guesses].filter(Boolean).join(" "))];
 }
 
 function finiteInputs(inputs: readonly CauseInput[]): readonly Phrase[] {
-  const measured = inputs.length > 0 && inputs.every(({ summary }) => summary?.bad === false);
-  return measured
-    ? [plain(inputs.length === 1 ? "Its input was finite. " : "Its inputs were all finite. ")]
-    : [];
+  if (inputs.length === 0 || !inputs.every(knownFinite)) return [];
+  return [plain(inputs.length === 1 ? "Its input was finite. " : "Its inputs were all finite. ")];
 }
 
 function capital(text: string): string {

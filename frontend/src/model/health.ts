@@ -6,6 +6,9 @@ import { shapeText } from "./names";
 
 export type KindName = "negInf" | "negative" | "zero" | "positive" | "posInf" | "nan";
 
+/** The kinds that an alert is about. */
+export type BadKind = "negInf" | "posInf" | "nan";
+
 /** The kinds of a number, in the order in which every table and bar shows them. */
 export const KINDS: readonly { readonly name: KindName; readonly symbol: string; readonly bad: boolean }[] = [
   { name: "negInf", symbol: "−∞", bad: true },

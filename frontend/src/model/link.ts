@@ -17,6 +17,9 @@ export interface Link {
   /** Which graph executions are shown. */
   readonly host?: string | undefined;
   readonly layer?: string | undefined;
+  readonly onlyBad?: true | undefined;
+  /** The alert in focus. */
+  readonly alert?: ids.AlertIndex | undefined;
   /** Whose stack is shown. */
   readonly subject?: "execution" | "op" | undefined;
 }
@@ -42,6 +45,8 @@ export function readLink(hash: string): Link {
     line: position(values.get("line")),
     host: values.get("host"),
     layer: values.get("layer"),
+    onlyBad: values.get("onlyBad") === "true" ? true : undefined,
+    alert: map(position(values.get("alert")), ids.alertIndex),
     subject: subject === "execution" || subject === "op" ? subject : undefined,
   });
 }

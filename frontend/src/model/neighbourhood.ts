@@ -1,9 +1,10 @@
 /** An op with what goes into it and what its outputs go to, as three columns of cards with curves between them. */
-import type { ExecutionData, Forward, Op, OpInfo } from "../api/answers";
+import type { ExecutionData, Forward, Op } from "../api/answers";
 import { type ExecutionIndex, executionIndex, type GraphId, type TraceIndex } from "../base/ids";
 import { type Belonging, belongingMark, belongingOf, belongingWords } from "./belonging";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
-import { shapeText, tensorName } from "./names";
+import { tensorName } from "./names";
+import { inputSummary, isPassedOn, type OpSeen, outputSummary, passedOn } from "./passed_on";
 
 /** Where a click on a card leads. */
 export type Target =
@@ -22,13 +23,17 @@ export interface Card {
   readonly title: string;
   /** Undefined when the op was not recorded. */
   readonly opType: string | undefined;
-  /** "slot 1" of the op that takes it. */
+  /** Of an input the slot of the op that takes it, of a consumer the output that it takes. */
   readonly slot: number;
+  /** Of a consumer: which of its inputs that is. */
+  readonly takenAs?: number;
   readonly summary: Summary | undefined;
   /** "∇ dense_1/kernel" */
   readonly mark?: string | undefined;
   /** "gradient of dense_1/kernel", "layer dense_1" */
   readonly belongs?: string | undefined;
+  /** "probs:0": the numbers are those of this tensor, which the op passes on. */
+  readonly same?: string | undefined;
   /** Stands where the numbers would, when there can be none. */
   readonly note?: string;
   readonly target: Target;
@@ -42,9 +47,11 @@ export interface Neighbourhood {
   readonly belongs: string | undefined;
   /** The op whose gradient it is part of. */
   readonly forward: Forward | undefined;
-  /** Names of the graphs that it runs. */
-  readonly runs: readonly string[];
+  /** The graphs that it runs. */
+  readonly runs: readonly { readonly graph: GraphId; readonly name: string }[];
   readonly outputs: readonly Summary[];
+  /** "probs:0": the numbers are those of this tensor, which the op passes on. */
+  readonly same: string | undefined;
   readonly inputs: readonly Card[];
   /** `slot` is the output that is taken. */
   readonly consumers: readonly Card[];
@@ -56,36 +63,52 @@ export interface Neighbourhood {
 const ARGUMENTS = new Set(["Placeholder", "PlaceholderWithDefault", "_Arg", "Arg"]);
 
 /** `caller` is the execution that the graph ran in, where it is known. */
-export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex | undefined): Neighbourhood {
-  const card = (
-    key: string,
-    op: Op | undefined,
-    opName: string,
-    output: number,
-    slot: number,
-    title: string,
-  ): Card => {
-    const summary = op === undefined ? undefined : outputSummary(op, output);
+export function ofGraphOp(info: OpSeen, graph: GraphId, caller: ExecutionIndex | undefined): Neighbourhood {
+  const card = (op: Op | undefined, opName: string, output: number, summary: Summary | undefined) => ({
+    opType: op?.op_type,
+    summary,
+    mark: op && belongingMark(belonging(op, output)),
+    belongs: op && belongingWords(op.op_name, belonging(op, output)),
+    target:
+      op === undefined
+        ? ({ kind: "nowhere" } as const)
+        : ({ kind: "op", graph, opName, trace: summary?.trace } as const),
+  });
+  const inputs = info.inputs.map((input, slot): Card => {
+    const { data, op_name, output_slot, same } = input;
     return {
-      key,
-      title,
-      opType: op?.op_type,
+      ...card(data, op_name, output_slot, inputSummary(input)),
+      key: `i${slot}`,
+      title: tensorName(op_name, output_slot),
       slot,
-      summary,
-      mark: op && belongingMark(belonging(op, output)),
-      belongs: op && belongingWords(op.op_name, belonging(op, output)),
-      target: op === undefined ? { kind: "nowhere" } : { kind: "op", graph, opName, trace: summary?.trace },
+      same: same && tensorName(same.op_name, same.output_slot),
     };
-  };
-  const inputs = info.inputs.map((input, slot) =>
-    card(
-      `i${slot}`,
-      input.data,
-      input.op_name,
-      input.output_slot,
-      slot,
-      tensorName(input.op_name, input.output_slot),
-    ),
+  });
+  const [first] = inputs;
+  const isPassing = isPassedOn(info, 0) && first?.summary !== undefined;
+  const outputs = Array.from({ length: Math.max(info.num_outputs ?? 0, info.outputs.length) }, (_, slot) => {
+    const own = outputSummary(info, slot);
+    return slot === 0 && isPassing ? passedOn(own, first.summary ?? own) : own;
+  });
+  const same = isPassing ? (first.same ?? first.title) : undefined;
+  const consumers = info.consumers.flatMap((takers, slot) =>
+    takers.map(({ data, op_name, input_slot }, i): Card => {
+      const isSame = isPassedOn(data, 0) && outputs[slot]?.bad !== undefined;
+      const own = data && outputSummary(data, 0);
+      return {
+        ...card(
+          data,
+          op_name,
+          0,
+          isSame ? passedOn(own ?? NOTHING_KNOWN, outputs[slot] ?? NOTHING_KNOWN) : own,
+        ),
+        key: `c${slot}.${i}`,
+        title: op_name,
+        slot,
+        takenAs: input_slot,
+        same: isSame ? (same ?? tensorName(info.op_name, slot)) : undefined,
+      };
+    }),
   );
   return {
     opName: info.op_name,
@@ -93,17 +116,14 @@ export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex |
     device: info.device_name,
     belongs: belongingWords(info.op_name, belonging(info)),
     forward: info.forward,
-    runs: info.runs.map(({ graph_id, graph_name }) => graph_name ?? graph_id),
-    outputs: Array.from({ length: Math.max(info.num_outputs ?? 0, info.outputs.length) }, (_, slot) =>
-      outputSummary(info, slot),
-    ),
+    runs: info.runs.map(({ graph_id, graph_name }) => ({ graph: graph_id, name: graph_name ?? graph_id })),
+    outputs,
+    same,
     inputs:
       inputs.length === 0 && caller !== undefined && ARGUMENTS.has(info.op_type)
         ? [callerCard(caller)]
         : inputs,
-    consumers: info.consumers.flatMap((takers, slot) =>
-      takers.map((taker, i) => card(`c${slot}.${i}`, taker.data, taker.op_name, 0, slot, taker.op_name)),
-    ),
+    consumers,
     consumersKnown: true,
   };
 }
@@ -114,7 +134,7 @@ export function forwardTarget(forward: Forward): Target {
 }
 
 /** Of one output of an op, or of all of them. */
-function belonging(op: Op, slot?: number): Belonging {
+function belonging(op: Omit<Op, "inputs">, slot?: number): Belonging {
   const outputs = slot === undefined ? op.outputs : op.outputs.slice(slot, slot + 1);
   return belongingOf(
     op,
@@ -143,6 +163,7 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
     forward: undefined,
     runs: [],
     outputs: outputSummaries(data),
+    same: undefined,
     inputs: data.inputs.map((input, slot) => ({
       key: `i${slot}`,
       title:
@@ -168,14 +189,6 @@ export function outputSummaries(data: ExecutionData): readonly Summary[] {
   return Array.from({ length: n }, (_, i) => fromWire(data.outputs[i]) ?? NOTHING_KNOWN);
 }
 
-/** What was measured of an output, and what the graph says of it where nothing was. */
-function outputSummary(op: Op, slot: number): Summary {
-  const output = op.outputs[slot];
-  const measured = fromWire(output?.health) ?? NOTHING_KNOWN;
-  const built = output?.shape === undefined ? undefined : shapeText(output.shape);
-  return { ...measured, dtype: measured.dtype ?? output?.dtype, shape: measured.shape ?? built };
-}
-
 export const CARD_HEIGHT = 62;
 export const CARD_GAP = 6;
 
@@ -187,6 +200,11 @@ export function cardTops(n: number, middle: number, least: number): readonly num
 
 export function columnHeight(n: number): number {
   return n * CARD_HEIGHT + Math.max(0, n - 1) * CARD_GAP;
+}
+
+/** Where along its side a card meets the curve of a slot: slots in order about the middle. */
+export function portOffset(slot: number, n: number, height: number): number {
+  return n < 2 ? 0 : (slot - (n - 1) / 2) * Math.min(14, (height - 16) / (n - 1));
 }
 
 /** A curve that leaves and arrives level, as an SVG path. */

@@ -1,11 +1,28 @@
 /** From what the server says of a bad tensor to what the diagnosis needs to know. */
-import type { Alert, ExecutionData, OpInfo } from "../api/answers";
+import type { Alert, ExecutionData } from "../api/answers";
 import { belongingOf } from "./belonging";
-import type { CauseInput } from "./causes";
 import { type Diagnosis, diagnose, type Suspect } from "./diagnosis";
+import type { CauseInput } from "./evidence";
 import { fromWire, isBad, type Summary } from "./health";
 import { displayName, tensorName } from "./names";
 import { type Neighbourhood, outputSummaries } from "./neighbourhood";
+import { inputSummary, type OpSeen } from "./passed_on";
+
+/** Ops whose infinities the program wrote, as a mask before a softmax. */
+const WRITTEN: ReadonlySet<string> = new Set(["Const"]);
+
+/**
+ * Which alert to begin with, of those in front. Where that is an infinity which the program wrote, it most likely meant it,
+ * and the first NaN is what is looked for.
+ */
+export function leadingAlert(alerts: readonly Alert[]): number {
+  const [first] = alerts;
+  if (first === undefined || !WRITTEN.has(first.op_type) || (first.num_nan ?? 0) > 0) return 0;
+  return Math.max(
+    0,
+    alerts.findIndex(({ num_nan }) => (num_nan ?? 0) > 0),
+  );
+}
 
 /** When nothing but the alert is known. */
 export function fromAlert(alert: Alert): Suspect {
@@ -20,11 +37,11 @@ export function fromAlert(alert: Alert): Suspect {
   };
 }
 
-export function suspectOfOp(alert: Alert, info: OpInfo): Suspect {
+export function suspectOfOp(alert: Alert, info: OpSeen): Suspect {
   const inputs = info.inputs.map(
     (input): CauseInput => ({
       name: tensorName(input.op_name, input.output_slot),
-      summary: fromWire(input.data?.outputs[input.output_slot]?.health),
+      summary: inputSummary(input),
     }),
   );
   const dtype = info.outputs[alert.output_slot]?.dtype;

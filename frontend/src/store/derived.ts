@@ -1,18 +1,20 @@
 /** What follows from the facts: what the server knows of what is in focus, in the shape in which it is shown. */
 import { computed, type ReadonlySignal } from "@preact/signals";
-import type { Alert, ExecutionData, Forward, OpInfo, Status } from "../api/answers";
+import type { Alert, ExecutionData, Forward, Status } from "../api/answers";
 import type { Api, ListName } from "../api/routes";
 import { alertIndex, type FrameId, type GraphId, type RunName } from "../base/ids";
 import { type Loaded, shown } from "../base/loaded";
 import { type Diagnosis, diagnose } from "../model/diagnosis";
 import { type Neighbourhood, ofExecution, ofGraphOp } from "../model/neighbourhood";
+import type { OpSeen } from "../model/passed_on";
 import type { SourcePlace } from "../model/source";
 import { type Frame, framesOf, mainFrame } from "../model/stack";
-import { fromAlert, suspectOfExecution, suspectOfOp } from "../model/suspect";
+import { fromAlert, leadingAlert, suspectOfExecution, suspectOfOp } from "../model/suspect";
 import { current } from "../model/walk";
 import type { Activity } from "./activity";
 import type { Facts, OpPlace } from "./facts";
 import { isEmpty, type Lists } from "./lists";
+import { opSeen } from "./passed_on";
 import { resource } from "./resource";
 
 /** The first bad value in words, and the user's line that made it. */
@@ -52,7 +54,7 @@ export function createDerived(
   );
   const opInfo = ask(
     computed(() => both(run.value, op.value)),
-    ([name, { graph, opName, trace }], signal) => api.op(name, graph, opName, trace, signal),
+    ([name, { graph, opName, trace }], signal) => opSeen(api, name, graph, opName, trace, signal),
   );
   const frameIds = computed(() => framesWanted(facts, opInfo.loaded.value, execution.loaded.value));
   const stack = ask(
@@ -85,11 +87,13 @@ export function createDerived(
     computed(() => both(run.value, shown(calledGraph.loaded.value)?.inner_graph_ids.slice(0, MOST_NESTED))),
     ([name, ids], signal) => graphNames(api, name, ids, signal),
   );
-  const firstAlert = computed(() => {
+  const alertsInFront = computed(() => {
     const pages = lists.value?.alerts;
     void pages?.edition.value;
-    return pages?.at(alertIndex(0))?.alerts[0];
+    return pages?.at(alertIndex(0))?.alerts ?? [];
   });
+  const leading = computed(() => alertIndex(leadingAlert(alertsInFront.value)));
+  const firstAlert = computed(() => alertsInFront.value[leading.value]);
   const firstBad = ask(
     computed(() => both(run.value, firstAlert.value)),
     ([name, alert], signal) => explainAlert(api, name, alert, signal),
@@ -133,7 +137,9 @@ export function createDerived(
     /** The graph that the execution in focus ran. */
     calledGraph: calledGraph.loaded,
     nestedGraphs: nestedGraphs.loaded,
+    /** The alert to begin with, and where it stands. */
     firstAlert,
+    leading,
     firstBad: firstBad.loaded,
     neighbourhood: computed(() =>
       neighbourhood(facts, op.value, opInfo.loaded.value, execution.loaded.value),
@@ -171,7 +177,7 @@ const NO_FRAMES: { readonly stack_frame_ids: readonly FrameId[] } = { stack_fram
 
 function framesWanted(
   facts: Facts,
-  opInfo: Loaded<OpInfo> | undefined,
+  opInfo: Loaded<OpSeen> | undefined,
   execution: Loaded<ExecutionData> | undefined,
 ): readonly FrameId[] | undefined {
   const { stack_frame_ids: ids } =
@@ -196,7 +202,7 @@ async function explainAlert(api: Api, run: RunName, alert: Alert, signal: AbortS
   const { graph_id, op_name, graph_execution_trace_index: trace, execution_index } = alert;
   const isGraph = trace !== undefined && graph_id !== undefined && op_name !== undefined;
   const found = isGraph
-    ? await api.op(run, graph_id, op_name, trace, signal)
+    ? await opSeen(api, run, graph_id, op_name, trace, signal)
     : execution_index === undefined
       ? undefined
       : await api.execution(run, execution_index, signal);
@@ -215,7 +221,7 @@ async function explainAlert(api: Api, run: RunName, alert: Alert, signal: AbortS
 function neighbourhood(
   facts: Facts,
   place: OpPlace | undefined,
-  opInfo: Loaded<OpInfo> | undefined,
+  opInfo: Loaded<OpSeen> | undefined,
   execution: Loaded<ExecutionData> | undefined,
 ): Loaded<Neighbourhood> | undefined {
   if (facts.subject.value === "execution") return mapLoaded(execution, ofExecution);
@@ -230,11 +236,12 @@ function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): 
 }
 
 /** Only earlier rows: a trace that came later was not what the op in focus was given. */
-function inputTraces(facts: Facts, info: OpInfo | undefined): ReadonlySet<number> {
+function inputTraces(facts: Facts, info: OpSeen | undefined): ReadonlySet<number> {
   const at = facts.trace.value;
   if (info === undefined || at === undefined || facts.subject.value !== "op") return new Set();
-  const rows = info.inputs.map(
-    (input) => input.data?.outputs[input.output_slot]?.health?.graph_execution_index,
-  );
+  const rows = info.inputs.map((input) => {
+    const { data, output_slot } = input.same ?? input;
+    return data?.outputs[output_slot]?.health?.graph_execution_index;
+  });
   return new Set(rows.filter((row) => row !== undefined && row < at) as number[]);
 }

@@ -1,6 +1,6 @@
 /** The few facts that everything on the page follows from. Only the verbs change them. */
 import { signal } from "@preact/signals";
-import type { Runs, Status } from "../api/answers";
+import type { Logdir, Runs, Status } from "../api/answers";
 import type { TraceFilter } from "../api/routes";
 import type {
   AlertIndex,
@@ -39,12 +39,16 @@ export function createFacts() {
   return {
     /** The runs below the logdir. */
     runs: signal<Loaded<Runs>>({ kind: "loading", stale: undefined }),
+    /** What the server says of the folder that it looks for runs in; undefined until it does. */
+    logdir: signal<Logdir | undefined>(undefined),
     /** The run that is looked at. */
     run: signal<RunName | undefined>(undefined),
     /** What the server last said of that run. */
     status: signal<Status | undefined>(undefined),
     /** Why the server's last answer about it did not come; undefined when it came. */
     connection: signal<string | undefined>(undefined),
+    /** Nothing new has come for a while. */
+    silent: signal(false),
     /** Rises when the server answers again after it did not. */
     reconnects: signal(0),
     /** Why the last click led nowhere. */

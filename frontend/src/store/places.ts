@@ -9,6 +9,8 @@ import { executionRow, traceRow } from "../model/rows";
 
 type OpJump = Extract<Jump, { kind: "op" }>;
 type FunctionJump = Extract<Jump, { kind: "function" }>;
+/** Where a function ran. */
+export type CallPlace = { readonly execution: ExecutionIndex } | { readonly trace: TraceIndex };
 
 /**
  * As a rule the first row is the one. Where a function was traced anew, rows of other graphs with its name come before it;
@@ -35,11 +37,7 @@ export async function traceOf(api: Api, run: RunName, jump: OpJump): Promise<Tra
 }
 
 /** The first call of a function from Python; of one that only other functions call, the first tensor in it. */
-export async function callOf(
-  api: Api,
-  run: RunName,
-  { graph, name }: FunctionJump,
-): Promise<{ readonly execution: ExecutionIndex } | { readonly trace: TraceIndex }> {
+export async function callOf(api: Api, run: RunName, { graph, name }: FunctionJump): Promise<CallPlace> {
   const execution = await firstRow(api, run, "executions", namedGraph(name), (page, i) => {
     const row = executionRow(page, i);
     return row.graph === graph ? row.index : undefined;
@@ -53,8 +51,27 @@ export async function callOf(
   throw new Error(`No call of ${displayName(name)} is on record.`);
 }
 
+/** The last tensor computed in a graph before a trace: what its call there came to. Without one the first call of it. */
+export async function lastIn(
+  api: Api,
+  run: RunName,
+  { graph, name }: FunctionJump,
+  at: TraceIndex | undefined,
+): Promise<CallPlace> {
+  const named = namedGraph(name);
+  const before = at === undefined ? 0 : ((await api.locateNamed(run, at, named)).before ?? 0);
+  const begin = Math.max(0, before - FEW);
+  const page = await api.namedRows(run, "graph_executions", begin, before, named);
+  for (let row = page.end - page.begin - 1; row >= 0; row--) {
+    const found = traceRow(page, row);
+    if (found.graph === graph) return { trace: found.index };
+  }
+  return callOf(api, run, { kind: "function", graph, name });
+}
+
+/** Graphs that a program began without a function have no name. */
 function namedGraph(name: string | undefined): Named {
-  return name === undefined ? {} : { function: exactly(name) };
+  return !name ? {} : { function: exactly(name) };
 }
 
 async function firstRow<T>(

@@ -1,13 +1,15 @@
 /**
  * Asks now and then what is new: the runs while there is none or the one looked at is over, else its status. A new
- * generation refreshes what is seen. Rests while the tab is hidden, and when the run is over until the reader comes back.
+ * generation refreshes what is seen. Rests while the tab is hidden; of a run that is over nothing is asked until the reader
+ * comes back or the list of runs changes.
  */
 import { batch, effect, type ReadonlySignal } from "@preact/signals";
 import type { Runs, Status } from "../api/answers";
+import { RouteError } from "../api/fetch";
 import type { Api } from "../api/routes";
 import { type RunName, runName } from "../base/ids";
 import { sentence, shown } from "../base/loaded";
-import { pollDelay } from "../model/poll";
+import { nextPoll, type Poll, SILENT } from "../model/poll";
 import type { Facts } from "./facts";
 import type { Lists } from "./lists";
 
@@ -25,6 +27,9 @@ export const browserTimer: Timer = {
   },
 };
 
+/** Seconds. */
+const LOGDIR_EVERY = 10;
+
 export interface PollDeps {
   readonly api: Api;
   readonly facts: Facts;
@@ -38,15 +43,20 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
   let cancel = () => {};
   let changedAt = timer.now();
   let lookedAt = timer.now();
+  /** When this run last changed under the reader's eyes. */
+  let newsAt = Number.NEGATIVE_INFINITY;
   let round = 0;
+  let logdirAskedAt = Number.NEGATIVE_INFINITY;
 
-  async function ask(mine: number): Promise<void> {
+  async function ask(mine: number, only?: "runs"): Promise<void> {
     const run = facts.run.peek();
     try {
       const isOver = facts.status.peek()?.finished === true;
-      if (run === undefined || isOver || round % 8 === 1) takeRuns(await api.runs());
+      const areRunsDue = run === undefined || isOver || round % 8 === 1;
+      if (areRunsDue) void askLogdir();
+      const isNew = areRunsDue && takeRuns(await api.runs());
       const now = facts.run.peek();
-      const status = now === undefined ? undefined : await api.status(now);
+      const status = now === undefined || (only === "runs" && !isNew) ? undefined : await api.status(now);
       if (mine !== round) return;
       if (facts.connection.peek() !== undefined) facts.reconnects.value = facts.reconnects.peek() + 1;
       facts.connection.value = undefined;
@@ -54,19 +64,37 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
     } catch (error) {
       if (mine === round) facts.connection.value = sentence(error);
     }
-    const seconds = delay();
-    if (mine === round && seconds !== undefined) cancel = timer.after(seconds, next);
+    const { seconds, only: rest } = following();
+    if (mine === round) cancel = timer.after(seconds, () => next(rest));
   }
 
-  function takeRuns(runs: Runs): void {
+  /** Not more often than it changes, and of a server without the route only once. What else fails, fails for the runs too. */
+  async function askLogdir(): Promise<void> {
+    if (timer.now() - logdirAskedAt < LOGDIR_EVERY) return;
+    logdirAskedAt = timer.now();
+    try {
+      facts.logdir.value = await api.logdir();
+    } catch (error) {
+      if (error instanceof RouteError && error.status === 404) logdirAskedAt = Number.POSITIVE_INFINITY;
+    }
+  }
+
+  /** Whether there are other ones, or one began anew. */
+  function takeRuns(runs: Runs): boolean {
     const known = shown(facts.runs.peek());
-    if (known === undefined || [...known.keys()].join("\n") !== [...runs.keys()].join("\n"))
+    const isNew = known === undefined || runsText(known) !== runsText(runs);
+    if (isNew) {
       facts.runs.value = { kind: "ready", value: runs };
+      // The run on screen may be the one: what the server says of it may be old for a while.
+      lookedAt = timer.now();
+    }
     onRuns(runs);
+    return isNew;
   }
 
   function takeStatus(status: Status): void {
     const before = facts.status.peek();
+    noteSilence(before, status);
     if (
       before?.generation === status.generation &&
       before.loading?.bytes_done === status.loading?.bytes_done
@@ -82,9 +110,15 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
     });
   }
 
-  function delay(): number | undefined {
+  function noteSilence(before: Status | undefined, status: Status): void {
+    if (before === undefined) newsAt = Number.NEGATIVE_INFINITY;
+    else if (before.generation !== status.generation) newsAt = timer.now();
+    facts.silent.value = timer.now() - Math.max(newsAt, status.end_time ?? 0) > SILENT;
+  }
+
+  function following(): Poll {
     const status = facts.status.peek();
-    return pollDelay({
+    return nextPoll({
       finished: facts.run.peek() === undefined ? undefined : status?.finished,
       loading: status?.loading !== undefined,
       failed: facts.connection.peek() !== undefined,
@@ -93,10 +127,10 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
     });
   }
 
-  function next(): void {
+  function next(only?: "runs"): void {
     cancel();
     round++;
-    void ask(round);
+    void ask(round, only);
   }
 
   const stop = effect(() => {
@@ -114,6 +148,10 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
     cancel();
     round++;
   };
+}
+
+function runsText(runs: Runs): string {
+  return JSON.stringify([...runs].map(([name, { start_time }]) => [name, start_time]));
 }
 
 /** Hands the new lengths to the lists, and makes them ask again for what is seen. */

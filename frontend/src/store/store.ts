@@ -3,7 +3,7 @@ import { computed, effect, signal, untracked } from "@preact/signals";
 import type { Runs } from "../api/answers";
 import type { ColumnPage } from "../api/columns";
 import type { Api } from "../api/routes";
-import { alertIndex, executionIndex, type RunName } from "../base/ids";
+import { executionIndex, type RunName } from "../base/ids";
 import type { Link } from "../model/link";
 import { createActivity } from "./activity";
 import { createDerived } from "./derived";
@@ -69,7 +69,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
       if (status === undefined || facts.touched.value) return;
       const hasAlert = derived.firstAlert.value !== undefined;
       untracked(() => {
-        if (hasAlert) void verbs.focusAlert(alertIndex(0));
+        if (hasAlert) void verbs.focusAlert(derived.leading.peek());
         else if (
           status.num_alerts === 0 &&
           status.num_executions > 0 &&
@@ -138,6 +138,8 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
         file: facts.line.value?.file,
         line: facts.line.value?.line,
         ...facts.filter.value,
+        onlyBad: facts.onlyBad.value ? true : undefined,
+        alert: facts.alert.value,
       };
     }),
   };

@@ -12,7 +12,7 @@ import { canMove, current, move, NO_WALK, stepTo } from "../model/walk";
 import type { Activity } from "./activity";
 import type { Facts, FilePlace, OpPlace } from "./facts";
 import type { Lists } from "./lists";
-import { callOf, traceOf } from "./places";
+import { type CallPlace, callOf, lastIn, traceOf } from "./places";
 
 export type Verbs = ReturnType<typeof createVerbs>;
 
@@ -117,11 +117,7 @@ export function createVerbs(
       await then(traceOf(api, run, to), (trace) =>
         focusOp({ graph: to.graph, opName: to.opName, trace, owner: undefined }),
       );
-    else if (to.kind === "function")
-      await then(callOf(api, run, to), (call) => {
-        if ("trace" in call) void focusTrace(call.trace);
-        else focusExecution(call.execution);
-      });
+    else if (to.kind === "function") await then(callOf(api, run, to), goTo);
     else never(to);
   }
 
@@ -142,11 +138,42 @@ export function createVerbs(
     });
   }
 
+  /** Counts an alert as the one in focus if it is that of what is in focus: a run that was recorded anew has others. */
+  async function restoreAlert(index: ids.AlertIndex): Promise<void> {
+    const pages = lists.peek()?.alerts;
+    if (pages === undefined) return;
+    const mine = ticket;
+    const page = await activity.track(pages.fetchAt(index)).catch(() => undefined);
+    const alert = page?.alerts[index - page.begin];
+    if (alert === undefined || mine !== ticket) return;
+    const { graph_execution_trace_index: trace, execution_index: execution } = alert;
+    const isIt = trace === undefined ? execution === facts.execution.peek() : trace === facts.trace.peek();
+    if (isIt) facts.alert.value = index;
+  }
+
   function stepAlert(by: 1 | -1): void {
     const total = lists.peek()?.alerts.total.peek() ?? 0;
     const here = facts.alert.peek();
     const next = here === undefined ? (by === 1 ? 0 : total - 1) : here + by;
     if (next >= 0 && next < total) void focusAlert(ids.alertIndex(next));
+  }
+
+  /** Goes to what a graph computed last before the tensor in focus, or to the first call of it. */
+  async function focusGraph(graph: ids.GraphId): Promise<void> {
+    const run = facts.run.peek();
+    if (run === undefined) return;
+    facts.touched.value = true;
+    const at = facts.subject.peek() === "op" ? facts.trace.peek() : undefined;
+    const find = async () => {
+      const { name } = await api.graph(run, graph);
+      return lastIn(api, run, { kind: "function", graph, name: name ?? "" }, at);
+    };
+    await then(find(), goTo);
+  }
+
+  function goTo(found: CallPlace): void {
+    if ("trace" in found) void focusTrace(found.trace);
+    else focusExecution(found.execution);
   }
 
   function moveWalk(by: 1 | -1): void {
@@ -186,6 +213,7 @@ export function createVerbs(
       facts.line.value = undefined;
     },
     focusLine,
+    focusGraph,
     jump,
     setOnlyBad(only: boolean): void {
       facts.onlyBad.value = only;
@@ -208,12 +236,14 @@ export function createVerbs(
     /** Goes where a link leads, within the run. */
     async open(link: Link): Promise<void> {
       setFilter(link);
+      facts.onlyBad.value = link.onlyBad === true;
       if (link.trace !== undefined && link.subject !== "execution") await focusTrace(link.trace);
       else if (link.execution !== undefined) focusExecution(link.execution);
       if (link.graph !== undefined && link.op !== undefined && link.trace === undefined)
         focusOp({ graph: link.graph, opName: link.op, trace: undefined, owner: undefined });
       if (link.frame !== undefined) facts.frame.value = link.frame;
       if (link.file !== undefined) focusLine({ file: link.file, line: link.line ?? 1 });
+      if (link.alert !== undefined) await restoreAlert(link.alert);
     },
   };
 }

@@ -2,14 +2,17 @@
 import type { Alert } from "../api/answers";
 import { type AlertIndex, alertIndex } from "../base/ids";
 import { shown } from "../base/loaded";
-import { basename, grouped } from "../base/text";
+import { basename, counted, grouped } from "../base/text";
 import { belongingOf, belongingWords } from "../model/belonging";
+import { gapsOf, gapsWords } from "../model/gaps";
 import { badWords } from "../model/health";
 import { displayName, isFunctionName, tensorName } from "../model/names";
 import { forwardTarget } from "../model/neighbourhood";
 import { alertSummary } from "../model/suspect";
+import { looksForBad, verdictOf } from "../model/verdict";
 import type { FirstBad } from "../store/derived";
 import type { Store } from "../store/store";
+import { GapList } from "./gap_list";
 import { HealthBar, TensorName, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
 import { type RowPlace, VirtualList } from "./virtual_list";
@@ -61,29 +64,52 @@ function Steps({ store, total }: { readonly store: Store; readonly total: number
   );
 }
 
+/** No alert: what that says, and what it does not speak for. */
 function AllWell({ store }: { readonly store: Store }) {
   const status = store.status.value;
   if (status === undefined) return <Hint>Loading …</Hint>;
-  const mode = status.tensor_debug_mode;
-  if (mode === "NO_TENSOR" || mode === "SHAPE")
-    return (
-      <Hint>
-        This run was recorded in mode {mode}, which does not look for NaN and ∞. Record with{" "}
-        <code>tensor_debug_mode="FULL_HEALTH"</code> to be told.
-      </Hint>
-    );
-  const seen = status.num_executions + status.num_graph_executions;
-  if (seen === 0) return <Hint>Nothing has been recorded yet.</Hint>;
-  const isWhole = status.finished === true && status.loading === undefined;
+  const { headline, sentence, isWhole, gaps, doubts } = verdictOf(status);
   return (
-    <div class="all-well" role="status">
-      <b>✓ No NaN and no infinity{isWhole ? "" : " so far"}</b>
-      <p>
-        All {grouped(status.num_executions)} executions and {grouped(status.num_graph_executions)} tensors in
-        graphs
-        {isWhole ? " were" : " so far were"} finite wherever they were measured.
-      </p>
+    <div class="all-well" role="status" data-testid="all-well">
+      {looksForBad(status) ? (
+        <>
+          <b class={isWhole ? "good" : ""}>
+            {isWhole && "✓ "}
+            {headline}
+          </b>
+          <p>{sentence}</p>
+        </>
+      ) : (
+        <p>
+          This run was recorded in mode {status.tensor_debug_mode}, which does not look for NaN and ∞. Record
+          with <code>tensor_debug_mode="FULL_HEALTH"</code> to be told.
+        </p>
+      )}
+      {gaps.length > 0 && (
+        <>
+          <p>
+            <b>Not recorded, so not looked at:</b>
+          </p>
+          <GapList store={store} gaps={gaps} />
+        </>
+      )}
+      {doubts.map((doubt) => (
+        <p key={doubt}>{doubt}</p>
+      ))}
     </div>
+  );
+}
+
+/** Beside alerts too: there may be more, and earlier ones. */
+function AlsoMissing({ store }: { readonly store: Store }) {
+  const gaps = store.status.value === undefined ? [] : gapsOf(store.status.value);
+  const words = gapsWords(gaps);
+  if (words === undefined) return null;
+  return (
+    <details class="also-missing" data-testid="also-missing">
+      <summary>⚠ The recording is not all of the program: {words}</summary>
+      <GapList store={store} gaps={gaps} />
+    </details>
   );
 }
 
@@ -104,13 +130,14 @@ function Found({ store }: { readonly store: Store }) {
             type="button"
             class="alert-type"
             data-testid={`alert-type-${type}`}
-            onClick={() => void store.focusAlert(alertIndex(0))}
+            onClick={() => void store.focusAlert(store.leading.value)}
           >
             <span>{TYPES[type] ?? type}</span>
             <b class="badge">{grouped(n)}</b>
           </button>
         ))}
       </div>
+      <AlsoMissing store={store} />
       {failure !== undefined && <Failure message={failure} />}
       <VirtualList
         id="alert"
@@ -201,12 +228,18 @@ function FirstBadBox({ store }: { readonly store: Store }) {
   return (
     <div class="first-bad" data-testid="first-bad">
       <p>
-        <b>First bad value: </b>
+        <b>{store.leading.value === 0 ? "First bad value: " : "First NaN: "}</b>
         <Words phrases={found.diagnosis.what} />
       </p>
       <p>
         <Words phrases={found.diagnosis.why} />
       </p>
+      {store.leading.value > 0 && (
+        <p class="dim">
+          {counted(store.leading.value, "alert")} before it, infinite only; the first is a constant that the
+          program wrote, such as a mask.
+        </p>
+      )}
       {found.forward !== undefined && (
         <p>
           Part of the gradient of <code>{found.forward.op_name}</code>:
@@ -222,7 +255,7 @@ function FirstFrame({ store, found }: { readonly store: Store; readonly found: F
   const { frame, forward } = found;
   if (frame === undefined) return null;
   const show = () => {
-    if (forward === undefined) void store.focusAlert(alertIndex(0));
+    if (forward === undefined) void store.focusAlert(store.leading.value);
     else store.follow(forwardTarget(forward));
   };
   return (

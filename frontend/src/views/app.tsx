@@ -28,7 +28,7 @@ export function App({ store }: { readonly store: Store }) {
         runs === undefined && store.connection.value === undefined ? (
           <p class="hint">Loading …</p>
         ) : (
-          <Empty failure={store.connection.value} />
+          <Empty logdir={store.logdir.value} failure={store.connection.value} />
         )
       ) : (
         <Sections store={store} />

@@ -1,14 +1,32 @@
-/** The page when the logdir holds no debug events: what to do. */
+/** The page when the logdir holds no debug events: why that may be, and what to do. */
+import type { Logdir } from "../api/answers";
+import { LogdirProblems } from "./logdir_problems";
+
 const LINES = `import tb_debugger_plugin
 
 tb_debugger_plugin.enable_dump_debug_info(
     logdir, tensor_debug_mode="FULL_HEALTH", circular_buffer_size=-1)`;
 
-export function Empty({ failure }: { readonly failure: string | undefined }) {
+interface EmptyProps {
+  readonly logdir: Logdir | undefined;
+  readonly failure: string | undefined;
+}
+
+export function Empty({ logdir, failure }: EmptyProps) {
   return (
     <main class="empty">
       <h1>No debug events here yet</h1>
-      <p>Add these lines to your training script, before it builds its model:</p>
+      {logdir !== undefined && logdir.problems.length > 0 && (
+        <>
+          <p>
+            <b>
+              Not everything in <code>{logdir.logdir ?? "the logdir"}</code> could be looked at:
+            </b>
+          </p>
+          <LogdirProblems logdir={logdir} />
+        </>
+      )}
+      <p>Add these lines to your training script, at any place before what you want to see:</p>
       <pre>
         <code>{LINES}</code>
       </pre>

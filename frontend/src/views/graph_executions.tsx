@@ -98,8 +98,8 @@ function emptyWords(store: Store, all: number): string {
   if (store.tracePages.value?.failure.value !== undefined) return "";
   const filtered = Object.values(store.filter.value).some((text) => text !== undefined);
   if (filtered && all > 0) return "No tensor fulfils the filter.";
-  if (store.onlyBad.value && all > 0) return "No tensor holds NaN or ∞.";
-  return "No tensor was computed in a graph: nothing in this run is a tf.function, or none was recorded.";
+  if (store.onlyBad.value && all > 0) return "No recorded tensor holds NaN or ∞.";
+  return "No tensor of a graph is on record: nothing in this run is a tf.function, or none was recorded.";
 }
 
 /** Positions in the list are not those of the run when only the bad ones are shown. */

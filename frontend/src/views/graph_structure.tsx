@@ -1,11 +1,12 @@
 /** The op in focus between what goes into it and what its outputs go to. */
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Forward } from "../api/answers";
 import { shown } from "../base/loaded";
 import { counted } from "../base/text";
 import { isBad, numericsWords } from "../model/health";
 import { displayName, isFunctionName } from "../model/names";
 import {
+  CARD_GAP,
   CARD_HEIGHT,
   type Card,
   cardTops,
@@ -13,6 +14,7 @@ import {
   curve,
   forwardTarget,
   type Neighbourhood,
+  portOffset,
 } from "../model/neighbourhood";
 import { explainOp } from "../model/suspect";
 import { canMove } from "../model/walk";
@@ -22,11 +24,14 @@ import { useSize } from "./hooks";
 import { NumericsWords, ShapeWords, TensorName, Verdict, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
 
-const MOST_CARDS = 60;
+/** Drawn at first, and with each press of the button for more. */
+const CARDS = 60;
 const MOST_OUTPUTS = 4;
 const SIDE = 8;
 /** Height of the line over the columns. */
 const TITLES = 24;
+/** And of the button under them. */
+const MORE = 26;
 
 export function GraphStructure({ store }: { readonly store: Store }) {
   const loaded = store.neighbourhood.value;
@@ -47,10 +52,16 @@ export function GraphStructure({ store }: { readonly store: Store }) {
             : "Loading …"}
         </Hint>
       ) : (
-        <Picture store={store} op={op} />
+        <Picture key={placeOf(store)} store={store} op={op} />
       )}
     </Panel>
   );
+}
+
+/** Each op has its own picture, which begins at its top with as many cards as fit well. */
+function placeOf(store: Store): string {
+  const op = store.op.value;
+  return store.subject.value === "op" ? `${op?.graph} ${op?.opName}` : `#${store.execution.value}`;
 }
 
 function Breadcrumb({ store }: { readonly store: Store }) {
@@ -99,13 +110,16 @@ function WalkButtons({ store }: { readonly store: Store }) {
 function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourhood }) {
   const frame = useRef<HTMLDivElement>(null);
   const { width, height } = useSize(frame);
-  const inputs = op.inputs.slice(0, MOST_CARDS);
-  const consumers = op.consumers.slice(0, MOST_CARDS);
-  const extra = (op.belongs === undefined ? 0 : 18) + (op.runs.length === 0 ? 0 : 18);
+  const [most, setMost] = useState({ inputs: CARDS, consumers: CARDS });
+  const inputs = op.inputs.slice(0, most.inputs);
+  const consumers = op.consumers.slice(0, most.consumers);
+  const extra = 18 * [op.belongs, op.runs[0], op.same].filter((line) => line !== undefined).length;
   const shown = op.outputs.slice(0, MOST_OUTPUTS);
   const numerics = shown.reduce((lines, summary) => lines + numericsWords(summary).length, 0);
   const centre = 46 + extra + 34 * Math.max(1, shown.length) + 16 * numerics;
-  const tallest = Math.max(columnHeight(inputs.length), columnHeight(consumers.length), centre);
+  const isCut = inputs.length < op.inputs.length || consumers.length < op.consumers.length;
+  const tallest =
+    Math.max(columnHeight(inputs.length), columnHeight(consumers.length), centre) + (isCut ? MORE : 0);
   const full = Math.max(TITLES + tallest + SIDE, height);
   // The op stays in the first view, however long its columns are.
   const middle = Math.max(TITLES + centre / 2, (TITLES + Math.min(full, height)) / 2);
@@ -125,25 +139,23 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
           <Curves
             width={width}
             middle={middle}
-            inputs={op.inputs}
+            centre={centre}
+            op={op}
+            inputs={inputs}
             inputTops={inputTops}
             consumers={consumers}
             consumerTops={consumerTops}
           />
-          <span class="column-title column-in">
-            {inputs.length === 0 ? "no inputs" : counted(op.inputs.length, "input")}
-          </span>
+          <span class="column-title column-in">{columnTitle(inputs.length, op.inputs.length, "input")}</span>
           <span class="column-title column-out">
             {op.consumersKnown
-              ? consumers.length === 0
-                ? "no consumers"
-                : counted(op.consumers.length, "consumer")
+              ? columnTitle(consumers.length, op.consumers.length, "consumer")
               : "consumers: not recorded for eager ops"}
           </span>
           {inputs.map((card, i) => (
             <NeighbourCard key={card.key} store={store} card={card} side="input" top={inputTops[i] ?? 0} />
           ))}
-          <Centre op={op} top={middle - centre / 2} height={centre} />
+          <Centre store={store} op={op} top={middle - centre / 2} height={centre} />
           {consumers.map((card, i) => (
             <NeighbourCard
               key={card.key}
@@ -153,9 +165,52 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
               top={consumerTops[i] ?? 0}
             />
           ))}
+          <More
+            side="input"
+            left={op.inputs.length - inputs.length}
+            top={inputTops.at(-1)}
+            act={(n) => setMost({ ...most, inputs: most.inputs + n })}
+          />
+          <More
+            side="consumer"
+            left={op.consumers.length - consumers.length}
+            top={consumerTops.at(-1)}
+            act={(n) => setMost({ ...most, consumers: most.consumers + n })}
+          />
         </div>
       </div>
     </>
+  );
+}
+
+/** "213 inputs", "60 of 213 inputs shown". */
+function columnTitle(drawn: number, all: number, what: string): string {
+  if (all === 0) return `no ${what}s`;
+  return drawn < all ? `${drawn} of ${counted(all, what)} shown` : counted(all, what);
+}
+
+interface MoreProps {
+  readonly side: "input" | "consumer";
+  /** How many cards are not drawn. */
+  readonly left: number;
+  /** Of the last card that is. */
+  readonly top: number | undefined;
+  readonly act: (n: number) => void;
+}
+
+function More({ side, left, top, act }: MoreProps) {
+  if (left === 0 || top === undefined) return null;
+  const n = Math.min(left, CARDS);
+  return (
+    <button
+      type="button"
+      class={`small more-cards op-${side}`}
+      style={{ top: `${top + CARD_HEIGHT + CARD_GAP}px` }}
+      data-testid={`graph-structure-more-${side}`}
+      onClick={() => act(n)}
+    >
+      Show {n} more
+    </button>
   );
 }
 
@@ -180,6 +235,9 @@ function GradientOf({ store, forward }: { readonly store: Store; readonly forwar
 interface CurvesProps {
   readonly width: number;
   readonly middle: number;
+  /** Height of the op's own card. */
+  readonly centre: number;
+  readonly op: Neighbourhood;
   readonly inputs: readonly Card[];
   readonly inputTops: readonly number[];
   readonly consumers: readonly Card[];
@@ -189,25 +247,59 @@ interface CurvesProps {
 /** Columns end at these shares of the width; the style sheet says the same. */
 const ENDS = { input: 0.32, opLeft: 0.355, opRight: 0.645, consumer: 0.68 } as const;
 
-function Curves({ width, middle, inputs, inputTops, consumers, consumerTops }: CurvesProps) {
+/** Each from its card to its slot of the op; the number of the slot stands at the card where there are several. */
+function Curves({ width, middle, centre, op, inputs, inputTops, consumers, consumerTops }: CurvesProps) {
+  const [left, right] = [op.inputs.length, op.outputs.length];
   return (
     <svg class="curves" aria-hidden="true" width={width} height="100%">
-      {inputTops.map((top, i) => (
-        <path
-          key={`i${top}`}
-          class={isBad(inputs[i]?.summary) ? "curve curve-bad" : "curve"}
-          d={curve(width * ENDS.input, top + CARD_HEIGHT / 2, width * ENDS.opLeft, middle)}
-        />
-      ))}
-      {consumerTops.map((top, i) => (
-        <path
-          key={`c${top}`}
-          class={isBad(consumers[i]?.summary) ? "curve curve-bad" : "curve"}
-          d={curve(width * ENDS.opRight, middle, width * ENDS.consumer, top + CARD_HEIGHT / 2)}
-        />
-      ))}
+      {inputs.map(({ key, slot, summary }, i) => {
+        const y = (inputTops[i] ?? 0) + CARD_HEIGHT / 2;
+        const port = middle + portOffset(slot, left, centre);
+        return (
+          <g key={key}>
+            <path
+              class={isBad(summary) ? "curve curve-bad" : "curve"}
+              d={curve(width * ENDS.input, y, width * ENDS.opLeft, port)}
+            />
+            {left > 1 && (
+              <text class="slot-number" x={width * ENDS.input + 2} y={besideCurve(y, port)}>
+                {slot}
+              </text>
+            )}
+          </g>
+        );
+      })}
+      {consumers.map(({ key, slot, summary }, i) => {
+        const y = (consumerTops[i] ?? 0) + CARD_HEIGHT / 2;
+        const port = middle + portOffset(slot, right, centre);
+        return (
+          <g key={key}>
+            <path
+              class={isBad(summary) ? "curve curve-bad" : "curve"}
+              d={curve(width * ENDS.opRight, port, width * ENDS.consumer, y)}
+            />
+            {right > 1 && (
+              <text class="slot-number slot-of-output" x={width * ENDS.consumer - 2} y={besideCurve(y, port)}>
+                :{slot}
+              </text>
+            )}
+          </g>
+        );
+      })}
     </svg>
   );
+}
+
+/** Where a number is not crossed by the curve that begins there: over one that goes down, under one that goes up. */
+function besideCurve(from: number, to: number): number {
+  return from > to ? from + 12 : from - 4;
+}
+
+/** "feeds input 1", "takes output 0 as its input 2" */
+function slotWords(card: Card, side: "input" | "consumer"): string {
+  return side === "input"
+    ? `feeds input ${card.slot}`
+    : `takes output ${card.slot} as its input ${card.takenAs ?? "?"}`;
 }
 
 function NeighbourCard({
@@ -230,16 +322,23 @@ function NeighbourCard({
       data-testid={`graph-structure-${side}`}
       disabled={dead}
       title={
-        dead ? "This op was not recorded" : [`Go to ${card.title}`, card.belongs].filter(Boolean).join(" · ")
+        dead
+          ? `This op was not recorded; it ${slotWords(card, side)}`
+          : [`Go to ${card.title}`, slotWords(card, side), card.belongs, card.same && `same as ${card.same}`]
+              .filter(Boolean)
+              .join(" · ")
       }
       onClick={() => store.follow(card.target)}
     >
       <span class="op-line">
         <TensorName name={card.title} />
+        {card.takenAs !== undefined && <span class="taken-as dim">in {card.takenAs}</span>}
       </span>
       <span class="op-line">
         <span class="chip">{card.opType === undefined ? "not recorded" : displayName(card.opType)}</span>
-        {card.mark !== undefined ? (
+        {card.same !== undefined ? (
+          <SameAs name={card.same} />
+        ) : card.mark !== undefined ? (
           <Belongs words={card.mark} />
         ) : (
           card.summary !== undefined && <ShapeWords summary={card.summary} />
@@ -258,11 +357,22 @@ function Belongs({ words }: { readonly words: string }) {
   );
 }
 
+/** The numbers are not the op's own. */
+function SameAs({ name }: { readonly name: string }) {
+  return (
+    <span class="dim ellipsis" title={`This op passes on ${name}; the numbers are its`}>
+      same as {name}
+    </span>
+  );
+}
+
 function Centre({
+  store,
   op,
   top,
   height,
 }: {
+  readonly store: Store;
   readonly op: Neighbourhood;
   readonly top: number;
   readonly height: number;
@@ -286,9 +396,24 @@ function Centre({
         {device !== undefined && <span class="dim">{device}</span>}
       </span>
       {op.belongs !== undefined && <Belongs words={op.belongs} />}
+      {op.same !== undefined && <SameAs name={op.same} />}
       {op.runs.length > 0 && (
-        <span class="op-line dim ellipsis" title={op.runs.join(", ")}>
-          runs {op.runs.map(displayName).join(", ")}
+        <span class="op-runs dim ellipsis">
+          runs{" "}
+          {op.runs.map(({ graph, name }, i) => (
+            <span key={graph}>
+              {i > 0 && ", "}
+              <button
+                type="button"
+                class="link"
+                title={`Go to what ${name} computed last here`}
+                data-testid="graph-structure-runs"
+                onClick={() => void store.focusGraph(graph)}
+              >
+                {displayName(name)}
+              </button>
+            </span>
+          ))}
         </span>
       )}
       {op.outputs.slice(0, MOST_OUTPUTS).map((summary, slot) => (

@@ -1,9 +1,13 @@
 /** One line on the run: which, how far, what was left out, what went wrong. */
-import type { Status } from "../api/answers";
+import type { Logdir, Status } from "../api/answers";
 import { runName } from "../base/ids";
 import { shown } from "../base/loaded";
 import { bytes, counted, duration, grouped } from "../base/text";
+import { gapsCount, gapsOf } from "../model/gaps";
+import { stateOf } from "../model/verdict";
 import type { Store } from "../store/store";
+import { GapList } from "./gap_list";
+import { LogdirProblems } from "./logdir_problems";
 import { Search } from "./search";
 
 export function StatusBar({ store }: { readonly store: Store }) {
@@ -12,7 +16,8 @@ export function StatusBar({ store }: { readonly store: Store }) {
     <header class="status">
       <h1 class="unseen">Debugger</h1>
       <RunSelector store={store} />
-      {status !== undefined && <State status={status} />}
+      <OtherPlaces logdir={store.logdir.value} />
+      {status !== undefined && <State status={status} isSilent={store.silent.value} />}
       {status !== undefined && <Facts status={status} />}
       {status?.loading !== undefined && (
         <Progress
@@ -24,6 +29,7 @@ export function StatusBar({ store }: { readonly store: Store }) {
       {status !== undefined && <Dropped status={status} />}
       <span class="spring" />
       <Problem store={store} />
+      {status !== undefined && <NotRecorded store={store} status={status} />}
       {status !== undefined && <Notices status={status} />}
       <Search key={store.run.value} store={store} />
     </header>
@@ -51,17 +57,22 @@ function RunSelector({ store }: { readonly store: Store }) {
   );
 }
 
-function State({ status }: { readonly status: Status }) {
-  const [kind, text, why] =
-    status.finished === true
-      ? ["done", "finished", "The program ended its recording."]
-      : status.finished === false
-        ? ["live", "live", "The program is still recording; new data come by themselves."]
-        : [
-            "unknown",
-            "recorded",
-            "Whether the program still runs is not known; new data come by themselves.",
-          ];
+/** Runs that are not in the list because they could not be looked at. */
+function OtherPlaces({ logdir }: { readonly logdir: Logdir | undefined }) {
+  const n = logdir?.problems.length ?? 0;
+  if (logdir === undefined || n === 0) return null;
+  return (
+    <details class="notices notices-left">
+      <summary>⚠ {counted(n, "place")} not readable</summary>
+      <div class="notices-box">
+        <LogdirProblems logdir={logdir} />
+      </div>
+    </details>
+  );
+}
+
+function State({ status, isSilent }: { readonly status: Status; readonly isSilent: boolean }) {
+  const { kind, text, why } = stateOf(status, isSilent);
   return (
     <span class={`state state-${kind}`} title={why}>
       <i aria-hidden="true" /> {text}
@@ -126,12 +137,25 @@ function Problem({ store }: { readonly store: Store }) {
   );
 }
 
+function NotRecorded({ store, status }: { readonly store: Store; readonly status: Status }) {
+  const gaps = gapsOf(status);
+  if (gaps.length === 0) return null;
+  return (
+    <details class="notices" data-testid="status-not-recorded">
+      <summary class={gaps[0]?.severe ? "bad" : ""}>⚠ {gapsCount(gaps)}</summary>
+      <div class="notices-box">
+        <GapList store={store} gaps={gaps} />
+      </div>
+    </details>
+  );
+}
+
 function Notices({ status }: { readonly status: Status }) {
   if (status.notices.length === 0) return null;
   return (
     <details class="notices">
       <summary>⚠ {counted(status.notices.length, "notice")}</summary>
-      <ul>
+      <ul class="notices-box">
         {status.notices.map((notice, i) => (
           <li key={i}>
             {notice.file !== undefined && (

@@ -1,0 +1,81 @@
+/** What can be said of a run without an alert, and of how far it has come. */
+import type { Status } from "../api/answers";
+import { counted } from "../base/text";
+import { doubtsOf, type Gap, gapsOf } from "./gaps";
+
+/** A run without an alert, in words. */
+export interface Verdict {
+  readonly headline: string;
+  readonly sentence: string;
+  /** All of the program was looked at: only then is the headline good news. */
+  readonly isWhole: boolean;
+  readonly gaps: readonly Gap[];
+  readonly doubts: readonly string[];
+}
+
+/** The modes that do not look for NaN and infinities. */
+const BLIND = new Set(["NO_TENSOR", "SHAPE"]);
+
+export function looksForBad({ tensor_debug_mode: mode }: Status): boolean {
+  return mode === undefined || !BLIND.has(mode);
+}
+
+/** Says no more than was looked at: what is not on record may hold anything. */
+export function verdictOf(status: Status): Verdict {
+  const [gaps, doubts] = [gapsOf(status), doubtsOf(status)];
+  const isWhole = gaps.length + doubts.length === 0;
+  const ended = status.finished === true && status.loading === undefined;
+  const { num_executions: executions, num_graph_executions: traces } = status;
+  if (executions + traces === 0) {
+    const loading = status.loading !== undefined;
+    const sentence = loading
+      ? "Its first events are being read."
+      : `Nothing ${ended ? "was" : "has been"} recorded${ended ? "" : " yet"}.`;
+    return {
+      headline: loading ? "Loading …" : "Nothing is on record",
+      sentence,
+      isWhole: false,
+      gaps,
+      doubts,
+    };
+  }
+  const soFar = ended ? "" : " so far";
+  const where = isWhole ? "" : " in what was recorded";
+  return {
+    headline: `No NaN and no infinity${where}${soFar}`,
+    sentence:
+      `All that ${ended ? "is" : "so far is"} on record was finite wherever it was measured: ` +
+      `${counted(executions, "execution")} and ${counted(traces, "tensor")} in graphs.`,
+    isWhole,
+    gaps,
+    doubts,
+  };
+}
+
+/** How far the recording has come. */
+export interface RunState {
+  readonly kind: "done" | "live" | "unknown" | "stopped";
+  readonly text: string;
+  readonly why: string;
+}
+
+/** `isSilent`: nothing new has come for a while. */
+export function stateOf(status: Status, isSilent: boolean): RunState {
+  const severe = gapsOf(status).find((gap) => gap.severe);
+  if (severe !== undefined) return { kind: "stopped", text: severe.title, why: severe.message };
+  if (status.finished === true)
+    return { kind: "done", text: "finished", why: "The program ended its recording." };
+  if (status.finished === undefined)
+    return {
+      kind: "unknown",
+      text: "recorded",
+      why: "Whether the program still runs is not known; new data come by themselves.",
+    };
+  return isSilent
+    ? {
+        kind: "unknown",
+        text: "not ended",
+        why: "Nothing new has come for a while, and the program did not end its recording: it computes nothing that is recorded, or it was killed. New data come by themselves.",
+      }
+    : { kind: "live", text: "live", why: "The program is still recording; new data come by themselves." };
+}

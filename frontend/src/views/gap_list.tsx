@@ -1,0 +1,76 @@
+/** What is not recorded, a line for each reason with the names; folded where it is long. */
+import { counted } from "../base/text";
+import type { Gap, Missing } from "../model/gaps";
+import { displayName } from "../model/names";
+import type { Store } from "../store/store";
+
+const FEW_GAPS = 4;
+const FEW_NAMES = 5;
+
+export function GapList({ store, gaps }: { readonly store: Store; readonly gaps: readonly Gap[] }) {
+  const [first, rest] = [gaps.slice(0, FEW_GAPS), gaps.slice(FEW_GAPS)];
+  return (
+    <>
+      <Gaps store={store} gaps={first} />
+      {rest.length > 0 && (
+        <details class="more">
+          <summary>{counted(rest.length, "more reason")}</summary>
+          <Gaps store={store} gaps={rest} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function Gaps({ store, gaps }: { readonly store: Store; readonly gaps: readonly Gap[] }) {
+  return (
+    <ul class="gaps">
+      {gaps.map(({ title, message, missing, hosts, severe }) => (
+        <li key={`${title} ${message}`} data-testid="not-recorded">
+          <b class={severe ? "bad" : "caution"}>{title}</b>
+          {hosts.length > 0 && <span class="dim"> on {hosts.join(", ")}</span>}: {message}
+          <Names store={store} missing={missing} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Names({ store, missing }: { readonly store: Store; readonly missing: readonly Missing[] }) {
+  if (missing.length === 0) return null;
+  const [first, rest] = [missing.slice(0, FEW_NAMES), missing.slice(FEW_NAMES)];
+  return (
+    <>
+      <span class="gap-names">
+        {first.map((one, i) => (
+          <Name key={i} store={store} one={one} />
+        ))}
+      </span>
+      {rest.length > 0 && (
+        <details class="more">
+          <summary>and {rest.length} more</summary>
+          <span class="gap-names">
+            {rest.map((one, i) => (
+              <Name key={i} store={store} one={one} />
+            ))}
+          </span>
+        </details>
+      )}
+    </>
+  );
+}
+
+/** A link to the calls of its graph, where that is on record. */
+function Name({ store, one: { name, graph } }: { readonly store: Store; readonly one: Missing }) {
+  if (graph === undefined) return <code title={name}>{displayName(name)}</code>;
+  return (
+    <button
+      type="button"
+      class="link"
+      title={`Go to a call of ${name}`}
+      onClick={() => void store.focusGraph(graph)}
+    >
+      <code>{displayName(name)}</code>
+    </button>
+  );
+}
