@@ -1,20 +1,28 @@
 """Event files of any size for benchmarks: what a training program would have left behind.
 
-In come a folder and how many graph tensors to write, out comes a file set in FULL_HEALTH: one step after
-another of one training function whose ops form a chain, with a few eager ops between the steps. In the last
-hundredth of the steps every tensor behind one op is NaN.
+:func:`write` makes a file set in FULL_HEALTH: one step after another of one training function whose ops form
+a chain, with a few eager ops between the steps. In the last hundredth of the steps every tensor behind one op
+is NaN. :func:`repeat` makes a recording longer by repeating what was recorded, at later and later times.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, GRAPHS, FileSetWriter
-from tb_debugger_plugin.events.framing import FOOTER_SIZE, HEADER_SIZE, frame
+from tb_debugger_plugin.events.fileset import (
+    EXECUTION,
+    GRAPH_EXECUTION_TRACES,
+    GRAPHS,
+    TAILED,
+    FileSetWriter,
+    find_file_sets,
+)
+from tb_debugger_plugin.events.framing import FOOTER_SIZE, HEADER_SIZE, frame, read_records
 from tb_debugger_plugin.events.messages import DebugEvent, TensorProto
 
 #: Ops of the training function, as in a transformer of four layers.
@@ -41,6 +49,49 @@ def write(folder: Path, num_traces: int, hosts: int = 1) -> int:
     """
     folder.mkdir(parents=True, exist_ok=True)
     return sum(_write_host(folder, host, num_traces // hosts) for host in range(hosts))
+
+
+def repeat(recording: Path, folder: Path, num_traces: int) -> int:
+    """Write the file set of a longer program that has the traces of a recording again and again.
+
+    Executions are repeated from the first one on that follows a trace: what comes before makes the model.
+
+    Args:
+      recording: A dump root with the recording of one host, all of it kept.
+      folder: The dump root to write into.
+      num_traces: How many there are to be.
+
+    Returns:
+      How many bytes of traces there are.
+    """
+    shutil.copytree(recording, folder, ignore=shutil.ignore_patterns("*.tail"))
+    (files,) = find_file_sets(folder)
+    found = {suffix: _payloads(files.path(suffix)) for suffix in TAILED}
+    times = {suffix: _times(records) for suffix, records in found.items()}
+    traces, calls = times[GRAPH_EXECUTION_TRACES], times[EXECUTION]
+    first, last = traces.min(), max(traces.max(), calls.max())
+    before = int(np.sum(calls < first))
+    steps = {
+        GRAPH_EXECUTION_TRACES: (_Step(found[GRAPH_EXECUTION_TRACES]), traces),
+        EXECUTION: (_Step(found[EXECUTION][before:]), calls[before:]),
+    }
+    streams = {suffix: files.path(suffix).open("ab") for suffix in steps}
+    for begin in range(len(traces), num_traces, len(traces)):
+        later = (last - first + _STEP_S) * (begin // len(traces))
+        for suffix, (step, then) in steps.items():
+            count = num_traces - begin if suffix == GRAPH_EXECUTION_TRACES else len(then)
+            streams[suffix].write(step.at(then + later, count))
+    for stream in streams.values():
+        stream.close()
+    return files.path(GRAPH_EXECUTION_TRACES).stat().st_size
+
+
+def _payloads(path: Path) -> list[bytes]:
+    return [payload for _, payload in read_records(path.read_bytes())[0]]
+
+
+def _times(records: list[bytes]) -> npt.NDArray[np.float64]:
+    return np.array([DebugEvent.FromString(record).wall_time for record in records])
 
 
 def _write_host(folder: Path, host: int, num_traces: int) -> int:

@@ -3,8 +3,9 @@
     python -m benchmarks.index [--traces 100000 1000000 10000000] [--hosts 8]
 
 Each size is generated, indexed, opened again and asked in processes of their own. TensorFlow's own reader,
-which the built-in plugin uses, gets the smallest file set in the same run. The example is recorded too, where
-there is TensorFlow.
+which the built-in plugin uses, gets the smallest file set in the same run. Where there is TensorFlow, the
+example is recorded too, and so is the training of a residual network, whose records are repeated to the last
+size.
 """
 
 from __future__ import annotations
@@ -52,22 +53,51 @@ def measure(what: str, logdir: Path, cache: Path) -> dict[str, Any]:
     return found
 
 
-def record_example(logdir: Path) -> bool:
-    """Record the example with TensorFlow, if it is there."""
-    if find_spec("tensorflow") is None or find_spec("sklearn") is None:
+def record(logdir: Path, needs: str, *command: str) -> bool:
+    """Run a program that records, if TensorFlow and what else it needs are there."""
+    if find_spec("tensorflow") is None or find_spec(needs) is None:
         return False
-    command = [sys.executable, "-m", "tb_debugger_plugin.examples.buggy_digits", "--logdir", str(logdir)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    return subprocess.run([*command, "--steps", "400"], env=environment, capture_output=True).returncode == 0
+    done = subprocess.run([sys.executable, "-m", *command], env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stderr, file=sys.stderr)
+    return done.returncode == 0
+
+
+def run_recorded(folder: Path, count: int) -> dict[str, dict[str, Any]]:
+    """Record programs and measure everything about their recordings, by what they are called."""
+    found = {}
+    example = folder / "recorded"
+    if record(
+        example,
+        "sklearn",
+        "tb_debugger_plugin.examples.buggy_digits",
+        "--logdir",
+        str(example),
+        "--steps",
+        "400",
+    ):
+        found["the example, recorded"] = run_files(folder, example)
+    network = folder / "network"
+    if record(network, "keras", "benchmarks.residual", str(network)):
+        repeated = folder / "repeated"
+        file_sets.repeat(network, repeated, count)
+        found[f"a residual network, {count:,} traces"] = run_files(folder, repeated)
+    return found
+
+
+def run_files(folder: Path, logdir: Path) -> dict[str, Any]:
+    """Measure everything about some event files."""
+    size = sum(path.stat().st_size for path in logdir.rglob("tfdbg_events.*"))
+    indexed = measure("index", logdir, folder / "cache")
+    return {"bytes": size, "index": indexed, "reopen": measure("reopen", logdir, folder / "cache")}
 
 
 def run_size(folder: Path, count: int, hosts: int = 1) -> dict[str, Any]:
     """Generate the file sets of a job and measure everything about it."""
-    logdir, cache = folder / f"traces{count}-{hosts}", folder / "cache"
-    size = file_sets.write(logdir, count, hosts)
-    indexed = measure("index", logdir, cache)
-    again = measure("reopen", logdir, cache)
-    return {"bytes": size, "index": indexed, "reopen": again, "logdir": logdir, "count": count}
+    logdir = folder / f"traces{count}-{hosts}"
+    file_sets.write(logdir, count, hosts)
+    return {**run_files(folder, logdir), "logdir": logdir, "count": count}
 
 
 def _number(found: dict[str, Any], name: str, form: str = ",.0f") -> str:
@@ -81,6 +111,7 @@ def print_sizes(console: Console, names: Sequence[str], results: Sequence[dict[s
         "event files, MB": [f"{found['bytes'] / 1e6:,.0f}" for found in results],
         "events indexed a second": [_number(found["index"], "per_second") for found in results],
         "the same once it runs": [_number(found["index"], "steady_per_second") for found in results],
+        "processor seconds": [_number(found["index"], "processor_seconds", ".1f") for found in results],
         "resident before, MB": [_number(found["index"], "before_mb") for found in results],
         "resident at most while indexing, MB": [_number(found["index"], "indexed_mb") for found in results],
         "and while serving, MB": [_number(found["index"], "peak_mb") for found in results],
@@ -137,7 +168,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", help="where to put the files (default: the system's temporary folder)")
     args = parser.parse_args(argv)
     # Wide enough for a file: it is not the terminal's width that decides which cells are cut.
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    console = Console(width=None if sys.stdout.isatty() else 150)
     console.print(
         f"{date.today()}, {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
     )
@@ -148,12 +179,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         if args.hosts > 1:
             names.append(f"{args.traces[-1]:,} traces, {args.hosts} hosts")
             results.append(run_size(folder, args.traces[-1], args.hosts))
-        if record_example(folder / "recorded"):
-            recorded = measure("index", folder / "recorded", folder / "cache")
-            again = measure("reopen", folder / "recorded", folder / "cache")
-            size = sum(path.stat().st_size for path in (folder / "recorded").rglob("tfdbg_events.*"))
-            names.append("the example, recorded")
-            results.append({"bytes": size, "index": recorded, "reopen": again})
+        for name, found in run_recorded(folder, args.traces[-1]).items():
+            names.append(name)
+            results.append(found)
         print_sizes(console, names, results)
         print_routes(console, names, results)
         print_others(console, folder, results[0])
