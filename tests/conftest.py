@@ -1,8 +1,53 @@
-"""Options of the whole test run."""
+"""Options of the whole test run, a time limit for each test, and no process that outlives its test."""
 
 from __future__ import annotations
 
+import faulthandler
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Generator, Iterator
+
 import pytest
+
+from tests.support.checkout import ROOT
+from tests.support.processes import VARIABLE, Process, Processes, wait_until
+
+#: For a test that is marked as long; that of the others stands in pyproject.toml.
+_LONG_S = 3600
+#: After its time a test is interrupted by a signal; one that hangs inside a library takes none.
+_GRACE_S = 60
+
+_stderr = pytest.StashKey[int]()
+_MARK = uuid.uuid4().hex
+_processes = Processes(_MARK)
+
+
+class _Fixtures:
+    """What a fixture of a module or of the session starts may live as long as it does.
+
+    A plugin of its own: of fixtures of the session pytest says nothing to a conftest.
+    """
+
+    def __init__(self) -> None:
+        self.processes: dict[object, set[int]] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+        if fixturedef.scope == "function":
+            return (yield)
+        before = set(_processes.running())
+        try:
+            return (yield)
+        finally:
+            self.processes[fixturedef] = set(_processes.running()) - before
+
+    def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[object]) -> None:
+        self.processes.pop(fixturedef, None)
+
+
+_fixtures = _Fixtures()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -11,3 +56,71 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the screenshots into docs/images instead of test-results",
     )
+    parser.addoption(
+        "--patience",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="how long what ends by itself when its test ends may take (default: %(default)s)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_stderr] = os.dup(2)  # the real one: while a test runs its output is caught
+    config.pluginmanager.register(_fixtures)
+    # Here, since modules of tests look at the environment when they are imported.
+    os.environ[VARIABLE] = f"{os.environ.get(VARIABLE, '')} {_MARK}"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    os.close(config.stash[_stderr])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_LONG_S))
+
+
+def pytest_timeout_set_timer(item: pytest.Item, settings) -> None:
+    """Beside the signal: the stacks of all threads, and the end of everything."""
+    file = item.config.stash[_stderr]
+    faulthandler.dump_traceback_later(settings.timeout + _GRACE_S, exit=True, file=file)
+
+
+def pytest_timeout_cancel_timer() -> None:
+    faulthandler.cancel_dump_traceback_later()
+
+
+def _left(but: int) -> list[Process]:
+    """The processes that nobody may have left: not those of fixtures that still live, and not one other."""
+    running = _processes.running()
+    excused = {but}.union(*_fixtures.processes.values())
+    while young := {pid for pid in running.keys() - excused if running[pid].parent in excused}:
+        excused |= young
+    return [process for pid, process in running.items() if pid not in excused]
+
+
+def _end_what_is_left(but: int, patience: float) -> None:
+    """Fail when there is anything to end."""
+    if wait_until(lambda: not _left(but), patience):
+        return
+    left = _left(but)
+    for process in left:
+        process.kill()
+    pytest.fail("Processes were left; they are ended now:\n" + "\n".join(map(str, left)), pytrace=False)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def watcher(pytestconfig: pytest.Config) -> Iterator[int]:
+    """The number of a process that ends the others when the test run itself is killed."""
+    command = [sys.executable, "-m", "tests.support.processes", _MARK]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, start_new_session=True) as process:
+        yield process.pid
+        _end_what_is_left(process.pid, pytestconfig.getoption("patience"))
+
+
+@pytest.fixture(autouse=True)
+def no_process_outlives_its_test(watcher: int, pytestconfig: pytest.Config) -> Iterator[None]:
+    yield
+    _end_what_is_left(watcher, pytestconfig.getoption("patience"))

@@ -8,12 +8,14 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.debugger_page import open_page
+from tests.support.events import small_program
 from tests.support.programs import record_example_with_tensorflow
 from tests.support.serving import tensorboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
 
 SCHEMES = ("light", "dark")
+_LIVE_MS = 15_000
 # As the page says it: "float32 [100, 10] · 1,000 values · 200 0, 800 +".
 _SOME_ZEROS = re.compile(r" [1-9][\d,]* 0(,|$)")
 
@@ -45,7 +47,10 @@ def test_the_alert_opens_the_source_at_the_line_of_the_log(page_at_first_nan):
 
 
 def test_a_reload_comes_back_to_the_same_place(page_at_first_nan):
+    page_at_first_nan.frame.get_by_label("Only NaN/∞").check()
     page_at_first_nan.page.reload()
+    expect(page_at_first_nan.frame.get_by_label("Only NaN/∞")).to_be_checked()
+    expect(page_at_first_nan.frame.get_by_role("region", name="Alerts")).to_contain_text("1 of ")
     expect(page_at_first_nan.part("graph-structure-op")).to_contain_text("Log")
     expect(page_at_first_nan.part("source-line-focused")).to_contain_text("tf.math.log(probs)")
 
@@ -65,7 +70,27 @@ def test_a_logdir_without_debug_events_says_which_line_to_add(browser, tmp_path)
         open_page(browser, f"{address}/#debugger") as page,
     ):
         expect(page.frame.locator("body")).to_contain_text("enable_dump_debug_info(")
+        expect(page.frame.locator("body")).to_contain_text("at any place before what you want to see")
+        expect(page.part("logdir-problems")).to_have_count(0)
         assert page.complaints == []
+
+
+def test_what_in_the_logdir_cannot_be_looked_at_is_said_with_runs_and_without(browser, tmp_path):
+    folder = tmp_path / "<b>logs"
+    folder.mkdir()
+    problem = {"place": "s3://bucket/<i>x</i>", "message": "Access denied: check the credentials."}
+    answers = {"logdir": {"logdir": str(folder), "problems": [problem]}}
+    with tensorboard(folder, tmp_path / "tensorboard.txt") as address:
+        with open_page(browser, f"{address}/#debugger", answers=answers) as page:
+            expect(page.frame.locator("body")).to_contain_text(f"Not everything in {folder} could be")
+            expect(page.part("logdir-problems")).to_have_text(f"{problem['place']}: {problem['message']}")
+            assert page.complaints == [] and page.serious_violations() == []
+            small_program(folder / "run").close()
+            summary = page.frame.get_by_text("1 place not readable")
+            summary.click(timeout=_LIVE_MS)
+            expect(page.part("logdir-problems")).to_be_visible()
+            expect(page.part("logdir-problems")).to_be_in_viewport()
+            assert page.complaints == [] and page.serious_violations() == []
 
 
 def test_the_page_shows_what_tensorflows_own_recorder_wrote(browser, tmp_path):

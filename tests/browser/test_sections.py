@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from contextlib import closing
 
 import pytest
@@ -100,7 +101,7 @@ def test_a_page_that_was_opened_first_fills_when_the_program_runs(browser, tmp_p
 def test_what_a_program_records_comes_by_itself_until_it_has_ended(browser, tmp_path):
     logdir = tmp_path / "digits"
     with (
-        closing(small_program(logdir, recorder_version="0.1.0")) as recording,
+        closing(small_program(logdir, start=time.time(), recorder_version="0.1.0")) as recording,
         tensorboard(logdir, tmp_path / "tensorboard.txt") as address,
         open_page(browser, address) as page,
     ):
@@ -112,7 +113,7 @@ def test_what_a_program_records_comes_by_itself_until_it_has_ended(browser, tmp_
         expect(bar).to_contain_text("digits finished5 executions", timeout=_LIVE_MS)
 
 
-def test_a_finished_run_that_begins_anew_is_seen_when_the_reader_comes_back(browser, tmp_path):
+def test_of_a_finished_run_only_is_asked_whether_there_are_others_until_it_begins_anew(browser, tmp_path):
     recording = small_program(tmp_path / "digits", recorder_version="0.1.0")
     recording.counts(4, 8, finished=True)
     recording.close()
@@ -127,13 +128,78 @@ def test_a_finished_run_that_begins_anew_is_seen_when_the_reader_comes_back(brow
             assert page.frame  # has its answers
         asked: list[str] = []
         page.page.on("request", lambda request: asked.append(request.url))
-        page.page.clock.fast_forward(3_600_000)
+        page.page.clock.run_for(60_000)
         assert page.frame
-        assert not [url for url in asked if "plugin/debugger" in url]
+        ours = [url for url in asked if "plugin/debugger" in url]
+        assert {url.partition("plugin/debugger/")[2] for url in ours} <= {"runs", "logdir"}
+        assert len(ours) <= 8
         shutil.rmtree(tmp_path / "digits")
         small_program(tmp_path / "digits", steps=3).close()
         page.page.locator(".reload-button").click()
         expect(bar).to_contain_text("digits recorded6 executions", timeout=_LIVE_MS)
+
+
+def test_a_run_that_comes_while_a_finished_one_is_on_screen_is_listed_by_itself(browser, tmp_path):
+    recording = small_program(tmp_path / "first", recorder_version="0.1.0")
+    recording.counts(4, 8, finished=True)
+    recording.close()
+    with (
+        tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
+        open_page(browser, address, stopped_clock=True) as page,
+    ):
+        expect(page.frame.locator(".status")).to_contain_text("first finished")
+        for _ in range(4):
+            page.page.clock.fast_forward(30_000)
+            assert page.frame  # has its answers
+        small_program(tmp_path / "second", start=2000.0).close()
+        options = page.frame.locator(".status select option")
+        for _ in range(20):
+            page.page.clock.run_for(15_000)
+            if options.count() > 1:
+                break
+            page.page.wait_for_timeout(500)
+        expect(options).to_have_text(["first", "second"])
+        expect(page.frame.locator(".status select")).to_have_value("first")
+
+
+def test_keys_work_as_soon_as_the_tab_is_there(browser, example_address):
+    with open_page(browser, example_address) as page:
+        assert page.frame
+        alerts = page.frame.get_by_role("region", name="Alerts")
+        expect(alerts).to_contain_text("1 of ")
+        page.page.keyboard.press("n")
+        expect(alerts).to_contain_text("2 of ")
+        page.page.keyboard.press("/")
+        expect(page.part("search")).to_be_focused()
+
+
+def test_a_field_of_tensorboard_keeps_the_focus(browser, tmp_path):
+    small_program(tmp_path / "run").close()
+    with (
+        tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
+        open_page(browser, address) as page,
+    ):
+        assert page.frame
+        page.page.evaluate(
+            """() => {
+                const field = document.createElement("input");
+                field.id = "field";
+                document.body.append(field);
+                field.focus();
+            }"""
+        )
+        expect(page.page.locator("#field")).to_be_focused()
+        # As the host does when another tab is chosen and this one comes back.
+        frame = page.page.locator("iframe[src*='plugin_entry.html?name=debugger']")
+        for display in ("none", ""):
+            frame.evaluate("(frame, display) => { frame.style.display = display; }", display)
+            page.page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => done(true)))")
+        expect(page.page.locator("#field")).to_be_focused()
+        page.page.evaluate("document.querySelector('#field').remove()")
+        for display in ("none", ""):
+            frame.evaluate("(frame, display) => { frame.style.display = display; }", display)
+            page.page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => done(true)))")
+        page.page.wait_for_function("document.activeElement.tagName === 'IFRAME'")
 
 
 def test_a_damaged_file_is_named_and_the_rest_is_shown(browser, example_logdir, tmp_path):

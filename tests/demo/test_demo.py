@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import subprocess
@@ -12,10 +13,19 @@ from pathlib import Path
 import pytest
 
 from tb_debugger_plugin.cli import demo
+from tests.support.processes import wait_until
 from tests.support.serving import free_port
 from tests.support.tensorflows_reader import check_every_file_set_below
 
 _DEMO = (str(Path(sys.executable).with_name("tbdbg")), "demo")
+#: The same without training, which takes its time.
+_SERVE = (
+    sys.executable,
+    "-c",
+    "from tb_debugger_plugin.cli import demo, main; import sys;"
+    " demo.record = lambda *_: 0; sys.exit(main.main())",
+    "demo",
+)
 
 
 @pytest.mark.tensorflow
@@ -29,25 +39,78 @@ def test_without_serving_it_ends_after_the_recording(tmp_path):
     assert check_every_file_set_below(tmp_path / "buggy_digits") == 1
 
 
-@pytest.mark.tensorflow
-def test_it_serves_the_recording_until_ctrl_c(tmp_path):
-    port = str(free_port())
-    process = subprocess.Popen(
-        [*_DEMO, "--logdir", str(tmp_path), "--steps", "2", "--port", port], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        address = next(line for line in process.stdout if line.startswith("Open http"))
-        assert f"http://localhost:{port} " in address and "NaN/∞" in address
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"http://localhost:{port}/data/plugin/debugger/runs") as answer:
-            assert b"buggy_digits" in answer.read()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
-    finally:
-        process.kill()
-        process.communicate()
+@pytest.fixture
+def serving(tmp_path):
+    """Starts a demo, and waits until it serves; ends what is left of it."""
+    with contextlib.ExitStack() as stack:
+
+        def start(command, **options):
+            port = free_port()
+            words = [*command, "--logdir", str(tmp_path), "--steps", "2", "--port", str(port)]
+            demo = stack.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **options))
+            stack.callback(demo.kill)
+            address = next(line for line in demo.stdout if line.startswith("Open http"))
+            assert f"http://localhost:{port} " in address and "NaN/∞" in address
+            return demo, port
+
+        yield start
+
+
+def _serves(port):
     with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", int(port))) != 0
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.tensorflow
+def test_it_serves_the_recording_until_ctrl_c(serving):
+    process, port = serving(_DEMO)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"http://localhost:{port}/data/plugin/debugger/runs") as answer:
+        assert b"buggy_digits" in answer.read()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 0
+    assert not _serves(port)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda process: process.terminate(), id="SIGTERM"),
+        pytest.param(lambda process: process.send_signal(signal.SIGHUP), id="a terminal that is closed"),
+        pytest.param(lambda process: process.stdout.close(), id="nobody reads what it says"),
+    ],
+)
+def test_it_ends_with_its_tensorboard(serving, end):
+    process, port = serving(_SERVE)
+    end(process)
+    assert process.wait(timeout=30) == 0
+    assert not _serves(port)
+
+
+def test_it_ends_with_its_tensorboard_in_the_background_of_a_shell_too(serving):
+    # Such a shell has what it starts ignore SIGINT.
+    process, port = serving(_SERVE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 0
+    assert not _serves(port)
+
+
+def test_tensorboard_ends_when_the_demo_is_killed(serving):
+    process, port = serving(_SERVE)
+    process.kill()
+    # Nor does TensorBoard hold the pipe that somebody reads to its end.
+    assert process.stdout.read() == ""
+    assert wait_until(lambda: not _serves(port), 30)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("end", ["terminate", "kill"])
+def test_the_training_ends_with_the_demo(tmp_path, end):
+    words = [*_DEMO, "--logdir", str(tmp_path), "--steps", "1000000", "--no-serve"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        next(line for line in process.stdout if line.startswith("step"))
+        getattr(process, end)()
+        process.stdout.read()  # ends when nobody writes any more
 
 
 def test_a_port_in_use_is_said_before_anything_is_recorded(tmp_path):

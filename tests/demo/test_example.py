@@ -36,6 +36,20 @@ def test_fixed_it_learns():
     assert min(accuracy for _, accuracy in steps[-5:]) > 0.9
 
 
+@pytest.mark.parametrize("missing", ["sklearn", "tensorflow"])
+def test_it_says_which_extra_brings_what_is_missing(missing):
+    # A module that is None in sys.modules is one that cannot be imported.
+    program = (
+        f"import runpy, sys; sys.modules[{missing!r}] = None; runpy.run_module({EXAMPLE!r}, None, '__main__')"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert (
+        run.stderr.splitlines()[-1] == f"The example needs {missing}: pip install 'tb-debugger-plugin[demo]'"
+    )
+    assert "Traceback" not in run.stderr
+
+
 def test_it_asks_where_to_record():
     run = subprocess.run([sys.executable, "-m", EXAMPLE], capture_output=True, text=True)
     assert run.returncode == 2

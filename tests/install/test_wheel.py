@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import zipfile
 
 import pytest
 
+import tb_debugger_plugin
 from tests.support.checkout import PACKAGE, ROOT, tracked_files
 
 pytestmark = pytest.mark.install
@@ -17,7 +20,7 @@ pytestmark = pytest.mark.install
 _COMPILERS = ("c++", "g++", "clang++")
 
 
-def _names_in_wheel(checkout, out, **environment):
+def _wheel(checkout, out, **environment):
     command = [
         sys.executable,
         "-m",
@@ -31,7 +34,12 @@ def _names_in_wheel(checkout, out, **environment):
     build = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
     assert build.returncode == 0, build.stdout + build.stderr
     (wheel,) = out.glob("*.whl")
-    return zipfile.ZipFile(wheel).namelist()
+    return zipfile.ZipFile(wheel)
+
+
+def _names_in_wheel(checkout, out, **environment):
+    with _wheel(checkout, out, **environment) as wheel:
+        return wheel.namelist()
 
 
 def test_a_wheel_carries_the_page_and_the_descriptor(checkout, tmp_path):
@@ -39,6 +47,30 @@ def test_a_wheel_carries_the_page_and_the_descriptor(checkout, tmp_path):
     page = [f"tb_debugger_plugin/{file.relative_to(PACKAGE)}" for file in (PACKAGE / "static").rglob("*.*")]
     assert page and set(page) <= set(names)
     assert "tb_debugger_plugin/events/debug_event.binpb" in names
+
+
+def test_a_wheel_carries_the_notices_of_what_its_page_bundles(checkout, tmp_path):
+    with _wheel(checkout, tmp_path) as wheel:
+        text = wheel.read("tb_debugger_plugin/static/THIRD_PARTY_LICENSES.txt").decode()
+    notices = {
+        name: notice for name, notice in re.findall(r"^## (\S+ - \S+) .*\n([^#]*)", text, re.MULTILINE)
+    }
+    locked = json.loads((ROOT / "frontend" / "package-lock.json").read_text("utf-8"))["packages"]
+    asked_for = {
+        f"{name} - {locked[f'node_modules/{name}']['version']}" for name in locked[""]["dependencies"]
+    }
+    assert {"preact - " + locked["node_modules/preact"]["version"]} < asked_for <= set(notices)
+    assert all("Copyright" in notice and "Permission" in notice for notice in notices.values())
+
+
+def test_a_wheel_says_its_version_and_downgrades_nothing_that_it_does_not_use(checkout, tmp_path):
+    with _wheel(checkout, tmp_path) as wheel:
+        (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+        lines = wheel.read(name).decode().splitlines()
+    assert f"Version: {tb_debugger_plugin.__version__}" in lines
+    needed = [line for line in lines if line.startswith("Requires-Dist: ") and "extra ==" not in line]
+    # TensorBoard asks for it itself, and its new versions work with any.
+    assert needed and not [line for line in needed if "setuptools" in line]
 
 
 @pytest.mark.skipif(

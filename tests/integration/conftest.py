@@ -46,6 +46,10 @@ def tensorflows_reader_reads_what_tests_share(tmp_path_factory: pytest.TempPathF
         check_every_file_set_below(path)
 
 
+#: Methods of the runtime that show the program its own definitions.
+_SHOWN = ("get_c_function", "get_function_def", "get_compiler_ir", "add_function_def")
+
+
 @pytest.fixture(autouse=True)
 def nothing_left_behind(tensorflows_reader_reads_it_all: None) -> Iterator[None]:
     """When a recording has ended there is no callback or wrapper of ours in TensorFlow."""
@@ -59,7 +63,7 @@ def nothing_left_behind(tensorflows_reader_reads_it_all: None) -> Iterator[None]
             atomic_function.from_func_graph,
             execute.execute,
             pywrap_tfe.TFE_Py_FastPathExecute,
-            *(vars(runtime).get(name) for name in ("get_c_function", "get_function_def", "get_compiler_ir")),
+            *(vars(runtime).get(name) for name in _SHOWN),
         ]
 
     before = hooks()

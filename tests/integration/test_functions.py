@@ -157,6 +157,48 @@ def test_tf1_graphs_wrapped_as_functions_are_seen(tmp_path: Path) -> None:
     assert health(read(tmp_path), "product") == [counts(X * X), counts(-X * X)]
 
 
+@pytest.mark.parametrize("made", ["before", "meanwhile"])
+def test_a_wrapped_graph_with_a_loop_is_seen_and_leaves_what_it_leaves_without_us(
+    tmp_path: Path, made: str
+) -> None:
+    """TensorFlow adds the functions of such a graph to the runtime once more."""
+    from tensorflow.python.eager import context
+
+    def old(x: tf.Tensor) -> tf.Tensor:
+        return tf.while_loop(
+            lambda y: tf.reduce_sum(y, name="sum") < 9.0, lambda y: (tf.multiply(y, 2.0, name="twice"),), (x,)
+        )[0]
+
+    def wrapped() -> Any:
+        return tf.compat.v1.wrap_function(old, [tf.TensorSpec([2])])
+
+    def times_added(function: Any) -> list[int]:
+        runtime, counted = context.context(), []
+        for name in function.graph._functions:
+            definition, times = runtime.get_function_def(name), 0
+            while runtime.has_function(name):
+                runtime.remove_function(name)
+                times += 1
+            for _ in range(times):
+                runtime.add_function_def(definition)
+            counted.append(times)
+        return counted
+
+    plain = times_added(wrapped())
+    assert plain == [2, 2]
+    function = wrapped() if made == "before" else None
+    with tb_debugger_plugin.record(tmp_path, "SHAPE") as recording:
+        function = function or wrapped()
+        np.testing.assert_array_equal(function(tf.ones([2])), [8.0, 8.0])
+        assert recording.on
+    recorded = read(tmp_path)
+    assert [len(health(recorded, name)) for name in ("sum", "twice")] == [4, 3]
+    np.testing.assert_array_equal(function(tf.ones([2])), [8.0, 8.0])
+    assert times_added(function) == plain
+    again = function.prune(function.inputs, function.outputs)  # the program's definitions, once more
+    np.testing.assert_array_equal(again(tf.ones([2])), [[8.0, 8.0]])
+
+
 def test_a_saved_model_is_seen_that_was_loaded_before_or_in_the_recording(tmp_path: Path) -> None:
     class Model(tf.Module):
         def __init__(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import tb_debugger_plugin
+import tb_debugger_plugin.capture.api
 from tb_debugger_plugin.analysis import alerts
 from tb_debugger_plugin.analysis.view import Range, look_at
 from tb_debugger_plugin.keras import DebuggerCallback
@@ -98,13 +100,131 @@ def test_a_batch_is_a_step(tmp_path: Path) -> None:
     assert len(seen) == 2
 
 
-def test_the_callback_leaves_a_recording_alone_that_is_on(tmp_path: Path) -> None:
+def test_the_callback_leaves_a_recording_alone_that_is_on_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     model = compiled_model()
     with tb_debugger_plugin.record(tmp_path / "outer") as recording:
-        model.fit(X, Y, verbose=0, callbacks=[DebuggerCallback(tmp_path / "inner")])
+        callback = DebuggerCallback(tmp_path / "inner")
+        model.fit(X, Y, validation_data=(X, Y), verbose=0, callbacks=[callback])
+        (line,) = said(caplog)
+        assert str(tmp_path / "inner") in line and str(tmp_path / "outer") in line
+        # Of its own folder there is nothing to be said.
+        model.predict(X, verbose=0, callbacks=[DebuggerCallback(tmp_path / "outer")])
+        assert said(caplog) == [line]
         assert recording.on
     assert not (tmp_path / "inner").exists()
     assert "ReluGrad" in read(tmp_path / "outer").types()
+    model.predict(X, verbose=0, callbacks=[callback])
+    assert len(read_each(tmp_path / "inner")) == 1
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    ours = [each for each in caplog.records if each.name == "tb_debugger_plugin"]
+    return [each.getMessage() for each in ours if each.levelno >= logging.WARNING]
+
+
+class Interrupts(tf.keras.callbacks.Callback):
+    """Leaves the call by an exception, as Ctrl+C and Kernel > Interrupt do."""
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        raise KeyboardInterrupt
+
+    on_test_batch_end = on_train_batch_end
+
+
+def interrupted(callback: DebuggerCallback, *, verb: str = "fit") -> Any:
+    """A model of which a call was left by an exception, and the recording of that call."""
+    model = compiled_model()
+    with pytest.raises(KeyboardInterrupt):
+        getattr(model, verb)(X, Y, batch_size=4, verbose=0, callbacks=[callback, Interrupts()])
+    recording = callback._recording
+    assert recording is not None
+    return model, recording
+
+
+@pytest.mark.parametrize("verb", ["fit", "evaluate"])
+def test_a_call_that_fails_ends_its_recording_before_the_program_runs_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, verb: str
+) -> None:
+    _, recording = interrupted(DebuggerCallback(tmp_path), verb=verb)
+    tf.math.log(tf.constant([1.0]))
+    assert not recording.on
+    (line,) = [line for line in said(caplog) if "left by an exception" in line]
+    assert str(tmp_path) in line
+    recorded = read(tmp_path)
+    assert "ReluGrad" in recorded.types() or verb == "evaluate"
+    assert "Log" not in {execution.op_type for execution in recorded.executions}
+
+
+def test_a_plain_fit_after_one_that_failed_is_not_recorded(tmp_path: Path) -> None:
+    model, recording = interrupted(DebuggerCallback(tmp_path))
+    before = recording.counts()
+    model.fit(X, Y, batch_size=4, epochs=3, verbose=0)
+    assert not recording.on
+    assert recording.counts() == before
+
+
+def test_the_same_callback_begins_anew_after_a_call_that_failed(tmp_path: Path) -> None:
+    callback = DebuggerCallback(tmp_path)
+    model, first = interrupted(callback)
+    model.fit(X, Y, batch_size=4, validation_data=(X, Y), verbose=0, callbacks=[callback])
+    assert not first.on
+    assert not tb_debugger_plugin.capture.api.running()
+    model, second = interrupted(callback)
+    model.evaluate(X, Y, verbose=0, callbacks=[callback])
+    assert not second.on
+    assert len(read_each(tmp_path)) == 4
+
+
+def test_the_same_callback_begins_anew_where_nobody_knows_the_call(tmp_path: Path) -> None:
+    callback = DebuggerCallback(tmp_path)
+    callback.on_train_begin()  # as a training loop of the program's own does
+    first = callback._recording
+    callback.on_train_begin()
+    assert first is not None and not first.on
+    tf.math.log(tf.constant([1.0]))
+    callback.on_test_begin()
+    callback.on_test_end()
+    assert callback._recording is not None and callback._recording.on
+    callback.on_train_end()
+    assert [len(each.executions) for each in read_each(tmp_path)] == [0, 1]
+
+
+def test_another_callback_records_after_a_call_that_failed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model, first = interrupted(DebuggerCallback(tmp_path / "a"))
+    model.fit(X, Y, batch_size=4, verbose=0, callbacks=[DebuggerCallback(tmp_path / "b")])
+    assert not first.on
+    assert not any("records nothing" in line for line in said(caplog))
+    assert "ReluGrad" in read(tmp_path / "b").types()
+
+
+def test_a_recording_of_the_programs_own_outlives_a_call_that_fails(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path / "outer") as recording:
+        model = compiled_model()
+        callback = DebuggerCallback(tmp_path / "inner")
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, Y, verbose=0, callbacks=[callback, Interrupts()])
+        tf.math.log(tf.constant([1.0]))
+        assert recording.on
+    # And what the callback remembered of it is forgotten.
+    model.evaluate(X, Y, verbose=0, callbacks=[callback])
+    assert len(read_each(tmp_path / "inner")) == 1
+
+
+def test_a_call_is_still_running_when_another_thread_runs_ops(tmp_path: Path) -> None:
+    class RunsOps(tf.keras.callbacks.Callback):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            other = threading.Thread(target=lambda: tf.math.log(tf.constant([1.0])))
+            other.start()
+            other.join()
+
+    model = compiled_model()
+    model.fit(X, Y, batch_size=4, verbose=0, callbacks=[DebuggerCallback(tmp_path), RunsOps()])
+    recorded = read(tmp_path)
+    assert [execution.op_type for execution in recorded.executions].count("Log") == 2
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -93,6 +94,92 @@ def test_a_second_call_for_the_same_folder_returns_the_recording_that_is_on(tmp_
     with pytest.raises(UsageError, match="is recorded with circular_buffer_size 7"):
         tb_debugger_plugin.enable_dump_debug_info(tmp_path, "SHAPE", 8)
     assert first.on
+
+
+@pytest.mark.parametrize("with_library", [True, False], ids=["native", "stock"])
+@pytest.mark.parametrize(
+    ("there", "wanted", "words"),
+    [
+        ({"op_regex": "Log"}, {}, "op_regex 'Log'.* with None"),
+        ({}, {"tensor_dtypes": ["float32", "bool"]}, "tensor_dtypes None.* with \\['float32'\\]"),
+        ({"function_regex": "a"}, {"function_regex": "b"}, "function_regex 'a'.* with 'b'"),
+        ({}, {"name_regex": "a"}, "name_regex None"),
+        ({}, {"every_n_steps": 2}, "every_n_steps 1.* with 2"),
+        ({}, {"step_range": (0, 4)}, "step_range \\(0, None\\).* with \\(0, 4\\)"),
+        ({}, {"max_tensor_bytes": 7}, "max_tensor_bytes 1048576.* with 7"),
+        ({}, {"keep_graph_optimizations": True}, "keep_graph_optimizations False.* with True"),
+    ],
+)
+def test_a_second_call_with_another_filter_raises_and_with_the_same_one_does_not(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    with_library: bool,
+    there: dict[str, Any],
+    wanted: dict[str, Any],
+    words: str,
+) -> None:
+    if not with_library:
+        monkeypatch.setattr(native, "load", lambda: None)
+    first = tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", **there)
+    assert tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", **there) is first
+    with pytest.raises(UsageError, match=f"is recorded with {words}"):
+        tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", **wanted)
+    assert first.on
+
+
+def test_dtypes_are_compared_by_what_they_are_whoever_chooses_them(tmp_path: Path) -> None:
+    def enable(chosen: Any) -> Any:
+        return tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_TENSOR", tensor_dtypes=chosen)
+
+    first = enable(["float32", tf.int32])
+    assert enable((tf.int32, "float32")) is first
+    assert enable(lambda dtype: dtype in (tf.float32, tf.int32)) is first
+    with pytest.raises(UsageError, match="tensor_dtypes"):
+        enable(lambda dtype: dtype.is_floating)
+
+
+def test_tensorflows_three_methods_of_the_writer_are_there(tmp_path: Path) -> None:
+    writer = tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH")
+    tf.exp(1.0)
+    writer.FlushNonExecutionFiles()
+    writer.FlushExecutionFiles()
+    writer.Close()
+    assert not writer.on
+    writer.Close()
+    assert len(read(tmp_path).executions) == 1
+
+
+def test_beginning_and_end_are_a_line_each(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="tb_debugger_plugin")
+    with tb_debugger_plugin.record(tmp_path, "SHAPE"):
+        tf.exp(1.0)
+        tf.function(lambda x: tf.sqrt(x))(tf.constant(1.0))
+    assert [each.getMessage() for each in caplog.records if each.name == "tb_debugger_plugin"] == [
+        f"Recording to {tmp_path} in mode SHAPE.",
+        f"Recorded to {tmp_path}: 2 executions and 2 tensors in graphs.",
+    ]
+    assert {each.levelno for each in caplog.records if each.name == "tb_debugger_plugin"} == {logging.INFO}
+
+
+def test_a_block_inside_a_recording_of_its_folder_does_not_end_it(tmp_path: Path) -> None:
+    outer = tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", -1)
+    with tb_debugger_plugin.record(tmp_path) as inner:
+        assert inner is outer
+        tf.exp(1.0)
+    assert outer.on
+    tf.sqrt(1.0)
+    tb_debugger_plugin.disable_dump_debug_info()
+    assert [e.op_type for e in read(tmp_path).executions] == ["Exp", "Sqrt"]
+
+
+def test_a_block_inside_a_recording_of_another_folder_ends_that_one_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    outer = tb_debugger_plugin.enable_dump_debug_info(tmp_path / "a", "FULL_HEALTH", -1)
+    with tb_debugger_plugin.record(tmp_path / "b") as inner:
+        assert inner.on and not outer.on
+    (line,) = [each.getMessage() for each in caplog.records if each.name == "tb_debugger_plugin"]
+    assert str(tmp_path / "a") in line and str(tmp_path / "b") in line
 
 
 def test_another_folder_ends_the_recording_that_was_on(tmp_path: Path) -> None:

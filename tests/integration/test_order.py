@@ -66,6 +66,21 @@ def test_so_is_what_another_device_computes(tmp_path: Path, monkeypatch: pytest.
     assert assert_in_order(read(tmp_path)) > 200
 
 
+@pytest.mark.parametrize("mode", ["NO_TENSOR", "SHAPE", "FULL_TENSOR"])
+def test_so_are_whole_numbers_and_truths(tmp_path: Path, mode: str) -> None:
+    @tf.function
+    def collatz(i: tf.Tensor, even: tf.Tensor) -> tf.Tensor:
+        for _ in range(100):
+            i = tf.where(even, i // 2, 3 * i + 1)
+            even = tf.logical_not(tf.cast(i % 2, tf.bool))
+        return tf.reduce_sum(i)
+
+    i = np.arange(1, 4)
+    with tb_debugger_plugin.record(tmp_path, mode):
+        assert int(collatz(i, i % 2 == 0)) == 6
+    assert assert_in_order(read(tmp_path)) > 600
+
+
 @pytest.mark.parametrize("in_line", [True, False])
 def test_the_first_bad_tensor_of_a_large_computation_is_the_first_one_in_every_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, in_line: bool

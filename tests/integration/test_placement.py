@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
+from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import placement
 from tests.support.fetched import without_graph_optimization
 from tests.support.models import Training, mlp
@@ -125,3 +126,44 @@ def test_what_the_program_put_on_a_cpu_is_there(
     assert not placement.may_be_elsewhere(device)  # this machine has nothing else
     monkeypatch.setattr(placement, "has_other_devices", lambda: True)
     assert placement.may_be_elsewhere(device) is expected
+
+
+HOST = "/job:localhost/replica:0/task:0/device:"
+
+
+@pytest.mark.parametrize("is_native", [True, False], ids=["native", "stock"])
+def test_constants_name_their_device_as_other_tensors_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_native: bool
+) -> None:
+    if not is_native:
+        monkeypatch.setattr(native, "load", lambda: None)
+
+    @tf.function
+    def function(x: tf.Tensor) -> tf.Tensor:
+        with tf.device("/cpu:0"):
+            placed = tf.constant([1.0, 2.0], name="placed")
+        return tf.exp(x) * placed + tf.constant([3.0, 4.0], name="anywhere")
+
+    with tb_debugger_plugin.record(tmp_path):
+        function(tf.ones([2]))
+    traces = [event.graph_execution_trace for event in read(tmp_path).events["graph_execution_traces"]]
+    devices = {trace.op_name: trace.device_name for trace in traces}
+    assert {"placed", "anywhere", "Exp"} <= set(devices)
+    assert set(devices.values()) == {HOST + "CPU:0"}
+
+
+@pytest.mark.parametrize(
+    ("device", "expected", "expected_beside_a_gpu"),
+    [
+        ("", HOST + "CPU:0", ""),
+        ("/device:CPU:*", HOST + "CPU:0", HOST + "CPU:0"),
+        ("/device:CPU:1", HOST + "CPU:1", HOST + "CPU:1"),
+        ("/device:GPU:1", HOST + "GPU:1", HOST + "GPU:1"),
+    ],
+)
+def test_a_device_gets_its_full_name_where_it_is_certain(
+    monkeypatch: pytest.MonkeyPatch, device: str, expected: str, expected_beside_a_gpu: str
+) -> None:
+    assert placement.full_name(device) == expected
+    monkeypatch.setattr(placement, "has_other_devices", lambda: True)
+    assert placement.full_name(device) == expected_beside_a_gpu

@@ -121,6 +121,32 @@ def test_what_is_saved_and_converted_while_recording_is_what_it_is_without(tmp_p
         np.testing.assert_allclose(results[name], np.ravel(value), rtol=1e-5, atol=1e-6, err_msg=name)
 
 
+def test_the_graph_of_a_function_as_tensorboard_shows_it_is_the_programs_own(tmp_path: Path) -> None:
+    module = Module()
+    with tb_debugger_plugin.record(tmp_path / "log") as recording:
+        graph = module.__call__.get_concrete_function().graph
+        with tf.summary.create_file_writer(str(tmp_path / "summaries")).as_default(step=0):
+            module(tf.constant(X))
+            tf.summary.graph(graph)
+        assert recording.on
+    assert "Tanh" in read(tmp_path / "log").types()
+    (written,) = [path.read_bytes() for path in (tmp_path / "summaries").iterdir()]
+    for definition in (written, graph.as_graph_def().SerializeToString()):
+        assert b"Tanh" in definition
+        assert b"TbDebugger" not in definition
+
+
+def test_a_trace_of_what_runs_shows_our_ops_because_they_run(tmp_path: Path) -> None:
+    module = Module()
+    with tb_debugger_plugin.record(tmp_path / "log"):
+        with tf.summary.create_file_writer(str(tmp_path / "summaries")).as_default(step=0):
+            tf.summary.trace_on(graph=True)
+            module(tf.constant(X))
+            tf.summary.trace_export("traced")
+    (written,) = [path.read_bytes() for path in (tmp_path / "summaries").iterdir()]
+    assert b"TbDebuggerWatch" in written
+
+
 def test_a_loader_without_this_package_is_what_the_test_above_uses() -> None:
     run = subprocess.run(
         [

@@ -11,6 +11,8 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
+from tb_debugger_plugin import native
+from tb_debugger_plugin.capture import placement
 from tests.support.recorded import counts, read
 
 pytestmark = pytest.mark.tensorflow
@@ -84,6 +86,40 @@ def test_loops_and_branches_are_seen_in_both_kinds_of_control_flow(tmp_path: Pat
     assert found["taken"] == [counts(np.exp(sines[-1]))]
     assert found["left"] == []
     assert len([trace for trace in traces if trace.op_type == "Cos"]) == 3
+
+
+@pytest.mark.parametrize("place", ["our ops", "TensorFlow's ops", "another device"])
+def test_all_that_a_loop_computes_is_seen_whole_numbers_conditions_and_loops_in_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control_flow: str, place: str
+) -> None:
+    def run() -> Any:
+        with tf.Graph().as_default(), v1.Session() as session:
+            x = v1.placeholder(tf.float32, [3], name="x")
+
+            def body(i: tf.Tensor, y: tf.Tensor) -> Any:
+                inner = tf.while_loop(
+                    lambda j, _: tf.less(j, 2, name="inner_below"),
+                    lambda j, z: (tf.add(j, 1, name="inner_next"), tf.sqrt(z, name="root")),
+                    (0, tf.reshape(y, [3, 1])),
+                )[1]
+                grown = tf.cond(i > 0, lambda: tf.exp(inner, name="exp"), lambda: inner)
+                return tf.add(i, 1, name="next"), tf.reshape(grown, [3])
+
+            return session.run(
+                tf.while_loop(lambda i, y: tf.less(i, 3, name="below"), body, (0, x)), {x: [1.0, 2.0, 3.0]}
+            )
+
+    plain = run()
+    if place == "TensorFlow's ops":
+        monkeypatch.setattr(native, "load", lambda: None)
+    elif place == "another device":
+        monkeypatch.setattr(placement, "may_be_elsewhere", lambda device: True)
+    with tb_debugger_plugin.record(tmp_path, "SHAPE"):
+        for one, other in zip(run(), plain, strict=True):
+            np.testing.assert_array_equal(one, other)
+    names = [trace.op_name.rpartition("/")[2] for trace in read(tmp_path).traces]
+    expected = {"below": 4, "inner_below": 9, "inner_next": 6, "root": 6, "exp": 2, "next": 3}
+    assert {name: names.count(name) for name in expected} == expected
 
 
 def test_a_training_keeps_its_bits_its_checkpoints_and_its_graph(tmp_path: Path) -> None:
@@ -191,3 +227,33 @@ def test_a_session_outlives_its_recording_and_one_from_before_is_left_alone_and_
     assert len(said) == 1
     assert "made before the recording" in said[0]
     assert said[0].endswith("This one was asked for root, root:0.")
+
+
+def test_functions_traced_in_a_graph_have_it_around_them(tmp_path: Path) -> None:
+    @tf.function
+    def inner(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x, name="log")
+
+    @tf.function
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        return inner(x)
+
+    @tf.function
+    def first() -> tf.Tensor:
+        return tf.ones([3])
+
+    with tb_debugger_plugin.record(tmp_path):
+        with tf.Graph().as_default(), v1.Session() as session:
+            called = outer(first())
+            np.testing.assert_array_equal(session.run(tf.identity(called, name="called")), np.zeros(3))
+        outer(tf.ones([2]))  # around this there is no graph that anything runs
+    events = read(tmp_path).events["graphs"]
+    graphs = [event.debugged_graph for event in events if event.HasField("debugged_graph")]
+    around = {graph.graph_id: graph.outer_context_id for graph in graphs}
+    of_session = {e.graph_op_creation.graph_id for e in events if e.graph_op_creation.op_name == "called"}
+    outermost = [graph for graph in graphs if graph.graph_name in ("outer", "first")]
+    assert [{graph.outer_context_id} for graph in outermost] == [of_session, of_session, {""}]
+    assert [around[graph.outer_context_id] for graph in graphs if graph.graph_name == "inner"] == [
+        *of_session,
+        "",
+    ]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import frames
+from tb_debugger_plugin.capture.cells import Cells, ipythons_label
 from tb_debugger_plugin.events.origins import Origin
 from tests.support.recorded import read
 
@@ -24,7 +28,7 @@ def test_the_users_files_are_kept_whole_and_of_libraries_the_lines_around_frames
     files = [event.source_file for event in events["source_files"]]
     whole = {file.file_path: file for file in files}
     assert whole[__file__].origin == Origin.USER
-    assert list(whole[__file__].lines) == Path(__file__).read_text("utf-8").splitlines()
+    assert list(whole[__file__].lines) == Path(__file__).read_text("utf-8").split("\n")
     in_libraries = 0
     for event in events["stack_frames"]:
         place = event.stack_frame_with_id.file_line_col
@@ -39,6 +43,112 @@ def test_the_users_files_are_kept_whole_and_of_libraries_the_lines_around_frames
         in_libraries += 1
     assert in_libraries > 10
     assert {Path(file.file_path).name for file in files if file.origin == Origin.LIBRARY} >= {"math_ops.py"}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/home/me/.local/lib/python3.11/site-packages/tensorflow/python/ops/math_ops.py", True),
+        ("/usr/lib/python3/dist-packages/numpy/core.py", True),
+        ("/home/me/site-packages.py", False),
+        (__file__, False),
+        (pytest.__file__, True),
+        (np.__file__, True),
+        ("<frozen importlib._bootstrap>", True),
+    ],
+)
+def test_what_is_installed_anywhere_is_a_library(path: str, expected: bool) -> None:
+    assert frames.is_library(path) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("\nx = 1\n", ["", "x = 1", ""]),
+        ("x = 1", ["x = 1"]),
+        ("x = 1\n\n", ["x = 1", "", ""]),
+        ("# caf\u00e9\r\nx = 1\r\n", ["# caf\u00e9", "x = 1", ""]),
+    ],
+    ids=repr,
+)
+def test_a_file_has_the_lines_that_tensorflows_recorder_finds(
+    tmp_path: Path, text: str, lines: list[str]
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_bytes(text.encode())
+    assert path.read_text("utf-8").split("\n") == lines
+    assert frames._lines(str(path)) == lines
+
+
+class Shell:
+    """What IPython has of cells: a number for each generated file name, and their texts in `linecache`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.compile = self
+        self.numbers: dict[str, int] = {}
+        self._monkeypatch = monkeypatch
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: self))
+        monkeypatch.setattr(frames, "CELLS", Cells())
+
+    def format_code_name(self, name: str) -> tuple[str, str] | None:
+        return ("Cell", f"In[{self.numbers[name]}]") if name in self.numbers else None
+
+    def run(self, number: int, name: str, text: str) -> None:
+        self.numbers[name] = number
+        lines = [line + "\n" for line in text.splitlines()]
+        self._monkeypatch.setitem(linecache.cache, name, (len(text), None, lines, name))
+        exec(compile(text, name, "exec"), {"tf": tf})
+
+
+NOTEBOOK, TERMINAL = "/ipykernel_17/{}.py", "<ipython-input-{}>"
+
+
+@pytest.mark.parametrize("name", [NOTEBOOK, TERMINAL], ids=["notebook", "terminal"])
+def test_cells_of_a_notebook_are_called_as_their_user_sees_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    shell = Shell(monkeypatch)
+    in_graph = "\ndef loss(x):\n    return tf.exp(x)\ntf.function(loss, autograph=False)(1.0)"
+    cells = [
+        (4, "sqrt", "tf.sqrt(4.0)"),
+        (5, "loss", in_graph),
+        (6, "sqrt", "tf.sqrt(4.0)"),  # again, with the same text, so under the same name
+        (4, "tanh", "tf.tanh(4.0)"),  # after a restart of the numbers
+    ]
+    with tb_debugger_plugin.record(tmp_path / "log"):
+        for number, which, text in cells:
+            shell.run(number, name.format(which), text)
+    recorded = read(tmp_path / "log")
+    files = {event.source_file.file_path: event.source_file for event in recorded.events["source_files"]}
+    texts = {path: list(file.lines) for path, file in files.items() if file.file_path.startswith("Cell")}
+    assert texts == {
+        "Cell In[4]": ["tf.sqrt(4.0)"],
+        "Cell In[5]": in_graph.split("\n"),
+        "Cell In[6]": ["tf.sqrt(4.0)"],
+        "Cell In[4] (2)": ["tf.tanh(4.0)"],
+    }
+    assert all(files[path].origin == Origin.USER for path in texts)
+    in_cells = {frame for frame in recorded.frames.values() if frame[0].startswith("Cell")}
+    assert ("Cell In[5]", 3, "loss", "return tf.exp(x)") in in_cells
+    assert ("Cell In[6]", 1, "<module>", "tf.sqrt(4.0)") in in_cells
+    assert ("Cell In[4] (2)", 1, "<module>", "tf.tanh(4.0)") in in_cells
+
+
+@pytest.mark.parametrize(
+    "ipython",
+    [
+        SimpleNamespace(),
+        SimpleNamespace(get_ipython=lambda: None),
+        SimpleNamespace(get_ipython=lambda: SimpleNamespace(compile=compile)),
+    ],
+    ids=["being imported", "no shell", "an old shell"],
+)
+def test_where_ipython_knows_no_cells_files_keep_their_names(
+    monkeypatch: pytest.MonkeyPatch, ipython: SimpleNamespace
+) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    assert ipythons_label(__file__) is None
+    assert frames._path(__file__) == __file__
 
 
 def test_the_native_library_tells_stacks_apart_as_python_does() -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
+from tb_debugger_plugin.analysis import graphs
+from tb_debugger_plugin.analysis.view import look_at
 from tb_debugger_plugin.examples import buggy_digits
+from tests.support.events import loaded
 from tests.support.programs import record_example
 from tests.support.recorded import read
 
@@ -51,3 +55,43 @@ def test_tensorflows_reader_reads_a_mode_that_tensorflow_never_writes(tmp_path: 
         reader.update()
         (neg,) = (t for t in reader.graph_execution_traces() if t.op_name == "neg")
     assert list(neg.debug_tensor_value)[1:] == [-1, 1, 1, 3, 0, 0, 1, 2, 0, 0, -4.0, -1.0, -2.5, 2.25]
+
+
+def test_debugger_v2_says_the_same_of_an_op_and_its_neighbours(tmp_path: Path) -> None:
+    from tensorboard.plugins.debugger_v2.debug_data_multiplexer import DebuggerV2EventMultiplexer
+
+    record_example(tmp_path, "--steps", "1")
+    theirs = DebuggerV2EventMultiplexer(str(tmp_path))
+    (run,) = theirs.Runs()
+    theirs._reader.update()
+    loader = loaded(tmp_path)
+    try:
+        with look_at(loader) as view:
+            ops = {(op.graph, op.name): op for op in view.catalog.ops if op.known}
+            seen = 0
+            for graph, name in ops:
+                graph_id = view.catalog.graphs[graph].graph_id
+                ours = graphs.op_info(view, graph_id, name)
+                assert _around(ours) == _around(theirs.GraphOpInfo(run, graph_id, name)), name
+                seen += len(ours["inputs"])
+    finally:
+        loader.close()
+    assert seen > 50
+
+
+def _around(info: dict[str, Any]) -> Any:
+    """What both viewers say of the inputs and consumers, in an order of its own."""
+    inputs = [(edge["op_name"], edge["output_slot"], _around_neighbour(edge)) for edge in info["inputs"]]
+    consumers = [
+        sorted((edge["op_name"], edge["input_slot"], repr(_around_neighbour(edge))) for edge in slot)
+        for slot in info["consumers"]
+    ]
+    return info["op_type"], inputs, consumers
+
+
+def _around_neighbour(edge: dict[str, Any]) -> Any:
+    data = edge.get("data")
+    if data is None:
+        return None
+    consumers = [sorted((edge["op_name"], edge["input_slot"]) for edge in slot) for slot in data["consumers"]]
+    return data["op_type"], data["inputs"], consumers

@@ -46,6 +46,21 @@ def test_functions_of_pipelines_that_were_made_before_are_named_once(
     assert len(read(tmp_path).of("truediv")) == 3
 
 
+def test_a_function_of_a_notebook_cell_is_named_by_its_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from tb_debugger_plugin.capture.cells import CELLS
+
+    monkeypatch.setattr(CELLS, "_label", lambda filename: "Cell In[4]" if "ipykernel" in filename else None)
+    cell: dict[str, Any] = {}
+    exec(compile("\ndef more(x):\n    return x + 1\n", "/x/ipykernel_7/123.py", "exec"), cell)
+    before = tf.data.Dataset.range(3).map(cell["more"])
+    with tb_debugger_plugin.record(tmp_path):
+        assert list(before.as_numpy_iterator()) == [1, 2, 3]
+    (line,) = said(caplog, "input pipelines")
+    assert "more (Cell In[4]:2)" in line
+
+
 def test_nothing_is_said_where_everything_is_seen(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     gc.collect()
     known = tf.function(lambda x: tf.exp(x))

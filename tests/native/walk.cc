@@ -1,7 +1,9 @@
 // Walks over the records of damaged files with the compiled walker and with the
-// plainest one there is, and checks that they agree. `make test-sanitize` builds
-// it with sanitizers; arguments: files.
+// plainest one there is, and checks that they agree; then makes templates of some
+// records and checks that the records like them are found, and no others.
+// `make test-sanitize` builds it with sanitizers; arguments: files.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "frames.h"
+#include "templates.h"
 
 namespace {
 
@@ -68,6 +71,69 @@ void Check(const char* name, const uint8_t* data, int64_t size, int64_t stop, in
   std::exit(1);
 }
 
+// A layout that only the length decides, with 0 to 3 numbers.
+int64_t Begin(int64_t length) { return 9 + (length - 9) / 3; }
+int64_t Width(int64_t length) { return std::min<int64_t>(length % 4, (length - Begin(length)) / 8); }
+
+bool AreAlike(const uint8_t* a, const uint8_t* b, int64_t length) {
+  for (int64_t i = 0; i < length; ++i) {
+    const bool is_time = i >= 1 && i < 9;
+    const bool is_number = i >= Begin(length) && i < Begin(length) + 8 * Width(length);
+    if (!is_time && !is_number && a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+void CheckTemplates(const char* name, const std::vector<uint8_t>& file, std::vector<Record> records) {
+  const auto is_short = [](const Record& record) { return record.length < 9; };
+  records.erase(std::remove_if(records.begin(), records.end(), is_short), records.end());
+  const int64_t count = static_cast<int64_t>(records.size());
+  // The records alone, so that a sanitizer sees what is read beyond the last one.
+  std::vector<uint8_t> data;
+  std::vector<int64_t> starts, lengths;
+  for (const Record& record : records) {
+    starts.push_back(static_cast<int64_t>(data.size()));
+    lengths.push_back(record.length);
+    data.insert(data.end(), file.begin() + record.start, file.begin() + record.start + record.length);
+  }
+  data.shrink_to_fit();
+  tbdbg::Templates* templates = tbdbg_templates_new(0x9e3779b97f4a7c15u);
+  std::vector<int64_t> known;
+  for (int64_t row = 0; row < count; row += 2) {
+    const uint8_t* record = data.data() + starts[row];
+    if (tbdbg_templates_find(templates, record, lengths[row]) >= 0) continue;
+    const int64_t begin = Begin(lengths[row]);
+    tbdbg_templates_add(templates, record, lengths[row], begin, begin + 8 * Width(lengths[row]));
+    known.push_back(row);
+  }
+  std::vector<int32_t> found(count);
+  std::vector<double> times(count), numbers(3 * count);
+  tbdbg_templates_match(templates, data.data(), starts.data(), lengths.data(), count, found.data(),
+                        times.data(), numbers.data());
+  for (int64_t row = 0; row < count; ++row) {
+    const uint8_t* record = data.data() + starts[row];
+    int32_t expected = -1;
+    for (size_t i = 0; i < known.size() && expected < 0; ++i) {
+      const int64_t other = known[i];
+      if (lengths[other] == lengths[row] && AreAlike(data.data() + starts[other], record, lengths[row])) {
+        expected = static_cast<int32_t>(i);
+      }
+    }
+    bool good = found[row] == expected;
+    if (expected >= 0) {
+      good &= std::memcmp(&times[row], record + 1, 8) == 0;
+      for (int64_t i = 0; i < Width(lengths[row]); ++i) {
+        good &= std::memcmp(&numbers[i * count + row], record + Begin(lengths[row]) + 8 * i, 8) == 0;
+      }
+    }
+    if (good) continue;
+    std::fprintf(stderr, "%s: record %lld is not found as it should be\n", name,
+                 static_cast<long long>(row));
+    std::exit(1);
+  }
+  tbdbg_templates_delete(templates);
+}
+
 }  // namespace
 
 int main(int count, char** names) {
@@ -79,7 +145,9 @@ int main(int count, char** names) {
     // As much memory as there are bytes, so that a sanitizer sees one too many.
     std::unique_ptr<uint8_t[]> data(new uint8_t[content.size()]);
     if (size > 0) std::memcpy(data.get(), content.data(), content.size());
-    records += static_cast<int64_t>(PlainWalk(data.get(), size, size, size).size());
+    const std::vector<Record> found = PlainWalk(data.get(), size, size, size);
+    records += static_cast<int64_t>(found.size());
+    CheckTemplates(names[i], {data.get(), data.get() + size}, found);
     Check(names[i], data.get(), size, size, size / 16);
     Check(names[i], data.get(), size, size / 2, size / 16);
     Check(names[i], data.get(), size, size, 1);

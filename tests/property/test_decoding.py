@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.events.framing import RecordReader, frame
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.index import compiled
 from tb_debugger_plugin.index import frames as frames_module
 from tb_debugger_plugin.index.frames import FrameReader, Frames
 from tb_debugger_plugin.index.registry import Registry
-from tb_debugger_plugin.index.traces import MAX_TEMPLATES, TraceDecoder, parse_traces
+from tb_debugger_plugin.index.templates import MAX_TEMPLATES
+from tb_debugger_plugin.index.traces import TraceDecoder, parse_traces
 from tests.support.events import vector, whole
 
 _SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,11 +25,11 @@ _PAYLOADS = st.lists(st.binary(max_size=40), max_size=12)
 @pytest.fixture(scope="module", params=["compiled", "python"], autouse=True)
 def _walker(request):
     """Every test runs with the compiled library, where it was built, and without."""
-    if request.param == "compiled" and frames_module._compiled() is None:
+    if request.param == "compiled" and compiled.library() is None:
         pytest.skip("the library was not compiled")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "python":
-            patch.setattr(frames_module, "_compiled", lambda: None)
+            patch.setattr(compiled, "library", lambda: None)
         yield
 
 
@@ -161,7 +163,7 @@ def test_records_of_a_known_op_are_not_parsed(monkeypatch):
         parsed.append(payload)
         return DebugEvent.FromString(payload)
 
-    monkeypatch.setattr("tb_debugger_plugin.index.traces.parse_event", parse)
+    monkeypatch.setattr("tb_debugger_plugin.index.templates.parse_event", parse)
     times = [rows.times for found in _frames(payloads) for rows, _ in [decoder.decode(found)]]
     assert np.concatenate(times).tolist() == [float(n) for n in range(1, 200)]
     assert not parsed
@@ -169,7 +171,7 @@ def test_records_of_a_known_op_are_not_parsed(monkeypatch):
 
 @pytest.mark.parametrize("limit", [0, 3, MAX_TEMPLATES])
 def test_a_log_in_which_every_record_is_another_ops_is_read_too(monkeypatch, limit):
-    monkeypatch.setattr("tb_debugger_plugin.index.traces.MAX_TEMPLATES", limit)
+    monkeypatch.setattr("tb_debugger_plugin.index.templates.MAX_TEMPLATES", limit)
     registry = Registry()
     decoder = TraceDecoder(registry, host=0)
     payloads = [_payload(f"op{n:04}", float(n)) for n in range(1, 100)]

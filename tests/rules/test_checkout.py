@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tb_debugger_plugin import __version__
 from tests.support.checkout import PACKAGE, ROOT, tracked_files
 
 # Put together here, so that this file does not hold what it forbids.
@@ -36,3 +37,9 @@ def test_no_generated_file_is_in_git():
 
 def test_the_package_is_marked_as_typed():
     assert (PACKAGE / "py.typed").is_file()
+
+
+def test_the_version_stands_in_one_place():
+    literal = re.compile(rf"^(__)?version(__)? = \"{re.escape(__version__)}\"", re.MULTILINE)
+    files = [file for file in tracked_files() if file.suffix in (".py", ".toml")]
+    assert [file.name for file in files if literal.search(file.read_text("utf-8"))] == ["__init__.py"]

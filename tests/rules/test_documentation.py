@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pydoc
 import re
 
 import pytest
@@ -25,6 +26,14 @@ def test_readme_names_exactly_the_verbs_of_the_makefile():
 def test_every_make_verb_is_declared_as_one():
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert phony and set(phony[1].split()) == _VERBS
+
+
+def test_readme_and_make_help_say_the_same_of_the_long_tests():
+    (help_text,) = re.findall(r"^test-long:.*## (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    (readme,) = re.findall(r"^\| `make test-long` \| (.*) \|$", README, re.MULTILINE)
+    counts = [re.findall(r"\d+(?= times)", text) for text in (help_text, readme)]
+    assert len(counts[0]) == 2
+    assert counts[0] == counts[1]
 
 
 def test_links_between_documents_lead_to_files():
@@ -52,6 +61,12 @@ def test_a_public_name_says_what_each_argument_does(name):
     assert text
     missing = [argument for argument in inspect.signature(public).parameters if f"{argument}:" not in text]
     assert not missing
+
+
+@pytest.mark.tensorflow
+def test_help_shows_the_public_functions():
+    text = pydoc.plain(pydoc.render_doc(tb_debugger_plugin)).partition("\nFUNCTIONS\n")[2]
+    assert all(f"\n    {name}(" in f"\n{text}" for name in tb_debugger_plugin.__all__)
 
 
 def test_the_examples_of_the_readme_are_python_that_uses_public_names():

@@ -56,6 +56,7 @@ class Facts:
 
 FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/runs": lambda facts: {},
+    "/logdir": lambda facts: {},
     "/alerts": lambda facts: {"end": -1},
     "/execution/digests": lambda facts: {},
     "/execution/data": lambda facts: {},
@@ -110,8 +111,8 @@ def hostile(rng: random.Random, facts: Facts, path: str) -> Query:
 class Asker:
     """What a browser is to the plugin; lives as long as the plugin."""
 
-    def __init__(self, logdir: Path | str) -> None:
-        self.plugin = DebuggerPlugin(base_plugin.TBContext(logdir=str(logdir)))
+    def __init__(self, logdir: Path | str, flags: Any = None) -> None:
+        self.plugin = DebuggerPlugin(base_plugin.TBContext(logdir=str(logdir), flags=flags))
         self._apps = self.plugin.get_plugin_apps()
 
     def __enter__(self) -> Asker:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Frame, Locator, Page, expect
+from playwright.sync_api import Browser, Frame, Locator, Page, Route, expect
 
 _FRAME = "iframe[src*='plugin_entry.html?name=debugger']"
 _IDLE = "document.documentElement.dataset.idle === 'true'"
@@ -80,12 +81,32 @@ def open_page(
     width: int = 1280,
     height: int = 800,
     stopped_clock: bool = False,
+    answers: Mapping[str, object] | None = None,
 ) -> Iterator[DebuggerPage]:
-    """Open TensorBoard in a new window of `width` x `height` pixels; the test may hold its clock."""
+    """Open TensorBoard in a new window of `width` x `height` pixels.
+
+    Args:
+      browser: Where.
+      address: Of TensorBoard.
+      scheme: Of colours.
+      width: Of the window.
+      height: Of the window.
+      stopped_clock: The test holds the clock.
+      answers: By route, what it answers in place of the server.
+    """
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     if stopped_clock:
         context.clock.install()
+    for name, answer in (answers or {}).items():
+        context.route(f"**/plugin/debugger/{name}", _answering(json.dumps(answer)))
     try:
         yield DebuggerPage(context.new_page(), address)
     finally:
         context.close()
+
+
+def _answering(body: str) -> Callable[[Route], None]:
+    def answer(route: Route) -> None:
+        route.fulfill(status=200, body=body)
+
+    return answer

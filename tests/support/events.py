@@ -207,6 +207,13 @@ class Recording:
         counts.finished, counts.failure = finished, failure
         self.writer.write("graphs", event)
 
+    def not_recorded(self, reason: int, message: str, *names: str, graph_id: str = "") -> None:
+        event = self.event()
+        missing = event.not_recorded
+        missing.reason, missing.message, missing.graph_id = reason, message, graph_id
+        missing.names.extend(names)
+        self.writer.write("graphs", event)
+
     def close(self) -> Path:
         self.writer.close()
         return self.files.folder

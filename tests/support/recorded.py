@@ -11,6 +11,9 @@ import numpy as np
 from tb_debugger_plugin.events import fileset
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
+#: In these a trace has no vector of numbers. TensorFlow's recorder leaves an empty float32 there.
+_WITHOUT_SUMMARY = (TensorDebugMode.NO_TENSOR, TensorDebugMode.FULL_TENSOR)
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -87,7 +90,7 @@ def _read(files: fileset.FileSet) -> Recorded:
 def _trace(trace: Any, names: dict[str, str], ops: dict[Any, str]) -> Trace:
     graph_id = trace.tfdbg_context_id
     op_type = ops[graph_id, trace.op_name]
-    values = [] if trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR else summary(trace.tensor_proto)
+    values = [] if trace.tensor_debug_mode in _WITHOUT_SUMMARY else summary(trace.tensor_proto)
     return Trace(names[graph_id], trace.op_name, op_type, trace.output_slot, values, graph_id)
 
 

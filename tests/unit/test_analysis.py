@@ -165,9 +165,39 @@ def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
         ((consumer,),) = info["consumers"]
         assert (consumer["op_name"], consumer["input_slot"]) == ("mul", 1)
         assert consumer["data"]["outputs"][0]["health"]["graph_execution_index"] == 5
-        assert "inputs" not in consumer["data"]
         assert graphs.op_info(view, "g1", "Log")["outputs"][0]["health"]["graph_execution_index"] == 7
         assert graphs.op_info(view, "g1", "Mean")["outputs"][0]["health"] is None
+
+
+def test_neighbours_name_their_own_inputs_and_consumers(tmp_path):
+    small_program(tmp_path, steps=1).close()
+    with _view(tmp_path) as view:
+        info = graphs.op_info(view, "g1", "Log")
+        source, consumer = info["inputs"][0]["data"], info["consumers"][0][0]["data"]
+        assert source["inputs"] == []
+        assert source["consumers"] == [
+            [{"op_name": "Log", "input_slot": 0}, {"op_name": "mul", "input_slot": 0}]
+        ]
+        assert consumer["inputs"] == [
+            {"op_name": "x", "output_slot": 0},
+            {"op_name": "Log", "output_slot": 0},
+        ]
+        assert consumer["consumers"] == [[{"op_name": "Mean", "input_slot": 0}]]
+        assert graphs.op_info(view, "g1", "mul")["consumers"][0][0]["data"]["consumers"] == [[]]
+
+
+def test_so_many_neighbours_of_neighbours_are_named_and_no_more(tmp_path, monkeypatch):
+    recording = Recording(tmp_path)
+    recording.op("g", "a", "A")
+    for number in range(20):
+        recording.op("g", f"b{number}", "B", ["a:0"] * 10)
+    recording.op("g", "c", "C", ["a:0"] * 5)
+    recording.close()
+    monkeypatch.setattr(graphs, "MAX_NAMED", 450)
+    with _view(tmp_path) as view:
+        named = [edge["data"] for edge in graphs.op_info(view, "g", "c")["inputs"]]
+        assert [len(data["consumers"][0]) for data in named if "consumers" in data] == [205, 205]
+        assert len(named) == 5 and all(data["op_type"] == "A" for data in named)
 
 
 def test_the_inputs_of_a_trace_are_the_nearest_earlier_ones(tmp_path):
@@ -366,7 +396,24 @@ def test_the_status_counts_and_names(tmp_path):
     assert (found["hosts"], found["finished"], found["loading"]) == (["big"], False, None)
     assert found["recorder"] == "tb-debugger-plugin 0.1"
     assert found["start_time"] < found["end_time"]
-    assert [n["message"] for n in found["notices"]] == ["Recording on big stopped early: the disk is full"]
+    (stopped,) = found["not_recorded"]
+    assert (stopped["reason"], stopped["host"]) == ("stopped", "big")
+    assert stopped["message"] == "Recording on big stopped early: the disk is full"
+
+
+def test_the_status_names_what_is_not_on_record(tmp_path):
+    recording = small_program(tmp_path, host="big")
+    recording.not_recorded(1, "It has a shape.", "loss (train.py:3)", "metric (train.py:9)", graph_id="g1")
+    recording.not_recorded(2, "Only Log.")
+    recording.not_recorded(99, "From a later version.")
+    recording.close()
+    with _view(tmp_path) as view:
+        found = status(view)["not_recorded"]
+    assert {(m["reason"], m["message"], tuple(m["names"]), m["graph_id"], m["host"]) for m in found} == {
+        ("not_instrumented", "It has a shape.", ("loss (train.py:3)", "metric (train.py:9)"), "g1", "big"),
+        ("filtered", "Only Log.", (), None, "big"),
+        ("unknown", "From a later version.", (), None, "big"),
+    }
 
 
 def test_a_killed_recording_has_dropped_what_its_rings_say(tmp_path):
@@ -405,7 +452,12 @@ def test_ranges_outside_the_list_are_refused(begin, end):
 
 def test_a_page_that_is_too_long_is_refused_with_the_limit():
     with pytest.raises(BadQuestionError, match="at most 10"):
-        resolve_range(0, -1, 11, 10)
+        resolve_range(0, 11, 11, 10)
+
+
+@pytest.mark.parametrize(("begin", "expected"), [(0, Range(0, 10)), (1, Range(1, 11)), (5, Range(5, 11))])
+def test_to_the_end_of_a_long_list_is_as_far_as_a_page_goes(begin, expected):
+    assert resolve_range(begin, -1, 11, 10) == expected
 
 
 def test_an_owner_that_is_not_known_is_nan(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import duckdb
@@ -10,7 +11,7 @@ import pytest
 
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events.text import event_lines
-from tb_debugger_plugin.index.cache import database_path
+from tb_debugger_plugin.index.cache import database_path, databases
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.index.schema import TABLES
 from tests.support.events import Recording, full_health, loaded, small_program
@@ -201,7 +202,7 @@ def test_sql_needs_to_know_which_run(tmp_path, capsys):
     small_program(tmp_path / "two").close()
     query = "SELECT count(*) AS n FROM traces"
     assert main(["sql", str(tmp_path), query]) == 1
-    assert "one, two" in capsys.readouterr().err
+    assert "'one' and 'two'" in capsys.readouterr().err
     assert _json(capsys, "sql", tmp_path, query, "--run", "two") == [{"n": 8}]
     assert main(["sql", str(tmp_path), query, "--run", "three"]) == 1
     assert "'three'" in capsys.readouterr().err
@@ -243,6 +244,30 @@ def test_clean_deletes_tables_and_leaves_event_files(tmp_path, capsys, monkeypat
     assert main(["clean"]) == 0
 
 
+def test_clean_says_what_it_would_delete_and_also_finds_runs_that_are_gone(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
+    for name in ("logs/one", "logs/two", "other"):
+        small_program(tmp_path / name).close()
+        assert main(["index", str(tmp_path / name)]) == 0
+    shutil.rmtree(tmp_path / "logs" / "two")
+    paths = {one.folder: str(one.path) for one in databases()}
+    capsys.readouterr()
+    found = _json(capsys, "clean", tmp_path / "logs", "--dry-run")
+    logs = {paths[str(tmp_path / "logs" / name)] for name in ("one", "two")}
+    assert set(found["would_delete"]) == logs and found["bytes"] > 0
+    assert main(["clean", "--dry-run"]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert last.startswith("3 would be deleted, ") and last.endswith("The cache may hold 2147.5 MB.")
+    assert [line.split(None, 4)[4] for line in lines] == [
+        str(tmp_path / "logs" / "one"),
+        f"{tmp_path / 'logs' / 'two'} (gone)",
+        str(tmp_path / "other"),
+    ]
+    assert len(databases()) == 3
+    assert set(_json(capsys, "clean", tmp_path / "logs")["deleted"]) == logs
+    assert [one.folder for one in databases()] == [str(tmp_path / "other")]
+
+
 def test_clean_leaves_what_a_viewer_has_open(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
     small_program(tmp_path / "logs").close()
@@ -253,7 +278,7 @@ def test_clean_leaves_what_a_viewer_has_open(tmp_path, capsys, monkeypatch):
     finally:
         loader.close()
     assert main(["clean"]) == 0
-    (tmp_path / "cache" / "damaged.duckdb").write_bytes(b"not a database" * 100)
+    (tmp_path / "cache" / f"{0:032}.duckdb").write_bytes(b"not a database" * 100)
     assert main(["clean"]) == 0
     assert not list((tmp_path / "cache").iterdir())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 
 import pytest
 
@@ -17,6 +18,7 @@ from tb_debugger_plugin.index.importer import Importer
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.parquet import MANIFEST
 from tb_debugger_plugin.index.runs import find_runs, has_debug_events
+from tests.support.asking import Asker
 from tests.support.events import PATIENCE_S, small_program
 
 
@@ -108,6 +110,28 @@ def test_what_a_manifest_may_not_say_is_refused_with_a_sentence(exported, change
 def test_a_damaged_file_is_an_error_with_a_sentence(exported):
     (exported / "traces.parquet").write_bytes(b"no parquet")
     _fails(exported, "traces.parquet")
+
+
+def test_the_viewer_says_what_is_damaged_shows_the_others_and_reads_what_is_mended(exported, tmp_path):
+    small_program(tmp_path / "logs" / "good").close()
+    shutil.move(exported, tmp_path / "logs" / "bad")
+    damaged = tmp_path / "logs" / "bad" / "traces.parquet"
+    whole = damaged.read_bytes()
+    damaged.write_bytes(b"no parquet")
+    with Asker(tmp_path / "logs") as asker:
+        asker.plugin._library._make_loader = lambda run: RunLoader(run, poll_seconds=0.01)
+
+        def answer_of(code: int) -> str:
+            deadline = time.monotonic() + PATIENCE_S
+            while (answer := asker.get("/status", {"run": "bad"})).status_code != code:
+                assert time.monotonic() < deadline, answer.text
+                time.sleep(0.02)
+            return answer.text
+
+        assert "traces.parquet" in answer_of(422)
+        assert asker.json("/status", {"run": "good"})["num_graph_executions"] == 8
+        damaged.write_bytes(whole)
+        assert '"num_graph_executions": 12' in answer_of(200)
 
 
 def _fails(folder, reason):

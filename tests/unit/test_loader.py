@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 
+import duckdb
 import pytest
 
 from tb_debugger_plugin.analysis.view import look_at
-from tb_debugger_plugin.errors import NotFoundError, NotReadyError
-from tb_debugger_plugin.index.cache import database_path, remove_database
+from tb_debugger_plugin.errors import NotFoundError, NotReadyError, UnreadableRunError
+from tb_debugger_plugin.index.cache import database_path, open_database, remove_database
 from tb_debugger_plugin.index.indexer import Indexer
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.run_library import Library
@@ -111,21 +113,209 @@ def test_a_closed_loader_says_that_it_is_not_ready(tmp_path):
         pass
 
 
-def test_a_loader_that_keeps_failing_says_why(tmp_path, monkeypatch, caplog):
+class _Clock:
+    """Stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_run_that_nobody_asks_about_is_closed_and_opened_again_with_the_tables_it_had(tmp_path):
     small_program(tmp_path).close()
+    clock = _Clock()
+    loader = loaded(tmp_path, poll_seconds=0.01, clock=clock)
+    with look_at(loader) as view:
+        generation = view.generation
+    clock.now = 59.0
+    assert not loader.is_at_rest and _num_traces(loader) == 8
+    clock.now = 118.0
+    assert not loader.is_at_rest and loader.memory
+    clock.now = 119.0
+    _until(lambda: loader.is_at_rest)
+    assert loader.progress is None and not loader.memory
+    with look_at(loader) as view:
+        assert (view.generation, view.num_traces) == (generation, 8)
+    assert not loader.is_at_rest
+    loader.close()
+
+
+def test_a_run_is_not_closed_while_a_question_is_answered(tmp_path):
+    recording = small_program(tmp_path)
+    clock = _Clock()
+    loader = loaded(tmp_path, poll_seconds=0.01, clock=clock)
+    with look_at(loader) as view:
+        clock.now = 1000.0
+        loader.rest()
+        progress = loader.progress
+        assert progress is not None
+        recording.trace("g1", "Log", full_health([1.0]))
+        _until(lambda: loader.progress is not None and loader.progress.generation > progress.generation)
+        assert view.rows("SELECT count(*) FROM traces") == [(8,)]
+    _until(lambda: loader.is_at_rest)
+    loader.close()
+    recording.close()
+
+
+def test_a_run_that_is_being_read_is_read_to_its_end_also_when_nobody_asks(tmp_path, monkeypatch):
+    small_program(tmp_path, steps=50).close()
+    clock, step = _Clock(), Indexer.step
+
+    def slow_step(self):
+        clock.now += 100.0
+        return step(self)
+
+    monkeypatch.setattr(Indexer, "step", slow_step)
     (run,) = find_runs(tmp_path)
+    loader = RunLoader(run, step_bytes=4000, poll_seconds=0.01, clock=clock)
+    loader.start()
+    _until(lambda: loader.is_at_rest)
+    monkeypatch.undo()
+    assert clock.now > 200.0
+    with look_at(loader) as view:
+        assert view.num_traces == 200 and loader.progress is not None and not loader.progress.more
+    loader.close()
+
+
+def test_questions_get_answers_however_often_the_run_is_closed(tmp_path, monkeypatch):
+    small_program(tmp_path).close()
+    opened, found = [], []
+
+    def open_counted(run):
+        opened.append(run)
+        return open_database(run)
+
+    monkeypatch.setattr("tb_debugger_plugin.index.loader.open_database", open_counted)
+    loader = loaded(tmp_path, poll_seconds=0.001)
+
+    def ask(number: int) -> None:
+        rng = random.Random(number)
+        for _ in range(30):
+            time.sleep(rng.random() * 0.02)
+            try:
+                found.append(_num_traces(loader))
+            except Exception as error:
+                found.append(error)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        loader.rest()
+        time.sleep(0.001)
+    loader.close()
+    assert found == [8] * 90 and len(opened) > 1
+
+
+def test_as_many_runs_are_open_as_may_be_and_they_are_those_asked_about_last(tmp_path):
+    names = [f"run{n:02}" for n in range(12)]
+    for name in names:
+        small_program(tmp_path / name, run_id=name).close()
+    library = Library(tmp_path)
+    for name in [*names, "run05"]:
+        assert _num_traces(library.loader(name)) == 8
+    _until(lambda: [name for name in names if not library._loaders[name].is_at_rest] == names[4:])
+    assert _num_traces(library.loader("run00")) == 8
+    _until(lambda: library._loaders["run04"].is_at_rest)
+    assert _num_traces(library.loader("run05")) == 8
+    library.close()
+
+
+@pytest.fixture
+def no_disk(monkeypatch):
+    """Nothing can be read as long as this is not taken back; what is asked of it is when it was tried."""
+    tried: list[float] = []
+    clock = _Clock()
 
     def fail(*args, **options):
+        tried.append(clock.now)
         raise OSError("the disk is gone")
 
     monkeypatch.setattr("tb_debugger_plugin.index.loader.Indexer", fail)
-    loader = RunLoader(run, poll_seconds=0.0)
-    _until(lambda: loader.wait(1) and bool(loader.failure))
-    assert "the disk is gone" in loader.failure
-    with pytest.raises(NotReadyError, match="the disk is gone"), look_at(loader):
+    return clock, tried
+
+
+def _failing(tmp_path, clock, tried) -> RunLoader:
+    """A loader that has said that it cannot read."""
+    (run,) = find_runs(tmp_path)
+    loader = RunLoader(run, poll_seconds=0.001, clock=clock)
+    loader.start()
+
+    def time_passes() -> bool:
+        clock.now += 0.0005
+        return "the disk is gone" in loader.failure
+
+    _until(time_passes)
+    assert len(tried) == 3
+    return loader
+
+
+def test_a_loader_that_keeps_failing_says_why_and_reads_when_it_can(tmp_path, monkeypatch, no_disk, caplog):
+    small_program(tmp_path).close()
+    clock, tried = no_disk
+    loader = _failing(tmp_path, clock, tried)
+    with pytest.raises(UnreadableRunError, match=r"the disk is gone\. It is tried again"), look_at(loader):
         pass
+    assert len(caplog.records) == 1 and "the disk is gone" in caplog.text
+    monkeypatch.undo()
+    clock.now += 59.0
+    _until(lambda: not loader.failure)
+    assert _num_traces(loader) == 8
     loader.close()
-    assert "the disk is gone" in caplog.text
+
+
+def test_what_cannot_be_read_is_tried_again_more_and_more_seldom(tmp_path, no_disk):
+    small_program(tmp_path).close()
+    clock, tried = no_disk
+    (run,) = find_runs(tmp_path)
+
+    def tick() -> float:
+        clock.now += 0.01
+        return clock.now
+
+    loader = RunLoader(run, poll_seconds=0.001, clock=tick)
+    loader.start()
+    _until(lambda: len(tried) > 11)
+    loader.close()
+    assert tried[1] - tried[0] < 0.2 and 1.0 < tried[11] - tried[10] < 2.0
+
+
+def test_what_cannot_be_read_is_tried_again_when_it_changes(tmp_path, monkeypatch, no_disk):
+    recording = small_program(tmp_path)
+    clock, tried = no_disk
+    loader = _failing(tmp_path, clock, tried)
+    monkeypatch.undo()
+    recording.trace("g1", "Log", full_health([1.0]))
+    recording.close()
+    _until(lambda: not loader.failure)  # the clock stands still
+    assert _num_traces(loader) == 9
+    loader.close()
+
+
+def test_a_run_that_cannot_be_read_rests_too_and_is_tried_at_the_next_question(tmp_path, no_disk):
+    small_program(tmp_path).close()
+    clock, tried = no_disk
+    loader = _failing(tmp_path, clock, tried)
+    clock.now += 61.0
+    _until(lambda: loader.is_at_rest)
+    before = len(tried)
+    with pytest.raises(UnreadableRunError), look_at(loader):
+        pass
+    _until(lambda: len(tried) > before)
+    loader.close()
+
+
+def test_a_query_that_fails_is_no_run_that_is_not_ready(tmp_path):
+    small_program(tmp_path).close()
+    loader = loaded(tmp_path)
+    with pytest.raises(duckdb.CatalogException), look_at(loader) as view:
+        view.rows("SELECT * FROM nothing")
+    with pytest.raises(NotReadyError), look_at(loader):
+        raise duckdb.FatalException("the database has been invalidated")
+    assert _num_traces(loader) == 8
+    loader.close()
 
 
 def test_a_logdir_is_active_as_long_as_it_holds_events(tmp_path):

@@ -23,7 +23,7 @@ from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.places import RemotePath, place
 from tb_debugger_plugin.events.tail import TailMode, build_tail
 from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import find_runs, has_debug_events
+from tb_debugger_plugin.index.runs import Problem, find_runs, has_debug_events
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
 from tests.support.events import PATIENCE_S, full_health, loaded, small_program
 
@@ -180,7 +180,10 @@ def test_whatever_a_service_says_is_an_error_of_the_system(monkeypatch):
 
     monkeypatch.setattr("tb_debugger_plugin.events.places._file_system", lambda protocol: Broken())
     path = RemotePath("s3://bucket/logs")
-    for ask in (path.open, path.stat, path.iterdir, lambda: list(path.walk())):
+    for ask in (path.open, path.stat, path.iterdir):
         with pytest.raises(OSError, match="the service is down"):
             ask()
-    assert path.is_file() is False and find_runs(path) == []
+    problems: list[Problem] = []
+    assert path.is_file() is False and find_runs(path, problems.append) == []
+    message = "s3://bucket/logs cannot be read: the service is down."
+    assert problems == [Problem("s3://bucket/logs", message)]

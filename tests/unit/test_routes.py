@@ -391,7 +391,7 @@ def test_neighbours_and_search_over_http(page):
     assert page.refusal("/find", **_RUN)[0] == 400
 
 
-@pytest.mark.parametrize("path", [path for path in ROUTES if path != "/runs"])
+@pytest.mark.parametrize("path", [path for path in ROUTES if path not in ("/runs", "/logdir")])
 def test_a_run_is_needed_and_must_exist(page, path):
     assert page.refusal(path) == (400, "The parameter run is missing.")
     assert page.refusal(path, run="") == (400, "The parameter run is missing.")
@@ -444,21 +444,39 @@ def test_a_bad_parameter_is_answered_with_a_sentence(page, path, query, status):
     assert found == status and sentence.endswith(".")
 
 
-def test_a_page_that_is_too_long_is_refused_with_the_limit(tmp_path):
-    recording = Recording(tmp_path)
-    value = full_health([1.0])
-    recording.writer.write(
-        "graph_execution_traces", *(recording.trace_event("g", "x", value) for _ in range(10_001))
-    )
+@pytest.fixture(scope="module")
+def long_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A run of 10 001 bad tensors, which is one more than a page holds."""
+    folder = tmp_path_factory.mktemp("long")
+    recording = Recording(folder)
+    event = recording.trace_event("g", "x", full_health([math.nan]))
+    recording.writer.write("graph_execution_traces", *[event] * 10_001)
     recording.close()
-    found = Page(tmp_path)
-    status, sentence = found.refusal("/graph_execution/digests", run=".")
-    assert status == 400 and "10000" in sentence
-    assert (
-        len(found.json("/graph_execution/digests", run=".", end=10_000)["graph_execution_digests"]) == 10_000
-    )
-    assert _columns(found.get("/columns/graph_executions", run="."))[0]["end"] == 10_001
+    found = Page(folder)
+    yield found
     found.plugin.close()
+
+
+def test_a_page_that_is_too_long_is_refused_with_the_limit(long_page):
+    for path in ("/alerts", "/graph_execution/data"):
+        status, sentence = long_page.refusal(path, run=".", end=10_001)
+        assert status == 400 and "10000" in sentence
+    assert long_page.json("/graph_execution/digests", run=".", end=10_001)["end"] == 10_001
+    assert _columns(long_page.get("/columns/graph_executions", run="."))[0]["end"] == 10_001
+
+
+def test_the_whole_list_is_given_as_far_as_a_page_goes(long_page):
+    # What Debugger V2's page asks first.
+    found = long_page.json("/alerts", run=".", begin=0, end=-1)
+    assert (found["begin"], found["end"], found["num_alerts"]) == (0, 10_000, 10_001)
+    assert len(found["alerts"]) == 10_000
+    rest = long_page.json("/alerts", run=".", begin=found["end"], end=-1)
+    assert (rest["begin"], rest["end"], len(rest["alerts"])) == (10_000, 10_001, 1)
+    assert (
+        len(long_page.json("/graph_execution/data", run=".", begin=0, end=-1)["graph_executions"]) == 10_000
+    )
+    digests = long_page.json("/graph_execution/digests", run=".", begin=0, end=-1)
+    assert len(digests["graph_execution_digests"]) == digests["end"] == digests["num_digests"] == 10_001
 
 
 @pytest.mark.parametrize("path", [*ROUTES, "/index.js", "/nope"])

@@ -1,0 +1,51 @@
+"""Keras on JAX, for real: the program runs as it would, and the recording says what it does not hold."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.statuses import missing_in
+
+pytest.importorskip("jax", reason="Keras on JAX is tested where jax is installed")
+
+pytestmark = pytest.mark.libraries
+
+_PROGRAM = """
+import sys
+import numpy as np
+import keras
+import tensorflow as tf
+import tb_debugger_plugin
+from tb_debugger_plugin.keras import DebuggerCallback
+
+model = keras.Sequential([keras.Input([3]), keras.layers.Dense(2)])
+model.compile("sgd", "mse")
+x, y = np.ones([8, 3]), np.ones([8, 2])
+model.fit(x, y, verbose=0, callbacks=[DebuggerCallback(sys.argv[1] + "/callback")])
+with tb_debugger_plugin.record(sys.argv[1] + "/block"):
+    model.fit(x, y, verbose=0)
+    tf.sqrt(4.0)
+"""
+
+
+def test_that_nothing_is_seen_is_said_and_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    run = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.count("Keras computes with jax") == 2
+    for name in ("callback", "block"):
+        ((reason, names, message),) = missing_in(tmp_path / name)
+        assert (reason, names) == ("other_backend", [])
+        assert message in run.stderr

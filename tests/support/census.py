@@ -1,0 +1,324 @@
+"""Which tensors a recorder sees of real programs, and which functions these have.
+
+    python -m tests.support.census ours FULL_HEALTH tests.support.zoo FOLDER
+
+records each program of a module (its `PROGRAMS`) by itself into a folder of its name, and writes beside it,
+into `NAME.json`, what the program is made of: see `Made`. A program is run once more for each recorder and
+mode, so names are compared without the numbers that TensorFlow counts up.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import re
+import subprocess
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.support.live import tensors_of_functions, without_numbers
+from tests.support.recorded import read
+
+#: Of our recordings: one of all tensors, and one with most ways of watching.
+MODES = ("NO_TENSOR", "FULL_HEALTH")
+#: float32, float64, bfloat16, float16
+_FLOATING = (1, 2, 14, 19)
+
+
+class Tensor(NamedTuple):
+    """A tensor of a graph."""
+
+    graph: str
+    op: str
+    slot: int
+
+    @property
+    def name(self) -> str:
+        """In its graph."""
+        return f"{self.op}:{self.slot}"
+
+
+@dataclass
+class Made:
+    """What a program is made of, and how it went.
+
+    Attributes:
+      needed: The tensors that are, by graph.
+      idle: Those of which some function has no need, by graph.
+      functions: Of each function of the runtime: the graph, and whether it is watched there.
+      not_recorded: What the recording says it does not hold: functions, and the names of graphs.
+      failure: What the program said when it failed.
+    """
+
+    needed: dict[str, list[str]] = field(default_factory=dict)
+    idle: dict[str, list[str]] = field(default_factory=dict)
+    functions: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    not_recorded: list[str] = field(default_factory=list)
+    failure: str = ""
+
+    def is_named(self, function: str) -> bool:
+        """Whether the recording says that it does not hold a function, or part of it."""
+        graph, _ = self.functions[function]
+        return function in self.not_recorded or graph in self.not_recorded
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a recorder saw of a program.
+
+    Attributes:
+      tensors: How often each tensor of a graph was recorded.
+      types: Of their ops.
+      floating: How often those were that are floating, in a recording of their elements.
+      eager: How often each op ran eagerly, by type.
+    """
+
+    tensors: Counter[Tensor]
+    types: dict[Tensor, str]
+    floating: Counter[Tensor]
+    eager: Counter[str]
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Tensors that TensorFlow's recorder sees and ours need not.
+
+    Attributes:
+      reason: Why.
+      covers: Whether it is about a tensor, an op of a type, of a program.
+    """
+
+    reason: str
+    covers: Callable[[Tensor, str, Made], bool]
+
+
+def _without_hash(name: str) -> str:
+    """The name of a graph or an old function, without that of its contents."""
+    return re.sub(r"_[0-9A-Za-z]{11}(?=_|$)", "", without_numbers(name))
+
+
+NOT_WANTED = (
+    Exclusion(
+        "its debug ops make everything run, also what nothing needs; ours change nothing of what runs",
+        lambda tensor, type_, made: (
+            tensor.graph in made.needed and tensor.name not in made.needed[tensor.graph]
+        ),
+    ),
+    Exclusion(
+        "kernels leave it as they find the memory",
+        lambda tensor, type_, made: (
+            type_ == "Empty" or (type_.startswith("FusedBatchNorm") and tensor.slot > 2)
+        ),
+    ),
+    Exclusion(
+        "vectorized_map and jacobian make other ops of its debug ops, and loops around them",
+        lambda tensor, type_, made: bool(re.search("DebugIdentity|DebugNumericSummary", tensor.op)),
+    ),
+    Exclusion(
+        "vectorized_map does not run the branches of what it maps, but copies of its debug ops in them",
+        lambda tensor, type_, made: tensor.graph.startswith("loop_body_cond"),
+    ),
+    Exclusion(
+        "it is in a function of which the recording says that it is not recorded",
+        lambda tensor, type_, made: any(
+            made.is_named(function) and _without_hash(graph or function) == _without_hash(tensor.graph)
+            for function, (graph, _) in made.functions.items()
+        ),
+    ),
+)
+ONCE = (
+    Exclusion("what is known before is on record once", lambda tensor, type_, made: type_ == "Const"),
+    Exclusion(
+        "graphs of one name are one here, and in another one of them it is not needed",
+        lambda tensor, type_, made: tensor.name in made.idle.get(tensor.graph, ()),
+    ),
+    Exclusion(
+        "of a session it follows what is fetched through its own ops, and not what gradients take",
+        lambda tensor, type_, made: tensor.graph == "tf.Graph",
+    ),
+)
+
+
+class Census:
+    """What both recorders see of the programs of a module.
+
+    Args:
+      module: Its name.
+      folder: For the recordings. Ours are as TensorFlow's reader has them, theirs not always.
+    """
+
+    def __init__(self, module: str, folder: Path) -> None:
+        recordings = [("TensorFlow's", "FULL_TENSOR"), *(("ours", mode) for mode in MODES)]
+        self._folders = {recording: folder / " ".join(recording) for recording in recordings}
+        running = [_begin(*recording, module, self._folders[recording]) for recording in recordings]
+        try:
+            for process in running:
+                said, _ = process.communicate()
+                assert process.returncode == 0, said
+        finally:
+            for process in running:
+                process.kill()
+                process.wait()
+
+    def made(self, program: str, mode: str = "NO_TENSOR") -> Made:
+        """What a program is made of, and how it went under our recorder in a mode."""
+        return _made(self._folders["ours", mode], program)
+
+    def failure_under_tensorflows(self, program: str) -> str:
+        """What a program said that failed under TensorFlow's recorder."""
+        return _made(self._folders["TensorFlow's", "FULL_TENSOR"], program).failure
+
+    def seen_by_tensorflows(self, program: str) -> int:
+        """How many tensors of graphs TensorFlow's recorder recorded of a program."""
+        return _seen(self._folders["TensorFlow's", "FULL_TENSOR"], program).tensors.total()
+
+    def missing(self, program: str, mode: str) -> tuple[list[str], set[str]]:
+        """What TensorFlow's recorder saw of a program and ours did not, or not as often.
+
+        Returns:
+          A sentence for each, and the reasons of the exclusions that were needed.
+        """
+        theirs = _seen(self._folders["TensorFlow's", "FULL_TENSOR"], program)
+        ours = _seen(self._folders["ours", mode], program)
+        program_made = self.made(program, mode)
+        sentences, needed = [], set()
+        for tensor, times in (theirs.floating if mode == "FULL_HEALTH" else theirs.tensors).items():
+            found = ours.tensors[tensor]
+            if found == times:
+                continue
+            type_ = theirs.types[tensor]
+            exclusions = ONCE if found else NOT_WANTED
+            applying = {each.reason for each in exclusions if each.covers(tensor, type_, program_made)}
+            needed |= applying
+            if not applying:
+                sentences.append(f"{tensor} ({type_}): {times} times, {found} on record")
+        sentences += [
+            f"{type_}: {times} times by Python, {ours.eager[type_]} on record"
+            for type_, times in theirs.eager.items()
+            if ours.eager[type_] != times
+        ]
+        return sentences, needed
+
+    def unnamed(self, program: str) -> list[str]:
+        """The functions that are neither watched nor named as ones that are not."""
+        program_made = self.made(program)
+        unwatched = [name for name, (_, watched) in program_made.functions.items() if not watched]
+        return [name for name in unwatched if not program_made.is_named(name)]
+
+
+def _begin(recorder: str, mode: str, module: str, folder: Path) -> subprocess.Popen[str]:
+    """Record the programs of a module in a process of its own."""
+    folder.mkdir()
+    command = [sys.executable, "-m", __name__, recorder, mode, module, str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _made(folder: Path, program: str) -> Made:
+    return Made(**json.loads((folder / f"{program}.json").read_text()))
+
+
+def _seen(folder: Path, program: str) -> Seen:
+    recorded = read(folder / program)
+    tensors, floating, types = Counter[Tensor](), Counter[Tensor](), {}
+    events = recorded.events["graph_execution_traces"]
+    for trace, event in zip(recorded.traces, events, strict=True):
+        # The graphs of sessions have no name.
+        tensor = Tensor(without_numbers(trace.function) or "tf.Graph", trace.op_name, trace.slot)
+        tensors[tensor] += 1
+        types[tensor] = trace.op_type
+        if event.graph_execution_trace.tensor_proto.dtype in _FLOATING:
+            floating[tensor] += 1
+    eager = Counter(without_numbers(execution.op_type) for execution in recorded.executions)
+    return Seen(tensors, types, floating, eager)
+
+
+def main() -> None:
+    recorder, mode, module, folder = sys.argv[1:]
+    for name, program in importlib.import_module(module).PROGRAMS.items():
+        gc.collect()  # a recording begins with the functions that are there
+        found = _run(_RECORDERS[recorder], mode, program, Path(folder, name))
+        Path(folder, f"{name}.json").write_text(json.dumps(asdict(found)))
+
+
+def _run(recorder: Any, mode: str, program: Callable[[], Any], folder: Path) -> Made:
+    found = Made()
+    with tensors_of_functions() as tensors, recorder(folder, mode), _functions(found):
+        try:
+            program()
+        except Exception:
+            found.failure = traceback.format_exc()
+    found.needed = {graph: sorted(names) for graph, names in tensors.needed.items()}
+    found.idle = {graph: sorted(names) for graph, names in tensors.idle.items()}
+    found.not_recorded = list(_not_recorded(folder))
+    return found
+
+
+def _not_recorded(folder: Path) -> Iterator[str]:
+    graphs = {}
+    for event in read(folder).events["graphs"]:
+        if event.HasField("debugged_graph"):
+            graphs[event.debugged_graph.graph_id] = event.debugged_graph.graph_name
+        elif event.HasField("not_recorded"):
+            yield from event.not_recorded.names
+            if event.not_recorded.graph_id:
+                yield graphs[event.not_recorded.graph_id]
+
+
+@contextmanager
+def _ours(folder: Path, mode: str) -> Iterator[None]:
+    import tb_debugger_plugin
+
+    with tb_debugger_plugin.record(folder, mode) as recording:
+        yield
+        assert recording.on
+
+
+@contextmanager
+def _tensorflows(folder: Path, mode: str) -> Iterator[None]:
+    import tensorflow as tf
+
+    tf.debugging.experimental.enable_dump_debug_info(str(folder), mode, circular_buffer_size=-1)
+    try:
+        yield
+    finally:
+        tf.debugging.experimental.disable_dump_debug_info()
+
+
+_RECORDERS = {"ours": _ours, "TensorFlow's": _tensorflows}
+
+
+@contextmanager
+def _functions(found: Made) -> Iterator[None]:
+    """Note each function when it has been made, and a recorder has had its turn."""
+    from tensorflow.python.eager import context
+    from tensorflow.python.eager.polymorphic_function import atomic_function
+
+    make = atomic_function.from_func_graph
+
+    def noted(name: Any, graph: Any, *more: Any, **options: Any) -> Any:
+        function = make(name, graph, *more, **options)
+        for called in graph._functions:  # some are made in other ways
+            found.functions.setdefault(called, ("", False))
+        text = name.decode() if isinstance(name, bytes) else name
+        # The method of the class: the instance shows the program's own.
+        definition = context.Context.get_function_def(context.context(), text)
+        watched = any(node.op.startswith("TbDebugger") for node in definition.node_def)
+        found.functions[text] = (graph.name, watched)
+        return function
+
+    atomic_function.from_func_graph = noted
+    try:
+        yield
+    finally:
+        atomic_function.from_func_graph = make
+
+
+if __name__ == "__main__":
+    main()

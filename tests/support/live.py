@@ -1,0 +1,74 @@
+"""Which tensors are computed when a program's functions are called: an oracle that asks nobody else."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tensorflow.python.eager.polymorphic_function import atomic_function
+
+
+def _sets() -> defaultdict[str, set[str]]:
+    return defaultdict(set)
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """Names of tensors by graph. Graphs whose names differ by TensorFlow's numbers alone are one.
+
+    Attributes:
+      needed: Those that a result or a state of some function needs.
+      idle: Those that some function has and needs for nothing.
+    """
+
+    needed: defaultdict[str, set[str]] = field(default_factory=_sets)
+    idle: defaultdict[str, set[str]] = field(default_factory=_sets)
+
+
+@contextmanager
+def tensors_of_functions() -> Iterator[Tensors]:
+    """The tensors of the functions made meanwhile."""
+    make = atomic_function.from_func_graph
+    tensors = Tensors()
+
+    def noted(name: Any, graph: Any, *more: Any, **options: Any) -> Any:
+        needed = _needed(graph)
+        tensors.needed[without_numbers(graph.name)] |= needed
+        tensors.idle[without_numbers(graph.name)] |= {
+            tensor.name for op in graph.get_operations() for tensor in op.outputs
+        } - needed
+        return make(name, graph, *more, **options)
+
+    atomic_function.from_func_graph = noted
+    try:
+        yield tensors
+    finally:
+        atomic_function.from_func_graph = make
+
+
+def without_numbers(graph_name: str) -> str:
+    """The name of a graph as it is in every run of a program."""
+    return re.sub(r"_\d+(?=_|$)", "", graph_name)
+
+
+def _needed(graph: Any) -> set[str]:
+    waiting = [*graph.outputs, *graph.control_outputs]
+    seen = {each.name for each in waiting}
+    needed = set()
+    while waiting:
+        each = waiting.pop()
+        op = getattr(each, "op", each)  # of an op that is waited for, and of which nothing is taken, too
+        if op is not each and op.type == "IdentityN":  # which hands on its inputs one by one
+            needed.add(each.name)
+            taken = [op.inputs[each.value_index]]
+        else:
+            needed |= {tensor.name for tensor in op.outputs}
+            taken = list(op.inputs)
+        new = [one for one in (*taken, *op.control_inputs) if one.name not in seen]
+        seen |= {one.name for one in new}
+        waiting += new
+    return needed

@@ -1,0 +1,25 @@
+"""What the viewer says of a recording, through the whole chain from the files on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.view import look_at
+from tests.support.events import loaded
+
+
+def status_of(folder: Path) -> dict[str, Any]:
+    """The answer of the route `status` for the folder's only run."""
+    loader = loaded(folder)
+    try:
+        with look_at(loader) as view:
+            return status(view)
+    finally:
+        loader.close()
+
+
+def missing_in(folder: Path) -> list[tuple[str, list[str], str]]:
+    """What is not in the folder's only run: reason, names and message of each thing."""
+    return [(each["reason"], each["names"], each["message"]) for each in status_of(folder)["not_recorded"]]

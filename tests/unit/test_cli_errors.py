@@ -1,0 +1,218 @@
+"""What each verb of `tbdbg` says of what it cannot read, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+
+import pytest
+
+from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.events import places
+from tb_debugger_plugin.events.framing import frame
+from tests.support.events import Recording, small_program
+
+_VERBS = {
+    "info": [],
+    "dump": [],
+    "index": [],
+    "sql": ["SELECT count(*) FROM traces"],
+    "export": ["--parquet", "{out}"],
+    "beam": ["{out}"],
+    "clean": [],
+}
+
+
+def _empty(folder):
+    folder.mkdir()
+
+
+def _missing(folder):
+    pass
+
+
+def _a_file(folder):
+    folder.write_text("x")
+
+
+def _unreadable(folder):
+    # Not even root can list it.
+    folder.symlink_to(folder.name)
+
+
+def _two_runs(folder):
+    small_program(folder / "one").close()
+    small_program(folder / "two").close()
+
+
+def _damaged_events(folder):
+    recording = small_program(folder)
+    recording.close()
+    for suffix in ("execution", "graph_execution_traces", "graphs"):
+        recording.files.path(suffix).write_bytes(b"damaged, and more than a header long")
+
+
+def _damaged_metadata(folder):
+    recording = Recording(folder)
+    recording.close()
+    recording.files.path("metadata").write_bytes(b"damaged, and more than a header long")
+
+
+def _damaged_tables(folder):
+    small_program(folder.with_name("events")).close()
+    assert main(["export", str(folder.with_name("events")), "--parquet", str(folder)]) == 0
+    (next(folder.rglob("traces.parquet"))).write_bytes(b"x" * 5000)
+
+
+_NONE = {verb: (1, "holds no debug events") for verb in _VERBS}
+_NOT_THERE = dict.fromkeys(_VERBS, (1, "does not exist"))
+_FINE = dict.fromkeys(_VERBS, (0, ""))
+_ONE_PLEASE = (1, "holds several runs; choose one with --run: 'one' and 'two'.")
+_NO_BEAM = (1, "Apache Beam is needed")
+_BAD_TABLES = (1, "Reading this run's files failed: ")
+_NO_SETS = (1, "is neither an event file nor a folder with tfdbg_events")
+#: Of each thing that a path may lead to: exit code, and what is said on stderr, by verb.
+_SAID = {
+    _empty: {**_NONE, "dump": _NO_SETS, "clean": (0, "")},
+    _missing: _NOT_THERE,
+    _a_file: {
+        **dict.fromkeys(_VERBS, (1, "cannot be read: Not a directory")),
+        "dump": (1, "is no event file"),
+    },
+    _unreadable: dict.fromkeys(_VERBS, (1, "Too many levels of symbolic links")),
+    _two_runs: {**_FINE, "dump": _NO_SETS, "sql": _ONE_PLEASE, "beam": _ONE_PLEASE},
+    _damaged_events: {**_FINE, "beam": _NO_BEAM},
+    _damaged_metadata: {**_FINE, "beam": _NO_BEAM},
+    _damaged_tables: {
+        **dict.fromkeys(_VERBS, _BAD_TABLES),
+        **{"dump": _NO_SETS, "beam": (1, "holds tables already"), "clean": (0, "")},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("make", "verb"),
+    [
+        pytest.param(make, verb, id=f"{verb}-{make.__name__.strip('_')}")
+        for make, by_verb in _SAID.items()
+        for verb in by_verb
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+def test_a_verb_says_in_one_sentence_why_it_cannot(tmp_path, capfd, monkeypatch, make, verb, as_json):
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    folder = tmp_path / "logs"
+    make(folder)
+    capfd.readouterr()
+    code, sentence = _SAID[make][verb]
+    more = [word.format(out=tmp_path / "out") for word in _VERBS[verb]]
+    assert main([verb, str(folder), *more, *(["--json"] if as_json else [])]) == code
+    err = capfd.readouterr().err
+    if sentence:
+        assert err.startswith("tbdbg: ") and sentence in err and err.count("\n") == 1
+    else:
+        assert err == ""
+
+
+@pytest.mark.parametrize("verb", ["info", "index", "export"])
+def test_a_run_that_cannot_be_read_does_not_take_the_others_with_it(tmp_path, capfd, verb):
+    logs = tmp_path / "logs"
+    _two_runs(logs)
+    _damaged_tables(logs / "bad")
+    (logs / "events").rename(logs / "three")
+    more = [word.format(out=tmp_path / "out") for word in _VERBS[verb]]
+    capfd.readouterr()
+    assert main([verb, str(logs), *more]) == 1
+    said = capfd.readouterr()
+    assert all(name in said.out for name in ("one", "two", "three")) and "bad" not in said.out
+    assert said.err.startswith("tbdbg: bad: Reading this run's files failed: ") and said.err.count("\n") == 1
+    assert main([verb, str(logs), *more, "--json"]) == 1
+    found = json.loads(capfd.readouterr().out)
+    assert [name for name, facts in found.items() if "error" in facts] == ["bad"] and len(found) == 4
+    assert "traces.parquet" in found["bad"]["error"]
+
+
+@pytest.mark.parametrize("verb", _VERBS)
+def test_a_url_that_cannot_be_read_here_is_a_wrong_argument_with_its_reason(capsys, monkeypatch, verb):
+    def refuse(protocol):
+        raise ImportError(f"Install {protocol}fs")
+
+    monkeypatch.setattr(places, "_file_system", refuse)
+    with pytest.raises(SystemExit) as exit_:
+        main([verb, "s3://bucket/logs", *_VERBS[verb]])
+    assert exit_.value.code == 2
+    assert "s3:// cannot be read here: Install s3fs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("runs", "sentence"),
+    [
+        (["a"], "There is no run named 'nope' in logs, but 'a'."),
+        (["a", "b", "c"], "There is no run named 'nope' in logs, but 'a', 'b' and 'c'."),
+        (list("abcdefgh"), "There is no run named 'nope' in logs, but 'a', 'b', 'c', 'd', 'e' and 3 more."),
+        (["."], "There is no run named 'nope' in logs, but '.'."),
+    ],
+    ids=["one", "few", "many", "the logdir itself"],
+)
+def test_a_run_that_is_not_there_is_answered_with_some_that_are(
+    tmp_path, capsys, monkeypatch, runs, sentence
+):
+    monkeypatch.chdir(tmp_path)
+    for name in runs:
+        small_program(tmp_path / "logs" / name).close()
+    assert main(["index", "logs", "--run", "nope"]) == 1
+    assert capsys.readouterr().err == f"tbdbg: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("empty", b""),
+        ("notes.txt", b"some text that is longer than the header of a record"),
+        # An ordinary event file begins with its time and its version.
+        ("events.out.tfevents.1.host", frame(b"\x09" + struct.pack("<d", 1.75e9) + b"\x1a\x0dbrain.Event:2")),
+    ],
+)
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_dump_refuses_what_is_no_event_file(tmp_path, capsys, name, content, options):
+    (tmp_path / name).write_bytes(content)
+    assert main(["dump", str(tmp_path / name), *options]) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and "is no event file" in said.err and said.err.count("\n") == 1
+
+
+def test_dump_takes_event_files_that_are_empty_damaged_or_renamed(tmp_path, capsys):
+    recording = small_program(tmp_path / "run")
+    recording.close()
+    renamed = tmp_path / "copy"
+    renamed.write_bytes(recording.files.path("execution").read_bytes())
+    assert main(["dump", str(renamed)]) == 0
+    assert "execution:" in capsys.readouterr().out
+    for content in (b"", b"damaged, and more than a header long"):
+        recording.files.path("execution").write_bytes(content)
+        assert main(["dump", str(recording.files.path("execution"))]) == 0
+
+
+def test_an_error_of_duckdb_has_its_lines(tmp_path, capsys):
+    small_program(tmp_path).close()
+    assert main(["sql", str(tmp_path), "SELECT nothing FROM traces"]) == 1
+    first, *others = capsys.readouterr().err.rstrip("\n").split("\n")
+    assert first.startswith("tbdbg: The query failed: Binder Error") and "\\n" not in first
+    assert any(line.startswith("  LINE 1: SELECT nothing") for line in others)
+    assert all(line.startswith("  ") or not line for line in others)
+
+
+def test_an_error_of_duckdb_controls_nothing(tmp_path, capsys):
+    small_program(tmp_path).close()
+    query = "SELECT CAST(concat('\x1b[2J', chr(27), chr(10), 'tbdbg: all is well') AS INTEGER)"
+    assert main(["sql", str(tmp_path), query]) == 1
+    err = capsys.readouterr().err
+    assert "\x1b" not in err and "\ntbdbg: " not in err
+
+
+def test_the_help_of_a_verb_about_one_run_says_that_one_is_needed(capsys):
+    for verb, words in (("sql", "needed where there are several"), ("index", "default: all")):
+        with pytest.raises(SystemExit):
+            main([verb, "--help"])
+        assert words in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,166 @@
+"""What TensorBoard was started with: several folders with names, and why nothing is found in one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.events.places import place
+from tb_debugger_plugin.index.logdir import one_folder, several_folders
+from tb_debugger_plugin.index.runs import Problem, find_runs
+from tests.support.asking import Asker
+from tests.support.events import Recording, small_program
+
+
+def _locked(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let nobody list a folder, whoever runs this test."""
+    scandir = os.scandir
+
+    def refuse(path: Any = ".") -> Iterator[Any]:
+        if os.fspath(path) == str(folder):
+            raise PermissionError(13, "Permission denied", str(folder))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+
+
+def _found(logdir: Path) -> tuple[list[str], list[Problem]]:
+    problems: list[Problem] = []
+    return [run.name for run in find_runs(logdir, problems.append)], problems
+
+
+def _asked(logdir: str = "", spec: str = "") -> tuple[bool, dict[str, str], dict[str, Any]]:
+    """Whether the tab is active, titles of runs by name, and the answer of the route ``logdir``."""
+    with Asker(logdir, flags=argparse.Namespace(logdir_spec=spec)) as asker:
+        runs = {name: run["title"] for name, run in asker.json("/runs", {}).items()}
+        return asker.plugin.is_active(), runs, asker.json("/logdir", {})
+
+
+def test_a_folder_that_may_not_be_read_is_named_and_hides_no_other(tmp_path, monkeypatch):
+    for name in ("a", "b", "c"):
+        Recording(tmp_path / name).close()
+    _locked(monkeypatch, tmp_path / "b")
+    message = f"{tmp_path / 'b'} cannot be read: Permission denied."
+    assert _found(tmp_path) == (["a", "c"], [Problem(str(tmp_path / "b"), message)])
+
+
+def test_the_command_line_names_it_beside_the_other_runs(tmp_path, monkeypatch, capsys):
+    for name in ("a", "b"):
+        small_program(tmp_path / name).close()
+    _locked(monkeypatch, tmp_path / "b")
+    assert main(["info", str(tmp_path), "--json"]) == 0
+    said = capsys.readouterr()
+    assert list(json.loads(said.out)) == ["a"]
+    assert said.err == f"tbdbg: {tmp_path / 'b'} cannot be read: Permission denied.\n"
+
+
+def test_metadata_that_cannot_be_read_is_named_and_still_a_run(tmp_path):
+    metadata = tmp_path / "tfdbg_events.1000.worker0.metadata"
+    metadata.symlink_to(metadata)
+    names, (problem,) = _found(tmp_path)
+    assert names == ["."] and problem.place == str(metadata) and "symbolic links" in problem.message
+
+
+def test_a_logdir_that_is_not_there_says_so(tmp_path):
+    _, (problem,) = _found(tmp_path / "absent")
+    assert problem == Problem(str(tmp_path / "absent"), f"{tmp_path / 'absent'} does not exist.", True)
+    _, (problem,) = _found(place("memory://absent"))
+    assert problem == Problem("memory://absent", "memory://absent does not exist.", True)
+
+
+def test_the_tab_is_active_when_the_logdir_cannot_be_read_and_says_why(tmp_path, monkeypatch):
+    (tmp_path / "logs" / "below").mkdir(parents=True)
+    logs = tmp_path / "logs"
+    absent = str(tmp_path / "absent")
+    active, _, found = _asked(absent)
+    message = f"{absent} does not exist."
+    assert not active and found == {"logdir": absent, "problems": [{"place": absent, "message": message}]}
+    _locked(monkeypatch, logs / "below")
+    active, _, found = _asked(str(logs))
+    assert not active and [one["place"] for one in found["problems"]] == [str(logs / "below")]
+    _locked(monkeypatch, logs)
+    active, runs, found = _asked(str(logs))
+    message = f"{logs} cannot be read: Permission denied."
+    assert active and not runs and found["problems"] == [{"place": str(logs), "message": message}]
+
+
+def test_a_service_that_refuses_is_named(monkeypatch):
+    class Refusing:
+        def _strip_protocol(self, url: str) -> str:
+            return url
+
+        def ls(self, url: str, detail: bool) -> None:
+            raise RuntimeError("Unable to locate credentials")
+
+    monkeypatch.setattr("tb_debugger_plugin.events.places._file_system", lambda protocol: Refusing())
+    active, runs, found = _asked("s3://bucket/logs")
+    message = "s3://bucket/logs cannot be read: Unable to locate credentials."
+    assert active and not runs and [one["message"] for one in found["problems"]] == [message]
+
+
+def test_a_service_that_fails_when_it_is_only_named_is_asked_again_when_it_is_read(monkeypatch):
+    def refuse(protocol: str) -> None:
+        raise RuntimeError("no credentials")
+
+    monkeypatch.setattr("tb_debugger_plugin.events.places._file_system", refuse)
+    _, (problem,) = _found(place("gs://bucket"))
+    assert problem.message == "gs://bucket cannot be read: no credentials."
+
+
+def test_a_url_whose_package_is_missing_is_one_warning_and_a_reason_on_the_page(monkeypatch, caplog):
+    def refuse(protocol: str) -> None:
+        raise ImportError("Please install gcsfs to access Google Storage")
+
+    monkeypatch.setattr("tb_debugger_plugin.events.places._file_system", refuse)
+    active, runs, found = _asked("gs://bucket/logs")
+    reason = "gs:// cannot be read here: Please install gcsfs to access Google Storage."
+    assert active and not runs
+    assert found["problems"] == [{"place": "gs://bucket/logs", "message": reason}]
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", f"The debugger shows nothing of gs://bucket/logs: {reason}")
+    ]
+
+
+def test_runs_of_several_folders_are_called_by_the_names_of_these(tmp_path):
+    for folder, run_id in (("x", "1"), ("y/deep", "2"), ("y/deep", "3"), ("z", "4")):
+        small_program(tmp_path / folder, run_id=run_id, start=1000.0 * int(run_id)).close()
+    spec = f"first:{tmp_path / 'x'},second:{tmp_path / 'y'},{tmp_path / 'z'},"
+    active, runs, found = _asked(spec=spec)
+    names = {"first": "first", "second/deep": "second/deep", "second/deep (2)": "second/deep (2)", ".": "z"}
+    assert active and runs == names
+    assert found == {"logdir": spec, "problems": []}
+    with Asker("", flags=argparse.Namespace(logdir_spec=spec)) as asker:
+        assert asker.json("/status", {"run": "first"})["num_graph_executions"] == 8
+
+
+def test_several_programs_in_a_named_folder_and_folders_of_one_name_are_all_there(tmp_path):
+    for folder, run_id in (("x", "1"), ("x", "2"), ("y", "3")):
+        small_program(tmp_path / folder, run_id=run_id, start=1000.0 * int(run_id)).close()
+    found, _ = several_folders(f"a:{tmp_path / 'x'},a:{tmp_path / 'y'}").find_runs()
+    assert {name: run.folder.name for name, run in found.items()} == {"a": "x", "a (2)": "x", "a (3)": "y"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "roots"),
+    [
+        ("/a:b", [("", "/a:b")]),
+        ("name:/a:b", [("name", "/a:b")]),
+        ("memory://a", [("", "memory://a")]),
+        ("name:memory://a,b", [("name", "memory://a"), ("", "b")]),
+        ("one:/a,two:/a", [("two", "/a")]),
+        (",,", []),
+    ],
+)
+def test_a_spec_is_read_as_tensorboard_reads_it(spec, roots):
+    assert [(name, str(folder)) for name, folder in several_folders(spec).roots] == roots
+
+
+def test_one_folder_keeps_its_commas_and_colons():
+    assert [(name, str(folder)) for name, folder in one_folder("a:b,c").roots] == [("", "a:b,c")]

@@ -1,0 +1,74 @@
+"""What the package shows of itself before its names are looked up, and where there is no TensorFlow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import tb_debugger_plugin
+import tb_debugger_plugin.keras
+from tb_debugger_plugin.cli.main import main
+from tests.support.checkout import ROOT
+
+_MODULES = [tb_debugger_plugin, tb_debugger_plugin.keras]
+
+
+def _without_tensorflow(program):
+    # A module that is None in sys.modules is one that cannot be imported.
+    program = f"import sys; sys.modules['tensorflow'] = None\n{program}"
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.mark.parametrize("module", _MODULES, ids=lambda module: module.__name__)
+def test_a_module_lists_its_public_names_and_nothing_that_it_only_imports(module):
+    shown = [name for name in dir(module) if not name.startswith("_")]
+    assert shown == sorted(module.__all__)
+    assert "__doc__" in dir(module)
+
+
+def test_without_tensorflow_the_names_are_there_and_say_what_is_missing_when_they_are_used():
+    said = _without_tensorflow(
+        "import tb_debugger_plugin as t, tb_debugger_plugin.keras as k\n"
+        "for module in (t, k):\n"
+        "    for name in module.__all__:\n"
+        "        assert hasattr(module, name)\n"
+        "        try: getattr(module, name)('logdir')\n"
+        "        except ImportError as error: print(error)\n"
+        "assert not hasattr(t, 'nonsense')\n"
+    ).splitlines()
+    assert len(said) == sum(len(module.__all__) for module in _MODULES)
+    assert all("TensorFlow is not installed: run `pip install tensorflow`" in line for line in said)
+    assert said[-1].startswith("tb_debugger_plugin.keras.DebuggerCallback records")
+
+
+def test_a_tensorflow_that_is_there_and_cannot_be_imported_is_not_called_missing(tmp_path):
+    (tmp_path / "tensorflow.py").write_text(
+        "raise ImportError('libfoo.so.1: cannot open shared object file')"
+    )
+    said = _without_tensorflow(
+        f"del sys.modules['tensorflow']; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import tb_debugger_plugin\n"
+        "try: tb_debugger_plugin.step()\n"
+        "except ImportError as error: print(error)\n"
+    )
+    assert "TensorFlow cannot be imported: libfoo.so.1" in said and "not installed" not in said
+
+
+def test_help_shows_the_functions():
+    text = _without_tensorflow(
+        "import pydoc, tb_debugger_plugin; print(pydoc.plain(pydoc.render_doc(tb_debugger_plugin)))"
+    )
+    functions = text.partition("\nFUNCTIONS\n")[2]
+    assert all(f"\n    {name}(" in f"\n{functions}" for name in tb_debugger_plugin.__all__)
+    assert f"\nVERSION\n    {tb_debugger_plugin.__version__}\n" in text
+
+
+def test_tbdbg_names_the_version(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["--version"])
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out == f"tb-debugger-plugin {tb_debugger_plugin.__version__}\n"
