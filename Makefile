@@ -7,6 +7,8 @@ LOGDIR ?= demo_logdir
 # The TensorFlow of `make test-tf`, and its Python where that is not the one of VENV.
 VERSION ?= 2.16.2
 TF_PYTHON ?=
+# The Python of `make test-oldest`: the oldest that the package takes, where there is one.
+OLDEST_PYTHON ?= $(shell python3.10 -c 'import sys; print(sys.executable)' 2>/dev/null)
 # Passed on: to tbdbg by `make demo`, to pytest by `make test`, to the benchmarks by `make bench-…`.
 ARGS   ?=
 
@@ -20,7 +22,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-sanitize test-tf test-beam fuzz lint format bench-overhead bench-index frontend clean
+.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz lint format bench-overhead bench-index frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -34,7 +36,7 @@ test: $(VENV)/.dev frontend ## every test, browser and front end included (ARGS 
 	$(PY) -m pytest $(ARGS)
 	$(NPM) test
 
-test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: programs killed 200 times, sanitizers
+test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: programs killed 300 times, viewers 100 times, sanitizers
 	$(PY) -m pytest -m long $(ARGS)
 
 # What needs no TensorFlow of the native library, in a program of its own: a sanitizer wants to be there first.
@@ -64,13 +66,26 @@ build/walk-%: $(WALKED) $(wildcard tb_debugger_plugin/index/src/*.h)
 
 TF_VENV := build/tensorflow-$(VERSION)$(addprefix -,$(notdir $(TF_PYTHON)))
 
+# TensorBoard up to 2.20 imports pkg_resources, which setuptools 82 dropped.
 test-tf: $(TF_VENV)/.made ## the recorder's tests with another TensorFlow (VERSION=2.16.2, TF_PYTHON=python3.12, ARGS for pytest)
 	$(TF_VENV)/bin/python -m pytest tests/integration $(ARGS)
 
 $(TF_VENV)/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@echo "Installing TensorFlow $(VERSION) into $(@D)"
 	@$(or $(TF_PYTHON),$(PY)) -m venv $(@D)
-	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$(VERSION)' scikit-learn pytest hypothesis
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$(VERSION)' scikit-learn \
+	    'setuptools<82' pytest pytest-timeout hypothesis
+	@touch $@
+
+# Object stores want an fsspec of their own time.
+test-oldest: build/oldest/.made ## the viewer's tests with the oldest versions that pyproject.toml allows (OLDEST_PYTHON=python3.10, ARGS for pytest)
+	build/oldest/bin/python -m pytest --ignore tests/unit/test_buckets.py tests/unit tests/viewer tests/golden tests/property $(ARGS)
+
+build/oldest/.made: $(BUILT_FROM) | $(VENV)/.dev
+	@echo "Installing the oldest versions into $(@D)"
+	@$(or $(OLDEST_PYTHON),$(PY)) -m venv $(@D)
+	@$(PY) -m build_steps.oldest > $(@D)/oldest.txt
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -c $(@D)/oldest.txt -e . 'setuptools<82' pytest pytest-timeout hypothesis
 	@touch $@
 
 fuzz: $(VENV)/.dev ## open 100,000 hostile recordings and ask every route (ARGS="--inputs 1000 --seed 7")
@@ -82,7 +97,18 @@ test-beam: build/beam/.made ## the pipeline on Apache Beam, which wants older pa
 build/beam/.made: pyproject.toml | $(VENV)/.dev
 	@echo "Installing Apache Beam into $(@D)"
 	@$(PY) -m venv $(@D)
-	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e '.[beam]' pytest
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e '.[beam]' pytest pytest-timeout
+	@touch $@
+
+test-libraries: build/libraries/.made ## programs of GPflow, TensorFlow Probability, Keras 2 and Keras on JAX, recorded (ARGS for pytest)
+	build/libraries/bin/python -m pytest -m libraries tests/libraries tests/integration $(ARGS)
+
+# They want the package tensorflow, whatever other build of it there is.
+build/libraries/.made: $(BUILT_FROM) | $(VENV)/.dev
+	@echo "Installing libraries on top of TensorFlow into $(@D)"
+	@$(PY) -m venv $(@D)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-probability>=0.25' 'gpflow>=2.11' \
+	    tf-keras jax scikit-learn 'setuptools<82' pytest pytest-timeout hypothesis
 	@touch $@
 
 lint: $(VENV)/.dev frontend ## formatting, types and import rules, Python and TypeScript
