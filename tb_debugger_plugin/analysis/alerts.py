@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis import health
 from tb_debugger_plugin.analysis.calls import owners
 from tb_debugger_plugin.analysis.graphs import input_edges
-from tb_debugger_plugin.analysis.view import Range, View
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.index.tensors import BAD
 
 INF_NAN: Final = "InfNanAlert"
@@ -43,53 +43,53 @@ class AlertList:
         return len(self.index)
 
 
-def alert_list(view: View) -> AlertList:
+def alert_list(snapshot: Snapshot) -> AlertList:
     """All alerts of a run, in order."""
-    return view.remember("alerts", lambda: _load(view))
+    return snapshot.remember("alerts", lambda: _load(snapshot))
 
 
-def _load(view: View) -> AlertList:
-    traces = view.columns(
+def _load(snapshot: Snapshot) -> AlertList:
+    traces = snapshot.columns(
         "SELECT t.idx, t.wall_time FROM bad_traces b JOIN traces t USING (idx) ORDER BY t.idx"
     )
-    eager = view.columns(
+    eager = snapshot.columns(
         "SELECT o.idx, o.slot, e.wall_time FROM execution_outputs o JOIN executions e USING (idx)"
         f" WHERE o.health = {BAD} ORDER BY o.idx, o.slot"
     )
     index = np.concatenate([traces["idx"], eager["idx"]]).astype(np.int64)
     slot = np.concatenate([np.full(len(traces["idx"]), -1), eager["slot"]]).astype(np.int64)
     order = np.argsort(np.concatenate([traces["wall_time"], eager["wall_time"]]), kind="stable")
-    return _cause_first(view, AlertList(index[order], slot[order]))
+    return _cause_first(snapshot, AlertList(index[order], slot[order]))
 
 
-def _cause_first(view: View, alerts: AlertList) -> AlertList:
+def _cause_first(snapshot: Snapshot, alerts: AlertList) -> AlertList:
     if not len(alerts) or alerts.slot[0] >= 0:
         return alerts
     candidates = np.flatnonzero(alerts.slot[:_CANDIDATES] < 0)
-    cause = _cause(view, alerts.index[candidates].tolist())
+    cause = _cause(snapshot, alerts.index[candidates].tolist())
     place = int(candidates[cause])
     order = [place, *(n for n in range(place)), *range(place + 1, len(alerts))]
     return AlertList(alerts.index[order], alerts.slot[order])
 
 
-def _cause(view: View, indices: list[int]) -> int:
-    found = view.columns(
+def _cause(snapshot: Snapshot, indices: list[int]) -> int:
+    found = snapshot.columns(
         "SELECT idx, wall_time, site FROM traces WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
         [sorted(indices)],
     )
     owner = dict(
-        zip(found["idx"].tolist(), owners(view, found["wall_time"], found["site"]).tolist(), strict=True)
+        zip(found["idx"].tolist(), owners(snapshot, found["wall_time"], found["site"]).tolist(), strict=True)
     )
     site = dict(zip(found["idx"].tolist(), found["site"].tolist(), strict=True))
     call = [index for index in indices if _same(owner[index], owner[indices[0]])]
     bad = {
-        (view.catalog.sites[site[index]].op, view.catalog.sites[site[index]].slot): index
+        (snapshot.catalog.sites[site[index]].op, snapshot.catalog.sites[site[index]].slot): index
         for index in call[::-1]
     }
     for index in call:
-        place = view.catalog.sites[site[index]]
-        sources = {(source, slot) for _, source, slot in input_edges(view, place.op)}
-        if not any(_made_bad(view, key, index, bad, max(call)) for key in sources):
+        place = snapshot.catalog.sites[site[index]]
+        sources = {(source, slot) for _, source, slot in input_edges(snapshot, place.op)}
+        if not any(_made_bad(snapshot, key, index, bad, max(call)) for key in sources):
             return indices.index(index)
     return 0
 
@@ -99,13 +99,13 @@ def _same(a: float, b: float) -> bool:
 
 
 def _made_bad(
-    view: View, source: tuple[int, int], index: int, bad: dict[tuple[int, int], int], last: int
+    snapshot: Snapshot, source: tuple[int, int], index: int, bad: dict[tuple[int, int], int], last: int
 ) -> bool:
     # An input is bad when its latest trace before this one is; a later trace counts when it is the only one.
     if source not in bad:
         return False
-    sites = [site.number for site in view.catalog.op_sites[source[0]] if site.slot == source[1]]
-    found = view.rows(
+    sites = [site.number for site in snapshot.catalog.op_sites[source[0]] if site.slot == source[1]]
+    found = snapshot.rows(
         "SELECT idx, health FROM traces WHERE idx <= ? AND idx >= ? AND site IN (SELECT unnest(?))"
         " ORDER BY idx",
         [last, min(bad.values()) - _CANDIDATES * 16, sites],
@@ -115,40 +115,40 @@ def _made_bad(
     return bool((before[-1:] or after[:1]) == [BAD])
 
 
-def page(view: View, alerts: AlertList, wanted: Range) -> list[dict[str, Any]]:
+def page(snapshot: Snapshot, alerts: AlertList, wanted: Range) -> list[dict[str, Any]]:
     """The alerts of a page, in full.
 
     Args:
-      view: The run.
+      snapshot: The run.
       alerts: All alerts.
       wanted: Positions among them.
     """
     index = alerts.index[wanted.begin : wanted.end].tolist()
     slot = alerts.slot[wanted.begin : wanted.end].tolist()
-    traces = _trace_alerts(view, [i for i, s in zip(index, slot, strict=True) if s < 0])
-    eager = _eager_alerts(view, [i for i, s in zip(index, slot, strict=True) if s >= 0])
+    traces = _trace_alerts(snapshot, [i for i, s in zip(index, slot, strict=True) if s < 0])
+    eager = _eager_alerts(snapshot, [i for i, s in zip(index, slot, strict=True) if s >= 0])
     return [traces[i] if s < 0 else eager[i, s] for i, s in zip(index, slot, strict=True)]
 
 
-def _trace_alerts(view: View, indices: list[int]) -> dict[int, dict[str, Any]]:
-    found = view.rows(
+def _trace_alerts(snapshot: Snapshot, indices: list[int]) -> dict[int, dict[str, Any]]:
+    found = snapshot.rows(
         "SELECT idx, wall_time, site, size, neg_inf, pos_inf, nan FROM traces"
         " WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
         [indices],
     )
     times = np.array([row[1] for row in found], np.float64)
-    owner = owners(view, times, np.array([row[2] for row in found], np.int32)).tolist()
+    owner = owners(snapshot, times, np.array([row[2] for row in found], np.int32)).tolist()
     return {
-        row[0]: _trace_alert(view, row, None if math.isnan(own) else int(own))
+        row[0]: _trace_alert(snapshot, row, None if math.isnan(own) else int(own))
         for row, own in zip(found, owner, strict=True)
     }
 
 
-def _trace_alert(view: View, row: tuple[Any, ...], owner: int | None) -> dict[str, Any]:
+def _trace_alert(snapshot: Snapshot, row: tuple[Any, ...], owner: int | None) -> dict[str, Any]:
     idx, wall_time, site, *counts = row
-    place = view.catalog.sites[site]
-    op = view.catalog.ops[place.op]
-    graph = view.catalog.graphs[place.graph]
+    place = snapshot.catalog.sites[site]
+    op = snapshot.catalog.ops[place.op]
+    graph = snapshot.catalog.graphs[place.graph]
     return {
         **_common(op.type, place.slot, wall_time, counts),
         "execution_index": None,
@@ -159,12 +159,12 @@ def _trace_alert(view: View, row: tuple[Any, ...], owner: int | None) -> dict[st
         "owner_execution_index": owner,
         "layer": op.layer,
         "variable": op.variable,
-        "gradient_of": view.catalog.gradients.get((op.number, place.slot), []),
+        "gradient_of": snapshot.catalog.gradients.get((op.number, place.slot), []),
     }
 
 
-def _eager_alerts(view: View, indices: list[int]) -> dict[tuple[int, int], dict[str, Any]]:
-    found = view.rows(
+def _eager_alerts(snapshot: Snapshot, indices: list[int]) -> dict[tuple[int, int], dict[str, Any]]:
+    found = snapshot.rows(
         "SELECT o.idx, o.slot, e.wall_time, n.name, e.graph, o.size, o.neg_inf, o.pos_inf, o.nan"
         " FROM execution_outputs o JOIN executions e USING (idx) JOIN op_types n USING (op_type)"
         f" WHERE o.health = {BAD} AND o.idx IN (SELECT unnest(?))",
@@ -176,8 +176,8 @@ def _eager_alerts(view: View, indices: list[int]) -> dict[tuple[int, int], dict[
             "execution_index": idx,
             "graph_execution_trace_index": None,
             "op_name": None,
-            "graph_id": view.catalog.graphs[graph].graph_id if graph >= 0 else None,
-            "graph_name": view.catalog.graphs[graph].name if graph >= 0 else None,
+            "graph_id": snapshot.catalog.graphs[graph].graph_id if graph >= 0 else None,
+            "graph_name": snapshot.catalog.graphs[graph].name if graph >= 0 else None,
             "owner_execution_index": idx,
             "layer": None,
             "variable": None,

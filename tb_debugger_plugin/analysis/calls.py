@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 #: How many calls may be under way at once; one that returned later than that had not begun.
 CONCURRENT_CALLS: Final = 8
@@ -44,13 +44,13 @@ class HostCalls:
     graphs: Ints
 
 
-def host_calls(view: View) -> dict[int, HostCalls]:
+def host_calls(snapshot: Snapshot) -> dict[int, HostCalls]:
     """The calls of each host."""
-    return view.remember("calls", lambda: _load_calls(view))
+    return snapshot.remember("calls", lambda: _load_calls(snapshot))
 
 
-def _load_calls(view: View) -> dict[int, HostCalls]:
-    found = view.columns(
+def _load_calls(snapshot: Snapshot) -> dict[int, HostCalls]:
+    found = snapshot.columns(
         "SELECT e.idx, e.host, e.wall_time, e.graph FROM executions e JOIN op_types t USING (op_type)"
         " WHERE t.is_function OR e.graph >= 0 ORDER BY e.wall_time, e.idx"
     )
@@ -60,11 +60,11 @@ def _load_calls(view: View) -> dict[int, HostCalls]:
     }
 
 
-def owners(view: View, times: Floats, sites: npt.NDArray[np.int32]) -> Floats:
+def owners(snapshot: Snapshot, times: Floats, sites: npt.NDArray[np.int32]) -> Floats:
     """The calls that some traces ran in.
 
     Args:
-      view: The run.
+      snapshot: The run.
       times: ``wall_time`` of each trace.
       sites: Site of each.
 
@@ -72,26 +72,26 @@ def owners(view: View, times: Floats, sites: npt.NDArray[np.int32]) -> Floats:
       Position of the call in the list of executions; NaN where it is not known.
     """
     result = np.full(len(times), np.nan)
-    calls = host_calls(view)
-    graphs = view.catalog.site_graphs[sites]
+    calls = host_calls(snapshot)
+    graphs = snapshot.catalog.site_graphs[sites]
     for graph in np.unique(graphs):
-        of_host = calls.get(view.catalog.graphs[graph].host)
+        of_host = calls.get(snapshot.catalog.graphs[graph].host)
         if of_host is not None:
             rows = np.flatnonzero(graphs == graph)
-            result[rows] = _owners_in_graph(view, of_host, int(graph), times[rows])
+            result[rows] = _owners_in_graph(snapshot, of_host, int(graph), times[rows])
     return result
 
 
-def _owners_in_graph(view: View, calls: HostCalls, graph: int, times: Floats) -> Floats:
+def _owners_in_graph(snapshot: Snapshot, calls: HostCalls, graph: int, times: Floats) -> Floats:
     following = np.searchsorted(calls.times, times, side="left")
-    chosen = chosen_calls(calls, related_calls(calls, runners(view, graph)), following)
+    chosen = chosen_calls(calls, related_calls(calls, runners(snapshot, graph)), following)
     return np.append(calls.positions.astype(np.float64), np.nan)[chosen]
 
 
-def runners(view: View, graph: int) -> list[int]:
+def runners(snapshot: Snapshot, graph: int) -> list[int]:
     """The graphs in a call of which a graph may have run, itself the first."""
-    known: dict[int, list[int]] = view.remember_of_graphs("runners", dict)
-    return known.get(graph) or known.setdefault(graph, _runners(view, graph))
+    known: dict[int, list[int]] = snapshot.remember_of_graphs("runners", dict)
+    return known.get(graph) or known.setdefault(graph, _runners(snapshot, graph))
 
 
 def related_calls(calls: HostCalls, graphs: Iterable[int]) -> Ints:
@@ -118,15 +118,15 @@ def chosen_calls(calls: HostCalls, related: Ints, following: Ints) -> Ints:
     )
 
 
-def _runners(view: View, graph: int) -> list[int]:
+def _runners(snapshot: Snapshot, graph: int) -> list[int]:
     """The graphs in a call of which a graph may have run: those around it, and those that run it."""
     found = [graph]
     seen = {graph}
     for number in found:  # it grows meanwhile, the nearest graphs first
-        others = list(view.catalog.graph_callers.get(number, ()))[:_MAX_RUNNERS]
+        others = list(snapshot.catalog.graph_callers.get(number, ()))[:_MAX_RUNNERS]
         # A backward graph is made inside the forward graph, but it is never run by it.
-        if not (view.catalog.graphs[number].name or "").startswith(_BACKWARD):
-            others.append(view.catalog.graphs[number].outer)
+        if not (snapshot.catalog.graphs[number].name or "").startswith(_BACKWARD):
+            others.append(snapshot.catalog.graphs[number].outer)
         new = [other for other in dict.fromkeys(others) if other >= 0 and other not in seen]
         found += new
         seen.update(new)
@@ -135,32 +135,32 @@ def _runners(view: View, graph: int) -> list[int]:
     return found
 
 
-def traces_of_call(view: View, execution: int) -> tuple[int, int] | None:
+def traces_of_call(snapshot: Snapshot, execution: int) -> tuple[int, int] | None:
     """Where the graph executions of one call stand.
 
     Args:
-      view: The run.
+      snapshot: The run.
       execution: Position of the call in the list of executions.
 
     Returns:
       First position and one behind the last; None when nothing ran inside it or it is not a call.
     """
-    host, calls, place = _find_call(view, execution)
+    host, calls, place = _find_call(snapshot, execution)
     if calls is None or place is None:
         return None
     before = place - CONCURRENT_CALLS - 1
     earliest = calls.times[before] if before >= 0 else -np.inf
-    found = view.columns(
+    found = snapshot.columns(
         "SELECT t.idx, t.wall_time, t.site FROM traces t JOIN sites s USING (site)"
         " WHERE s.host = ? AND t.wall_time >= ? AND t.wall_time <= ?",
         [host, float(max(earliest, -1e300)), float(calls.times[place])],
     )
-    own = found["idx"][owners(view, found["wall_time"], found["site"]) == execution]
+    own = found["idx"][owners(snapshot, found["wall_time"], found["site"]) == execution]
     return (int(own.min()), int(own.max()) + 1) if len(own) else None
 
 
-def _find_call(view: View, execution: int) -> tuple[int, HostCalls | None, int | None]:
-    for host, calls in host_calls(view).items():
+def _find_call(snapshot: Snapshot, execution: int) -> tuple[int, HostCalls | None, int | None]:
+    for host, calls in host_calls(snapshot).items():
         place = np.flatnonzero(calls.positions == execution)
         if len(place):
             return host, calls, int(place[0])

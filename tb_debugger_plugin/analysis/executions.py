@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from tb_debugger_plugin.analysis import health
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.sources import stacks_of
-from tb_debugger_plugin.analysis.view import Range, View
 
 
-def digests(view: View, page: Range) -> list[dict[str, Any]]:
+def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
     """The short form of each execution of a page."""
-    devices = _output_devices(view, page)
+    devices = _output_devices(snapshot, page)
     return [
         {"wall_time": wall_time, "op_type": op_type, "output_tensor_device_ids": devices.get(idx)}
-        for idx, wall_time, op_type in view.rows(
+        for idx, wall_time, op_type in snapshot.rows(
             "SELECT e.idx, e.wall_time, o.name FROM executions e JOIN op_types o USING (op_type)"
             " WHERE e.idx >= ? AND e.idx < ? ORDER BY e.idx",
             [page.begin, page.end],
@@ -26,9 +26,9 @@ def digests(view: View, page: Range) -> list[dict[str, Any]]:
     ]
 
 
-def _output_devices(view: View, page: Range) -> dict[int, list[int]]:
+def _output_devices(snapshot: Snapshot, page: Range) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
-    for idx, device in view.rows(
+    for idx, device in snapshot.rows(
         "SELECT idx, device_id FROM execution_outputs WHERE idx >= ? AND idx < ? AND device_id >= 0"
         " ORDER BY idx, slot",
         [page.begin, page.end],
@@ -37,22 +37,22 @@ def _output_devices(view: View, page: Range) -> dict[int, list[int]]:
     return found
 
 
-def data(view: View, page: Range) -> list[dict[str, Any]]:
+def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
     """The long form of each execution of a page."""
-    rows = view.rows(
+    rows = snapshot.rows(
         "SELECT e.idx, e.host, e.wall_time, o.name, e.graph, e.stack, e.mode, e.num_values"
         " FROM executions e JOIN op_types o USING (op_type) WHERE e.idx >= ? AND e.idx < ? ORDER BY e.idx",
         [page.begin, page.end],
     )
-    stacks = stacks_of(view, [row[5] for row in rows])
-    outputs = _outputs(view, page)
-    inputs = _inputs(view, page)
-    devices = _device_names(view)
-    return [_execution(view, row, stacks, outputs, inputs, devices) for row in rows]
+    stacks = stacks_of(snapshot, [row[5] for row in rows])
+    outputs = _outputs(snapshot, page)
+    inputs = _inputs(snapshot, page)
+    devices = _device_names(snapshot)
+    return [_execution(snapshot, row, stacks, outputs, inputs, devices) for row in rows]
 
 
 def _execution(
-    view: View,
+    snapshot: Snapshot,
     row: tuple[Any, ...],
     stacks: dict[int, tuple[str | None, list[str]]],
     outputs: dict[int, list[dict[str, Any]]],
@@ -60,7 +60,7 @@ def _execution(
     devices: dict[tuple[int, int], str],
 ) -> dict[str, Any]:
     idx, host, wall_time, op_type, graph, stack, mode, num_values = row
-    host_name, frames = stacks.get(stack, (view.catalog.host_names[host], []))
+    host_name, frames = stacks.get(stack, (snapshot.catalog.host_names[host], []))
     own = outputs.get(idx, [])
     device_ids = [output["device_id"] for output in own if output["device_id"] >= 0]
     own_inputs = inputs.get(idx, [])
@@ -72,27 +72,27 @@ def _execution(
         "host_name": host_name,
         "stack_frame_ids": frames,
         "tensor_debug_mode": mode,
-        "graph_id": view.catalog.graphs[graph].graph_id if graph >= 0 else "",
+        "graph_id": snapshot.catalog.graphs[graph].graph_id if graph >= 0 else "",
         "input_tensor_ids": [tensor["tensor_id"] for tensor in own_inputs],
         "output_tensor_ids": [out["tensor_id"] for out in own if out["tensor_id"] is not None],
         "debug_tensor_values": [
-            health.summary_vector(view, output, eager=True) if output["has_value"] else None
+            health.summary_vector(snapshot, output, eager=True) if output["has_value"] else None
             for output in own[:num_values]
         ]
         or None,
         "inputs": own_inputs,
-        "outputs": [_health(view, output, output["has_value"]) for output in own],
+        "outputs": [_health(snapshot, output, output["has_value"]) for output in own],
         "device_names": [devices.get((host, device_id)) for device_id in device_ids],
     }
 
 
-def _health(view: View, row: dict[str, Any], has_value: bool) -> dict[str, Any] | None:
-    return health.health(view, row, index=None, eager=True) if has_value else None
+def _health(snapshot: Snapshot, row: dict[str, Any], has_value: bool) -> dict[str, Any] | None:
+    return health.health(snapshot, row, index=None, eager=True) if has_value else None
 
 
-def _outputs(view: View, page: Range) -> dict[int, list[dict[str, Any]]]:
+def _outputs(snapshot: Snapshot, page: Range) -> dict[int, list[dict[str, Any]]]:
     found: dict[int, list[dict[str, Any]]] = {}
-    for idx, has_value, *fields in view.rows(
+    for idx, has_value, *fields in snapshot.rows(
         f"SELECT t.idx, t.has_value, {health.SELECT} FROM execution_outputs t"
         " WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx, t.slot",
         [page.begin, page.end],
@@ -101,11 +101,11 @@ def _outputs(view: View, page: Range) -> dict[int, list[dict[str, Any]]]:
     return found
 
 
-def _inputs(view: View, page: Range) -> dict[int, list[dict[str, Any]]]:
+def _inputs(snapshot: Snapshot, page: Range) -> dict[int, list[dict[str, Any]]]:
     # A tensor's id may be used again, so the latest execution before this one made the input.
     found: dict[int, list[dict[str, Any]]] = {}
-    makers = _makers(view, page)
-    for idx, slot, tensor_id in view.rows(
+    makers = _makers(snapshot, page)
+    for idx, slot, tensor_id in snapshot.rows(
         "SELECT idx, slot, tensor_id FROM execution_inputs WHERE idx >= ? AND idx < ? ORDER BY idx, slot",
         [page.begin, page.end],
     ):
@@ -123,8 +123,8 @@ _NOBODY: dict[str, Any] = {
 }
 
 
-def _makers(view: View, page: Range) -> dict[tuple[int, int], dict[str, Any]]:
-    rows = view.rows(
+def _makers(snapshot: Snapshot, page: Range) -> dict[tuple[int, int], dict[str, Any]]:
+    rows = snapshot.rows(
         "WITH wanted AS (SELECT i.idx AS consumer, i.slot AS input, i.tensor_id, e.host"
         "  FROM execution_inputs i JOIN executions e USING (idx) WHERE i.idx >= ? AND i.idx < ?),"
         " made AS (SELECT w.consumer, w.input, max(o.idx) AS idx FROM wanted w JOIN execution_outputs o"
@@ -136,24 +136,25 @@ def _makers(view: View, page: Range) -> dict[tuple[int, int], dict[str, Any]]:
         [page.begin, page.end],
     )
     return {
-        (consumer, slot): _maker(view, idx, output_slot, op_type, has_value, health.as_row(fields))
+        (consumer, slot): _maker(snapshot, idx, output_slot, op_type, has_value, health.as_row(fields))
         for consumer, slot, idx, output_slot, op_type, has_value, *fields in rows
     }
 
 
 def _maker(
-    view: View, idx: int, slot: int, op_type: str, has_value: bool, row: dict[str, Any]
+    snapshot: Snapshot, idx: int, slot: int, op_type: str, has_value: bool, row: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "execution_index": idx,
         "output_slot": slot,
         "op_type": op_type,
-        "debug_tensor_value": health.summary_vector(view, row, eager=True) if has_value else None,
-        "health": _health(view, row, has_value),
+        "debug_tensor_value": health.summary_vector(snapshot, row, eager=True) if has_value else None,
+        "health": _health(snapshot, row, has_value),
     }
 
 
-def _device_names(view: View) -> dict[tuple[int, int], str]:
+def _device_names(snapshot: Snapshot) -> dict[tuple[int, int], str]:
     return {
-        (host, number): name for host, number, name in view.rows("SELECT host, device_id, name FROM devices")
+        (host, number): name
+        for host, number, name in snapshot.rows("SELECT host, device_id, name FROM devices")
     }

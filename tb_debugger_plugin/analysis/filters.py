@@ -18,8 +18,8 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.spans import spans_inside
-from tb_debugger_plugin.analysis.view import Range, View
 from tb_debugger_plugin.errors import BadQuestionError
 from tb_debugger_plugin.events.dtypes import NUMBERS as DTYPES
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
@@ -147,16 +147,16 @@ class _Conditions:
         self.parts.append(sql)
         self.parameters.extend(parameters)
 
-    def add_regex(self, view: View, column: str, name: str, pattern: str | None) -> None:
+    def add_regex(self, snapshot: Snapshot, column: str, name: str, pattern: str | None) -> None:
         if pattern is not None:
-            check_regex(view, name, pattern)
+            check_regex(snapshot, name, pattern)
             self.add(f"regexp_matches(coalesce({column}, ''), ?)", pattern)
 
     def finished(self) -> Condition:
         return Condition(" AND ".join(self.parts) or "true", tuple(self.parameters))
 
 
-def check_regex(view: View, name: str, pattern: str) -> None:
+def check_regex(snapshot: Snapshot, name: str, pattern: str) -> None:
     """See that a regular expression is one.
 
     Raises:
@@ -165,27 +165,27 @@ def check_regex(view: View, name: str, pattern: str) -> None:
     if len(pattern) > MAX_REGEX:
         raise BadQuestionError(f"{name} is longer than {MAX_REGEX} characters.")
     try:
-        view.rows("SELECT regexp_matches('', ?)", [pattern])
+        snapshot.rows("SELECT regexp_matches('', ?)", [pattern])
     except duckdb.Error as error:
         reason = str(error).splitlines()[0].rpartition(": ")[2].rstrip(".")
         raise BadQuestionError(f"{name} is not a regular expression: {reason}.") from None
 
 
-def trace_condition(view: View, wanted: Filter) -> Condition:
+def trace_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
     """The condition for rows of ``traces``.
 
     Raises:
       BadQuestionError: The filter holds something that there is not, or that is no regular expression.
     """
-    found = _common(view, wanted)
+    found = _common(snapshot, wanted)
     if wanted.executions is not None:
-        _add_spans(view, wanted.executions, found)
-    sites = _sites(view, wanted)
+        _add_spans(snapshot, wanted.executions, found)
+    sites = _sites(snapshot, wanted)
     if sites is not None:
         found.add("t.site IN (SELECT unnest(?))", sites)
     if wanted.dtype is not None:
         number = _dtype(wanted.dtype)
-        static = np.flatnonzero(view.catalog.site_statics[0] == number).tolist()
+        static = np.flatnonzero(snapshot.catalog.site_statics[0] == number).tolist()
         found.add("(t.dtype = ? OR t.dtype = 0 AND t.site IN (SELECT unnest(?)))", number, static)
     for one in wanted.where:
         found.add(f"t.{one.column} {one.sign} ?", one.number)
@@ -194,7 +194,7 @@ def trace_condition(view: View, wanted: Filter) -> Condition:
     return found.finished()
 
 
-def execution_condition(view: View, wanted: Filter) -> Condition:
+def execution_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
     """The condition for rows of ``executions``.
 
     ``device``, ``dtype`` and ``where`` speak of their outputs, ``function`` of the graph that they ran.
@@ -202,31 +202,31 @@ def execution_condition(view: View, wanted: Filter) -> Condition:
     Raises:
       BadQuestionError: As for :func:`trace_condition`.
     """
-    found = _common(view, wanted)
+    found = _common(snapshot, wanted)
     if wanted.executions is not None:
         found.add("t.idx >= ? AND t.idx < ?", wanted.executions.begin, wanted.executions.end)
     if wanted.op_type is not None:
         types = _Conditions()
-        types.add_regex(view, "name", "op_type", wanted.op_type)
+        types.add_regex(snapshot, "name", "op_type", wanted.op_type)
         found.add(f"t.op_type IN (SELECT op_type FROM op_types WHERE {types.parts[0]})", *types.parameters)
     if wanted.function is not None:
         graphs = _Conditions()
-        graphs.add_regex(view, "name", "function", wanted.function)
+        graphs.add_regex(snapshot, "name", "function", wanted.function)
         found.add(f"t.graph IN (SELECT graph FROM graphs WHERE {graphs.parts[0]})", *graphs.parameters)
     for name in ("op_name", "layer", "variable", "gradient_of"):
         if getattr(wanted, name) is not None:
             only = f"{name} is of graph executions only"
             raise BadQuestionError(f"{only}; executions have op_type and function.")
     if wanted.host is not None:
-        found.add("t.host IN (SELECT unnest(?))", _hosts(view, wanted.host))
-    stacks = _stacks(view, wanted)
+        found.add("t.host IN (SELECT unnest(?))", _hosts(snapshot, wanted.host))
+    stacks = _stacks(snapshot, wanted)
     if stacks is not None:
         found.add("t.stack IN (SELECT unnest(?))", stacks)
-    _add_outputs(view, wanted, found)
+    _add_outputs(snapshot, wanted, found)
     return found.finished()
 
 
-def _add_outputs(view: View, wanted: Filter, found: _Conditions) -> None:
+def _add_outputs(snapshot: Snapshot, wanted: Filter, found: _Conditions) -> None:
     outputs = _Conditions()
     if wanted.dtype is not None:
         outputs.add("o.dtype = ?", _dtype(wanted.dtype))
@@ -236,7 +236,7 @@ def _add_outputs(view: View, wanted: Filter, found: _Conditions) -> None:
             outputs.add("o.rank >= 0")
     if wanted.device is not None:
         devices = _Conditions()
-        devices.add_regex(view, "name", "device", wanted.device)
+        devices.add_regex(snapshot, "name", "device", wanted.device)
         outputs.add(
             f"(o.host, o.device_id) IN (SELECT (host, device_id) FROM devices WHERE {devices.parts[0]})",
             *devices.parameters,
@@ -246,7 +246,7 @@ def _add_outputs(view: View, wanted: Filter, found: _Conditions) -> None:
         found.add(f"t.idx IN (SELECT o.idx FROM execution_outputs o WHERE {where})", *outputs.parameters)
 
 
-def _common(view: View, wanted: Filter) -> _Conditions:
+def _common(snapshot: Snapshot, wanted: Filter) -> _Conditions:
     found = _Conditions()
     if wanted.health is not None:
         found.add(f"t.health = {HEALTH[wanted.health]}")
@@ -257,35 +257,35 @@ def _common(view: View, wanted: Filter) -> _Conditions:
     return found
 
 
-def _add_spans(view: View, executions: Range, found: _Conditions) -> None:
+def _add_spans(snapshot: Snapshot, executions: Range, found: _Conditions) -> None:
     parts: list[str] = ["false"]
     parameters: list[Any] = []
-    inside = spans_inside(view, executions)
+    inside = spans_inside(snapshot, executions)
     if sum(len(spans.times) for spans in inside) > _MAX_SPANS:
         raise BadQuestionError("Clocks were set back too often to tell what ran in these executions.")
     for spans in inside:
-        sites = np.flatnonzero(np.isin(view.catalog.site_graphs, spans.graphs)).tolist()
+        sites = np.flatnonzero(np.isin(snapshot.catalog.site_graphs, spans.graphs)).tolist()
         times = " OR ".join(["t.wall_time > ? AND t.wall_time <= ?"] * len(spans.times))
         parts.append(f"t.site IN (SELECT unnest(?)) AND ({times})")
         parameters += [sites, *itertools.chain.from_iterable(spans.times)]
     found.add(f"({' OR '.join(parts)})", *parameters)
 
 
-def _sites(view: View, wanted: Filter) -> list[int] | None:
+def _sites(snapshot: Snapshot, wanted: Filter) -> list[int] | None:
     found = _Conditions()
-    found.add_regex(view, "o.name", "op_name", wanted.op_name)
-    found.add_regex(view, "o.type", "op_type", wanted.op_type)
-    found.add_regex(view, "g.name", "function", wanted.function)
-    found.add_regex(view, "s.device", "device", wanted.device)
-    found.add_regex(view, "o.layer", "layer", wanted.layer)
-    found.add_regex(view, "o.variable", "variable", wanted.variable)
+    found.add_regex(snapshot, "o.name", "op_name", wanted.op_name)
+    found.add_regex(snapshot, "o.type", "op_type", wanted.op_type)
+    found.add_regex(snapshot, "g.name", "function", wanted.function)
+    found.add_regex(snapshot, "s.device", "device", wanted.device)
+    found.add_regex(snapshot, "o.layer", "layer", wanted.layer)
+    found.add_regex(snapshot, "o.variable", "variable", wanted.variable)
     if wanted.gradient_of is not None:
-        check_regex(view, "gradient_of", wanted.gradient_of)
+        check_regex(snapshot, "gradient_of", wanted.gradient_of)
         gradients = "SELECT (d.op, d.slot) FROM gradients d WHERE regexp_matches(d.variable, ?)"
         found.add(f"(s.op, s.slot) IN ({gradients})", wanted.gradient_of)
     if wanted.host is not None:
-        found.add("s.host IN (SELECT unnest(?))", _hosts(view, wanted.host))
-    stacks = _stacks(view, wanted)
+        found.add("s.host IN (SELECT unnest(?))", _hosts(snapshot, wanted.host))
+    stacks = _stacks(snapshot, wanted)
     if stacks is not None:
         found.add("o.stack IN (SELECT unnest(?))", stacks)
     if not found.parts:
@@ -293,7 +293,7 @@ def _sites(view: View, wanted: Filter) -> list[int] | None:
     condition = found.finished()
     return [
         site
-        for (site,) in view.rows(
+        for (site,) in snapshot.rows(
             "SELECT s.site FROM sites s JOIN ops o ON o.op = s.op JOIN graphs g ON g.graph = s.graph"
             f" WHERE {condition.sql} ORDER BY s.site",
             list(condition.parameters),
@@ -301,8 +301,8 @@ def _sites(view: View, wanted: Filter) -> list[int] | None:
     ]
 
 
-def _hosts(view: View, name: str) -> list[int]:
-    numbers = [number for number, host in enumerate(view.catalog.host_names) if host == name]
+def _hosts(snapshot: Snapshot, name: str) -> list[int]:
+    numbers = [number for number, host in enumerate(snapshot.catalog.host_names) if host == name]
     if not numbers:
         raise BadQuestionError(f"There is no host named {name!r}.")
     return numbers
@@ -314,12 +314,12 @@ def _dtype(name: str) -> int:
     return DTYPES[name]
 
 
-def _stacks(view: View, wanted: Filter) -> list[int] | None:
+def _stacks(snapshot: Snapshot, wanted: Filter) -> list[int] | None:
     if wanted.source is None:
         if wanted.line is not None:
             raise BadQuestionError("line needs source, the number of a source file.")
         return None
-    rows = view.rows(
+    rows = snapshot.rows(
         "SELECT DISTINCT k.stack FROM stacks k JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"
         " JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
         " WHERE s.source = $source AND ($line IS NULL OR f.line = $line) ORDER BY 1",

@@ -16,7 +16,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.functions import ARGUMENTS
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 #: What TensorFlow puts before the names of gradients: those of tapes, and of tf.gradients.
 _GRADIENTS: Final = re.compile(r"^(?:gradient_tape/|gradients/)+")
@@ -36,33 +36,33 @@ def is_backward(op: Op) -> bool:
     return _GRADIENTS.match(op.name) is not None
 
 
-def forward_op(view: View, op: Op) -> Op | None:
+def forward_op(snapshot: Snapshot, op: Op) -> Op | None:
     """The op whose gradient an op is part of; None when it is none, or more than one could be meant."""
     if not is_backward(op):
         return None
     plain = _GRADIENTS.sub("", op.name)
-    graphs = _forward_graphs(view, op.graph)
-    return _named_after(view, graphs, plain) or _beside(view, op, graphs, plain.rpartition("/")[0])
+    graphs = _forward_graphs(snapshot, op.graph)
+    return _named_after(snapshot, graphs, plain) or _beside(snapshot, op, graphs, plain.rpartition("/")[0])
 
 
-def _forward_graphs(view: View, graph: int) -> list[int]:
+def _forward_graphs(snapshot: Snapshot, graph: int) -> list[int]:
     """The graph of a gradient and those around it; or, of an outermost function, that of its name."""
-    graphs = view.catalog.ancestry(graph)[::-1]
-    outermost = view.catalog.graphs[graphs[-1]]
+    graphs = snapshot.catalog.ancestry(graph)[::-1]
+    outermost = snapshot.catalog.graphs[graphs[-1]]
     function = _BACKWARD.match(outermost.name or "")
     if function is None:
         return graphs
-    named = [g.number for g in view.catalog.graphs if (g.name, g.host) == (function[1], outermost.host)]
+    named = [g.number for g in snapshot.catalog.graphs if (g.name, g.host) == (function[1], outermost.host)]
     return graphs + named if len(named) == 1 else graphs
 
 
-def _named_after(view: View, graphs: list[int], name: str) -> Op | None:
+def _named_after(snapshot: Snapshot, graphs: list[int], name: str) -> Op | None:
     """The op whose name is the scope, or with ``_grad`` behind it, as ``tf.gradients`` has it."""
     for scope in _scopes(name):
         for graph in graphs:
             for candidate in (scope, scope.removesuffix("_grad")):
-                number = view.catalog.op_numbers.get((graph, candidate))
-                found = None if number is None else view.catalog.ops[number]
+                number = snapshot.catalog.op_numbers.get((graph, candidate))
+                found = None if number is None else snapshot.catalog.ops[number]
                 if found is not None and found.type not in _NOT_COMPUTED and not is_backward(found):
                     return found
     return None
@@ -76,27 +76,31 @@ def _scopes(name: str) -> Iterator[str]:
         yield name
 
 
-def _beside(view: View, op: Op, graphs: list[int], scope: str) -> Op | None:
+def _beside(snapshot: Snapshot, op: Op, graphs: list[int], scope: str) -> Op | None:
     """An op in the scope: of the type that the gradient is of, else the one that takes the same tensors."""
-    members = [view.catalog.ops[n] for graph in graphs for n in _in_scope(view).get((graph, scope), ())]
+    members = [
+        snapshot.catalog.ops[n] for graph in graphs for n in _in_scope(snapshot).get((graph, scope), ())
+    ]
     wanted = _TYPE.sub("", op.type or "")
     made = [member for member in members if wanted != op.type and member.type == wanted]
     sources = {
         (source, slot)
-        for source, slot in view.rows("SELECT source_op, source_slot FROM edges WHERE op = ?", [op.number])
-        if not is_backward(view.catalog.ops[source])
+        for source, slot in snapshot.rows(
+            "SELECT source_op, source_slot FROM edges WHERE op = ?", [op.number]
+        )
+        if not is_backward(snapshot.catalog.ops[source])
     }
     known = {source for source, _ in sources}
     inputs = [member for member in made if member.number in known]
     if inputs or made:
         return _only(inputs) or _only(made)
     return _only(
-        [member for member in members if member.type not in _ASIDE and _takes(view, member, sources)]
+        [member for member in members if member.type not in _ASIDE and _takes(snapshot, member, sources)]
     )
 
 
-def _takes(view: View, op: Op, sources: set[tuple[int, int]]) -> bool:
-    rows = view.rows("SELECT source_op, source_slot FROM edges WHERE op = ?", [op.number])
+def _takes(snapshot: Snapshot, op: Op, sources: set[tuple[int, int]]) -> bool:
+    rows = snapshot.rows("SELECT source_op, source_slot FROM edges WHERE op = ?", [op.number])
     return any(tuple(row) in sources for row in rows)
 
 
@@ -104,9 +108,9 @@ def _only(ops: list[Op]) -> Op | None:
     return ops[0] if len(ops) == 1 else None
 
 
-def _in_scope(view: View) -> dict[tuple[int, str], list[int]]:
+def _in_scope(snapshot: Snapshot) -> dict[tuple[int, str], list[int]]:
     """Ops that are no part of a gradient, by graph and scope."""
-    return view.remember_of_graphs("ops_by_scope", lambda: _group(view.catalog.ops))
+    return snapshot.remember_of_graphs("ops_by_scope", lambda: _group(snapshot.catalog.ops))
 
 
 def _group(ops: list[Op]) -> dict[tuple[int, str], list[int]]:

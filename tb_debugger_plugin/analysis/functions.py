@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Graph, Op
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 #: Ops that stand for an argument of their graph, in the order of the arguments.
 ARGUMENTS: Final = frozenset({"Placeholder", "_Arg", "Arg"})
@@ -42,19 +42,19 @@ class Calls:
     callers: dict[int, list[int]]
 
 
-def calls(view: View) -> Calls:
+def calls(snapshot: Snapshot) -> Calls:
     """All calls that are known for certain."""
-    return view.remember_of_graphs("calls_in_graphs", lambda: _calls(view))
+    return snapshot.remember_of_graphs("calls_in_graphs", lambda: _calls(snapshot))
 
 
-def _calls(view: View) -> Calls:
-    catalog = view.catalog
-    inner = _inner_graphs(view)
-    inputs = dict(view.rows("SELECT op, count(*) FROM edges GROUP BY op"))
+def _calls(snapshot: Snapshot) -> Calls:
+    catalog = snapshot.catalog
+    inner = _inner_graphs(snapshot)
+    inputs = dict(snapshot.rows("SELECT op, count(*) FROM edges GROUP BY op"))
     graphs: dict[int, list[tuple[int, int]]] = {}
     callers: dict[int, list[int]] = defaultdict(list)
     for op in catalog.ops:
-        found = _recorded(view, op)
+        found = _recorded(snapshot, op)
         if found is None:
             found = _graphs_of(op, inner[op.graph], inputs.get(op.number, 0)) if op.graph in inner else []
         if found:
@@ -89,9 +89,9 @@ class _Inner:
             self.plain[num_arguments].append(graph.number)
 
 
-def _inner_graphs(view: View) -> dict[int, _Inner]:
-    graphs = view.catalog.graphs
-    arguments = Counter(op.graph for op in view.catalog.ops if op.type in ARGUMENTS)
+def _inner_graphs(snapshot: Snapshot) -> dict[int, _Inner]:
+    graphs = snapshot.catalog.graphs
+    arguments = Counter(op.graph for op in snapshot.catalog.ops if op.type in ARGUMENTS)
     found: dict[int, _Inner] = defaultdict(_Inner)
     for graph in graphs:
         around = graphs[graph.outer].outer if graph.outer >= 0 else -1
@@ -104,9 +104,9 @@ def _inner_graphs(view: View) -> dict[int, _Inner]:
     return found
 
 
-def _recorded(view: View, op: Op) -> list[tuple[int, int]] | None:
+def _recorded(snapshot: Snapshot, op: Op) -> list[tuple[int, int]] | None:
     """What the recorder wrote down; None when it wrote nothing."""
-    graphs = view.catalog.op_graphs.get(op.number)
+    graphs = snapshot.catalog.op_graphs.get(op.number)
     if graphs is None:
         return None
     if op.type not in _CALLS | _LOOPS | _BRANCHES:

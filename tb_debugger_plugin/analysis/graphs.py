@@ -12,8 +12,8 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.forward import forward_op
 from tb_debugger_plugin.analysis.functions import calls
 from tb_debugger_plugin.analysis.nearest import Side, health_of, nearest_traces
+from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
 from tb_debugger_plugin.analysis.sources import stack_of
-from tb_debugger_plugin.analysis.view import View, check_index
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
 
@@ -28,26 +28,26 @@ _Edges = dict[int, list[tuple[int, int, int]]]
 _Said = tuple[int, dict[str, Any]]
 
 
-def graph_number(view: View, graph_id: str) -> int:
+def graph_number(snapshot: Snapshot, graph_id: str) -> int:
     """Number of a graph.
 
     Raises:
       NotFoundError: There is no such graph.
     """
-    number = view.catalog.graph_numbers.get(graph_id)
+    number = snapshot.catalog.graph_numbers.get(graph_id)
     if number is None:
         raise NotFoundError(f"There is no graph with the id {graph_id!r}.")
     return number
 
 
-def graph_info(view: View, graph_id: str) -> dict[str, Any]:
+def graph_info(snapshot: Snapshot, graph_id: str) -> dict[str, Any]:
     """A graph with the ids of the graphs around and inside it.
 
     Raises:
       NotFoundError: There is no such graph.
     """
-    graph = view.catalog.graphs[graph_number(view, graph_id)]
-    graphs = view.catalog.graphs
+    graph = snapshot.catalog.graphs[graph_number(snapshot, graph_id)]
+    graphs = snapshot.catalog.graphs
     return {
         "name": graph.name,
         "graph_id": graph.graph_id,
@@ -56,11 +56,11 @@ def graph_info(view: View, graph_id: str) -> dict[str, Any]:
     }
 
 
-def op_info(view: View, graph_id: str, op_name: str, at: int | None = None) -> dict[str, Any]:
+def op_info(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = None) -> dict[str, Any]:
     """An op with its inputs and consumers.
 
     Args:
-      view: The run.
+      snapshot: The run.
       graph_id: The op's graph.
       op_name: Its name.
       at: Position in the list of graph executions that health is asked for; None = the end.
@@ -70,45 +70,45 @@ def op_info(view: View, graph_id: str, op_name: str, at: int | None = None) -> d
       NotFoundError: There is no such graph, or no such op in it.
     """
     if at is not None:
-        check_index(at, view.num_traces, "graph execution")
-    return _Neighbourhood(view, find_op(view, graph_id, op_name), at).info()
+        check_index(at, snapshot.num_traces, "graph execution")
+    return _Neighbourhood(snapshot, find_op(snapshot, graph_id, op_name), at).info()
 
 
-def find_op(view: View, graph_id: str, op_name: str) -> Op:
+def find_op(snapshot: Snapshot, graph_id: str, op_name: str) -> Op:
     """An op by its graph's id and its name.
 
     Raises:
       NotFoundError: There is no such graph, or no such op in it.
     """
-    number = view.catalog.op_numbers.get((graph_number(view, graph_id), op_name))
+    number = snapshot.catalog.op_numbers.get((graph_number(snapshot, graph_id), op_name))
     if number is None:
         raise NotFoundError(f"There is no op named {op_name!r} in the graph with the id {graph_id!r}.")
-    return view.catalog.ops[number]
+    return snapshot.catalog.ops[number]
 
 
 class _Neighbourhood:
     """An op, its inputs and its consumers at one position; lives for one question."""
 
-    def __init__(self, view: View, op: Op, at: int | None) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, op: Op, at: int | None) -> None:
+        self._snapshot = snapshot
         self._op = op
         self._at = at
-        self._inputs, self._consumers = _edges_of(view, [op.number])
+        self._inputs, self._consumers = _edges_of(snapshot, [op.number])
         sides = {op.number: Side.NEAREST}
         sides.update({edge[1]: Side.BEFORE for edge in self._inputs[op.number] if edge[1] != op.number})
         sides.update({edge[1]: Side.AFTER for edge in self._consumers[op.number] if edge[1] not in sides})
-        inputs, consumers = _edges_of(view, [n for n in sides if n != op.number])
+        inputs, consumers = _edges_of(snapshot, [n for n in sides if n != op.number])
         self._inputs.update(inputs)
         self._consumers.update(consumers)
         self._may_name = MAX_NAMED
         wanted = [(n, slot, side) for n, side in sides.items() for slot in range(self._num_slots(n))]
-        traces = nearest_traces(view, wanted, at)
-        healths = health_of(view, traces.values())
+        traces = nearest_traces(snapshot, wanted, at)
+        healths = health_of(snapshot, traces.values())
         self._health = {(n, slot): healths.get(index) for (n, slot, _), index in traces.items()}
 
     def _num_slots(self, number: int) -> int:
-        recorded = [site.slot + 1 for site in self._view.catalog.op_sites.get(number, ())]
-        declared = self._view.catalog.ops[number].num_outputs or 0
+        recorded = [site.slot + 1 for site in self._snapshot.catalog.op_sites.get(number, ())]
+        declared = self._snapshot.catalog.ops[number].num_outputs or 0
         return min(_MAX_SLOTS, max([declared, *recorded]))
 
     def info(self) -> dict[str, Any]:
@@ -126,14 +126,14 @@ class _Neighbourhood:
         }
 
     def _inputs_of(self, number: int) -> list[_Said]:
-        ops = self._view.catalog.ops
+        ops = self._snapshot.catalog.ops
         return [
             (source, {"op_name": ops[source].name, "output_slot": slot})
             for _, source, slot in self._inputs[number]
         ]
 
     def _consumers_of(self, number: int) -> list[list[_Said]]:
-        ops = self._view.catalog.ops
+        ops = self._snapshot.catalog.ops
         found: list[list[_Said]] = [[] for _ in range(self._num_slots(number))]
         for slot, consumer, input_slot in self._consumers[number]:
             if slot < len(found):
@@ -142,7 +142,7 @@ class _Neighbourhood:
 
     def _with_data(self, edge: _Said) -> dict[str, Any]:
         number, said = edge
-        op = self._view.catalog.ops[number]
+        op = self._snapshot.catalog.ops[number]
         return {**said, "data": {**self._data(op), **self._named_around(number)}} if op.known else said
 
     def _named_around(self, number: int) -> dict[str, Any]:
@@ -156,9 +156,9 @@ class _Neighbourhood:
         }
 
     def _data(self, op: Op) -> dict[str, Any]:
-        host_name, frames = stack_of(self._view, op.stack)
+        host_name, frames = stack_of(self._snapshot, op.stack)
         slots = range(self._num_slots(op.number))
-        statics = self._view.catalog.statics
+        statics = self._snapshot.catalog.statics
         ids = [statics[op.number, slot].tensor_id for slot in slots if (op.number, slot) in statics]
         return {
             "wall_time": op.wall_time,
@@ -168,9 +168,9 @@ class _Neighbourhood:
             "host_name": host_name,
             "stack_frame_ids": frames,
             "device_name": op.device,
-            "graph_id": self._view.catalog.graphs[op.graph].graph_id,
-            "graph_ids": self._view.catalog.graph_ids(op.graph),
-            "graph_name": self._view.catalog.graphs[op.graph].name,
+            "graph_id": self._snapshot.catalog.graphs[op.graph].graph_id,
+            "graph_ids": self._snapshot.catalog.graph_ids(op.graph),
+            "graph_name": self._snapshot.catalog.graphs[op.graph].name,
             "num_outputs": op.num_outputs,
             "layer": op.layer,
             "variable": op.variable,
@@ -178,37 +178,37 @@ class _Neighbourhood:
         }
 
     def _forward(self, op: Op) -> dict[str, Any] | None:
-        found = forward_op(self._view, op)
+        found = forward_op(self._snapshot, op)
         if found is None:
             return None
         key = (found.number, 0, Side.BEFORE)
         return {
-            "graph_id": self._view.catalog.graphs[found.graph].graph_id,
+            "graph_id": self._snapshot.catalog.graphs[found.graph].graph_id,
             "op_name": found.name,
             "op_type": found.type,
-            "stack_frame_ids": stack_of(self._view, found.stack)[1],
-            "graph_execution_index": nearest_traces(self._view, [key], self._at).get(key),
+            "stack_frame_ids": stack_of(self._snapshot, found.stack)[1],
+            "graph_execution_index": nearest_traces(self._snapshot, [key], self._at).get(key),
         }
 
     def _runs(self, op: Op) -> list[dict[str, Any]]:
-        numbers = [graph for graph, _ in calls(self._view).graphs.get(op.number, ())]
-        graphs = [self._view.catalog.graphs[number] for number in numbers]
+        numbers = [graph for graph, _ in calls(self._snapshot).graphs.get(op.number, ())]
+        graphs = [self._snapshot.catalog.graphs[number] for number in numbers]
         return [{"graph_id": graph.graph_id, "graph_name": graph.name} for graph in graphs]
 
     def _output(self, op: Op, slot: int) -> dict[str, Any]:
-        static = self._view.catalog.statics.get((op.number, slot))
+        static = self._snapshot.catalog.statics.get((op.number, slot))
         found = self._health.get((op.number, slot))
         dtype = dtype_name(static.dtype) if static else None
-        shape = self._view.catalog.dims(static.shape) if static else None
+        shape = self._snapshot.catalog.dims(static.shape) if static else None
         return {
             "dtype": dtype or (found["dtype"] if found else None),
             "shape": shape if shape is not None or found is None else found["shape"],
-            "gradient_of": self._view.catalog.gradients.get((op.number, slot), []),
+            "gradient_of": self._snapshot.catalog.gradients.get((op.number, slot), []),
             "health": found,
         }
 
 
-def _edges_of(view: View, numbers: list[int]) -> tuple[_Edges, _Edges]:
+def _edges_of(snapshot: Snapshot, numbers: list[int]) -> tuple[_Edges, _Edges]:
     """The edges into some ops, and those out of them."""
     inputs: _Edges = {number: [] for number in numbers}
     consumers: _Edges = {number: [] for number in numbers}
@@ -216,26 +216,26 @@ def _edges_of(view: View, numbers: list[int]) -> tuple[_Edges, _Edges]:
         "SELECT op, input_slot, source_op, source_slot FROM edges WHERE {} IN (SELECT unnest(?::INTEGER[]))"
         " ORDER BY op, input_slot"
     )
-    for op, slot, source, source_slot in view.rows(query.format("op"), [numbers]):
+    for op, slot, source, source_slot in snapshot.rows(query.format("op"), [numbers]):
         inputs[op].append((slot, source, source_slot))
-    for op, slot, source, source_slot in view.rows(query.format("source_op"), [numbers]):
+    for op, slot, source, source_slot in snapshot.rows(query.format("source_op"), [numbers]):
         consumers[source].append((source_slot, op, slot))
     return inputs, consumers
 
 
-def input_edges(view: View, op: int) -> list[tuple[int, int, int]]:
+def input_edges(snapshot: Snapshot, op: int) -> list[tuple[int, int, int]]:
     """Inputs of an op as ``(input slot, source op, source slot)``, in order."""
-    found = view.rows(
+    found = snapshot.rows(
         "SELECT input_slot, source_op, source_slot FROM edges WHERE op = ? ORDER BY input_slot", [op]
     )
     return [(a, b, c) for a, b, c in found]
 
 
-def inputs_of(view: View, index: int) -> list[dict[str, Any]]:
+def inputs_of(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
     """What went into the op of one trace.
 
     Args:
-      view: The run.
+      snapshot: The run.
       index: Position of the trace.
 
     Returns:
@@ -245,15 +245,15 @@ def inputs_of(view: View, index: int) -> list[dict[str, Any]]:
     Raises:
       BadQuestionError: There is no such position.
     """
-    check_index(index, view.num_traces, "graph execution")
-    ((site,),) = view.rows("SELECT site FROM traces WHERE idx = ?", [index])
-    edges = input_edges(view, view.catalog.sites[site].op)
+    check_index(index, snapshot.num_traces, "graph execution")
+    ((site,),) = snapshot.rows("SELECT site FROM traces WHERE idx = ?", [index])
+    edges = input_edges(snapshot, snapshot.catalog.sites[site].op)
     wanted = [(source, slot, Side.BEFORE) for _, source, slot in edges]
-    traces = {key: found for key, found in nearest_traces(view, wanted, index).items() if found <= index}
-    healths = health_of(view, traces.values())
+    traces = {key: found for key, found in nearest_traces(snapshot, wanted, index).items() if found <= index}
+    healths = health_of(snapshot, traces.values())
     return [
         {
-            "op_name": view.catalog.ops[source].name,
+            "op_name": snapshot.catalog.ops[source].name,
             "output_slot": slot,
             "graph_execution_index": traces.get((source, slot, Side.BEFORE)),
             "health": healths.get(traces.get((source, slot, Side.BEFORE), -1)),

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.modes import SHAPE_DIMS, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
@@ -39,11 +39,11 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def summary_vector(view: View, row: Row, *, eager: bool) -> list[float | None] | None:
+def summary_vector(snapshot: Snapshot, row: Row, *, eager: bool) -> list[float | None] | None:
     """The vector that stood in the file, as Debugger V2's ``debug_tensor_value``.
 
     Args:
-      view: The run.
+      snapshot: The run.
       row: The tensor.
       eager: Of an eager op's output, where the vector holds -1 instead of the tensor's id.
 
@@ -58,18 +58,18 @@ def summary_vector(view: View, row: Row, *, eager: bool) -> list[float | None] |
         return None
     if row["health"] == NOT_MEASURED and row["size"] is None:
         return None
-    special = _special_slots(view, row, eager=eager, full=mode is not TensorDebugMode.SHAPE)
+    special = _special_slots(snapshot, row, eager=eager, full=mode is not TensorDebugMode.SHAPE)
     return [_slot(name, row, special) for name in SUMMARY_COLUMNS[mode]]
 
 
-def _special_slots(view: View, row: Row, *, eager: bool, full: bool) -> dict[str, float | None]:
+def _special_slots(snapshot: Snapshot, row: Row, *, eager: bool, full: bool) -> dict[str, float | None]:
     slots: dict[str, float | None] = {
         "tensor_id": -1.0 if eager else row["tensor_id"],
         "device_id": -1.0 if eager else row["device_id"],
         "any_bad": float(row["health"] == BAD),
     }
     if not full:
-        slots.update(_padded_dims(view.catalog.dims(row["shape"]) or []))
+        slots.update(_padded_dims(snapshot.catalog.dims(row["shape"]) or []))
     return slots
 
 
@@ -83,11 +83,11 @@ def _slot(name: str, row: Row, special: Mapping[str, float | None]) -> float | N
     return finite(None if value is None else float(value))
 
 
-def health(view: View, row: Row, *, index: int | None, eager: bool = False) -> dict[str, Any]:
+def health(snapshot: Snapshot, row: Row, *, index: int | None, eager: bool = False) -> dict[str, Any]:
     """Our own breakdown of a tensor.
 
     Args:
-      view: The run.
+      snapshot: The run.
       row: The tensor.
       index: Its position in the list of graph executions; None when it is an eager op's output.
       eager: As for :func:`summary_vector`.
@@ -95,11 +95,11 @@ def health(view: View, row: Row, *, index: int | None, eager: bool = False) -> d
     Returns:
       The object called *Health* in the HTTP contract.
     """
-    dims = view.catalog.dims(row["shape"])
+    dims = snapshot.catalog.dims(row["shape"])
     rank = row["rank"] if row["rank"] >= 0 else None
     return {
         "graph_execution_index": index,
-        "debug_tensor_value": summary_vector(view, row, eager=eager),
+        "debug_tensor_value": summary_vector(snapshot, row, eager=eager),
         "tensor_debug_mode": row["mode"],
         "dtype": dtype_name(row["dtype"]),
         "rank": rank if rank is not None or dims is None else len(dims),

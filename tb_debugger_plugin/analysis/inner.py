@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.calls import CONCURRENT_CALLS, HostCalls, host_calls, owners
-from tb_debugger_plugin.analysis.view import Range, View
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 Health = npt.NDArray[np.uint8]
@@ -33,7 +33,7 @@ class _Settled:
     """Inner health as far as no later record can change it; the array only grows.
 
     Attributes:
-      described: Of the view that it was made from; owners depend on the graphs.
+      described: Of the snapshot that it was made from; owners depend on the graphs.
       num_traces: How many traces are counted in.
       health: By position of the execution.
     """
@@ -42,12 +42,12 @@ class _Settled:
     num_traces: int
     health: Health
 
-    def is_within(self, view: View) -> bool:
-        """Whether it was made from what the view sees too: somebody may have looked at a later commit."""
-        return self.num_traces <= view.num_traces and len(self.health) <= view.num_executions
+    def is_within(self, snapshot: Snapshot) -> bool:
+        """Whether it was made from what the snapshot sees too: somebody may have looked at a later commit."""
+        return self.num_traces <= snapshot.num_traces and len(self.health) <= snapshot.num_executions
 
 
-def inner_health(view: View) -> Health:
+def inner_health(snapshot: Snapshot) -> Health:
     """Health of what ran inside each execution.
 
     What cannot change any more is kept, so that a look at a growing run costs what is new in it.
@@ -55,36 +55,36 @@ def inner_health(view: View) -> Health:
     Returns:
       For each position of the list of executions: 0 nothing measured, 1 good, 2 bad.
     """
-    return view.remember("inner_health", lambda: _inner_health(view))
+    return snapshot.remember("inner_health", lambda: _inner_health(snapshot))
 
 
-def _inner_health(view: View) -> Health:
-    settled = np.zeros(view.num_executions, np.uint8)
-    if not host_calls(view):
+def _inner_health(snapshot: Snapshot) -> Health:
+    settled = np.zeros(snapshot.num_executions, np.uint8)
+    if not host_calls(snapshot):
         return settled
-    kept: _Settled | None = view.recall("settled_health")
-    if kept is None or kept.described != view.described or not kept.is_within(view):
-        kept = _Settled(view.described, 0, np.empty(0, np.uint8))
+    kept: _Settled | None = snapshot.recall("settled_health")
+    if kept is None or kept.described != snapshot.described or not kept.is_within(snapshot):
+        kept = _Settled(snapshot.described, 0, np.empty(0, np.uint8))
     settled[: len(kept.health)] = kept.health
-    final = _num_final(view, kept.num_traces)
-    _note(view, settled, Range(kept.num_traces, final))
-    if view.is_settled:
-        view.keep("settled_health", _Settled(view.described, final, settled))
+    final = _num_final(snapshot, kept.num_traces)
+    _note(snapshot, settled, Range(kept.num_traces, final))
+    if snapshot.is_settled:
+        snapshot.keep("settled_health", _Settled(snapshot.described, final, settled))
     health = settled.copy()
-    _note(view, health, Range(final, view.num_traces))
+    _note(snapshot, health, Range(final, snapshot.num_traces))
     return health
 
 
-def _num_final(view: View, begin: int) -> int:
+def _num_final(snapshot: Snapshot, begin: int) -> int:
     """How many traces, from the first, have an owner that no later call can take from them.
 
     Args:
-      view: The run.
+      snapshot: The run.
       begin: So many are known to have.
     """
-    limits = {host: _final_until(view, host) for host in np.unique(view.catalog.site_hosts).tolist()}
+    limits = {host: _final_until(snapshot, host) for host in np.unique(snapshot.catalog.site_hosts).tolist()}
     parts = " OR ".join(["host = ? AND wall_time <= ?"] * len(limits)) or "false"
-    ((found,),) = view.rows(
+    ((found,),) = snapshot.rows(
         "SELECT min(idx) FROM traces JOIN sites USING (site)"
         # The least limit lets the database pass over almost all rows.
         f" WHERE idx >= ? AND wall_time > ? AND NOT ({parts})",
@@ -94,47 +94,49 @@ def _num_final(view: View, begin: int) -> int:
             *(value for item in limits.items() for value in item),
         ],
     )
-    return view.num_traces if found is None else int(found)
+    return snapshot.num_traces if found is None else int(found)
 
 
-def _final_until(view: View, host: int) -> float:
-    calls = host_calls(view).get(host)
+def _final_until(snapshot: Snapshot, host: int) -> float:
+    calls = host_calls(snapshot).get(host)
     if calls is None or len(calls.times) <= CONCURRENT_CALLS:
         return -math.inf
     return float(calls.times[-1 - CONCURRENT_CALLS])
 
 
-def _note(view: View, health: Health, rows: Range) -> None:
+def _note(snapshot: Snapshot, health: Health, rows: Range) -> None:
     """Raise the health of calls to that of the traces in a range that ran in them."""
     if rows.end - rows.begin > _CHUNK:
-        _note_some(view, health, rows, f"health = {BAD} OR idx % {_SAMPLED} = 0")
-        windows = _unseen_windows(view, health)
+        _note_some(snapshot, health, rows, f"health = {BAD} OR idx % {_SAMPLED} = 0")
+        windows = _unseen_windows(snapshot, health)
         if len(windows) <= _MAX_WINDOWS:
             times = " OR ".join(["wall_time > ? AND wall_time <= ?"] * len(windows))
-            _note_some(view, health, rows, times or "false", *(time for window in windows for time in window))
+            _note_some(
+                snapshot, health, rows, times or "false", *(time for window in windows for time in window)
+            )
             return
-    _note_some(view, health, rows, "true")
+    _note_some(snapshot, health, rows, "true")
 
 
-def _note_some(view: View, health: Health, rows: Range, condition: str, *parameters: Any) -> None:
+def _note_some(snapshot: Snapshot, health: Health, rows: Range, condition: str, *parameters: Any) -> None:
     query = (
         "SELECT wall_time, site, health FROM traces"
         f" WHERE idx >= ? AND idx < ? AND health <> {NOT_MEASURED} AND ({condition})"
     )
     for begin in range(rows.begin, rows.end, _CHUNK):
-        found = view.columns(query, [begin, min(begin + _CHUNK, rows.end), *parameters])
-        owner = owners(view, found["wall_time"], found["site"])
+        found = snapshot.columns(query, [begin, min(begin + _CHUNK, rows.end), *parameters])
+        owner = owners(snapshot, found["wall_time"], found["site"])
         known = ~np.isnan(owner)
         np.maximum.at(health, owner[known].astype(np.int64), found["health"][known])
 
 
-def _unseen_windows(view: View, health: Health) -> list[tuple[float, float]]:
+def _unseen_windows(snapshot: Snapshot, health: Health) -> list[tuple[float, float]]:
     """Between which times something ran, if anything did, in the calls in which nothing was measured so far.
 
     Returns:
       Spans of time, the end included and the begin not, which do not meet on one host.
     """
-    return [window for calls in host_calls(view).values() for window in _windows(calls, health)]
+    return [window for calls in host_calls(snapshot).values() for window in _windows(calls, health)]
 
 
 def _windows(calls: HostCalls, health: Health) -> list[tuple[float, float]]:

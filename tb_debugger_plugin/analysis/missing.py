@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
 
 Host = dict[str, Any]
@@ -33,30 +33,30 @@ def num_seen(host: Host, suffix: str) -> int:
     return host[_SEEN[suffix]] or 0
 
 
-def num_held(view: View, suffix: str) -> dict[int, int]:
+def num_held(snapshot: Snapshot, suffix: str) -> dict[int, int]:
     """How many records of a long file the tables hold, by the number of the host."""
-    found: dict[int, int] = view.remember(f"held {suffix}", lambda: dict(view.rows(_HELD[suffix])))
+    found: dict[int, int] = snapshot.remember(f"held {suffix}", lambda: dict(snapshot.rows(_HELD[suffix])))
     return found
 
 
-def missing(view: View, hosts: list[Host]) -> list[dict[str, Any]]:
+def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
     """An entry of ``not_recorded`` for each file of which something is missing; none until they are read.
 
     Args:
-      view: The run.
+      snapshot: The run.
       hosts: Rows of table ``hosts`` by name of column, in order.
     """
-    progress = view.loader.progress
+    progress = snapshot.loader.progress
     if progress is None or progress.more:
         return []  # imported tables come one after another, those that count the records first
-    files = view.rows(
+    files = snapshot.rows(
         "SELECT host, suffix, f.name, CASE WHEN n.file IS NULL THEN state ELSE 'corrupt' END"
         " FROM files f LEFT JOIN (SELECT DISTINCT file FROM notices) n ON n.file = f.name"
         " WHERE host BETWEEN 0 AND ? AND (state <> 'open' OR resume >= size) ORDER BY ALL",
         [len(hosts) - 1],
     )
     sentences = (
-        (hosts[number]["name"], _sentence(view, hosts, number, suffix, name, state))
+        (hosts[number]["name"], _sentence(snapshot, hosts, number, suffix, name, state))
         for number, suffix, name, state in files
     )
     return [
@@ -66,7 +66,9 @@ def missing(view: View, hosts: list[Host]) -> list[dict[str, Any]]:
     ]
 
 
-def _sentence(view: View, hosts: list[Host], number: int, suffix: str, name: str, state: str) -> str | None:
+def _sentence(
+    snapshot: Snapshot, hosts: list[Host], number: int, suffix: str, name: str, state: str
+) -> str | None:
     """What is missing of a file that has been read to its end; None when nothing is, or nobody knows."""
     host = hosts[number]
     matter = _MATTERS.get(state, "is damaged")
@@ -76,7 +78,7 @@ def _sentence(view: View, hosts: list[Host], number: int, suffix: str, name: str
         last = ""
         if 0 < size < kept:
             kept, last = size, "the last "
-        have = num_held(view, suffix).get(number, 0)
+        have = num_held(snapshot, suffix).get(number, 0)
         if have < kept:
             whose = f" of {host['name']}" if len(hosts) > 1 else ""
             records = f"{have} of {last}{kept} {_RECORDS[suffix]}{whose} are on record"

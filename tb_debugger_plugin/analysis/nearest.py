@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis import health
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 #: How far from a position its nearest traces are looked for first.
 _REACH: Final = 1 << 16
@@ -28,28 +28,28 @@ class Side(enum.Enum):
 
 
 def nearest_traces(
-    view: View, wanted: Iterable[tuple[int, int, Side]], at: int | None
+    snapshot: Snapshot, wanted: Iterable[tuple[int, int, Side]], at: int | None
 ) -> dict[tuple[int, int, Side], int]:
     """The trace that counts for each of some tensors.
 
     Args:
-      view: The run.
+      snapshot: The run.
       wanted: Op, slot and side of each.
       at: The position; None = the end of the list.
 
     Returns:
       Position of the trace by what was wanted; tensors that were never recorded are left out.
     """
-    place = view.num_traces if at is None else at
+    place = snapshot.num_traces if at is None else at
     wanted = list(wanted)
     sites = {
         site.number: (site.op, site.slot)
         for op in {op for op, _, _ in wanted}
-        for site in view.catalog.op_sites.get(op, ())
+        for site in snapshot.catalog.op_sites.get(op, ())
     }
     if not sites:
         return {}
-    bounds = _bounds(view, sites, place, wanted)
+    bounds = _bounds(snapshot, sites, place, wanted)
     return {
         (op, slot, side): chosen
         for op, slot, side in wanted
@@ -59,7 +59,7 @@ def nearest_traces(
 
 
 def _bounds(
-    view: View, sites: dict[int, tuple[int, int]], at: int, wanted: list[tuple[int, int, Side]]
+    snapshot: Snapshot, sites: dict[int, tuple[int, int]], at: int, wanted: list[tuple[int, int, Side]]
 ) -> dict[tuple[int, int], list[int | None]]:
     """Of each tensor, the last trace at or before a position and the first at or after it.
 
@@ -70,7 +70,7 @@ def _bounds(
     reach = _REACH
     while True:
         bounds: dict[tuple[int, int], list[int | None]] = {}
-        for site, before, after in view.rows(
+        for site, before, after in snapshot.rows(
             "SELECT site, max(idx) FILTER (idx <= $at), min(idx) FILTER (idx >= $at) FROM traces"
             " WHERE idx >= $begin AND idx <= $end AND site IN (SELECT unnest($sites)) GROUP BY site",
             {"at": at, "begin": at - reach, "end": at + reach, "sites": list(sites)},
@@ -78,7 +78,7 @@ def _bounds(
             known = bounds.setdefault(sites[site], [None, None])
             known[0] = before if known[0] is None or (before or -1) > known[0] else known[0]
             known[1] = after if known[1] is None else min(known[1], after or known[1])
-        if reach >= max(at, view.num_traces - at) or all(_is_found(bounds, *key) for key in needed):
+        if reach >= max(at, snapshot.num_traces - at) or all(_is_found(bounds, *key) for key in needed):
             return bounds
         reach *= 16
 
@@ -99,28 +99,29 @@ def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int |
     return before if side is Side.BEFORE else after
 
 
-def health_of(view: View, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
+def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
     """Health of some traces by position."""
-    found = view.rows(
+    found = snapshot.rows(
         f"SELECT t.idx, t.site, {health.SELECT} FROM traces t WHERE t.idx IN (SELECT unnest(?))",
         [list(set(indices))],
     )
     return {
-        idx: health.health(view, trace_row(view, site, fields), index=idx) for idx, site, *fields in found
+        idx: health.health(snapshot, trace_row(snapshot, site, fields), index=idx)
+        for idx, site, *fields in found
     }
 
 
-def trace_row(view: View, site: int, fields: Iterable[Any]) -> dict[str, Any]:
+def trace_row(snapshot: Snapshot, site: int, fields: Iterable[Any]) -> dict[str, Any]:
     """A row of ``traces`` with what the graph says where the trace is silent: dtype and shape.
 
     Args:
-      view: The run.
+      snapshot: The run.
       site: Where it was computed.
       fields: The values of ``health.SELECT``.
     """
     row = health.as_row(fields)
-    place = view.catalog.sites[site]
-    static = view.catalog.statics.get((place.op, place.slot))
+    place = snapshot.catalog.sites[site]
+    static = snapshot.catalog.statics.get((place.op, place.slot))
     if static is not None:
         row["dtype"] = row["dtype"] or static.dtype
         row["shape"] = static.shape if row["shape"] < 0 else row["shape"]

@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.functions import ARGUMENTS, calls
 from tb_debugger_plugin.analysis.graphs import find_op
 from tb_debugger_plugin.analysis.nearest import Side, health_of, nearest_traces
-from tb_debugger_plugin.analysis.view import View, check_index
+from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
 
 MAX_HOPS: Final = 16
 MAX_OPS: Final = 1000
@@ -40,12 +40,12 @@ class Edge:
 
 
 def neighbours(
-    view: View, graph_id: str, op_name: str, *, hops: int, limit: int, at: int | None = None
+    snapshot: Snapshot, graph_id: str, op_name: str, *, hops: int, limit: int, at: int | None = None
 ) -> dict[str, Any]:
     """The ops within some hops of an op.
 
     Args:
-      view: The run.
+      snapshot: The run.
       graph_id: The op's graph.
       op_name: Its name.
       hops: How far.
@@ -60,11 +60,11 @@ def neighbours(
       NotFoundError: There is no such graph, or no such op in it.
     """
     if at is not None:
-        check_index(at, view.num_traces, "graph execution")
-    start = find_op(view, graph_id, op_name)
-    before, edges_before, cut_before = _walk(view, start.number, hops, limit, backward=True)
+        check_index(at, snapshot.num_traces, "graph execution")
+    start = find_op(snapshot, graph_id, op_name)
+    before, edges_before, cut_before = _walk(snapshot, start.number, hops, limit, backward=True)
     room = max(1, limit - len(before) + 1)
-    after, edges_after, cut_after = _walk(view, start.number, hops, room, backward=False)
+    after, edges_after, cut_after = _walk(snapshot, start.number, hops, room, backward=False)
     distance = {**{op: -steps for op, steps in before.items()}}
     for op, steps in after.items():
         distance.setdefault(op, steps)
@@ -72,7 +72,7 @@ def neighbours(
     edges = sorted(whole, key=lambda e: (e.source, e.source_slot, e.target, e.input_slot, e.call or ""))
     place = {op: number for number, op in enumerate(distance)}
     return {
-        "ops": _described(view, distance, at),
+        "ops": _described(snapshot, distance, at),
         "edges": [
             {
                 "source": place[edge.source],
@@ -88,7 +88,7 @@ def neighbours(
 
 
 def _walk(
-    view: View, start: int, hops: int, limit: int, *, backward: bool
+    snapshot: Snapshot, start: int, hops: int, limit: int, *, backward: bool
 ) -> tuple[dict[int, int], list[Edge], bool]:
     found = {start: 0}
     edges: list[Edge] = []
@@ -96,7 +96,7 @@ def _walk(
     for steps in range(1, hops + 1):
         if not front:
             break
-        step = _inputs(view, front) if backward else _consumers(view, front)
+        step = _inputs(snapshot, front) if backward else _consumers(snapshot, front)
         edges += step
         following = dict.fromkeys(edge.source if backward else edge.target for edge in step)
         front = [op for op in following if op not in found]
@@ -107,47 +107,49 @@ def _walk(
     return found, edges, False
 
 
-def _inputs(view: View, ops: list[int]) -> list[Edge]:
-    rows = view.rows(
+def _inputs(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
+    rows = snapshot.rows(
         "SELECT source_op, source_slot, op, input_slot FROM edges WHERE op IN (SELECT unnest(?))"
         " ORDER BY op, input_slot",
         [ops],
     )
-    known = calls(view)
+    known = calls(snapshot)
     edges = []
     for edge in (Edge(*row) for row in rows):
-        ends = _ends_inside(view, edge.source) if edge.source in known.graphs else []
+        ends = _ends_inside(snapshot, edge.source) if edge.source in known.graphs else []
         edges += [Edge(end, 0, edge.target, edge.input_slot, "out") for end in ends] or [edge]
         edges += [edge] if ends else []
-    return edges + [edge for op in ops for edge in _from_callers(view, view.catalog.ops[op])]
+    return edges + [edge for op in ops for edge in _from_callers(snapshot, snapshot.catalog.ops[op])]
 
 
-def _consumers(view: View, ops: list[int]) -> list[Edge]:
-    rows = view.rows(
+def _consumers(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
+    rows = snapshot.rows(
         "SELECT source_op, source_slot, op, input_slot FROM edges WHERE source_op IN (SELECT unnest(?))"
         " ORDER BY op, input_slot",
         [ops],
     )
-    known = calls(view)
+    known = calls(snapshot)
     edges = [Edge(*row) for row in rows]
     inside = [
         Edge(edge.source, edge.source_slot, argument, edge.input_slot, "into")
         for edge in edges
         for graph, first in known.graphs.get(edge.target, ())
-        for argument in _arguments(view, graph)[edge.input_slot - first :][:1]
+        for argument in _arguments(snapshot, graph)[edge.input_slot - first :][:1]
         if edge.input_slot >= first
     ]
     taken = {edge.source for edge in edges}
-    outside = [edge for op in ops if op not in taken for edge in _to_callers(view, view.catalog.ops[op])]
+    outside = [
+        edge for op in ops if op not in taken for edge in _to_callers(snapshot, snapshot.catalog.ops[op])
+    ]
     return edges + inside + outside
 
 
-def _from_callers(view: View, op: Op) -> list[Edge]:
+def _from_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
     """What went into an argument of a function, at those who call it."""
     if op.type not in ARGUMENTS:
         return []
-    known = calls(view)
-    place = _arguments(view, op.graph).index(op.number)
+    known = calls(snapshot)
+    place = _arguments(snapshot, op.graph).index(op.number)
     wanted = [
         (caller, place + first)
         for caller in known.callers.get(op.graph, ())
@@ -157,23 +159,23 @@ def _from_callers(view: View, op: Op) -> list[Edge]:
     return [
         Edge(source, slot, op.number, 0, "into")
         for caller, input_slot in wanted
-        for source, slot in view.rows(
+        for source, slot in snapshot.rows(
             "SELECT source_op, source_slot FROM edges WHERE op = ? AND input_slot = ?", [caller, input_slot]
         )
     ]
 
 
-def _to_callers(view: View, op: Op) -> list[Edge]:
+def _to_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
     """An op at the end of a function gives its result to those who call it."""
-    return [Edge(op.number, 0, caller, 0, "out") for caller in calls(view).callers.get(op.graph, ())]
+    return [Edge(op.number, 0, caller, 0, "out") for caller in calls(snapshot).callers.get(op.graph, ())]
 
 
-def _arguments(view: View, graph: int) -> list[int]:
-    return [op.number for op in _graph_ops(view).get(graph, ()) if op.type in ARGUMENTS]
+def _arguments(snapshot: Snapshot, graph: int) -> list[int]:
+    return [op.number for op in _graph_ops(snapshot).get(graph, ()) if op.type in ARGUMENTS]
 
 
-def _graph_ops(view: View) -> dict[int, list[Op]]:
-    return view.remember_of_graphs("graph_ops", lambda: _group(view.catalog.ops))
+def _graph_ops(snapshot: Snapshot) -> dict[int, list[Op]]:
+    return snapshot.remember_of_graphs("graph_ops", lambda: _group(snapshot.catalog.ops))
 
 
 def _group(ops: Iterable[Op]) -> dict[int, list[Op]]:
@@ -183,11 +185,11 @@ def _group(ops: Iterable[Op]) -> dict[int, list[Op]]:
     return found
 
 
-def _ends_inside(view: View, caller: int) -> list[int]:
-    graphs = [graph for graph, _ in calls(view).graphs[caller]]
+def _ends_inside(snapshot: Snapshot, caller: int) -> list[int]:
+    graphs = [graph for graph, _ in calls(snapshot).graphs[caller]]
     return [
         op
-        for (op,) in view.rows(
+        for (op,) in snapshot.rows(
             "SELECT op FROM ops WHERE graph IN (SELECT unnest(?)) AND op IN (SELECT op FROM edges)"
             " AND op NOT IN (SELECT source_op FROM edges) ORDER BY op",
             [graphs],
@@ -195,22 +197,25 @@ def _ends_inside(view: View, caller: int) -> list[int]:
     ]
 
 
-def _described(view: View, distance: dict[int, int], at: int | None) -> list[dict[str, Any]]:
-    slots = {op: _slots(view, op) for op in distance}
+def _described(snapshot: Snapshot, distance: dict[int, int], at: int | None) -> list[dict[str, Any]]:
+    slots = {op: _slots(snapshot, op) for op in distance}
     wanted = [
         (op, slot, Side.NEAREST if not steps else Side.BEFORE if steps < 0 else Side.AFTER)
         for op, steps in distance.items()
         for slot in slots[op]
     ]
-    traces = nearest_traces(view, wanted, at)
-    healths = health_of(view, traces.values())
+    traces = nearest_traces(snapshot, wanted, at)
+    healths = health_of(snapshot, traces.values())
     health = {(op, slot): healths.get(index) for (op, slot, _), index in traces.items()}
     return [
         {
-            **_op(view, view.catalog.ops[op]),
+            **_op(snapshot, snapshot.catalog.ops[op]),
             "distance": steps,
             "outputs": [
-                {"gradient_of": view.catalog.gradients.get((op, slot), []), "health": health.get((op, slot))}
+                {
+                    "gradient_of": snapshot.catalog.gradients.get((op, slot), []),
+                    "health": health.get((op, slot)),
+                }
                 for slot in slots[op]
             ],
         }
@@ -218,13 +223,13 @@ def _described(view: View, distance: dict[int, int], at: int | None) -> list[dic
     ]
 
 
-def _slots(view: View, op: int) -> range:
-    recorded = [site.slot + 1 for site in view.catalog.op_sites.get(op, ())]
-    return range(min(_MAX_SLOTS, max([view.catalog.ops[op].num_outputs or 0, *recorded])))
+def _slots(snapshot: Snapshot, op: int) -> range:
+    recorded = [site.slot + 1 for site in snapshot.catalog.op_sites.get(op, ())]
+    return range(min(_MAX_SLOTS, max([snapshot.catalog.ops[op].num_outputs or 0, *recorded])))
 
 
-def _op(view: View, op: Op) -> dict[str, Any]:
-    graph = view.catalog.graphs[op.graph]
+def _op(snapshot: Snapshot, op: Op) -> dict[str, Any]:
+    graph = snapshot.catalog.graphs[op.graph]
     return {
         "graph_id": graph.graph_id,
         "graph_name": graph.name,

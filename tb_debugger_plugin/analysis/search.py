@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 KINDS: Final = ("ops", "tensors", "layers", "variables", "functions", "files", "lines")
 MAX_FOUND: Final = 1000
@@ -18,11 +18,11 @@ _PLACE: Final = re.compile(r"^(.*?):([0-9]{1,9})$", re.DOTALL)
 _MAX_LINE: Final = 500
 
 
-def find(view: View, text: str, limit: int) -> dict[str, list[dict[str, Any]]]:
+def find(snapshot: Snapshot, text: str, limit: int) -> dict[str, list[dict[str, Any]]]:
     """Everything that holds a text.
 
     Args:
-      view: The run.
+      snapshot: The run.
       text: ``name:2`` also finds the third output of an op, ``train.py:12`` also a line.
       limit: How many of each kind at most.
 
@@ -30,13 +30,13 @@ def find(view: View, text: str, limit: int) -> dict[str, list[dict[str, Any]]]:
       A list for each of :data:`KINDS`.
     """
     return {
-        "ops": _ops(view, text, limit),
-        "tensors": _tensors(view, text, limit),
-        "layers": _layers(view, text, limit),
-        "variables": _variables(view, text, limit),
-        "functions": _functions(view, text, limit),
-        "files": _files(view, text, limit),
-        "lines": _lines(view, text, limit),
+        "ops": _ops(snapshot, text, limit),
+        "tensors": _tensors(snapshot, text, limit),
+        "layers": _layers(snapshot, text, limit),
+        "variables": _variables(snapshot, text, limit),
+        "functions": _functions(snapshot, text, limit),
+        "files": _files(snapshot, text, limit),
+        "lines": _lines(snapshot, text, limit),
     }
 
 
@@ -47,8 +47,8 @@ def _best(column: str) -> str:
     )
 
 
-def _ops(view: View, text: str, limit: int) -> list[dict[str, Any]]:
-    rows = view.rows(
+def _ops(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+    rows = snapshot.rows(
         "SELECT g.graph_id, g.name, o.name, o.type FROM ops o JOIN graphs g USING (graph)"
         " WHERE contains(lower(o.name), lower($text)) OR contains(lower(coalesce(o.type, '')), lower($text))"
         f" {_best('o.name')}, o.op LIMIT $limit",
@@ -60,11 +60,11 @@ def _ops(view: View, text: str, limit: int) -> list[dict[str, Any]]:
     ]
 
 
-def _tensors(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+def _tensors(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
     match = _TENSOR.match(text)
     if match is None:
         return []
-    rows = view.rows(
+    rows = snapshot.rows(
         "SELECT g.graph_id, g.name, o.name, o.type FROM ops o JOIN graphs g USING (graph)"
         " WHERE contains(lower(o.name), lower($text)) AND (o.num_outputs > $slot"
         " OR o.op IN (SELECT op FROM sites WHERE slot = $slot))"
@@ -83,8 +83,8 @@ def _tensors(view: View, text: str, limit: int) -> list[dict[str, Any]]:
     ]
 
 
-def _layers(view: View, text: str, limit: int) -> list[dict[str, Any]]:
-    rows = view.rows(
+def _layers(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+    rows = snapshot.rows(
         "SELECT o.layer, count(*), arg_min(g.graph_id, o.op), arg_min(o.name, o.op)"
         " FROM ops o JOIN graphs g USING (graph) WHERE contains(lower(o.layer), lower($text))"
         f" GROUP BY o.layer {_best('o.layer')}, o.layer LIMIT $limit",
@@ -96,9 +96,9 @@ def _layers(view: View, text: str, limit: int) -> list[dict[str, Any]]:
     ]
 
 
-def _variables(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+def _variables(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
     """Variables with the first op that has to do with each, and the tensors that are its gradient."""
-    rows = view.rows(
+    rows = snapshot.rows(
         "SELECT v.name, arg_min(g.graph_id, v.op), arg_min(o.name, v.op)"
         " FROM (SELECT variable AS name, op FROM ops UNION ALL SELECT variable, op FROM gradients) v"
         " JOIN ops o ON o.op = v.op JOIN graphs g ON g.graph = o.graph"
@@ -107,7 +107,7 @@ def _variables(view: View, text: str, limit: int) -> list[dict[str, Any]]:
         {"text": text, "limit": limit},
     )
     gradients: dict[str, list[dict[str, Any]]] = {name: [] for name, _, _ in rows}
-    for name, graph_id, op_name, slot in view.rows(
+    for name, graph_id, op_name, slot in snapshot.rows(
         "SELECT d.variable, g.graph_id, o.name, d.slot FROM gradients d JOIN ops o ON o.op = d.op"
         " JOIN graphs g ON g.graph = o.graph WHERE d.variable IN (SELECT unnest(?)) ORDER BY d.op, d.slot",
         [list(gradients)],
@@ -120,8 +120,8 @@ def _variables(view: View, text: str, limit: int) -> list[dict[str, Any]]:
     ]
 
 
-def _functions(view: View, text: str, limit: int) -> list[dict[str, Any]]:
-    rows = view.rows(
+def _functions(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+    rows = snapshot.rows(
         "SELECT g.graph_id, g.name FROM graphs g WHERE contains(lower(g.name), lower($text))"
         f" {_best('g.name')}, g.graph LIMIT $limit",
         {"text": text, "limit": limit},
@@ -129,8 +129,8 @@ def _functions(view: View, text: str, limit: int) -> list[dict[str, Any]]:
     return [{"graph_id": graph_id, "name": name} for graph_id, name in rows]
 
 
-def _files(view: View, text: str, limit: int) -> list[dict[str, Any]]:
-    rows = view.rows(
+def _files(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+    rows = snapshot.rows(
         "SELECT source, host_name, path FROM sources WHERE contains(lower(path), lower($text))"
         f" {_best('path')}, source LIMIT $limit",
         {"text": text, "limit": limit},
@@ -138,9 +138,9 @@ def _files(view: View, text: str, limit: int) -> list[dict[str, Any]]:
     return [{"index": source, "host_name": host, "file_path": path} for source, host, path in rows]
 
 
-def _lines(view: View, text: str, limit: int) -> list[dict[str, Any]]:
+def _lines(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
     place = _PLACE.match(text)
-    rows = view.rows(
+    rows = snapshot.rows(
         "SELECT l.source, s.path, l.line, l.text FROM source_lines l JOIN sources s USING (source)"
         " WHERE contains(lower(l.text), lower($text))"
         " OR ($path IS NOT NULL AND l.line = $line AND ends_with(lower(s.path), lower($path)))"

@@ -21,7 +21,7 @@ from tb_debugger_plugin.analysis.filters import (
     execution_condition,
     trace_condition,
 )
-from tb_debugger_plugin.analysis.view import Range, View
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 
 #: How many rows a sorted list holds; the others come behind all of them.
 MAX_SORTED: Final = 10_000
@@ -50,20 +50,20 @@ class Selection:
     ends: npt.NDArray[np.int64]
     order: npt.NDArray[np.int64] | None
 
-    def rows(self, view: View, select: str, wanted: Range) -> dict[str, npt.NDArray[Any]]:
+    def rows(self, snapshot: Snapshot, select: str, wanted: Range) -> dict[str, npt.NDArray[Any]]:
         """Some of the rows.
 
         Args:
-          view: The run, at the same commit.
+          snapshot: The run, at the same commit.
           select: Columns, of rows called ``t``, with ``t.idx`` among them.
           wanted: Positions among the rows of the selection.
         """
         if self.order is not None:
-            return self._sorted_rows(view, select, self.order[wanted.begin : wanted.end])
+            return self._sorted_rows(snapshot, select, self.order[wanted.begin : wanted.end])
         first = int(np.searchsorted(self.ends, wanted.begin, side="right"))
         last = int(np.searchsorted(self.ends, wanted.end, side="left"))
         before = int(self.ends[first - 1]) if first else 0
-        return view.columns(
+        return snapshot.columns(
             f"SELECT {select} FROM {self.table} t WHERE t.idx >= ? AND t.idx < ? AND ({self.condition.sql})"
             " ORDER BY t.idx LIMIT ? OFFSET ?",
             [
@@ -72,28 +72,30 @@ class Selection:
             ],
         )
 
-    def before(self, view: View, index: int) -> int:
+    def before(self, snapshot: Snapshot, index: int) -> int:
         """How many of the rows come before a position in the whole list; of a sorted one as if it were not.
 
         Args:
-          view: The run, at the same commit.
+          snapshot: The run, at the same commit.
           index: The position.
         """
         query = f"SELECT count(*) FROM {self.table} t WHERE t.idx < ? AND ({self.condition.sql})"
-        return int(view.rows(query, [index, *self.condition.parameters])[0][0])
+        return int(snapshot.rows(query, [index, *self.condition.parameters])[0][0])
 
-    def _sorted_rows(self, view: View, select: str, positions: npt.NDArray[np.int64]) -> dict[str, Any]:
+    def _sorted_rows(
+        self, snapshot: Snapshot, select: str, positions: npt.NDArray[np.int64]
+    ) -> dict[str, Any]:
         query = f"SELECT {select} FROM {self.table} t WHERE t.idx IN (SELECT unnest(?)) ORDER BY t.idx"
-        found = view.columns(query, [positions.tolist()])
+        found = snapshot.columns(query, [positions.tolist()])
         place = np.searchsorted(found["idx"], positions)
         return {name: values[place] for name, values in found.items()}
 
 
-def select(view: View, table: str, wanted: Filter, order: Order | None = None) -> Selection:
+def select(snapshot: Snapshot, table: str, wanted: Filter, order: Order | None = None) -> Selection:
     """Find the rows of a list that fulfil a filter.
 
     Args:
-      view: The run.
+      snapshot: The run.
       table: ``executions`` or ``traces``.
       wanted: The filter.
       order: How they are sorted; None = as in the list.
@@ -101,24 +103,24 @@ def select(view: View, table: str, wanted: Filter, order: Order | None = None) -
     Raises:
       BadQuestionError: The filter asks for what there is not.
     """
-    kept: OrderedDict[Any, Selection] = view.remember("selections", OrderedDict)
+    kept: OrderedDict[Any, Selection] = snapshot.remember("selections", OrderedDict)
     key = (table, wanted, order)
-    with view.loader.memory_lock:
+    with snapshot.loader.memory_lock:
         found = kept.get(key)
     if found is None:
-        found = _select(view, table, wanted, order)
-        with view.loader.memory_lock:
+        found = _select(snapshot, table, wanted, order)
+        with snapshot.loader.memory_lock:
             kept[key] = found
             while len(kept) > _KEPT:
                 kept.popitem(last=False)
     return found
 
 
-def _select(view: View, table: str, wanted: Filter, order: Order | None) -> Selection:
-    condition = (trace_condition if table == "traces" else execution_condition)(view, wanted)
-    total = view.num_traces if table == "traces" else view.num_executions
+def _select(snapshot: Snapshot, table: str, wanted: Filter, order: Order | None) -> Selection:
+    condition = (trace_condition if table == "traces" else execution_condition)(snapshot, wanted)
+    total = snapshot.num_traces if table == "traces" else snapshot.num_executions
     counts = np.zeros(-(-total // _STRETCH), np.int64)
-    for stretch, count in view.rows(
+    for stretch, count in snapshot.rows(
         f"SELECT t.idx // {_STRETCH}, count(*) FROM {table} t WHERE {condition.sql} GROUP BY 1",
         list(condition.parameters),
     ):
@@ -129,7 +131,7 @@ def _select(view: View, table: str, wanted: Filter, order: Order | None) -> Sele
     direction = "DESC" if order.descending else "ASC"
     # What is infinite or NaN in the files is NULL here; a rank that is not known is -1.
     column = "nullif(t.rank, -1)" if order.column == "rank" else f"t.{order.column}"
-    rows = view.columns(
+    rows = snapshot.columns(
         f"SELECT t.idx FROM {table} t WHERE {condition.sql}"
         f" ORDER BY {column} {direction} NULLS LAST, t.idx LIMIT {MAX_SORTED}",
         list(condition.parameters),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.origins import Origin
 
@@ -48,35 +48,35 @@ def origin(path: str, recorded: int | None = None) -> str:
     return LIBRARY if is_library else USER
 
 
-def source_list(view: View) -> list[list[str]]:
+def source_list(snapshot: Snapshot) -> list[list[str]]:
     """Host and path of each source file, in the order of their indices."""
-    return [list(row) for row in view.rows("SELECT host_name, path FROM sources ORDER BY source")]
+    return [list(row) for row in snapshot.rows("SELECT host_name, path FROM sources ORDER BY source")]
 
 
-def source_file(view: View, index: int) -> dict[str, Any]:
+def source_file(snapshot: Snapshot, index: int) -> dict[str, Any]:
     """One source file: whole, or the lines around recorded frames.
 
     Raises:
       NotFoundError: There is none with that index.
     """
-    found = view.rows("SELECT host_name, path, origin FROM sources WHERE source = ?", [index])
+    found = snapshot.rows("SELECT host_name, path, origin FROM sources WHERE source = ?", [index])
     if not found:
         raise NotFoundError(f"There is no source file {index}.")
     host_name, path, recorded = found[0]
-    lines = view.rows("SELECT text FROM source_lines WHERE source = ? ORDER BY line", [index])
+    lines = snapshot.rows("SELECT text FROM source_lines WHERE source = ? ORDER BY line", [index])
     return {
         "host_name": host_name,
         "file_path": path,
         "lines": [text for (text,) in lines],
         "origin": origin(path, recorded),
-        "excerpts": [] if lines else _excerpts(view, index),
+        "excerpts": [] if lines else _excerpts(snapshot, index),
     }
 
 
-def _excerpts(view: View, index: int) -> list[dict[str, Any]]:
+def _excerpts(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
     """The lines around recorded frames, those that follow one another together."""
     found: list[dict[str, Any]] = []
-    for line, text in view.rows(
+    for line, text in snapshot.rows(
         "SELECT f.line, any_value(f.text) FROM frame_lines f JOIN sources s USING (host, file_index)"
         " WHERE s.source = ? GROUP BY f.line ORDER BY f.line",
         [index],
@@ -87,17 +87,17 @@ def _excerpts(view: View, index: int) -> list[dict[str, Any]]:
     return found
 
 
-def stack_of(view: View, stack: int) -> tuple[str | None, list[str]]:
+def stack_of(snapshot: Snapshot, stack: int) -> tuple[str | None, list[str]]:
     """Host name and frame ids of a stack, outermost first; of stack -1, nothing."""
-    return stacks_of(view, [stack]).get(stack, (None, []))
+    return stacks_of(snapshot, [stack]).get(stack, (None, []))
 
 
-def stacks_of(view: View, stacks: list[int]) -> dict[int, tuple[str | None, list[str]]]:
+def stacks_of(snapshot: Snapshot, stacks: list[int]) -> dict[int, tuple[str | None, list[str]]]:
     """Host name and frame ids of some stacks by number."""
     wanted = sorted({stack for stack in stacks if stack >= 0})
     if not wanted:
         return {}
-    found = view.rows(
+    found = snapshot.rows(
         "SELECT stack, any_value(host_name), list(frame_id ORDER BY depth) FROM stacks"
         " WHERE stack IN (SELECT unnest(?)) GROUP BY stack",
         [wanted],
@@ -105,11 +105,11 @@ def stacks_of(view: View, stacks: list[int]) -> dict[int, tuple[str | None, list
     return {stack: (host_name, list(frames)) for stack, host_name, frames in found}
 
 
-def stack_frames(view: View, ids: list[str]) -> dict[str, Any]:
+def stack_frames(snapshot: Snapshot, ids: list[str]) -> dict[str, Any]:
     """Frames by their ids.
 
     Args:
-      view: The run.
+      snapshot: The run.
       ids: In the order that is wanted; one may come several times.
 
     Returns:
@@ -120,7 +120,7 @@ def stack_frames(view: View, ids: list[str]) -> dict[str, Any]:
     """
     found = {
         row[0]: row[1:]
-        for row in view.rows(
+        for row in snapshot.rows(
             "SELECT f.frame_id, coalesce(s.host_name, h.name), s.path, f.line, f.function, s.source, l.text,"
             " f.code, s.origin FROM frames f LEFT JOIN hosts h ON h.host = f.host"
             " LEFT JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"

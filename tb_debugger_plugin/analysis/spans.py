@@ -23,7 +23,7 @@ from tb_debugger_plugin.analysis.calls import (
     related_calls,
     runners,
 )
-from tb_debugger_plugin.analysis.view import Range, View
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 
 
 @dataclass(frozen=True)
@@ -39,24 +39,24 @@ class Spans:
     times: list[tuple[float, float]]
 
 
-def spans_inside(view: View, executions: Range) -> list[Spans]:
+def spans_inside(snapshot: Snapshot, executions: Range) -> list[Spans]:
     """When the graphs ran inside some executions.
 
     Args:
-      view: The run.
+      snapshot: The run.
       executions: Their positions; may reach beyond the list.
 
     Returns:
       Spans; graphs that never did are in none.
     """
-    called = {host: set(calls.graphs.tolist()) for host, calls in host_calls(view).items()}
+    called = {host: set(calls.graphs.tolist()) for host, calls in host_calls(snapshot).items()}
     found: dict[tuple[int, frozenset[int]], Spans] = {}
-    for graph, info in enumerate(view.catalog.graphs):
-        calls = host_calls(view).get(info.host)
+    for graph, info in enumerate(snapshot.catalog.graphs):
+        calls = host_calls(snapshot).get(info.host)
         if calls is None:
             continue
         # Most graphs run in calls of the same few.
-        own = frozenset(called[info.host].intersection(runners(view, graph)))
+        own = frozenset(called[info.host].intersection(runners(snapshot, graph)))
         if (info.host, own) not in found:
             found[info.host, own] = Spans([], _times(calls, related_calls(calls, own), executions))
         found[info.host, own].graphs.append(graph)

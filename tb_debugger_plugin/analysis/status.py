@@ -9,45 +9,45 @@ from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alert_list
 from tb_debugger_plugin.analysis.missing import missing, num_held, num_seen
-from tb_debugger_plugin.analysis.view import View
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 
 
-def status(view: View) -> dict[str, Any]:
+def status(snapshot: Snapshot) -> dict[str, Any]:
     """The answer to the route ``status``, also what ``tbdbg info`` shows."""
-    hosts = _hosts(view)
-    start_time, end_time = _times(view, hosts)
+    hosts = _hosts(snapshot)
+    start_time, end_time = _times(snapshot, hosts)
     return {
-        "generation": view.generation,
-        "num_executions": view.num_executions,
-        "num_graph_executions": view.num_traces,
-        "num_bad_graph_executions": view.num_bad_traces,
-        "num_alerts": len(alert_list(view)),
-        "loading": _loading(view),
+        "generation": snapshot.generation,
+        "num_executions": snapshot.num_executions,
+        "num_graph_executions": snapshot.num_traces,
+        "num_bad_graph_executions": snapshot.num_bad_traces,
+        "num_alerts": len(alert_list(snapshot)),
+        "loading": _loading(snapshot),
         "finished": _finished(hosts),
-        "tensor_debug_mode": _mode(view, hosts),
+        "tensor_debug_mode": _mode(snapshot, hosts),
         "circular_buffer_size": _buffer_size(hosts),
-        "dropped_executions": _dropped(view, hosts, EXECUTION),
-        "dropped_graph_executions": _dropped(view, hosts, GRAPH_EXECUTION_TRACES),
+        "dropped_executions": _dropped(snapshot, hosts, EXECUTION),
+        "dropped_graph_executions": _dropped(snapshot, hosts, GRAPH_EXECUTION_TRACES),
         "tensorflow_version": _first(hosts, "tensorflow_version"),
         "recorder": _recorder(hosts),
         "hosts": [host["name"] for host in hosts],
         "start_time": start_time,
         "end_time": end_time,
-        "not_recorded": _not_recorded(view, hosts),
-        "notices": _notices(view),
+        "not_recorded": _not_recorded(snapshot, hosts),
+        "notices": _notices(snapshot),
     }
 
 
-def _hosts(view: View) -> list[dict[str, Any]]:
+def _hosts(snapshot: Snapshot) -> list[dict[str, Any]]:
     names = (
         *("name", "start_time", "tensorflow_version", "recorder_version", "mode", "circular_buffer_size"),
         *("seen_executions", "seen_traces", "finished", "failure"),
     )
-    rows = view.rows(f"SELECT {', '.join(names)} FROM hosts ORDER BY host")
+    rows = snapshot.rows(f"SELECT {', '.join(names)} FROM hosts ORDER BY host")
     hosts = [dict(zip(names, row, strict=True)) for row in rows]
-    return [{**host, "name": name} for host, name in zip(hosts, view.catalog.host_names, strict=True)]
+    return [{**host, "name": name} for host, name in zip(hosts, snapshot.catalog.host_names, strict=True)]
 
 
 def _buffer_size(hosts: list[dict[str, Any]]) -> int | None:
@@ -74,26 +74,26 @@ def _finished(hosts: list[dict[str, Any]]) -> bool | None:
     return True if states and all(states) else None
 
 
-def _mode(view: View, hosts: list[dict[str, Any]]) -> str | None:
+def _mode(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> str | None:
     mode = next((host["mode"] for host in hosts if host["mode"]), None)
     if mode is None:
         # TensorFlow's own recorder says it in each record only.
-        rows = view.rows(
+        rows = snapshot.rows(
             "(SELECT mode FROM traces WHERE idx = 0) UNION ALL (SELECT mode FROM executions WHERE idx = 0)"
         )
         mode = next((value for (value,) in rows if value != TensorDebugMode.UNSPECIFIED), None)
     return None if mode is None else mode_name(mode)
 
 
-def _dropped(view: View, hosts: list[dict[str, Any]], suffix: str) -> int:
+def _dropped(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> int:
     """How many records circular buffers have overwritten.
 
     A recording says now and then, and at its end, how many there were; in between its ring counts.
     """
     if _buffer_size(hosts) is None:
         return 0
-    held = num_held(view, suffix)
-    counted = dict(view.rows("SELECT host, dropped FROM files WHERE suffix = ?", [suffix]))
+    held = num_held(snapshot, suffix)
+    counted = dict(snapshot.rows("SELECT host, dropped FROM files WHERE suffix = ?", [suffix]))
     return sum(
         max(num_seen(host, suffix) - held.get(number, 0), counted.get(number, 0))
         for number, host in enumerate(hosts)
@@ -101,26 +101,26 @@ def _dropped(view: View, hosts: list[dict[str, Any]], suffix: str) -> int:
     )
 
 
-def _loading(view: View) -> dict[str, int] | None:
-    progress = view.loader.progress
+def _loading(snapshot: Snapshot) -> dict[str, int] | None:
+    progress = snapshot.loader.progress
     if progress is None or not progress.more:
         return None
     return {"bytes_done": progress.bytes_done, "bytes_total": progress.bytes_total}
 
 
-def _times(view: View, hosts: list[dict[str, Any]]) -> tuple[float | None, float | None]:
+def _times(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> tuple[float | None, float | None]:
     start = min((host["start_time"] for host in hosts), default=None)
-    rows = view.rows(
+    rows = snapshot.rows(
         "SELECT max(wall_time) FROM (SELECT wall_time FROM traces WHERE idx >= ?"
         " UNION ALL SELECT wall_time FROM executions WHERE idx >= ?)",
-        [view.num_traces - 1000, view.num_executions - 1000],
+        [snapshot.num_traces - 1000, snapshot.num_executions - 1000],
     )
     return start, rows[0][0] if rows[0][0] is not None else start
 
 
-def _not_recorded(view: View, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the program ran, or may have run, and is not on record: each a reason to doubt a clean list."""
-    rows = view.rows(
+    rows = snapshot.rows(
         "SELECT host, reason, message, graph_id, list(name ORDER BY name) FILTER (name IS NOT NULL)"
         " FROM not_recorded GROUP BY host, reason, message, graph_id ORDER BY host, reason, message, graph_id"
     )
@@ -140,13 +140,13 @@ def _not_recorded(view: View, hosts: list[dict[str, Any]]) -> list[dict[str, Any
             found.append(
                 {"host": host["name"], "reason": "stopped", "names": [], "message": message, "graph_id": None}
             )
-    return found + missing(view, hosts)
+    return found + missing(snapshot, hosts)
 
 
-def _notices(view: View) -> list[dict[str, Any]]:
+def _notices(snapshot: Snapshot) -> list[dict[str, Any]]:
     return [
         {"severity": severity, "file": file, "offset": offset, "message": message}
-        for severity, file, offset, message in view.rows(
+        for severity, file, offset, message in snapshot.rows(
             "SELECT severity, file, position, message FROM notices"
         )
     ]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.calls import owners
 from tb_debugger_plugin.analysis.inner import inner_health
 from tb_debugger_plugin.analysis.selection import Selection
-from tb_debugger_plugin.analysis.view import Range, View
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
@@ -73,55 +73,55 @@ _TRACES: Final = (
 )
 
 
-def executions_page(view: View, wanted: Range, chosen: Selection | None = None) -> Page:
+def executions_page(snapshot: Snapshot, wanted: Range, chosen: Selection | None = None) -> Page:
     """A page of the list of executions.
 
     Args:
-      view: The run.
+      snapshot: The run.
       wanted: Positions; among the chosen ones if ``chosen``.
       chosen: Which rows, from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all.
     """
     if chosen is None:
         query = f"SELECT {_EXECUTIONS} FROM executions t WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx"
-        found = view.columns(query, [wanted.begin, wanted.end])
+        found = snapshot.columns(query, [wanted.begin, wanted.end])
     else:
-        found = chosen.rows(view, _EXECUTIONS, wanted)
+        found = chosen.rows(snapshot, _EXECUTIONS, wanted)
     builder = _Builder()
     if chosen is not None:
         builder.columns["index"] = found["idx"].astype(np.float64)
     builder.columns["wall_time"] = found["wall_time"]
-    builder.encode("op_type", found["op_type"], [name for name, _ in view.catalog.op_types])
-    functions = np.array([is_function for _, is_function in view.catalog.op_types], bool)
+    builder.encode("op_type", found["op_type"], [name for name, _ in snapshot.catalog.op_types])
+    functions = np.array([is_function for _, is_function in snapshot.catalog.op_types], bool)
     is_function = functions[found["op_type"]] | (found["graph"] >= 0)
     builder.columns["is_function"] = is_function.astype(np.uint8)
     builder.columns["health"] = found["health"]
-    builder.columns["inner_health"] = inner_health(view)[found["idx"]]
-    builder.encode("graph_id", found["graph"], [graph.graph_id for graph in view.catalog.graphs])
+    builder.columns["inner_health"] = inner_health(snapshot)[found["idx"]]
+    builder.encode("graph_id", found["graph"], [graph.graph_id for graph in snapshot.catalog.graphs])
     builder.columns["num_inputs"] = found["num_inputs"]
     builder.columns["num_outputs"] = found["num_outputs"]
-    builder.encode("host", found["host"], view.catalog.host_names)
-    return _page(view, wanted, view.num_executions, chosen, builder)
+    builder.encode("host", found["host"], snapshot.catalog.host_names)
+    return _page(snapshot, wanted, snapshot.num_executions, chosen, builder)
 
 
-def _page(view: View, wanted: Range, total: int, chosen: Selection | None, builder: _Builder) -> Page:
+def _page(snapshot: Snapshot, wanted: Range, total: int, chosen: Selection | None, builder: _Builder) -> Page:
     matching = None if chosen is None else chosen.matching
     total = total if chosen is None else chosen.total
-    return Page(view.generation, wanted, total, builder.columns, builder.dictionaries, matching)
+    return Page(snapshot.generation, wanted, total, builder.columns, builder.dictionaries, matching)
 
 
 def traces_page(
-    view: View, wanted: Range, *, only_bad: bool = False, chosen: Selection | None = None
+    snapshot: Snapshot, wanted: Range, *, only_bad: bool = False, chosen: Selection | None = None
 ) -> Page:
     """A page of the list of graph executions.
 
     Args:
-      view: The run.
+      snapshot: The run.
       wanted: Positions; among the bad ones if ``only_bad``, among the chosen ones if ``chosen``.
       only_bad: Leave out what is not bad.
       chosen: Which rows, from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all.
     """
     if chosen is not None:
-        found = chosen.rows(view, _TRACES, wanted)
+        found = chosen.rows(snapshot, _TRACES, wanted)
     else:
         which = (
             "t.idx IN (SELECT idx FROM bad_traces WHERE bad >= ? AND bad < ?)"
@@ -129,23 +129,25 @@ def traces_page(
             else "t.idx >= ? AND t.idx < ?"
         )
         query = f"SELECT {_TRACES} FROM traces t WHERE {which} ORDER BY t.idx"
-        found = view.columns(query, [wanted.begin, wanted.end])
+        found = snapshot.columns(query, [wanted.begin, wanted.end])
     builder = _Builder()
     builder.columns["index"] = found["idx"].astype(np.float64)
     builder.columns["wall_time"] = found["wall_time"]
-    _add_places(view, builder, found["site"])
+    _add_places(snapshot, builder, found["site"])
     builder.columns["mode"] = found["mode"]
     builder.columns["health"] = found["health"]
-    _add_shapes(view, builder, found)
+    _add_shapes(snapshot, builder, found)
     has_numerics = bool((found["mode"] == TensorDebugMode.FULL_NUMERICS).any())
     for name in (*_COUNTS, *(_NUMERICS if has_numerics else ())):
         builder.columns[name] = found[name].astype(np.float64)
-    builder.columns["owner"] = owners(view, found["wall_time"], found["site"])
-    return _page(view, wanted, view.num_bad_traces if only_bad else view.num_traces, chosen, builder)
+    builder.columns["owner"] = owners(snapshot, found["wall_time"], found["site"])
+    return _page(
+        snapshot, wanted, snapshot.num_bad_traces if only_bad else snapshot.num_traces, chosen, builder
+    )
 
 
-def _add_places(view: View, builder: _Builder, sites: npt.NDArray[Any]) -> None:
-    catalog = view.catalog
+def _add_places(snapshot: Snapshot, builder: _Builder, sites: npt.NDArray[Any]) -> None:
+    catalog = snapshot.catalog
     places = {number: catalog.sites[number] for number in np.unique(sites).tolist()}
     ops = {number: catalog.ops[place.op] for number, place in places.items()}
     graphs = {number: catalog.graphs[place.graph] for number, place in places.items()}
@@ -162,28 +164,29 @@ def _add_places(view: View, builder: _Builder, sites: npt.NDArray[Any]) -> None:
     builder.columns["slot"] = slots[sites] if len(sites) else np.empty(0, np.int32)
 
 
-def _add_shapes(view: View, builder: _Builder, found: dict[str, npt.NDArray[Any]]) -> None:
+def _add_shapes(snapshot: Snapshot, builder: _Builder, found: dict[str, npt.NDArray[Any]]) -> None:
     # The graph says what a trace is silent about.
-    static_dtype, static_shape = view.catalog.site_statics
+    static_dtype, static_shape = snapshot.catalog.site_statics
     sites = found["site"]
     dtype, shape, rank = found["dtype"], found["shape"], found["rank"].astype(np.int32)
     if len(sites):
         dtype = np.where(dtype == 0, static_dtype[sites], dtype)
         shape = np.where(shape < 0, static_shape[sites], shape)
         ranks = np.array(
-            [*(len(view.catalog.dims(n) or []) for n in range(len(view.catalog.shapes))), -1], np.int32
+            [*(len(snapshot.catalog.dims(n) or []) for n in range(len(snapshot.catalog.shapes))), -1],
+            np.int32,
         )
         rank = np.where(rank < 0, ranks[shape], rank)
     builder.columns["dtype"] = dtype.astype(np.uint8)
     builder.columns["rank"] = rank.astype(np.int32)
-    builder.encode("shape", shape, view.catalog.shapes)
+    builder.encode("shape", shape, snapshot.catalog.shapes)
 
 
-def overview(view: View, table: str, buckets: int) -> dict[str, Any]:
+def overview(snapshot: Snapshot, table: str, buckets: int) -> dict[str, Any]:
     """How many bad and measured rows each part of a list holds.
 
     Args:
-      view: The run.
+      snapshot: The run.
       table: ``executions`` or ``traces``. An execution is also bad when something bad ran inside it.
       buckets: Into how many equal parts the list is cut.
 
@@ -191,42 +194,42 @@ def overview(view: View, table: str, buckets: int) -> dict[str, Any]:
       ``total``, ``bad`` and ``measured``; part ``b`` holds the rows whose ``position * buckets // total``
       is b.
     """
-    total = view.num_executions if table == "executions" else view.num_traces
+    total = snapshot.num_executions if table == "executions" else snapshot.num_traces
     bad = np.zeros(buckets, np.int64)
     measured = np.zeros(buckets, np.int64)
     if table == "executions" and total:
-        own = view.columns("SELECT health FROM executions ORDER BY idx")["health"]
-        worst = np.maximum(own, inner_health(view))
+        own = snapshot.columns("SELECT health FROM executions ORDER BY idx")["health"]
+        worst = np.maximum(own, inner_health(snapshot))
         part = np.arange(total) * buckets // total
         np.add.at(bad, part, worst == BAD)
         np.add.at(measured, part, worst != NOT_MEASURED)
     elif total:
         place = f"idx * {buckets} // {total}"
-        bad = _count_parts(view, f"SELECT {place}, count(*) FROM bad_traces GROUP BY 1", buckets)
-        measured = _measured_parts(view, place, buckets)
+        bad = _count_parts(snapshot, f"SELECT {place}, count(*) FROM bad_traces GROUP BY 1", buckets)
+        measured = _measured_parts(snapshot, place, buckets)
     return {"total": total, "bad": bad.tolist(), "measured": measured.tolist()}
 
 
-def _count_parts(view: View, query: str, buckets: int) -> npt.NDArray[np.int64]:
+def _count_parts(snapshot: Snapshot, query: str, buckets: int) -> npt.NDArray[np.int64]:
     counts = np.zeros(buckets, np.int64)
-    for part, count in view.rows(query):
+    for part, count in snapshot.rows(query):
         counts[part] = count
     return counts
 
 
-def _measured_parts(view: View, place: str, buckets: int) -> npt.NDArray[np.int64]:
+def _measured_parts(snapshot: Snapshot, place: str, buckets: int) -> npt.NDArray[np.int64]:
     # Mostly everything is measured, or nothing. The rarer of the two is counted: the database knows which
     # stretches of the column hold none of it and passes over them.
-    unmeasured = view.remember("unmeasured", lambda: _num_unmeasured(view))
-    rarer = "=" if unmeasured * 2 <= view.num_traces else "<>"
+    unmeasured = snapshot.remember("unmeasured", lambda: _num_unmeasured(snapshot))
+    rarer = "=" if unmeasured * 2 <= snapshot.num_traces else "<>"
     query = f"SELECT {place}, count(*) FROM traces WHERE health {rarer} {NOT_MEASURED} GROUP BY 1"
-    counts = _count_parts(view, query, buckets)
+    counts = _count_parts(snapshot, query, buckets)
     if rarer == "<>":
         return counts
     # The first row of part b is the first whose position * buckets is not below b * total.
-    firsts = -(-np.arange(buckets + 1) * view.num_traces // buckets)
+    firsts = -(-np.arange(buckets + 1) * snapshot.num_traces // buckets)
     return np.diff(firsts) - counts
 
 
-def _num_unmeasured(view: View) -> int:
-    return int(view.rows(f"SELECT count(*) FROM traces WHERE health = {NOT_MEASURED}")[0][0])
+def _num_unmeasured(snapshot: Snapshot) -> int:
+    return int(snapshot.rows(f"SELECT count(*) FROM traces WHERE health = {NOT_MEASURED}")[0][0])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, look_at_each, print_found, read_whole
 from tb_debugger_plugin.index import indexer
@@ -49,14 +49,14 @@ def _index(one: Run, bar: Progress) -> dict[str, Any]:
         bar.update(task, completed=progress.bytes_done, total=progress.bytes_total)
 
     begin = time.monotonic()
-    with read_whole(one, report) as loader, look_at(loader) as view:
+    with read_whole(one, report) as loader, open_snapshot(loader) as snapshot:
         if loader.progress is not None:
             report(loader.progress)
         return {
             "database": None if loader.database_path is None else str(loader.database_path),
-            "executions": view.num_executions,
-            "graph_executions": view.num_traces,
-            "bad_graph_executions": view.num_bad_traces,
+            "executions": snapshot.num_executions,
+            "graph_executions": snapshot.num_traces,
+            "bad_graph_executions": snapshot.num_bad_traces,
             "bytes": loader.progress.bytes_done if loader.progress else 0,
             "seconds": round(time.monotonic() - begin, 3),
         }

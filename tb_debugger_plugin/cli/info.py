@@ -9,8 +9,8 @@ import argparse
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.view import look_at
 from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import a_place, all_runs, check_read, look_at_each, print_found
 from tb_debugger_plugin.index.loader import RunLoader
@@ -56,8 +56,8 @@ def _status(one: Run) -> dict[str, Any]:
     try:
         loader.wait(_READ_SECONDS)
         check_read(loader)
-        with look_at(loader) as view:
-            return {"folder": str(one.folder), **status(view)}
+        with open_snapshot(loader) as snapshot:
+            return {"folder": str(one.folder), **status(snapshot)}
     finally:
         loader.close()
 

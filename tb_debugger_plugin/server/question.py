@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tb_debugger_plugin.analysis.filters import HEALTH, Filter, Order, parse_comparisons
-from tb_debugger_plugin.analysis.view import Range, resolve_range
+from tb_debugger_plugin.analysis.snapshot import Range, resolve_range
 from tb_debugger_plugin.errors import BadQuestionError
 
 _INTEGER: Final = re.compile(r"^-?[0-9]{1,15}$")

@@ -22,9 +22,9 @@ from tb_debugger_plugin.analysis import (
 )
 from tb_debugger_plugin.analysis.filters import EXECUTION_ORDERS, TRACE_ORDERS
 from tb_debugger_plugin.analysis.selection import Selection, select
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.tables import Page
-from tb_debugger_plugin.analysis.view import Range, View, look_at
 from tb_debugger_plugin.errors import BadQuestionError
 from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server.question import COLUMN_ROWS, DIGEST_ROWS, Question
@@ -36,10 +36,10 @@ _MAX_BUCKETS: Final = 4096
 _LISTS: Final = {"executions": "executions", "graph_executions": "traces"}
 
 
-def _of_run(ask: Callable[[View, Question], Answer]) -> Route:
+def _of_run(ask: Callable[[Snapshot, Question], Answer]) -> Route:
     def answer(library: Library, question: Question) -> Answer:
-        with look_at(library.loader(question.text("run"))) as view:
-            return ask(view, question)
+        with open_snapshot(library.loader(question.text("run"))) as snapshot:
+            return ask(snapshot, question)
 
     return answer
 
@@ -54,11 +54,11 @@ def _logdir(library: Library, question: Question) -> Answer:
     return {"logdir": library.logdir, "problems": problems}
 
 
-def _alerts(view: View, question: Question) -> Answer:
+def _alerts(snapshot: Snapshot, question: Question) -> Answer:
     alert_type = question.optional_text("alert_type")
     if alert_type not in (None, alerts.INF_NAN):
         raise BadQuestionError(f"There is no alert type {alert_type!r}; there is {alerts.INF_NAN}.")
-    found = alerts.alert_list(view)
+    found = alerts.alert_list(snapshot)
     page = question.range(len(found))
     return {
         **_ends(page),
@@ -67,7 +67,7 @@ def _alerts(view: View, question: Question) -> Answer:
         "alerts_breakdown": {alerts.INF_NAN: len(found)} if len(found) else {},
         # Debugger V2 stops counting at this number; here nothing is left out.
         "per_type_alert_limit": None,
-        "alerts": alerts.page(view, found, page),
+        "alerts": alerts.page(snapshot, found, page),
     }
 
 
@@ -75,70 +75,70 @@ def _ends(page: Range) -> dict[str, int]:
     return {"begin": page.begin, "end": page.end}
 
 
-def _execution_digests(view: View, question: Question) -> Answer:
-    page = question.range(view.num_executions, DIGEST_ROWS)
-    found = executions.digests(view, page)
-    return {**_ends(page), "num_digests": view.num_executions, "execution_digests": found}
+def _execution_digests(snapshot: Snapshot, question: Question) -> Answer:
+    page = question.range(snapshot.num_executions, DIGEST_ROWS)
+    found = executions.digests(snapshot, page)
+    return {**_ends(page), "num_digests": snapshot.num_executions, "execution_digests": found}
 
 
-def _execution_data(view: View, question: Question) -> Answer:
-    page = question.range(view.num_executions)
-    return {**_ends(page), "executions": executions.data(view, page)}
+def _execution_data(snapshot: Snapshot, question: Question) -> Answer:
+    page = question.range(snapshot.num_executions)
+    return {**_ends(page), "executions": executions.data(snapshot, page)}
 
 
-def _trace_digests(view: View, question: Question) -> Answer:
-    page = question.range(view.num_traces, DIGEST_ROWS)
-    found = traces.digests(view, page)
-    return {**_ends(page), "num_digests": view.num_traces, "graph_execution_digests": found}
+def _trace_digests(snapshot: Snapshot, question: Question) -> Answer:
+    page = question.range(snapshot.num_traces, DIGEST_ROWS)
+    found = traces.digests(snapshot, page)
+    return {**_ends(page), "num_digests": snapshot.num_traces, "graph_execution_digests": found}
 
 
-def _trace_data(view: View, question: Question) -> Answer:
-    page = question.range(view.num_traces)
-    return {**_ends(page), "graph_executions": traces.data(view, page)}
+def _trace_data(snapshot: Snapshot, question: Question) -> Answer:
+    page = question.range(snapshot.num_traces)
+    return {**_ends(page), "graph_executions": traces.data(snapshot, page)}
 
 
-def _graph_info(view: View, question: Question) -> Answer:
-    return graphs.graph_info(view, question.text("graph_id"))
+def _graph_info(snapshot: Snapshot, question: Question) -> Answer:
+    return graphs.graph_info(snapshot, question.text("graph_id"))
 
 
-def _op_info(view: View, question: Question) -> Answer:
+def _op_info(snapshot: Snapshot, question: Question) -> Answer:
     at = question.optional_integer("at")
-    return graphs.op_info(view, question.text("graph_id"), question.text("op_name"), at)
+    return graphs.op_info(snapshot, question.text("graph_id"), question.text("op_name"), at)
 
 
-def _source_list(view: View, question: Question) -> Answer:
-    return sources.source_list(view)
+def _source_list(snapshot: Snapshot, question: Question) -> Answer:
+    return sources.source_list(snapshot)
 
 
-def _source_file(view: View, question: Question) -> Answer:
-    return sources.source_file(view, question.position("index"))
+def _source_file(snapshot: Snapshot, question: Question) -> Answer:
+    return sources.source_file(snapshot, question.position("index"))
 
 
-def _stack_frames(view: View, question: Question) -> Answer:
-    return sources.stack_frames(view, question.texts("stack_frame_ids"))
+def _stack_frames(snapshot: Snapshot, question: Question) -> Answer:
+    return sources.stack_frames(snapshot, question.texts("stack_frame_ids"))
 
 
-def _status(view: View, question: Question) -> Answer:
-    return status(view)
+def _status(snapshot: Snapshot, question: Question) -> Answer:
+    return status(snapshot)
 
 
-def _execution_columns(view: View, question: Question) -> Page:
-    chosen = _selection(view, question, "executions", EXECUTION_ORDERS)
-    total = view.num_executions if chosen is None else chosen.total
-    return tables.executions_page(view, question.range(total, COLUMN_ROWS), chosen)
+def _execution_columns(snapshot: Snapshot, question: Question) -> Page:
+    chosen = _selection(snapshot, question, "executions", EXECUTION_ORDERS)
+    total = snapshot.num_executions if chosen is None else chosen.total
+    return tables.executions_page(snapshot, question.range(total, COLUMN_ROWS), chosen)
 
 
-def _trace_columns(view: View, question: Question) -> Page:
+def _trace_columns(snapshot: Snapshot, question: Question) -> Page:
     only_bad = question.optional_choice("only", ("bad",)) == "bad"
-    chosen = _selection(view, question, "traces", TRACE_ORDERS, only_bad=only_bad)
+    chosen = _selection(snapshot, question, "traces", TRACE_ORDERS, only_bad=only_bad)
     if chosen is not None:
-        return tables.traces_page(view, question.range(chosen.total, COLUMN_ROWS), chosen=chosen)
-    total = view.num_bad_traces if only_bad else view.num_traces
-    return tables.traces_page(view, question.range(total, COLUMN_ROWS), only_bad=only_bad)
+        return tables.traces_page(snapshot, question.range(chosen.total, COLUMN_ROWS), chosen=chosen)
+    total = snapshot.num_bad_traces if only_bad else snapshot.num_traces
+    return tables.traces_page(snapshot, question.range(total, COLUMN_ROWS), only_bad=only_bad)
 
 
 def _selection(
-    view: View, question: Question, table: str, orders: tuple[str, ...], *, only_bad: bool = False
+    snapshot: Snapshot, question: Question, table: str, orders: tuple[str, ...], *, only_bad: bool = False
 ) -> Selection | None:
     wanted, order = question.filter(), question.order(orders)
     if wanted.is_empty and order is None:
@@ -147,32 +147,32 @@ def _selection(
         if wanted.health not in (None, "bad"):
             raise BadQuestionError("only=bad and another health cannot both be.")
         wanted = replace(wanted, health="bad")
-    return select(view, table, wanted, order)
+    return select(snapshot, table, wanted, order)
 
 
-def _overview(view: View, question: Question) -> Answer:
+def _overview(snapshot: Snapshot, question: Question) -> Answer:
     table = _LISTS[question.choice("list", tuple(_LISTS))]
-    return tables.overview(view, table, question.bounded("buckets", 1, _MAX_BUCKETS))
+    return tables.overview(snapshot, table, question.bounded("buckets", 1, _MAX_BUCKETS))
 
 
-def _locate(view: View, question: Question) -> Answer:
+def _locate(snapshot: Snapshot, question: Question) -> Answer:
     execution = question.optional_integer("execution")
     trace = question.optional_integer("graph_execution")
     if (execution is None) == (trace is None):
         raise BadQuestionError("Exactly one of the parameters execution and graph_execution is needed.")
     if trace is not None:
-        return traces.locate_trace(view, trace, _selection(view, question, "traces", TRACE_ORDERS))
+        return traces.locate_trace(snapshot, trace, _selection(snapshot, question, "traces", TRACE_ORDERS))
     assert execution is not None
-    return traces.locate_execution(view, execution)
+    return traces.locate_execution(snapshot, execution)
 
 
-def _inputs_of(view: View, question: Question) -> Answer:
-    return {"inputs": graphs.inputs_of(view, question.position("graph_execution"))}
+def _inputs_of(snapshot: Snapshot, question: Question) -> Answer:
+    return {"inputs": graphs.inputs_of(snapshot, question.position("graph_execution"))}
 
 
-def _neighbours(view: View, question: Question) -> Answer:
+def _neighbours(snapshot: Snapshot, question: Question) -> Answer:
     return neighbours.neighbours(
-        view,
+        snapshot,
         question.text("graph_id"),
         question.text("op_name"),
         hops=question.bounded("hops", 1, neighbours.MAX_HOPS, 2),
@@ -181,8 +181,8 @@ def _neighbours(view: View, question: Question) -> Answer:
     )
 
 
-def _find(view: View, question: Question) -> Answer:
-    return search.find(view, question.text("text"), question.bounded("limit", 1, search.MAX_FOUND, 50))
+def _find(snapshot: Snapshot, question: Question) -> Answer:
+    return search.find(snapshot, question.text("text"), question.bounded("limit", 1, search.MAX_FOUND, 50))
 
 
 #: By path below ``/data/plugin/debugger``.

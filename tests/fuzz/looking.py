@@ -17,7 +17,7 @@ from typing import Final
 import google_crc32c
 from google.protobuf.message import DecodeError
 
-from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.messages import DebugEvent
 from tests.fuzz.inputs import Input
@@ -88,8 +88,8 @@ def _not_served(asker: Asker, inputs: Sequence[Input]) -> Iterator[str]:
     whole = {(1000 + one.number, suffix): one for one in inputs for suffix in _KINDS if not one.has_tail}
     for name in asker.plugin._library.runs():
         loader = asker.plugin._library.loader(name)
-        with look_at(loader) as view:
-            counts = {suffix: dict(view.rows(query)) for suffix, query in _COUNTS.items()}
+        with open_snapshot(loader) as snapshot:
+            counts = {suffix: dict(snapshot.rows(query)) for suffix, query in _COUNTS.items()}
         for host, files in enumerate(loader.run.file_sets):
             for suffix in _KINDS:
                 one = whole.get((files.start_seconds, suffix))

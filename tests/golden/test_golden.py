@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tb_debugger_plugin.analysis import alerts, executions, graphs, sources, traces
-from tb_debugger_plugin.analysis.view import Range, View, look_at
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.events.fileset import find_file_sets
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set
 from tests.support.events import loaded
@@ -34,9 +34,9 @@ def expected(recording: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def view(recording: Path) -> Iterator[View]:
+def view(recording: Path) -> Iterator[Snapshot]:
     loader = loaded(recording)
-    with look_at(loader) as found:
+    with open_snapshot(loader) as found:
         yield found
     loader.close()
 
@@ -52,12 +52,12 @@ def test_the_text_dump_is_as_it_was(recording):
     assert "\n".join(dump_file_set(files, Normalizer())) + "\n" == (recording / "dump.txt").read_text()
 
 
-def test_nothing_is_damaged(view):
-    assert view.rows("SELECT * FROM notices") == []
+def test_nothing_is_damaged(snapshot):
+    assert snapshot.rows("SELECT * FROM notices") == []
 
 
-def test_executions_are_those_that_tensorflow_reads(view, expected):
-    found = executions.data(view, Range(0, view.num_executions))
+def test_executions_are_those_that_tensorflow_reads(snapshot, expected):
+    found = executions.data(snapshot, Range(0, snapshot.num_executions))
     assert [{key: _plain(row[key]) for key in expected["executions"][0]} for row in found] == [
         {key: _plain(value) for key, value in row.items()} for row in expected["executions"]
     ]
@@ -70,8 +70,8 @@ def _plain(value):
     return value
 
 
-def test_traces_are_those_that_tensorflow_reads(view, expected):
-    found = traces.data(view, Range(0, view.num_traces))
+def test_traces_are_those_that_tensorflow_reads(snapshot, expected):
+    found = traces.data(snapshot, Range(0, snapshot.num_traces))
     keys = ("op_type", "op_name", "output_slot", "graph_ids", "tensor_debug_mode", "device_name")
     assert [[row[key] for key in keys] for row in found] == [
         [row[key] for key in keys] for row in expected["traces"]
@@ -81,8 +81,8 @@ def test_traces_are_those_that_tensorflow_reads(view, expected):
     ]
 
 
-def test_whole_tensors_are_counted_as_python_counts_them(view, expected):
-    found = traces.data(view, Range(0, view.num_traces))
+def test_whole_tensors_are_counted_as_python_counts_them(snapshot, expected):
+    found = traces.data(snapshot, Range(0, snapshot.num_traces))
     for row, other in zip(found, expected["traces"], strict=True):
         if "tensor" in other:
             values = [
@@ -99,8 +99,8 @@ def test_whole_tensors_are_counted_as_python_counts_them(view, expected):
             assert measured["bad"] is any(not math.isfinite(x) for x in values)
 
 
-def test_alerts_are_those_of_tensorflows_monitor_in_the_order_of_time(view, expected):
-    found = alerts.page(view, alerts.alert_list(view), Range(0, len(alerts.alert_list(view))))
+def test_alerts_are_those_of_tensorflows_monitor_in_the_order_of_time(snapshot, expected):
+    found = alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, len(alerts.alert_list(snapshot))))
     keys = ("op_type", "output_slot", "execution_index", "graph_execution_trace_index")
     listed = [[alert[key] for key in keys] for alert in found]
     if expected["alerts"] is not None:
@@ -109,27 +109,29 @@ def test_alerts_are_those_of_tensorflows_monitor_in_the_order_of_time(view, expe
     assert times == sorted(times)
 
 
-def test_the_first_bad_tensor_is_the_log_of_zero_in_our_own_line(view, recording):
+def test_the_first_bad_tensor_is_the_log_of_zero_in_our_own_line(snapshot, recording):
     if recording.name == "SHAPE":
-        assert len(alerts.alert_list(view)) == 0
+        assert len(alerts.alert_list(snapshot)) == 0
         return
-    (first,) = alerts.page(view, alerts.alert_list(view), Range(0, 1))
+    (first,) = alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, 1))
     assert (first["op_name"], first["graph_name"]) == ("Log", "loss")
-    op = graphs.op_info(view, first["graph_id"], "Log", at=first["graph_execution_trace_index"])
-    frames = sources.stack_frames(view, op["stack_frame_ids"])
+    op = graphs.op_info(snapshot, first["graph_id"], "Log", at=first["graph_execution_trace_index"])
+    frames = sources.stack_frames(snapshot, op["stack_frame_ids"])
     innermost = frames["details"][-1]
     assert innermost["text"].strip() == "return -labels * tf.math.log(probs)"
     assert innermost["origin"] == "user"
-    owner = executions.data(view, Range(first["owner_execution_index"], first["owner_execution_index"] + 1))
+    owner = executions.data(
+        snapshot, Range(first["owner_execution_index"], first["owner_execution_index"] + 1)
+    )
     assert owner[0]["op_type"].startswith("__forward_loss_")
 
 
-def test_ops_have_the_inputs_that_tensorflow_reads(view, expected):
+def test_ops_have_the_inputs_that_tensorflow_reads(snapshot, expected):
     for graph_id, op_name, op_type, inputs in expected["ops"]:
-        found = graphs.op_info(view, graph_id, op_name)
+        found = graphs.op_info(snapshot, graph_id, op_name)
         assert found["op_type"] == op_type
         assert [f"{i['op_name']}:{i['output_slot']}" for i in found["inputs"]] == inputs
 
 
-def test_sources_are_listed_as_tensorflow_lists_them(view, expected):
-    assert sources.source_list(view) == expected["sources"]
+def test_sources_are_listed_as_tensorflow_lists_them(snapshot, expected):
+    assert sources.source_list(snapshot) == expected["sources"]

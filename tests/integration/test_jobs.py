@@ -11,8 +11,8 @@ import pytest
 
 from tb_debugger_plugin.analysis.filters import Filter
 from tb_debugger_plugin.analysis.selection import select
+from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.view import Range, look_at
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import loaded
 
@@ -45,22 +45,22 @@ def test_processes_that_are_told_their_job_are_one_run_with_hosts_kept_apart(
     assert (run.name, run.run_id, len(run.file_sets)) == (".", "job", 2)
     loader = loaded(logdir)
     try:
-        with look_at(loader) as view:
-            hosts = view.rows("SELECT process_id FROM hosts ORDER BY process_id")
+        with open_snapshot(loader) as snapshot:
+            hosts = snapshot.rows("SELECT process_id FROM hosts ORDER BY process_id")
             assert hosts == sorted((program.pid,) for program in programs)
-            found = view.rows(
+            found = snapshot.rows(
                 "SELECT sites.host, list(t.size ORDER BY idx), list(t.wall_time ORDER BY idx)"
                 " FROM traces t JOIN sites USING (site) JOIN ops USING (op) WHERE ops.name = 'sqrt'"
                 " GROUP BY sites.host ORDER BY sites.host"
             )
-            times = view.rows("SELECT list(wall_time ORDER BY idx) FROM traces")[0][0]
-            by_host = view.rows(
+            times = snapshot.rows("SELECT list(wall_time ORDER BY idx) FROM traces")[0][0]
+            by_host = snapshot.rows(
                 "SELECT list(idx ORDER BY idx) FROM traces JOIN sites USING (site)"
                 " GROUP BY host ORDER BY host"
             )
-            names = status(view)["hosts"]
-            chosen = [select(view, "traces", Filter(host=name)) for name in names]
-            filtered = [one.rows(view, "t.idx", Range(0, one.total))["idx"].tolist() for one in chosen]
+            names = status(snapshot)["hosts"]
+            chosen = [select(snapshot, "traces", Filter(host=name)) for name in names]
+            filtered = [one.rows(snapshot, "t.idx", Range(0, one.total))["idx"].tolist() for one in chosen]
     finally:
         loader.close()
     assert [(host, sizes) for host, sizes, _ in found] == [

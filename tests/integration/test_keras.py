@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin.capture.api
 from tb_debugger_plugin.analysis import alerts
-from tb_debugger_plugin.analysis.view import Range, look_at
+from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.keras import DebuggerCallback
 from tests.support.events import loaded
 from tests.support.fetched import without_graph_optimization
@@ -319,9 +319,9 @@ def alerts_of(root: Path) -> list[tuple[str, str, int]]:
     """The alerts of the step, as the page has them: type and name of the op, and which output."""
     loader = loaded(root)
     try:
-        with look_at(loader) as view:
-            found = alerts.alert_list(view)
-            page = alerts.page(view, found, Range(0, len(found)))
+        with open_snapshot(loader) as snapshot:
+            found = alerts.alert_list(snapshot)
+            page = alerts.page(snapshot, found, Range(0, len(found)))
     finally:
         loader.close()
     return [

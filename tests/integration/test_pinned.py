@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.view import look_at
 from tests.support.events import loaded
 from tests.support.recorded import read, summary
 
@@ -80,8 +80,8 @@ def test_what_ran_around_the_first_nan_and_the_last_records_are_kept(
     assert executions_of(recorded) == around + executions[-BUFFER:]
 
     loader = loaded(tmp_path)
-    with look_at(loader) as view:
-        found = status(view)
+    with open_snapshot(loader) as snapshot:
+        found = status(snapshot)
     loader.close()
     assert found["num_graph_executions"] + found["dropped_graph_executions"] == len(traces)
     assert found["num_executions"] + found["dropped_executions"] == len(executions)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin.analysis import graphs
-from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.examples import buggy_digits
 from tests.support.events import loaded
 from tests.support.programs import record_example
@@ -66,12 +66,12 @@ def test_debugger_v2_says_the_same_of_an_op_and_its_neighbours(tmp_path: Path) -
     theirs._reader.update()
     loader = loaded(tmp_path)
     try:
-        with look_at(loader) as view:
-            ops = {(op.graph, op.name): op for op in view.catalog.ops if op.known}
+        with open_snapshot(loader) as snapshot:
+            ops = {(op.graph, op.name): op for op in snapshot.catalog.ops if op.known}
             seen = 0
             for graph, name in ops:
-                graph_id = view.catalog.graphs[graph].graph_id
-                ours = graphs.op_info(view, graph_id, name)
+                graph_id = snapshot.catalog.graphs[graph].graph_id
+                ours = graphs.op_info(snapshot, graph_id, name)
                 assert _around(ours) == _around(theirs.GraphOpInfo(run, graph_id, name)), name
                 seen += len(ours["inputs"])
     finally:

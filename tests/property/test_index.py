@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tb_debugger_plugin.analysis import alerts, tables, traces
 from tb_debugger_plugin.analysis.inner import inner_health
-from tb_debugger_plugin.analysis.view import Range, look_at
+from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import PATIENCE_S, Recording, full_health, loaded
@@ -88,39 +88,39 @@ def test_the_tables_say_what_the_program_did(program, step_bytes):
         twin = _record(Path(folder), program)
         loader = loaded(Path(folder), step_bytes=step_bytes)
         try:
-            with look_at(loader) as view:
-                _compare(view, twin)
+            with open_snapshot(loader) as snapshot:
+                _compare(snapshot, twin)
         finally:
             loader.close()
 
 
-def _compare(view, twin: Twin) -> None:
-    page = tables.traces_page(view, Range(0, view.num_traces))
+def _compare(snapshot, twin: Twin) -> None:
+    page = tables.traces_page(snapshot, Range(0, snapshot.num_traces))
     names = page.dictionaries["op_name"]
     assert [names[code] for code in page.columns["op_name"]] == [name for name, _ in twin.traces]
     assert page.columns["health"].tolist() == [_HEALTH[value] for _, value in twin.traces]
     owners = [None if math.isnan(owner) else owner for owner in page.columns["owner"].tolist()]
     assert owners == twin.owners
-    assert inner_health(view).tolist() == twin.inner_health()
-    eager = tables.executions_page(view, Range(0, view.num_executions))
+    assert inner_health(snapshot).tolist() == twin.inner_health()
+    eager = tables.executions_page(snapshot, Range(0, snapshot.num_executions))
     assert eager.columns["health"].tolist() == [_HEALTH[value] for _, value in twin.executions]
-    _compare_bad(view, twin)
+    _compare_bad(snapshot, twin)
     for call, (name, _) in enumerate(twin.executions):
         own = [index for index, owner in enumerate(twin.owners) if owner == call]
-        found = traces.locate_execution(view, call)
+        found = traces.locate_execution(snapshot, call)
         expected = (min(own), max(own) + 1) if own and name.startswith("__") else (None, None)
         assert (found["graph_execution_begin"], found["graph_execution_end"]) == expected
 
 
-def _compare_bad(view, twin: Twin) -> None:
-    found = alerts.alert_list(view)
+def _compare_bad(snapshot, twin: Twin) -> None:
+    found = alerts.alert_list(snapshot)
     listed = [
         ("trace" if slot < 0 else "eager", index)
         for index, slot in zip(found.index.tolist(), found.slot.tolist(), strict=True)
     ]
     assert listed == twin.bad
-    assert len(alerts.page(view, found, Range(0, len(found)))) == len(twin.bad)
-    only_bad = tables.traces_page(view, Range(0, view.num_bad_traces), only_bad=True)
+    assert len(alerts.page(snapshot, found, Range(0, len(found)))) == len(twin.bad)
+    only_bad = tables.traces_page(snapshot, Range(0, snapshot.num_bad_traces), only_bad=True)
     assert only_bad.columns["index"].tolist() == [place for kind, place in twin.bad if kind == "trace"]
 
 
@@ -137,21 +137,23 @@ def test_a_flipped_bit_anywhere_is_survived_and_everything_before_it_kept(progra
         victim.write_bytes(content)
         loader = loaded(Path(folder))
         try:
-            with look_at(loader) as view:
-                assert view.rows("SELECT count(*) FROM notices") == [(1,)] or _is_truncated(view)
-                assert view.num_traces <= len(twin.traces) and view.num_executions <= len(twin.executions)
+            with open_snapshot(loader) as snapshot:
+                assert snapshot.rows("SELECT count(*) FROM notices") == [(1,)] or _is_truncated(snapshot)
+                assert snapshot.num_traces <= len(twin.traces) and snapshot.num_executions <= len(
+                    twin.executions
+                )
                 lost = {"execution": "executions", "graph_execution_traces": "traces"}.get(victim.suffix[1:])
                 for table, rows in (("executions", twin.executions), ("traces", twin.traces)):
                     if table != lost:
-                        assert view.rows(f"SELECT count(*) FROM {table}") == [(len(rows),)]
-                tables.traces_page(view, Range(0, view.num_traces))
-                alerts.page(view, alerts.alert_list(view), Range(0, len(alerts.alert_list(view))))
+                        assert snapshot.rows(f"SELECT count(*) FROM {table}") == [(len(rows),)]
+                tables.traces_page(snapshot, Range(0, snapshot.num_traces))
+                alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, len(alerts.alert_list(snapshot))))
         finally:
             loader.close()
 
 
-def _is_truncated(view) -> bool:
-    return bool(view.rows("SELECT 1 FROM files WHERE state = 'truncated'"))
+def _is_truncated(snapshot) -> bool:
+    return bool(snapshot.rows("SELECT 1 FROM files WHERE state = 'truncated'"))
 
 
 @given(st.lists(_PROGRAM, min_size=2, max_size=4), st.booleans())
@@ -167,12 +169,12 @@ def test_what_is_kept_of_a_growing_run_is_what_a_new_look_finds(parts, described
                     recording.graph("g", "f")
                 _run_on(recording, [*part, *_MANY_CALLS])
                 _wait_for(loader, sum(map(len, parts[: number + 1])) + len(_MANY_CALLS) * (number + 1))
-                with look_at(loader) as view:
-                    kept = inner_health(view).tolist()
-                    worst = tables.overview(view, "executions", 3)
+                with open_snapshot(loader) as snapshot:
+                    kept = inner_health(snapshot).tolist()
+                    worst = tables.overview(snapshot, "executions", 3)
                     loader.memory.clear()
-                    assert kept == inner_health(view).tolist()
-                    assert worst == tables.overview(view, "executions", 3)
+                    assert kept == inner_health(snapshot).tolist()
+                    assert worst == tables.overview(snapshot, "executions", 3)
         finally:
             loader.close()
             recording.close()
@@ -193,8 +195,8 @@ def _run_on(recording: Recording, program: list[tuple[str, str, str]]) -> None:
 def _wait_for(loader: RunLoader, rows: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        with look_at(loader) as view:
-            if view.num_executions + view.num_traces == rows:
+        with open_snapshot(loader) as snapshot:
+            if snapshot.num_executions + snapshot.num_traces == rows:
                 return
         assert time.monotonic() < deadline
         time.sleep(0.002)

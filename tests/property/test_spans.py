@@ -18,7 +18,7 @@ from tb_debugger_plugin.analysis import inner
 from tb_debugger_plugin.analysis.calls import owners
 from tb_debugger_plugin.analysis.filters import Filter
 from tb_debugger_plugin.analysis.selection import select
-from tb_debugger_plugin.analysis.view import Range, View, look_at
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tests.support.events import Recording, full_health, loaded
 
 _GRAPHS = ("f", "g", "body")
@@ -51,21 +51,21 @@ def _write(folder: Path, hosts) -> None:
         recording.close()
 
 
-def _indices(view, **wanted) -> list[int]:
-    chosen = select(view, "traces", Filter(**wanted))
-    return chosen.rows(view, "t.idx", Range(0, chosen.total))["idx"].tolist()
+def _indices(snapshot, **wanted) -> list[int]:
+    chosen = select(snapshot, "traces", Filter(**wanted))
+    return chosen.rows(snapshot, "t.idx", Range(0, chosen.total))["idx"].tolist()
 
 
 @contextlib.contextmanager
-def _view(hosts) -> Iterator[tuple[View, Any]]:
+def _snapshot(hosts) -> Iterator[tuple[Snapshot, Any]]:
     """A look at what the hosts did, and the owner of each trace."""
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder), hosts)
         loader = loaded(Path(folder))
         try:
-            with look_at(loader) as view:
-                rows = view.columns("SELECT wall_time, site FROM traces ORDER BY idx")
-                yield view, owners(view, rows["wall_time"], rows["site"])
+            with open_snapshot(loader) as snapshot:
+                rows = snapshot.columns("SELECT wall_time, site FROM traces ORDER BY idx")
+                yield snapshot, owners(snapshot, rows["wall_time"], rows["site"])
         finally:
             loader.close()
 
@@ -73,13 +73,13 @@ def _view(hosts) -> Iterator[tuple[View, Any]]:
 @given(_HOSTS, st.data())
 @_SETTINGS
 def test_a_range_of_executions_has_the_graph_executions_that_it_owns(hosts, data):
-    with _view(hosts) as (view, owner):
-        begin = data.draw(st.integers(0, view.num_executions))
-        end = data.draw(st.integers(0, view.num_executions + 1))
+    with _snapshot(hosts) as (snapshot, owner):
+        begin = data.draw(st.integers(0, snapshot.num_executions))
+        end = data.draw(st.integers(0, snapshot.num_executions + 1))
         inside = np.flatnonzero((owner >= begin) & (owner < end)).tolist()
-        assert _indices(view, from_execution=begin, until_execution=end) == inside
+        assert _indices(snapshot, from_execution=begin, until_execution=end) == inside
         known = [row for row, own in enumerate(owner.tolist()) if not math.isnan(own)]
-        assert _indices(view, from_execution=0) == known
+        assert _indices(snapshot, from_execution=0) == known
 
 
 _GOOD = full_health([1.0])
@@ -90,14 +90,14 @@ _BOTH_AT_ONCE = [("trace", "g", 1.0, _GOOD), ("trace", "f", 1.0, _GOOD), ("call"
 @given(_HOSTS, st.integers(1, 9), st.sampled_from([2, 1000]), st.sampled_from([1, 64]))
 @_SETTINGS
 def test_the_worst_of_a_call_is_found_without_looking_at_all_of_it(hosts, chunk, sampled, windows):
-    with _view(hosts) as (view, owner), pytest.MonkeyPatch.context() as patch:
-        worst = [0] * view.num_executions
+    with _snapshot(hosts) as (snapshot, owner), pytest.MonkeyPatch.context() as patch:
+        worst = [0] * snapshot.num_executions
         for own, (health,) in zip(
-            owner.tolist(), view.rows("SELECT health FROM traces ORDER BY idx"), strict=True
+            owner.tolist(), snapshot.rows("SELECT health FROM traces ORDER BY idx"), strict=True
         ):
             if not math.isnan(own):
                 worst[int(own)] = max(worst[int(own)], health)
         patch.setattr(inner, "_CHUNK", chunk)
         patch.setattr(inner, "_SAMPLED", sampled)
         patch.setattr(inner, "_MAX_WINDOWS", windows)
-        assert inner.inner_health(view).tolist() == worst
+        assert inner.inner_health(snapshot).tolist() == worst

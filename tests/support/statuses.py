@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.view import look_at
 from tests.support.events import loaded
 
 
@@ -14,8 +14,8 @@ def status_of(folder: Path) -> dict[str, Any]:
     """The answer of the route `status` for the folder's only run."""
     loader = loaded(folder)
     try:
-        with look_at(loader) as view:
-            return status(view)
+        with open_snapshot(loader) as snapshot:
+            return status(snapshot)
     finally:
         loader.close()
 

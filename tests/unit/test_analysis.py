@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tb_debugger_plugin.analysis import alerts, executions, graphs, inner, sources, tables, traces
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot, resolve_range
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.view import Range, View, look_at, resolve_range
 from tb_debugger_plugin.errors import BadQuestionError, NotFoundError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -23,18 +23,18 @@ GOOD = full_health([1.0])
 
 
 @contextlib.contextmanager
-def _view(folder) -> Iterator[View]:
+def _snapshot(folder) -> Iterator[Snapshot]:
     loader = loaded(folder)
     try:
-        with look_at(loader) as view:
-            yield view
+        with open_snapshot(loader) as snapshot:
+            yield snapshot
     finally:
         loader.close()
 
 
-def _alerts(view):
-    found = alerts.alert_list(view)
-    return alerts.page(view, found, Range(0, len(found)))
+def _alerts(snapshot):
+    found = alerts.alert_list(snapshot)
+    return alerts.page(snapshot, found, Range(0, len(found)))
 
 
 def test_alerts_come_in_the_order_of_time_eager_and_graph_together(tmp_path):
@@ -42,8 +42,8 @@ def test_alerts_come_in_the_order_of_time_eager_and_graph_together(tmp_path):
     recording.execution("Sqrt", [GOOD, BAD], ids=[5, 6])
     recording.trace("g1", "Log", BAD)
     recording.close()
-    with _view(tmp_path) as view:
-        found = _alerts(view)
+    with _snapshot(tmp_path) as snapshot:
+        found = _alerts(snapshot)
     assert [(a["op_type"], a["op_name"]) for a in found] == [
         ("Log", "Log"),
         ("Mul", "mul"),
@@ -63,8 +63,8 @@ def test_the_cause_comes_first_also_when_it_was_recorded_late(tmp_path):
         recording.trace("g1", name, value)
     recording.execution("__inference_loss_7", [BAD], graph_id="g1")
     recording.close()
-    with _view(tmp_path) as view:
-        assert [a["op_name"] for a in _alerts(view)] == ["Log", "Mean", "mul", None]
+    with _snapshot(tmp_path) as snapshot:
+        assert [a["op_name"] for a in _alerts(snapshot)] == ["Log", "Mean", "mul", None]
 
 
 def test_what_was_bad_in_an_earlier_call_is_no_excuse(tmp_path):
@@ -74,9 +74,9 @@ def test_what_was_bad_in_an_earlier_call_is_no_excuse(tmp_path):
             recording.trace("g1", name, step)
         recording.execution("__inference_loss_7", [step], graph_id="g1")
     recording.close()
-    with _view(tmp_path) as view:
-        assert _alerts(view)[0]["op_name"] == "x"
-        assert _alerts(view)[0]["owner_execution_index"] == 1
+    with _snapshot(tmp_path) as snapshot:
+        assert _alerts(snapshot)[0]["op_name"] == "x"
+        assert _alerts(snapshot)[0]["owner_execution_index"] == 1
 
 
 def test_an_eager_alert_that_came_first_stays_first(tmp_path):
@@ -85,28 +85,28 @@ def test_an_eager_alert_that_came_first_stays_first(tmp_path):
     recording.trace("g1", "Mean", BAD)
     recording.trace("g1", "Log", BAD)
     recording.close()
-    with _view(tmp_path) as view:
-        assert [a["execution_index"] for a in _alerts(view)] == [0, None, None]
+    with _snapshot(tmp_path) as snapshot:
+        assert [a["execution_index"] for a in _alerts(snapshot)] == [0, None, None]
 
 
 def test_a_trace_belongs_to_the_first_call_that_returned_after_it(tmp_path):
     recording = small_program(tmp_path, steps=3)
     recording.trace("g1", "x", GOOD)
     recording.close()
-    with _view(tmp_path) as view:
-        page = traces.data(view, Range(0, 13))
+    with _snapshot(tmp_path) as snapshot:
+        page = traces.data(snapshot, Range(0, 13))
         assert [t["owner_execution_index"] for t in page] == [*[1] * 4, *[3] * 4, *[5] * 4, None]
-        assert traces.locate_execution(view, 3)["graph_execution_begin"] == 4
-        assert traces.locate_execution(view, 3)["graph_execution_end"] == 8
-        assert traces.locate_execution(view, 2)["graph_execution_begin"] is None
-        assert traces.locate_trace(view, 5) == {
+        assert traces.locate_execution(snapshot, 3)["graph_execution_begin"] == 4
+        assert traces.locate_execution(snapshot, 3)["graph_execution_end"] == 8
+        assert traces.locate_execution(snapshot, 2)["graph_execution_begin"] is None
+        assert traces.locate_trace(snapshot, 5) == {
             "execution_index": 3,
             "graph_execution_begin": None,
             "graph_execution_end": None,
             "bad_before": 3,
             "before": 5,
         }
-        assert inner.inner_health(view).tolist() == [0, 2, 0, 2, 0, 2]
+        assert inner.inner_health(snapshot).tolist() == [0, 2, 0, 2, 0, 2]
 
 
 def test_with_several_threads_the_call_of_the_traces_own_graph_is_preferred(tmp_path):
@@ -119,8 +119,8 @@ def test_with_several_threads_the_call_of_the_traces_own_graph_is_preferred(tmp_
     recording.execution("__inference_g_1", graph_id="g")
     recording.execution("__inference_f_1", graph_id="f")
     recording.close()
-    with _view(tmp_path) as view:
-        assert traces.data(view, Range(0, 1))[0]["owner_execution_index"] == 1
+    with _snapshot(tmp_path) as snapshot:
+        assert traces.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
 
 
 def test_a_call_whose_graph_is_not_known_may_own_any_trace(tmp_path):
@@ -130,8 +130,8 @@ def test_a_call_whose_graph_is_not_known_may_own_any_trace(tmp_path):
     recording.execution("__forward_loss_3")
     recording.execution("__inference_loss_7", graph_id="g1")
     recording.close()
-    with _view(tmp_path) as view:
-        assert traces.data(view, Range(0, 1))[0]["owner_execution_index"] == 1
+    with _snapshot(tmp_path) as snapshot:
+        assert traces.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
 
 
 def test_a_forward_call_does_not_own_what_a_backward_graph_computed(tmp_path):
@@ -143,8 +143,8 @@ def test_a_forward_call_does_not_own_what_a_backward_graph_computed(tmp_path):
     recording.execution("__inference___backward_model_1", graph_id="bb")
     recording.execution("__forward_model_3", graph_id="f")
     recording.close()
-    with _view(tmp_path) as view:
-        assert traces.data(view, Range(0, 1))[0]["owner_execution_index"] == 0
+    with _snapshot(tmp_path) as snapshot:
+        assert traces.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 0
 
 
 def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
@@ -153,8 +153,8 @@ def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
         for name, value in zip(("x", "Log", "mul"), values, strict=True):
             recording.trace("g1", name, value)
     recording.close()
-    with _view(tmp_path) as view:
-        info = graphs.op_info(view, "g1", "Log", at=4)
+    with _snapshot(tmp_path) as snapshot:
+        info = graphs.op_info(snapshot, "g1", "Log", at=4)
         assert (info["op_type"], info["graph_name"], info["graph_ids"]) == ("Log", "loss", ["g0", "g1"])
         assert info["output_tensor_ids"] == [11] and info["stack_frame_ids"] == ["f1", "f2"]
         assert info["outputs"][0]["health"]["graph_execution_index"] == 4
@@ -165,14 +165,14 @@ def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
         ((consumer,),) = info["consumers"]
         assert (consumer["op_name"], consumer["input_slot"]) == ("mul", 1)
         assert consumer["data"]["outputs"][0]["health"]["graph_execution_index"] == 5
-        assert graphs.op_info(view, "g1", "Log")["outputs"][0]["health"]["graph_execution_index"] == 7
-        assert graphs.op_info(view, "g1", "Mean")["outputs"][0]["health"] is None
+        assert graphs.op_info(snapshot, "g1", "Log")["outputs"][0]["health"]["graph_execution_index"] == 7
+        assert graphs.op_info(snapshot, "g1", "Mean")["outputs"][0]["health"] is None
 
 
 def test_neighbours_name_their_own_inputs_and_consumers(tmp_path):
     small_program(tmp_path, steps=1).close()
-    with _view(tmp_path) as view:
-        info = graphs.op_info(view, "g1", "Log")
+    with _snapshot(tmp_path) as snapshot:
+        info = graphs.op_info(snapshot, "g1", "Log")
         source, consumer = info["inputs"][0]["data"], info["consumers"][0][0]["data"]
         assert source["inputs"] == []
         assert source["consumers"] == [
@@ -183,7 +183,7 @@ def test_neighbours_name_their_own_inputs_and_consumers(tmp_path):
             {"op_name": "Log", "output_slot": 0},
         ]
         assert consumer["consumers"] == [[{"op_name": "Mean", "input_slot": 0}]]
-        assert graphs.op_info(view, "g1", "mul")["consumers"][0][0]["data"]["consumers"] == [[]]
+        assert graphs.op_info(snapshot, "g1", "mul")["consumers"][0][0]["data"]["consumers"] == [[]]
 
 
 def test_so_many_neighbours_of_neighbours_are_named_and_no_more(tmp_path, monkeypatch):
@@ -194,19 +194,19 @@ def test_so_many_neighbours_of_neighbours_are_named_and_no_more(tmp_path, monkey
     recording.op("g", "c", "C", ["a:0"] * 5)
     recording.close()
     monkeypatch.setattr(graphs, "MAX_NAMED", 450)
-    with _view(tmp_path) as view:
-        named = [edge["data"] for edge in graphs.op_info(view, "g", "c")["inputs"]]
+    with _snapshot(tmp_path) as snapshot:
+        named = [edge["data"] for edge in graphs.op_info(snapshot, "g", "c")["inputs"]]
         assert [len(data["consumers"][0]) for data in named if "consumers" in data] == [205, 205]
         assert len(named) == 5 and all(data["op_type"] == "A" for data in named)
 
 
 def test_the_inputs_of_a_trace_are_the_nearest_earlier_ones(tmp_path):
     small_program(tmp_path, steps=2).close()
-    with _view(tmp_path) as view:
-        found = graphs.inputs_of(view, 6)
+    with _snapshot(tmp_path) as snapshot:
+        found = graphs.inputs_of(snapshot, 6)
         assert [(i["op_name"], i["graph_execution_index"]) for i in found] == [("x", 4), ("Log", 5)]
         assert [i["health"]["bad"] for i in found] == [False, True]
-        assert graphs.inputs_of(view, 0) == []
+        assert graphs.inputs_of(snapshot, 0) == []
 
 
 def test_an_input_that_was_never_recorded_is_there_without_health(tmp_path):
@@ -214,8 +214,8 @@ def test_an_input_that_was_never_recorded_is_there_without_health(tmp_path):
     recording.trace("g1", "mul", BAD)
     recording.trace("g1", "x", GOOD)
     recording.close()
-    with _view(tmp_path) as view:
-        for found in graphs.inputs_of(view, 0):
+    with _snapshot(tmp_path) as snapshot:
+        for found in graphs.inputs_of(snapshot, 0):
             assert (found["graph_execution_index"], found["health"]) == (None, None)
 
 
@@ -223,9 +223,9 @@ def test_a_neighbour_that_nobody_described_has_no_data(tmp_path):
     recording = Recording(tmp_path)
     recording.op("g", "a", "A", ["ghost:1"])
     recording.close()
-    with _view(tmp_path) as view:
-        assert graphs.op_info(view, "g", "a")["inputs"] == [{"op_name": "ghost", "output_slot": 1}]
-        assert graphs.op_info(view, "g", "ghost")["op_type"] is None
+    with _snapshot(tmp_path) as snapshot:
+        assert graphs.op_info(snapshot, "g", "a")["inputs"] == [{"op_name": "ghost", "output_slot": 1}]
+        assert graphs.op_info(snapshot, "g", "ghost")["op_type"] is None
 
 
 def test_graphs_in_a_circle_do_not_hang(tmp_path):
@@ -236,27 +236,27 @@ def test_graphs_in_a_circle_do_not_hang(tmp_path):
     recording.trace("a", "x", GOOD)
     recording.execution("__inference_b_1", graph_id="b")
     recording.close()
-    with _view(tmp_path) as view:
-        assert graphs.graph_info(view, "a")["inner_graph_ids"] == ["b"]
-        assert traces.data(view, Range(0, 1))[0]["graph_ids"] == ["b", "a"]
-        assert graphs.op_info(view, "a", "x")["inputs"][0]["op_name"] == "x"
+    with _snapshot(tmp_path) as snapshot:
+        assert graphs.graph_info(snapshot, "a")["inner_graph_ids"] == ["b"]
+        assert traces.data(snapshot, Range(0, 1))[0]["graph_ids"] == ["b", "a"]
+        assert graphs.op_info(snapshot, "a", "x")["inputs"][0]["op_name"] == "x"
 
 
 def test_what_is_not_there_is_said_to_be_missing(tmp_path):
     small_program(tmp_path).close()
-    with _view(tmp_path) as view:
+    with _snapshot(tmp_path) as snapshot:
         for ask in (
-            lambda: graphs.graph_info(view, "nope"),
-            lambda: graphs.op_info(view, "nope", "Log"),
-            lambda: graphs.op_info(view, "g1", "nope"),
-            lambda: sources.source_file(view, 9),
-            lambda: sources.stack_frames(view, ["f1", "nope"]),
+            lambda: graphs.graph_info(snapshot, "nope"),
+            lambda: graphs.op_info(snapshot, "nope", "Log"),
+            lambda: graphs.op_info(snapshot, "g1", "nope"),
+            lambda: sources.source_file(snapshot, 9),
+            lambda: sources.stack_frames(snapshot, ["f1", "nope"]),
         ):
             with pytest.raises(NotFoundError, match="There is no"):
                 ask()
         for index in (-1, 8):
             with pytest.raises(BadQuestionError, match="There is no graph execution"):
-                graphs.op_info(view, "g1", "Log", at=index)
+                graphs.op_info(snapshot, "g1", "Log", at=index)
 
 
 def test_an_execution_knows_which_eager_op_made_its_inputs(tmp_path):
@@ -266,8 +266,8 @@ def test_an_execution_knows_which_eager_op_made_its_inputs(tmp_path):
     recording.execution("B", [GOOD], inputs=[2, 99], ids=[2])
     recording.execution("C", inputs=[2])
     recording.close()
-    with _view(tmp_path) as view:
-        _, second, third = executions.data(view, Range(0, 3))
+    with _snapshot(tmp_path) as snapshot:
+        _, second, third = executions.data(snapshot, Range(0, 3))
     assert second["device_names"] == ["CPU"] and second["output_tensor_ids"] == [2]
     made, unknown = second["inputs"]
     assert (made["execution_index"], made["output_slot"], made["op_type"]) == (0, 1, "A")
@@ -282,8 +282,8 @@ def test_an_execution_knows_which_eager_op_made_its_inputs(tmp_path):
 
 def test_frames_tell_their_line_and_whose_code_it_is(tmp_path):
     small_program(tmp_path).close()
-    with _view(tmp_path) as view:
-        found = sources.stack_frames(view, ["f2", "f1", "f1"])
+    with _snapshot(tmp_path) as snapshot:
+        found = sources.stack_frames(snapshot, ["f2", "f1", "f1"])
     assert found["stack_frames"][1] == ["worker0", "/home/me/train.py", 3, "loss"]
     assert found["details"] == [
         {"file_index": 1, "text": "# ops", "origin": "library"},
@@ -315,9 +315,9 @@ def test_whose_code_a_file_is(path, expected):
 
 def test_columns_say_the_same_as_the_rows(tmp_path):
     small_program(tmp_path, steps=3).close()
-    with _view(tmp_path) as view:
-        rows = traces.data(view, Range(2, 11))
-        page = tables.traces_page(view, Range(2, 11))
+    with _snapshot(tmp_path) as snapshot:
+        rows = traces.data(snapshot, Range(2, 11))
+        page = tables.traces_page(snapshot, Range(2, 11))
         columns, names = page.columns, page.dictionaries
         assert columns["index"].tolist() == list(range(2, 11)) and page.total == 12
         for name, key in (("op_name", "op_name"), ("op_type", "op_type"), ("function", "graph_name")):
@@ -329,9 +329,9 @@ def test_columns_say_the_same_as_the_rows(tmp_path):
             "[]" if row["op_name"] == "Mean" else "[2, ?]" for row in rows
         ]
         assert set(columns["dtype"].tolist()) == {1}
-        bad = tables.traces_page(view, Range(1, 4), only_bad=True)
+        bad = tables.traces_page(snapshot, Range(1, 4), only_bad=True)
         assert bad.columns["index"].tolist() == [2, 3, 5] and bad.total == 9
-        eager = tables.executions_page(view, Range(0, 6))
+        eager = tables.executions_page(snapshot, Range(0, 6))
         assert eager.columns["is_function"].tolist() == [0, 1] * 3
         assert eager.columns["health"].tolist() == [1, 2] * 3
         assert eager.columns["inner_health"].tolist() == [0, 2] * 3
@@ -340,12 +340,15 @@ def test_columns_say_the_same_as_the_rows(tmp_path):
 
 def test_empty_pages_have_all_columns(tmp_path):
     Recording(tmp_path).close()
-    with _view(tmp_path) as view:
-        for page in (tables.traces_page(view, Range(0, 0)), tables.executions_page(view, Range(0, 0))):
+    with _snapshot(tmp_path) as snapshot:
+        for page in (
+            tables.traces_page(snapshot, Range(0, 0)),
+            tables.executions_page(snapshot, Range(0, 0)),
+        ):
             assert all(len(values) == 0 for values in page.columns.values())
             assert {values.dtype.str[1:] for values in page.columns.values()} <= {"f8", "i4", "u1"}
-        assert tables.overview(view, "traces", 3) == {"total": 0, "bad": [0] * 3, "measured": [0] * 3}
-        assert _alerts(view) == []
+        assert tables.overview(snapshot, "traces", 3) == {"total": 0, "bad": [0] * 3, "measured": [0] * 3}
+        assert _alerts(snapshot) == []
 
 
 def test_a_bad_row_is_never_averaged_away(tmp_path):
@@ -354,11 +357,11 @@ def test_a_bad_row_is_never_averaged_away(tmp_path):
         recording.trace("g1", "x", BAD if n == 57 else GOOD)
     recording.execution("__inference_loss_7", graph_id="g1")
     recording.close()
-    with _view(tmp_path) as view:
-        found = tables.overview(view, "traces", 10)
+    with _snapshot(tmp_path) as snapshot:
+        found = tables.overview(snapshot, "traces", 10)
         assert found["bad"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0] and found["measured"] == [10] * 10
-        assert sum(tables.overview(view, "traces", 4096)["bad"]) == 1
-        assert tables.overview(view, "executions", 2) == {"total": 1, "bad": [1, 0], "measured": [1, 0]}
+        assert sum(tables.overview(snapshot, "traces", 4096)["bad"]) == 1
+        assert tables.overview(snapshot, "executions", 2) == {"total": 1, "bad": [1, 0], "measured": [1, 0]}
 
 
 @pytest.mark.parametrize(
@@ -376,9 +379,9 @@ def test_the_vector_of_a_summary_comes_back_as_it_was_written(tmp_path, mode, va
     recording.trace("g1", "mul", vector(values))
     recording.execution("Mul", [vector([-1, *values[1:]]), None], ids=[1, 2])
     recording.close()
-    with _view(tmp_path) as view:
-        assert traces.data(view, Range(0, 1))[0]["debug_tensor_value"] == values
-        (execution,) = executions.data(view, Range(0, 1))
+    with _snapshot(tmp_path) as snapshot:
+        assert traces.data(snapshot, Range(0, 1))[0]["debug_tensor_value"] == values
+        (execution,) = executions.data(snapshot, Range(0, 1))
     assert execution["debug_tensor_values"] == [[-1, *values[1:]], None]
 
 
@@ -388,8 +391,8 @@ def test_the_status_counts_and_names(tmp_path):
     )
     recording.counts(10, 20, finished=False, failure="the disk is full")
     recording.close()
-    with _view(tmp_path) as view:
-        found = status(view)
+    with _snapshot(tmp_path) as snapshot:
+        found = status(snapshot)
     assert (found["num_executions"], found["num_graph_executions"], found["num_alerts"]) == (4, 8, 8)
     assert (found["dropped_executions"], found["dropped_graph_executions"]) == (6, 12)
     assert (found["tensor_debug_mode"], found["circular_buffer_size"]) == ("FULL_HEALTH", 3)
@@ -407,8 +410,8 @@ def test_the_status_names_what_is_not_on_record(tmp_path):
     recording.not_recorded(2, "Only Log.")
     recording.not_recorded(99, "From a later version.")
     recording.close()
-    with _view(tmp_path) as view:
-        found = status(view)["not_recorded"]
+    with _snapshot(tmp_path) as snapshot:
+        found = status(snapshot)["not_recorded"]
     assert {(m["reason"], m["message"], tuple(m["names"]), m["graph_id"], m["host"]) for m in found} == {
         ("not_instrumented", "It has a shape.", ("loss (train.py:3)", "metric (train.py:9)"), "g1", "big"),
         ("filtered", "Only Log.", (), None, "big"),
@@ -423,15 +426,15 @@ def test_a_killed_recording_has_dropped_what_its_rings_say(tmp_path):
         ring = build_tail([], mode=TailMode.RING, file_size=size, dropped=dropped)
         recording.files.tail_path(suffix).write_bytes(ring)
     recording.close()
-    with _view(tmp_path) as view:
-        found = status(view)
+    with _snapshot(tmp_path) as snapshot:
+        found = status(snapshot)
     assert (found["dropped_executions"], found["dropped_graph_executions"]) == (7, 90)
 
 
 def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(tmp_path):
     small_program(tmp_path).close()
-    with _view(tmp_path) as view:
-        found = status(view)
+    with _snapshot(tmp_path) as snapshot:
+        found = status(snapshot)
     assert (found["finished"], found["circular_buffer_size"]) == (None, None)
     assert (found["tensor_debug_mode"], found["recorder"]) == ("FULL_HEALTH", "TensorFlow 2.21.0")
 
@@ -464,6 +467,6 @@ def test_an_owner_that_is_not_known_is_nan(tmp_path):
     recording = small_program(tmp_path, steps=0)
     recording.trace("g1", "x", GOOD)
     recording.close()
-    with _view(tmp_path) as view:
-        assert np.isnan(tables.traces_page(view, Range(0, 1)).columns["owner"]).all()
-        assert traces.locate_trace(view, 0)["execution_index"] is None
+    with _snapshot(tmp_path) as snapshot:
+        assert np.isnan(tables.traces_page(snapshot, Range(0, 1)).columns["owner"]).all()
+        assert traces.locate_trace(snapshot, 0)["execution_index"] is None

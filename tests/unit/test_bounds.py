@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.events import framing
 from tb_debugger_plugin.events.framing import EndKind, frame, read_records
 from tb_debugger_plugin.events.messages import DebugEvent
@@ -58,8 +58,8 @@ def test_ids_that_were_cut_still_refer_to_each_other(tmp_path):
     recording.trace(_LONG, _LONG, full_health([1.0]))
     recording.close()
     loader = loaded(tmp_path)
-    with look_at(loader) as view:
-        ((graph, op, kind),) = view.rows(
+    with open_snapshot(loader) as snapshot:
+        ((graph, op, kind),) = snapshot.rows(
             "SELECT g.name, o.name, o.type FROM traces JOIN sites USING (site) JOIN ops o USING (op)"
             " JOIN graphs g ON g.graph = o.graph"
         )
@@ -89,8 +89,8 @@ def test_a_file_that_is_damaged_at_every_other_record_is_read_and_says_so_a_few_
         recording.files.path(suffix).write_bytes(b"".join(pairs))
     recording.close()
     loader = loaded(tmp_path)
-    with look_at(loader) as view:
-        assert (view.num_executions, view.num_traces) == (1000, 1000)
-        ((notices,),) = view.rows("SELECT count(*) FROM notices")
+    with open_snapshot(loader) as snapshot:
+        assert (snapshot.num_executions, snapshot.num_traces) == (1000, 1000)
+        ((notices,),) = snapshot.rows("SELECT count(*) FROM notices")
     loader.close()
     assert 0 < notices < 100

@@ -13,7 +13,7 @@ import pytest
 from tb_debugger_plugin.analysis import selection, tables
 from tb_debugger_plugin.analysis.filters import Filter, Order, parse_comparisons
 from tb_debugger_plugin.analysis.selection import select
-from tb_debugger_plugin.analysis.view import Range, View, look_at
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQuestionError
 from tests.support.events import Recording, full_health, loaded
 
@@ -56,11 +56,11 @@ _OPS = (("g1", "layer_1/Log", "Log"), ("g1", "layer_2/MatMul", "MatMul"), ("g2",
 
 
 @pytest.fixture(scope="module")
-def view(folder) -> Iterator[View]:
+def view(folder) -> Iterator[Snapshot]:
     with contextlib.ExitStack() as stack:
         loader = loaded(folder)
         stack.callback(loader.close)
-        yield stack.enter_context(look_at(loader))
+        yield stack.enter_context(open_snapshot(loader))
 
 
 def _words(page: tables.Page, name: str) -> list[str | None]:
@@ -68,29 +68,29 @@ def _words(page: tables.Page, name: str) -> list[str | None]:
     return [entries[code] if code >= 0 else None for code in page.columns[name].tolist()]
 
 
-def _traces(view, wanted: Filter, order: Order | None = None) -> list[int]:
-    chosen = select(view, "traces", wanted, order)
-    page = tables.traces_page(view, Range(0, chosen.total), chosen=chosen)
+def _traces(snapshot, wanted: Filter, order: Order | None = None) -> list[int]:
+    chosen = select(snapshot, "traces", wanted, order)
+    page = tables.traces_page(snapshot, Range(0, chosen.total), chosen=chosen)
     return page.columns["index"].astype(int).tolist()
 
 
-def _executions(view, wanted: Filter, order: Order | None = None) -> list[int]:
-    chosen = select(view, "executions", wanted, order)
-    page = tables.executions_page(view, Range(0, chosen.total), chosen)
+def _executions(snapshot, wanted: Filter, order: Order | None = None) -> list[int]:
+    chosen = select(snapshot, "executions", wanted, order)
+    page = tables.executions_page(snapshot, Range(0, chosen.total), chosen)
     return page.columns["index"].astype(int).tolist()
 
 
 @pytest.fixture(scope="module")
-def traces(view) -> list[dict]:
+def traces(snapshot) -> list[dict]:
     """Every graph execution, as plain values."""
-    page = tables.traces_page(view, Range(0, view.num_traces))
+    page = tables.traces_page(snapshot, Range(0, snapshot.num_traces))
     words = {name: _words(page, name) for name in page.dictionaries}
     numbers = {name: values.tolist() for name, values in page.columns.items() if name not in words}
     rows = [
         dict(zip({**words, **numbers}, row, strict=True))
         for row in zip(*{**words, **numbers}.values(), strict=True)
     ]
-    hosts = view.columns("SELECT s.host FROM traces t JOIN sites s USING (site) ORDER BY t.idx")[
+    hosts = snapshot.columns("SELECT s.host FROM traces t JOIN sites s USING (site) ORDER BY t.idx")[
         "host"
     ].tolist()
     return [{**row, "host": host} for row, host in zip(rows, hosts, strict=True)]
@@ -126,40 +126,40 @@ def traces(view) -> list[dict]:
         (Filter(until_execution=0), lambda row: False),
     ],
 )
-def test_a_filter_leaves_the_rows_for_which_it_holds(view, traces, wanted, holds):
+def test_a_filter_leaves_the_rows_for_which_it_holds(snapshot, traces, wanted, holds):
     expected = [int(row["index"]) for row in traces if holds(row)]
-    assert _traces(view, wanted) == expected
-    assert select(view, "traces", wanted).matching == len(expected)
+    assert _traces(snapshot, wanted) == expected
+    assert select(snapshot, "traces", wanted).matching == len(expected)
 
 
 @pytest.mark.parametrize("stretch", [1, 3, 7, 1000])
 @pytest.mark.parametrize("wanted", [Filter(op_type="Log"), Filter(health="bad"), Filter(host="worker1")])
-def test_any_page_of_a_filtered_list_is_a_part_of_the_whole(view, monkeypatch, stretch, wanted):
+def test_any_page_of_a_filtered_list_is_a_part_of_the_whole(snapshot, monkeypatch, stretch, wanted):
     monkeypatch.setattr(selection, "_STRETCH", stretch)
-    view.loader.memory.pop("selections", None)
-    chosen = select(view, "traces", wanted)
-    whole = chosen.rows(view, "t.idx", Range(0, chosen.total))["idx"].tolist()
+    snapshot.loader.memory.pop("selections", None)
+    chosen = select(snapshot, "traces", wanted)
+    whole = chosen.rows(snapshot, "t.idx", Range(0, chosen.total))["idx"].tolist()
     for begin in range(chosen.total + 1):
         for end in range(begin, chosen.total + 1):
-            assert chosen.rows(view, "t.idx", Range(begin, end))["idx"].tolist() == whole[begin:end]
-    view.loader.memory.pop("selections", None)
+            assert chosen.rows(snapshot, "t.idx", Range(begin, end))["idx"].tolist() == whole[begin:end]
+    snapshot.loader.memory.pop("selections", None)
 
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("column", ["size", "nan", "wall_time", "rank"])
-def test_a_sorted_list_has_the_rows_without_a_number_last(view, traces, column, descending):
+def test_a_sorted_list_has_the_rows_without_a_number_last(snapshot, traces, column, descending):
     def number(row):
         value = row[column] if row["health"] or column == "wall_time" else math.nan
         return (math.isnan(value), -value if descending else value)
 
     expected = [int(row["index"]) for row in sorted(traces, key=number)]
-    assert _traces(view, Filter(), Order(column, descending)) == expected
+    assert _traces(snapshot, Filter(), Order(column, descending)) == expected
 
 
-def test_a_sorted_list_is_cut_and_says_how_many_there_are(view, monkeypatch):
+def test_a_sorted_list_is_cut_and_says_how_many_there_are(snapshot, monkeypatch):
     monkeypatch.setattr(selection, "MAX_SORTED", 3)
-    chosen = select(view, "traces", Filter(health="bad"), Order("size"))
-    assert (chosen.total, chosen.matching) == (3, len(_traces(view, Filter(health="bad"))))
+    chosen = select(snapshot, "traces", Filter(health="bad"), Order("size"))
+    assert (chosen.total, chosen.matching) == (3, len(_traces(snapshot, Filter(health="bad"))))
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_a_sorted_list_is_cut_and_says_how_many_there_are(view, monkeypatch):
         (Filter(from_execution=38), 2),
     ],
 )
-def test_executions_are_filtered_too(view, wanted, rows):
-    found = _executions(view, wanted)
+def test_executions_are_filtered_too(snapshot, wanted, rows):
+    found = _executions(snapshot, wanted)
     assert len(found) == rows == len(set(found)) and found == sorted(found)
 
 
-def test_executions_can_be_sorted(view):
-    order = _executions(view, Filter(), Order("num_inputs", True))
-    page = tables.executions_page(view, Range(0, view.num_executions))
+def test_executions_can_be_sorted(snapshot):
+    order = _executions(snapshot, Filter(), Order("num_inputs", True))
+    page = tables.executions_page(snapshot, Range(0, snapshot.num_executions))
     inputs = page.columns["num_inputs"]
     assert order == np.argsort(-inputs, kind="stable").tolist()
 
@@ -191,24 +191,24 @@ def test_executions_can_be_sorted(view):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda view: select(view, "traces", Filter(op_name="(")),
-        lambda view: select(view, "traces", Filter(op_name="(?=look)ahead")),
-        lambda view: select(view, "traces", Filter(op_name="a" * 2000)),
-        lambda view: select(view, "executions", Filter(op_type="[")),
-        lambda view: select(view, "executions", Filter(op_name="Log")),
-        lambda view: select(view, "traces", Filter(host="nobody")),
-        lambda view: select(view, "traces", Filter(dtype="float31")),
-        lambda view: select(view, "traces", Filter(line=3)),
-        lambda view: parse_comparisons("nan"),
-        lambda view: parse_comparisons("idx>0"),
-        lambda view: parse_comparisons("nan>1; DROP TABLE traces"),
-        lambda view: parse_comparisons("nan>1.2.3"),
-        lambda view: parse_comparisons(",".join(["nan>0"] * 17)),
+        lambda snapshot: select(snapshot, "traces", Filter(op_name="(")),
+        lambda snapshot: select(snapshot, "traces", Filter(op_name="(?=look)ahead")),
+        lambda snapshot: select(snapshot, "traces", Filter(op_name="a" * 2000)),
+        lambda snapshot: select(snapshot, "executions", Filter(op_type="[")),
+        lambda snapshot: select(snapshot, "executions", Filter(op_name="Log")),
+        lambda snapshot: select(snapshot, "traces", Filter(host="nobody")),
+        lambda snapshot: select(snapshot, "traces", Filter(dtype="float31")),
+        lambda snapshot: select(snapshot, "traces", Filter(line=3)),
+        lambda snapshot: parse_comparisons("nan"),
+        lambda snapshot: parse_comparisons("idx>0"),
+        lambda snapshot: parse_comparisons("nan>1; DROP TABLE traces"),
+        lambda snapshot: parse_comparisons("nan>1.2.3"),
+        lambda snapshot: parse_comparisons(",".join(["nan>0"] * 17)),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_a_sentence(view, ask):
+def test_what_makes_no_sense_is_refused_with_a_sentence(snapshot, ask):
     with pytest.raises(BadQuestionError, match=r"\.$"):
-        ask(view)
+        ask(snapshot)
 
 
 def test_no_regular_expression_takes_for_ever(tmp_path):
@@ -219,10 +219,10 @@ def test_no_regular_expression_takes_for_ever(tmp_path):
     recording.close()
     loader = loaded(tmp_path)
     try:
-        with look_at(loader) as view:
+        with open_snapshot(loader) as snapshot:
             begin = time.monotonic()
             for pattern in ("^(a+)+$", "^(a|aa)+$", "^(.*a){20}$", "(a*)*b"):
-                assert select(view, "traces", Filter(op_name=pattern)).matching == 0
+                assert select(snapshot, "traces", Filter(op_name=pattern)).matching == 0
             assert time.monotonic() - begin < 5
     finally:
         loader.close()

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from tb_debugger_plugin.analysis.alerts import alert_list
+from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.tables import executions_page, traces_page
-from tb_debugger_plugin.analysis.view import Range, look_at
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.importer import Importer
@@ -35,14 +35,14 @@ def _told(folder):
     loader = RunLoader(run)
     try:
         assert loader.wait(PATIENCE_S) and not loader.failure, loader.failure
-        with look_at(loader) as view:
-            traces = traces_page(view, Range(0, view.num_traces))
-            eager = executions_page(view, Range(0, view.num_executions))
-            alerts = alert_list(view)
+        with open_snapshot(loader) as snapshot:
+            traces = traces_page(snapshot, Range(0, snapshot.num_traces))
+            eager = executions_page(snapshot, Range(0, snapshot.num_executions))
+            alerts = alert_list(snapshot)
             pages = [
                 {name: values.tolist() for name, values in page.columns.items()} for page in (traces, eager)
             ]
-            facts = {name: value for name, value in status(view).items() if name != "generation"}
+            facts = {name: value for name, value in status(snapshot).items() if name != "generation"}
             return repr((run.start_time, facts, pages, traces.dictionaries, alerts.index.tolist()))
     finally:
         loader.close()

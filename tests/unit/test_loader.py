@@ -9,7 +9,7 @@ import time
 import duckdb
 import pytest
 
-from tb_debugger_plugin.analysis.view import look_at
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.errors import NotFoundError, NotReadyError, UnreadableRunError
 from tb_debugger_plugin.index.cache import database_path, open_database, remove_database
 from tb_debugger_plugin.index.indexer import Indexer
@@ -28,8 +28,8 @@ def _until(condition):
 
 
 def _num_traces(loader):
-    with look_at(loader) as view:
-        return view.num_traces
+    with open_snapshot(loader) as snapshot:
+        return snapshot.num_traces
 
 
 def test_new_events_of_a_live_run_are_there_soon(tmp_path):
@@ -45,14 +45,14 @@ def test_new_events_of_a_live_run_are_there_soon(tmp_path):
 def test_a_run_that_is_written_anew_is_read_anew(tmp_path):
     small_program(tmp_path, steps=2).close()
     loader = loaded(tmp_path, poll_seconds=0.02)
-    with look_at(loader) as view:
-        before = view.generation
+    with open_snapshot(loader) as snapshot:
+        before = snapshot.generation
     for path in tmp_path.iterdir():
         path.unlink()
     small_program(tmp_path, steps=1, run_id="run1").close()
     _until(lambda: _num_traces(loader) == 4)
-    with look_at(loader) as view:
-        assert view.generation > before
+    with open_snapshot(loader) as snapshot:
+        assert snapshot.generation > before
     loader.close()
 
 
@@ -61,8 +61,8 @@ def test_generations_rise_also_when_the_tables_are_made_anew(tmp_path):
     for _ in range(2):
         small_program(tmp_path, steps=1).close()
         loader = loaded(tmp_path)
-        with look_at(loader) as view:
-            generations.append(view.generation)
+        with open_snapshot(loader) as snapshot:
+            generations.append(snapshot.generation)
         loader.close()
         remove_database(database_path(loader.run))
     assert generations[0] < generations[1]
@@ -71,12 +71,12 @@ def test_generations_rise_also_when_the_tables_are_made_anew(tmp_path):
 def test_queries_of_one_look_see_one_commit(tmp_path):
     recording = small_program(tmp_path, steps=1)
     loader = loaded(tmp_path, poll_seconds=0.02)
-    with look_at(loader) as view:
+    with open_snapshot(loader) as snapshot:
         recording.trace("g1", "Log", full_health([1.0]))
         progress = loader.progress
         assert progress is not None
         _until(lambda: loader.progress is not None and loader.progress.generation > progress.generation)
-        assert view.rows("SELECT count(*) FROM traces") == [(4,)] == [(view.num_traces,)]
+        assert snapshot.rows("SELECT count(*) FROM traces") == [(4,)] == [(snapshot.num_traces,)]
     assert _num_traces(loader) == 5
     loader.close()
     recording.close()
@@ -109,7 +109,7 @@ def test_a_closed_loader_says_that_it_is_not_ready(tmp_path):
     small_program(tmp_path).close()
     loader = loaded(tmp_path)
     loader.close()
-    with pytest.raises(NotReadyError), look_at(loader):
+    with pytest.raises(NotReadyError), open_snapshot(loader):
         pass
 
 
@@ -127,8 +127,8 @@ def test_a_run_that_nobody_asks_about_is_closed_and_opened_again_with_the_tables
     small_program(tmp_path).close()
     clock = _Clock()
     loader = loaded(tmp_path, poll_seconds=0.01, clock=clock)
-    with look_at(loader) as view:
-        generation = view.generation
+    with open_snapshot(loader) as snapshot:
+        generation = snapshot.generation
     clock.now = 59.0
     assert not loader.is_at_rest and _num_traces(loader) == 8
     clock.now = 118.0
@@ -136,8 +136,8 @@ def test_a_run_that_nobody_asks_about_is_closed_and_opened_again_with_the_tables
     clock.now = 119.0
     _until(lambda: loader.is_at_rest)
     assert loader.progress is None and not loader.memory
-    with look_at(loader) as view:
-        assert (view.generation, view.num_traces) == (generation, 8)
+    with open_snapshot(loader) as snapshot:
+        assert (snapshot.generation, snapshot.num_traces) == (generation, 8)
     assert not loader.is_at_rest
     loader.close()
 
@@ -146,14 +146,14 @@ def test_a_run_is_not_closed_while_a_question_is_answered(tmp_path):
     recording = small_program(tmp_path)
     clock = _Clock()
     loader = loaded(tmp_path, poll_seconds=0.01, clock=clock)
-    with look_at(loader) as view:
+    with open_snapshot(loader) as snapshot:
         clock.now = 1000.0
         loader.rest()
         progress = loader.progress
         assert progress is not None
         recording.trace("g1", "Log", full_health([1.0]))
         _until(lambda: loader.progress is not None and loader.progress.generation > progress.generation)
-        assert view.rows("SELECT count(*) FROM traces") == [(8,)]
+        assert snapshot.rows("SELECT count(*) FROM traces") == [(8,)]
     _until(lambda: loader.is_at_rest)
     loader.close()
     recording.close()
@@ -174,8 +174,8 @@ def test_a_run_that_is_being_read_is_read_to_its_end_also_when_nobody_asks(tmp_p
     _until(lambda: loader.is_at_rest)
     monkeypatch.undo()
     assert clock.now > 200.0
-    with look_at(loader) as view:
-        assert view.num_traces == 200 and loader.progress is not None and not loader.progress.more
+    with open_snapshot(loader) as snapshot:
+        assert snapshot.num_traces == 200 and loader.progress is not None and not loader.progress.more
     loader.close()
 
 
@@ -256,7 +256,10 @@ def test_a_loader_that_keeps_failing_says_why_and_reads_when_it_can(tmp_path, mo
     small_program(tmp_path).close()
     clock, tried = no_disk
     loader = _failing(tmp_path, clock, tried)
-    with pytest.raises(UnreadableRunError, match=r"the disk is gone\. It is tried again"), look_at(loader):
+    with (
+        pytest.raises(UnreadableRunError, match=r"the disk is gone\. It is tried again"),
+        open_snapshot(loader),
+    ):
         pass
     assert len(caplog.records) == 1 and "the disk is gone" in caplog.text
     monkeypatch.undo()
@@ -301,7 +304,7 @@ def test_a_run_that_cannot_be_read_rests_too_and_is_tried_at_the_next_question(t
     clock.now += 61.0
     _until(lambda: loader.is_at_rest)
     before = len(tried)
-    with pytest.raises(UnreadableRunError), look_at(loader):
+    with pytest.raises(UnreadableRunError), open_snapshot(loader):
         pass
     _until(lambda: len(tried) > before)
     loader.close()
@@ -310,9 +313,9 @@ def test_a_run_that_cannot_be_read_rests_too_and_is_tried_at_the_next_question(t
 def test_a_query_that_fails_is_no_run_that_is_not_ready(tmp_path):
     small_program(tmp_path).close()
     loader = loaded(tmp_path)
-    with pytest.raises(duckdb.CatalogException), look_at(loader) as view:
-        view.rows("SELECT * FROM nothing")
-    with pytest.raises(NotReadyError), look_at(loader):
+    with pytest.raises(duckdb.CatalogException), open_snapshot(loader) as snapshot:
+        snapshot.rows("SELECT * FROM nothing")
+    with pytest.raises(NotReadyError), open_snapshot(loader):
         raise duckdb.FatalException("the database has been invalidated")
     assert _num_traces(loader) == 8
     loader.close()

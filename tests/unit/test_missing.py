@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.view import look_at
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events import framing
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, GRAPHS, STACK_FRAMES, FileSet
@@ -38,8 +38,8 @@ def _cut(files: FileSet, suffix: str, records: int, further: int = 0) -> None:
 def _not_recorded(folder: Path) -> list[tuple[str, str, str]]:
     loader = loaded(folder)
     try:
-        with look_at(loader) as view:
-            return [(one["reason"], one["host"], one["message"]) for one in status(view)["not_recorded"]]
+        with open_snapshot(loader) as snapshot:
+            return [(one["reason"], one["host"], one["message"]) for one in status(snapshot)["not_recorded"]]
     finally:
         loader.close()
 
@@ -151,8 +151,8 @@ def test_nothing_is_missing_of_tables_that_are_still_being_read(tmp_path, monkey
     (run,) = find_runs(tmp_path / "tables")
     loader = RunLoader(run)
     try:
-        with look_at(loader) as view:
-            found = status(view)
+        with open_snapshot(loader) as snapshot:
+            found = status(snapshot)
     finally:
         may_go_on.set()
         loader.close()

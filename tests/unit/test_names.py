@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.calls import owners
 from tb_debugger_plugin.analysis.filters import Filter
 from tb_debugger_plugin.analysis.functions import calls
 from tb_debugger_plugin.analysis.selection import select
-from tb_debugger_plugin.analysis.view import Range, View, look_at
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQuestionError
 from tb_debugger_plugin.events.origins import Origin
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set
@@ -25,7 +25,7 @@ _LIBRARY = "/opt/keras/layers/dense.py"
 
 
 @pytest.fixture(scope="module")
-def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
+def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     """A step that calls two functions with as many arguments each, so that only the recorder knows which::
 
     kernel -> read -> MatMul -> call of "first" or of "second"
@@ -55,27 +55,27 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
     recording.close()
     with contextlib.ExitStack() as stack:
         loader = stack.enter_context(contextlib.closing(loaded(folder)))
-        yield stack.enter_context(look_at(loader))
+        yield stack.enter_context(open_snapshot(loader))
 
 
-def test_an_op_tells_its_layer_its_variable_and_whose_gradient_its_outputs_are(view: View) -> None:
-    read = graphs.op_info(view, "g0", "read")
+def test_an_op_tells_its_layer_its_variable_and_whose_gradient_its_outputs_are(snapshot: Snapshot) -> None:
+    read = graphs.op_info(snapshot, "g0", "read")
     assert (read["layer"], read["variable"]) == ("dense", "dense/kernel")
     takes = {taker["op_name"]: taker["data"] for taker in read["consumers"][0]}
     assert takes["MatMul_1"]["outputs"][0]["gradient_of"] == ["dense/kernel"]
     assert takes["MatMul"]["outputs"][0]["gradient_of"] == [] and takes["MatMul"]["variable"] is None
-    around = neighbours.neighbours(view, "g0", "read", hops=1, limit=10)["ops"]
+    around = neighbours.neighbours(snapshot, "g0", "read", hops=1, limit=10)["ops"]
     assert {op["op_name"]: op["layer"] for op in around} == dict.fromkeys(
         ("read", "kernel", "MatMul", "MatMul_1"), "dense"
     )
 
 
-def test_an_alert_and_a_trace_say_whose_gradient_is_bad(view: View) -> None:
-    (alert,) = alerts.page(view, alerts.alert_list(view), Range(0, 1))
-    (trace,) = traces.data(view, Range(1, 2))
+def test_an_alert_and_a_trace_say_whose_gradient_is_bad(snapshot: Snapshot) -> None:
+    (alert,) = alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, 1))
+    (trace,) = traces.data(snapshot, Range(1, 2))
     for found in (alert, trace):
         assert (found["layer"], found["gradient_of"]) == ("dense", ["dense/kernel"])
-    page = tables.traces_page(view, Range(0, 3))
+    page = tables.traces_page(snapshot, Range(0, 3))
     column = page.dictionaries["gradient_of"]
     texts = [None if n < 0 else column[n] for n in page.columns["gradient_of"]]
     assert texts == [None, "dense/kernel", "a/bias, b/bias"]
@@ -93,21 +93,21 @@ def test_an_alert_and_a_trace_say_whose_gradient_is_bad(view: View) -> None:
     ],
 )
 def test_rows_are_chosen_by_layer_variable_and_gradient(
-    view: View, wanted: Filter, expected: list[int]
+    snapshot: Snapshot, wanted: Filter, expected: list[int]
 ) -> None:
-    chosen = select(view, "traces", wanted)
-    rows = tables.traces_page(view, Range(0, chosen.total), chosen=chosen)
+    chosen = select(snapshot, "traces", wanted)
+    rows = tables.traces_page(snapshot, Range(0, chosen.total), chosen=chosen)
     assert rows.columns["index"].tolist() == expected
 
 
 @pytest.mark.parametrize("name", ["layer", "variable", "gradient_of"])
-def test_executions_have_no_layers(view: View, name: str) -> None:
+def test_executions_have_no_layers(snapshot: Snapshot, name: str) -> None:
     with pytest.raises(BadQuestionError, match=name):
-        select(view, "executions", Filter(**{name: "x"}))
+        select(snapshot, "executions", Filter(**{name: "x"}))
 
 
-def test_layers_and_variables_are_found_with_a_place_to_jump_to(view: View) -> None:
-    found = search.find(view, "DENSE", 10)
+def test_layers_and_variables_are_found_with_a_place_to_jump_to(snapshot: Snapshot) -> None:
+    found = search.find(snapshot, "DENSE", 10)
     assert [(layer["name"], layer["num_ops"], layer["op_name"]) for layer in found["layers"]] == [
         ("dense", 4, "kernel"),
         ("head/dense_1", 1, "Sum"),
@@ -115,16 +115,16 @@ def test_layers_and_variables_are_found_with_a_place_to_jump_to(view: View) -> N
     (variable,) = found["variables"]
     assert (variable["name"], variable["op_name"]) == ("dense/kernel", "kernel")
     assert variable["gradients"] == [{"graph_id": "g0", "op_name": "MatMul_1", "output_slot": 0}]
-    assert [v["name"] for v in search.find(view, "b/bias", 10)["variables"]] == ["b/bias"]
+    assert [v["name"] for v in search.find(snapshot, "b/bias", 10)["variables"]] == ["b/bias"]
 
 
-def test_the_graph_that_an_op_runs_is_the_recorded_one(view: View) -> None:
-    info = graphs.op_info(view, "g0", "call")
+def test_the_graph_that_an_op_runs_is_the_recorded_one(snapshot: Snapshot) -> None:
+    info = graphs.op_info(snapshot, "g0", "call")
     assert info["runs"] == [{"graph_id": "g2", "graph_name": "second"}]
-    inside = neighbours.neighbours(view, "g0", "Sum", hops=2, limit=10)["ops"]
+    inside = neighbours.neighbours(snapshot, "g0", "Sum", hops=2, limit=10)["ops"]
     assert ("g2", "Exp") in {(op["graph_id"], op["op_name"]) for op in inside}
-    numbers = view.catalog.graph_numbers
-    assert set(calls(view).callers) == {numbers["g2"]}
+    numbers = snapshot.catalog.graph_numbers
+    assert set(calls(snapshot).callers) == {numbers["g2"]}
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_an_op_of_a_gradient_leads_to_the_op_whose_gradient_it_is(
     recording.op("g", name, kind, inputs)
     recording.trace("g", "m/norm_1/Sqrt", full_health(0.0))
     recording.close()
-    with contextlib.closing(loaded(tmp_path)) as loader, look_at(loader) as view:
-        forward = graphs.op_info(view, "g", name)["forward"]
+    with contextlib.closing(loaded(tmp_path)) as loader, open_snapshot(loader) as snapshot:
+        forward = graphs.op_info(snapshot, "g", name)["forward"]
     assert (forward and forward["op_name"]) == expected
     if forward:
         assert forward["stack_frame_ids"] == ["f1"]
@@ -181,19 +181,19 @@ def test_what_a_graph_runs_that_was_made_elsewhere_belongs_to_its_call(tmp_path:
     recording.execution("__inference_a_1", [full_health(1.0)], graph_id="a")
     recording.execution("__inference_b_2", [full_health(1.0)], graph_id="b")
     recording.close()
-    with contextlib.closing(loaded(tmp_path)) as loader, look_at(loader) as view:
-        found = view.columns("SELECT wall_time, site FROM traces")
-        assert owners(view, found["wall_time"], found["site"]).tolist() == [1.0]
+    with contextlib.closing(loaded(tmp_path)) as loader, open_snapshot(loader) as snapshot:
+        found = snapshot.columns("SELECT wall_time, site FROM traces")
+        assert owners(snapshot, found["wall_time"], found["site"]).tolist() == [1.0]
 
 
-def test_a_library_file_gives_the_lines_around_its_frames_and_no_others(view: View) -> None:
-    file = sources.source_file(view, 1)
+def test_a_library_file_gives_the_lines_around_its_frames_and_no_others(snapshot: Snapshot) -> None:
+    file = sources.source_file(snapshot, 1)
     assert (file["lines"], file["origin"]) == ([], "library")
     assert file["excerpts"] == [
         {"first_line": 10, "lines": ["ten", "eleven", "twelve", "thirteen"]},
         {"first_line": 89, "lines": ["eighty-nine", "ninety"]},
     ]
-    mine = sources.source_file(view, 0)
+    mine = sources.source_file(snapshot, 0)
     assert (mine["lines"], mine["excerpts"]) == (["loss = f(x)"], [])
 
 
@@ -211,7 +211,7 @@ def test_dumps_of_two_recordings_name_the_graph_that_is_run_alike(tmp_path: Path
         assert line in dumps[0]
 
 
-def test_whose_code_a_frame_is_was_decided_by_the_recorder(view: View) -> None:
-    details = sources.stack_frames(view, ["f1", "f2"])["details"]
+def test_whose_code_a_frame_is_was_decided_by_the_recorder(snapshot: Snapshot) -> None:
+    details = sources.stack_frames(snapshot, ["f1", "f2"])["details"]
     assert [detail["origin"] for detail in details] == ["user", "library"]
     json.dumps(details)

@@ -10,17 +10,17 @@ import pytest
 
 from tb_debugger_plugin.analysis.neighbours import neighbours
 from tb_debugger_plugin.analysis.search import find
-from tb_debugger_plugin.analysis.view import View, look_at
+from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQuestionError, NotFoundError
 from tests.support.events import Recording, full_health, loaded
 
 
 @contextlib.contextmanager
-def _view(folder) -> Iterator[View]:
+def _snapshot(folder) -> Iterator[Snapshot]:
     loader = loaded(folder)
     try:
-        with look_at(loader) as view:
-            yield view
+        with open_snapshot(loader) as snapshot:
+            yield snapshot
     finally:
         loader.close()
 
@@ -68,9 +68,9 @@ def _edges(found) -> set[tuple[str, str, str | None]]:
 
 def test_neighbours_reach_over_some_hops(tmp_path):
     _nested(tmp_path)
-    with _view(tmp_path) as view:
-        assert _hops(neighbours(view, "f", "Out", hops=1, limit=100)) == {"Out": 0, "Mul": -1, "call": 1}
-        far = neighbours(view, "f", "Out", hops=3, limit=100)
+    with _snapshot(tmp_path) as snapshot:
+        assert _hops(neighbours(snapshot, "f", "Out", hops=1, limit=100)) == {"Out": 0, "Mul": -1, "call": 1}
+        far = neighbours(snapshot, "f", "Out", hops=3, limit=100)
     assert _hops(far) == {
         **{"Out": 0, "Mul": -1, "a": -2, "b": -2, "Exp": -3, "w": -3},
         **{"call": 1, "Neg": 2},
@@ -80,32 +80,32 @@ def test_neighbours_reach_over_some_hops(tmp_path):
 
 def test_what_went_into_a_function_is_found_at_its_caller(tmp_path):
     _nested(tmp_path)
-    with _view(tmp_path) as view:
-        found = neighbours(view, "f", "a", hops=2, limit=100)
+    with _snapshot(tmp_path) as snapshot:
+        found = neighbours(snapshot, "f", "a", hops=2, limit=100)
         assert _edges(found) == {
             ("a", "Mul", None),
             ("Mul", "Out", None),
             ("Exp", "a", "into"),
             ("x", "Exp", None),
         }
-        found = neighbours(view, "s", "Exp", hops=2, limit=100)
+        found = neighbours(snapshot, "s", "Exp", hops=2, limit=100)
         assert ("Exp", "a", "into") in _edges(found) and ("w", "b", "into") not in _edges(found)
 
 
 def test_what_takes_the_result_of_a_call_takes_it_from_inside(tmp_path):
     _nested(tmp_path)
-    with _view(tmp_path) as view:
-        found = neighbours(view, "s", "Neg", hops=2, limit=100)
+    with _snapshot(tmp_path) as snapshot:
+        found = neighbours(snapshot, "s", "Neg", hops=2, limit=100)
     assert _hops(found) == {"Neg": 0, "call": -1, "Out": -1, "Exp": -2, "w": -2, "Mul": -2}
     assert ("Out", "Neg", "out") in _edges(found)
 
 
 def test_loops_are_entered_by_the_names_of_their_graphs(tmp_path):
     _nested(tmp_path)
-    with _view(tmp_path) as view:
-        found = neighbours(view, "s", "x", hops=2, limit=100)
+    with _snapshot(tmp_path) as snapshot:
+        found = neighbours(snapshot, "s", "x", hops=2, limit=100)
         assert {("x", "i", "into"), ("x", "j", "into")} <= _edges(found)
-        found = neighbours(view, "s", "Abs", hops=1, limit=100)
+        found = neighbours(snapshot, "s", "Abs", hops=1, limit=100)
         assert {("Add", "Abs", "out"), ("loop/while", "Abs", None)} <= _edges(found)
 
 
@@ -118,23 +118,23 @@ def test_a_call_that_could_be_of_two_graphs_is_not_followed(tmp_path):
     recording.op("s", "x", "Placeholder")
     recording.op("s", "call", "PartitionedCall", ["x:0"])
     recording.close()
-    with _view(tmp_path) as view:
-        assert _hops(neighbours(view, "s", "x", hops=3, limit=100)) == {"x": 0, "call": 1}
+    with _snapshot(tmp_path) as snapshot:
+        assert _hops(neighbours(snapshot, "s", "x", hops=3, limit=100)) == {"x": 0, "call": 1}
 
 
 def test_neighbours_carry_their_health(tmp_path):
     _nested(tmp_path)
-    with _view(tmp_path) as view:
-        found = neighbours(view, "f", "Out", hops=3, limit=100)
+    with _snapshot(tmp_path) as snapshot:
+        found = neighbours(snapshot, "f", "Out", hops=3, limit=100)
         bad = {
             op["op_name"]: [slot["health"] and slot["health"]["bad"] for slot in op["outputs"]]
             for op in found["ops"]
         }
         assert (bad["Mul"], bad["Exp"], bad["Out"]) == ([True], [False], [None])
         with pytest.raises(BadQuestionError):
-            neighbours(view, "f", "Out", hops=1, limit=9, at=99)
+            neighbours(snapshot, "f", "Out", hops=1, limit=9, at=99)
         with pytest.raises(NotFoundError):
-            neighbours(view, "f", "nobody", hops=1, limit=9)
+            neighbours(snapshot, "f", "nobody", hops=1, limit=9)
 
 
 def test_too_many_neighbours_are_cut_and_said_to_be(tmp_path):
@@ -143,10 +143,10 @@ def test_too_many_neighbours_are_cut_and_said_to_be(tmp_path):
     for n in range(50):
         recording.op("g", f"op{n}", "Add", ["op0:0"] if n else [])
     recording.close()
-    with _view(tmp_path) as view:
-        found = neighbours(view, "g", "op0", hops=1, limit=10)
+    with _snapshot(tmp_path) as snapshot:
+        found = neighbours(snapshot, "g", "op0", hops=1, limit=10)
         assert (len(found["ops"]), found["truncated"]) == (10, True)
-        assert len(neighbours(view, "g", "op0", hops=1, limit=50)["ops"]) == 50
+        assert len(neighbours(snapshot, "g", "op0", hops=1, limit=50)["ops"]) == 50
 
 
 def test_a_graph_with_cycles_has_an_end(tmp_path):
@@ -155,23 +155,25 @@ def test_a_graph_with_cycles_has_an_end(tmp_path):
     recording.op("g", "a", "Placeholder", ["b:0", "a:0"])
     recording.op("g", "b", "PartitionedCall", ["a:0"])
     recording.close()
-    with _view(tmp_path) as view:
-        assert _hops(neighbours(view, "g", "a", hops=16, limit=1000)) == {"a": 0, "b": -1}
+    with _snapshot(tmp_path) as snapshot:
+        assert _hops(neighbours(snapshot, "g", "a", hops=16, limit=1000)) == {"a": 0, "b": -1}
 
 
 def test_text_is_found_wherever_it_stands(tmp_path):
     _nested(tmp_path)
-    with _view(tmp_path) as view:
-        found = find(view, "EXP", 10)
+    with _snapshot(tmp_path) as snapshot:
+        found = find(snapshot, "EXP", 10)
         assert [op["op_name"] for op in found["ops"]] == ["Exp"]
-        assert [op["op_name"] for op in find(view, "loop", 10)["ops"]] == ["loop/while"]
-        assert [one["name"] for one in find(view, "while_body", 10)["functions"]] == ["loop_while_body_3"]
-        assert [one["file_path"] for one in find(view, "TRAIN", 10)["files"]] == ["/home/me/train.py"]
-        assert [one["line"] for one in find(view, "math.log", 10)["lines"]] == [2]
-        assert [one["text"] for one in find(view, "train.py:1", 10)["lines"]] == ["import tensorflow as tf"]
-        (tensor,) = find(view, "mul:0", 10)["tensors"]
+        assert [op["op_name"] for op in find(snapshot, "loop", 10)["ops"]] == ["loop/while"]
+        assert [one["name"] for one in find(snapshot, "while_body", 10)["functions"]] == ["loop_while_body_3"]
+        assert [one["file_path"] for one in find(snapshot, "TRAIN", 10)["files"]] == ["/home/me/train.py"]
+        assert [one["line"] for one in find(snapshot, "math.log", 10)["lines"]] == [2]
+        assert [one["text"] for one in find(snapshot, "train.py:1", 10)["lines"]] == [
+            "import tensorflow as tf"
+        ]
+        (tensor,) = find(snapshot, "mul:0", 10)["tensors"]
         assert (tensor["op_name"], tensor["graph_name"], tensor["output_slot"]) == ("Mul", "inner", 0)
-        assert find(view, "mul:5", 10)["tensors"] == []
+        assert find(snapshot, "mul:5", 10)["tensors"] == []
 
 
 def test_what_is_equal_is_found_first_and_no_more_than_wanted(tmp_path):
@@ -180,12 +182,12 @@ def test_what_is_equal_is_found_first_and_no_more_than_wanted(tmp_path):
     for name in ("my/Log", "Log1", "Log", "aLog"):
         recording.op("g", name, "T")
     recording.close()
-    with _view(tmp_path) as view:
-        assert [op["op_name"] for op in find(view, "log", 3)["ops"]] == ["Log", "Log1", "aLog"]
+    with _snapshot(tmp_path) as snapshot:
+        assert [op["op_name"] for op in find(snapshot, "log", 3)["ops"]] == ["Log", "Log1", "aLog"]
 
 
 @pytest.mark.parametrize("text", ["%", "_", "'", "\\", "(", "\0", ":1", "a:99999999999", "é"])
 def test_text_is_text_and_no_pattern(tmp_path, text):
     _nested(tmp_path)
-    with _view(tmp_path) as view:
-        assert all(text.casefold() in op["op_name"].casefold() for op in find(view, text, 10)["ops"])
+    with _snapshot(tmp_path) as snapshot:
+        assert all(text.casefold() in op["op_name"].casefold() for op in find(snapshot, text, 10)["ops"])

@@ -13,9 +13,9 @@ import pytest
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
+from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.tables import traces_page
-from tb_debugger_plugin.analysis.view import Range, look_at
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
@@ -46,9 +46,9 @@ def _upload(folder: Path, url: str) -> None:
 
 
 def _told(loader: RunLoader):
-    with look_at(loader) as view:
-        found = status(view)
-        page = traces_page(view, Range(0, view.num_traces))
+    with open_snapshot(loader) as snapshot:
+        found = status(snapshot)
+        page = traces_page(snapshot, Range(0, snapshot.num_traces))
         return found["num_executions"], found["num_alerts"], page.columns["nan"].tolist(), page.dictionaries
 
 
@@ -103,8 +103,8 @@ def test_a_run_elsewhere_is_followed_and_read_anew_when_it_is_replaced(tmp_path,
 def _until(loader: RunLoader, num_traces: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        with look_at(loader) as view:
-            if view.num_traces == num_traces:
+        with open_snapshot(loader) as snapshot:
+            if snapshot.num_traces == num_traces:
                 return
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -126,8 +126,8 @@ def test_tail_files_elsewhere_are_read_too(tmp_path, remote):
     loader = RunLoader(run)
     try:
         assert loader.wait(PATIENCE_S)
-        with look_at(loader) as view:
-            assert (view.num_traces, view.num_executions) == (5, 3)
+        with open_snapshot(loader) as snapshot:
+            assert (snapshot.num_traces, snapshot.num_executions) == (5, 3)
     finally:
         loader.close()
 
@@ -142,8 +142,8 @@ def test_a_long_file_elsewhere_is_read_in_steps(tmp_path, remote):
     loader = RunLoader(run, step_bytes=5000)
     try:
         assert loader.wait(PATIENCE_S)
-        with look_at(loader) as view:
-            assert view.num_traces == 500 and view.generation > 10
+        with open_snapshot(loader) as snapshot:
+            assert snapshot.num_traces == 500 and snapshot.generation > 10
     finally:
         loader.close()
 

@@ -1,6 +1,6 @@
-"""One consistent look at a run: what every question is asked of.
+"""One consistent look at a run, from which every answer is computed.
 
-In comes a loader, out comes a :class:`View` whose queries all see the same commit. What is derived from the
+Takes a loader and gives a :class:`Snapshot` whose queries all see the same commit. What is derived from the
 tables and costs more than a moment is kept in the loader's memory, under the generation it was derived from.
 """
 
@@ -25,8 +25,8 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class View:
-    """A run at one commit; lives inside :func:`look_at`.
+class Snapshot:
+    """A run at one commit; lives inside :func:`open_snapshot`.
 
     Attributes:
       loader: The run's loader.
@@ -98,7 +98,7 @@ def _remember(loader: RunLoader, name: str, version: int, make: Callable[[], T])
 
 
 @contextlib.contextmanager
-def look_at(loader: RunLoader) -> Iterator[View]:
+def open_snapshot(loader: RunLoader) -> Iterator[Snapshot]:
     """Look at a run's last commit.
 
     Args:
@@ -117,7 +117,7 @@ def look_at(loader: RunLoader) -> Iterator[View]:
             " (SELECT count(*) FROM bad_traces)"
         ).fetchall()[0]
         stable = tuple(int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED)
-        yield View(loader, connection, generation, described, stable == counts[:2], catalog, *counts)
+        yield Snapshot(loader, connection, generation, described, stable == counts[:2], catalog, *counts)
 
 
 @dataclass(frozen=True)
