@@ -36,22 +36,22 @@ _KINDS = ("MatMul", "AddV2", "Mul", "Softmax", "Reshape", "Rsqrt", "Sum")
 _SIZE = 4096
 
 
-def write(folder: Path, num_traces: int, hosts: int = 1) -> int:
+def write(folder: Path, num_graph_executions: int, hosts: int = 1) -> int:
     """Write the file set of each host of a job.
 
     Args:
       folder: The dump root.
-      num_traces: Of all hosts together.
+      num_graph_executions: Of all hosts together.
       hosts: How many.
 
     Returns:
       How many bytes of traces there are.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return sum(_write_host(folder, host, num_traces // hosts) for host in range(hosts))
+    return sum(_write_host(folder, host, num_graph_executions // hosts) for host in range(hosts))
 
 
-def repeat(recording: Path, folder: Path, num_traces: int) -> int:
+def repeat(recording: Path, folder: Path, num_graph_executions: int) -> int:
     """Write the file set of a longer program that has the traces of a recording again and again.
 
     Executions are repeated from the first one on that follows a trace: what comes before makes the model.
@@ -59,7 +59,7 @@ def repeat(recording: Path, folder: Path, num_traces: int) -> int:
     Args:
       recording: A dump root with the recording of one host, all of it kept.
       folder: The dump root to write into.
-      num_traces: How many there are to be.
+      num_graph_executions: How many there are to be.
 
     Returns:
       How many bytes of traces there are.
@@ -76,10 +76,10 @@ def repeat(recording: Path, folder: Path, num_traces: int) -> int:
         EXECUTION: (_Step(found[EXECUTION][before:]), calls[before:]),
     }
     streams = {suffix: files.path(suffix).open("ab") for suffix in steps}
-    for begin in range(len(traces), num_traces, len(traces)):
+    for begin in range(len(traces), num_graph_executions, len(traces)):
         later = (last - first + _STEP_S) * (begin // len(traces))
         for suffix, (step, then) in steps.items():
-            count = num_traces - begin if suffix == GRAPH_EXECUTION_TRACES else len(then)
+            count = num_graph_executions - begin if suffix == GRAPH_EXECUTION_TRACES else len(then)
             streams[suffix].write(step.at(then + later, count))
     for stream in streams.values():
         stream.close()
@@ -94,7 +94,7 @@ def _times(records: list[bytes]) -> npt.NDArray[np.float64]:
     return np.array([DebugEvent.FromString(record).wall_time for record in records])
 
 
-def _write_host(folder: Path, host: int, num_traces: int) -> int:
+def _write_host(folder: Path, host: int, num_graph_executions: int) -> int:
     name, start = f"worker{host}", _START + host * 1e-6
     with FileSetWriter(folder, name, start) as writer:
         writer.write_metadata(
@@ -105,14 +105,17 @@ def _write_host(folder: Path, host: int, num_traces: int) -> int:
         path = writer.files.path(GRAPH_EXECUTION_TRACES)
         calls = []
         with path.open("wb") as stream:
-            for begin in range(0, num_traces, OPS):
+            for begin in range(0, num_graph_executions, OPS):
                 now = start + begin // OPS * _STEP_S
-                step = bad if begin >= num_traces * 0.99 else good
-                stream.write(step.at(now + np.arange(OPS) * 1e-5, num_traces - begin))
+                step = bad if begin >= num_graph_executions * 0.99 else good
+                stream.write(step.at(now + np.arange(OPS) * 1e-5, num_graph_executions - begin))
                 calls += _executions(now + OPS * 1e-5)
         writer.files.path(EXECUTION).write_bytes(b"".join(calls))
         end = DebugEvent(wall_time=now + 1)
-        end.recording_counts.executions, end.recording_counts.graph_execution_traces = len(calls), num_traces
+        end.recording_counts.executions, end.recording_counts.graph_execution_traces = (
+            len(calls),
+            num_graph_executions,
+        )
         end.recording_counts.finished = True
         writer.write(GRAPHS, end)
         return path.stat().st_size

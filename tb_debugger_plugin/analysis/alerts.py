@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis import health
-from tb_debugger_plugin.analysis.calls import owners
+from tb_debugger_plugin.analysis.call_owner import owners
 from tb_debugger_plugin.analysis.graphs import input_edges
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.index.tensors import BAD
@@ -50,7 +50,7 @@ def alert_list(snapshot: Snapshot) -> AlertList:
 
 def _load(snapshot: Snapshot) -> AlertList:
     traces = snapshot.columns(
-        "SELECT t.idx, t.wall_time FROM bad_traces b JOIN traces t USING (idx) ORDER BY t.idx"
+        "SELECT idx, wall_time FROM bad_graph_executions JOIN graph_executions USING (idx) ORDER BY idx"
     )
     eager = snapshot.columns(
         "SELECT o.idx, o.slot, e.wall_time FROM execution_outputs o JOIN executions e USING (idx)"
@@ -74,7 +74,7 @@ def _cause_first(snapshot: Snapshot, alerts: AlertList) -> AlertList:
 
 def _cause(snapshot: Snapshot, indices: list[int]) -> int:
     found = snapshot.columns(
-        "SELECT idx, wall_time, site FROM traces WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
+        "SELECT idx, wall_time, site FROM graph_executions WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
         [sorted(indices)],
     )
     owner = dict(
@@ -106,7 +106,7 @@ def _made_bad(
         return False
     sites = [site.number for site in snapshot.catalog.op_sites[source[0]] if site.slot == source[1]]
     found = snapshot.rows(
-        "SELECT idx, health FROM traces WHERE idx <= ? AND idx >= ? AND site IN (SELECT unnest(?))"
+        "SELECT idx, health FROM graph_executions WHERE idx <= ? AND idx >= ? AND site IN (SELECT unnest(?))"
         " ORDER BY idx",
         [last, min(bad.values()) - _CANDIDATES * 16, sites],
     )
@@ -125,14 +125,14 @@ def page(snapshot: Snapshot, alerts: AlertList, wanted: Range) -> list[dict[str,
     """
     index = alerts.index[wanted.begin : wanted.end].tolist()
     slot = alerts.slot[wanted.begin : wanted.end].tolist()
-    traces = _trace_alerts(snapshot, [i for i, s in zip(index, slot, strict=True) if s < 0])
+    traces = _graph_alerts(snapshot, [i for i, s in zip(index, slot, strict=True) if s < 0])
     eager = _eager_alerts(snapshot, [i for i, s in zip(index, slot, strict=True) if s >= 0])
     return [traces[i] if s < 0 else eager[i, s] for i, s in zip(index, slot, strict=True)]
 
 
-def _trace_alerts(snapshot: Snapshot, indices: list[int]) -> dict[int, dict[str, Any]]:
+def _graph_alerts(snapshot: Snapshot, indices: list[int]) -> dict[int, dict[str, Any]]:
     found = snapshot.rows(
-        "SELECT idx, wall_time, site, size, neg_inf, pos_inf, nan FROM traces"
+        "SELECT idx, wall_time, site, size, neg_inf, pos_inf, nan FROM graph_executions"
         " WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
         [indices],
     )

@@ -53,7 +53,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Site:
-    """A slot of an op on a device: where the tensors of ``traces`` are computed."""
+    """A slot of an op on a device: where the tensors of ``graph_executions`` are computed."""
 
     number: int
     op: int

@@ -28,7 +28,7 @@ from tb_debugger_plugin.index.tensors import NUMBERS as MEASURED
 HEALTH: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
 #: Columns that ``where`` may compare, and that the list of graph executions can be sorted by.
 NUMBERS: Final = (*MEASURED, "rank")
-TRACE_ORDERS: Final = ("wall_time", *NUMBERS)
+GRAPH_EXECUTION_ORDERS: Final = ("wall_time", *NUMBERS)
 EXECUTION_ORDERS: Final = ("wall_time", "num_inputs", "num_outputs")
 MAX_REGEX: Final = 1000
 _MAX_COMPARISONS: Final = 16
@@ -171,8 +171,8 @@ def check_regex(snapshot: Snapshot, name: str, pattern: str) -> None:
         raise BadQuestionError(f"{name} is not a regular expression: {reason}.") from None
 
 
-def trace_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
-    """The condition for rows of ``traces``.
+def graph_execution_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
+    """The condition for rows of ``graph_executions``.
 
     Raises:
       BadQuestionError: The filter holds something that there is not, or that is no regular expression.
@@ -200,7 +200,7 @@ def execution_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
     ``device``, ``dtype`` and ``where`` speak of their outputs, ``function`` of the graph that they ran.
 
     Raises:
-      BadQuestionError: As for :func:`trace_condition`.
+      BadQuestionError: As for :func:`graph_execution_condition`.
     """
     found = _common(snapshot, wanted)
     if wanted.executions is not None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.forward import forward_op
-from tb_debugger_plugin.analysis.functions import calls
-from tb_debugger_plugin.analysis.nearest import Side, health_of, nearest_traces
+from tb_debugger_plugin.analysis.forward_op import forward_op
+from tb_debugger_plugin.analysis.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
 from tb_debugger_plugin.analysis.sources import stack_of
 from tb_debugger_plugin.errors import NotFoundError
@@ -70,7 +70,7 @@ def op_info(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = No
       NotFoundError: There is no such graph, or no such op in it.
     """
     if at is not None:
-        check_index(at, snapshot.num_traces, "graph execution")
+        check_index(at, snapshot.num_graph_executions, "graph execution")
     return _Neighbourhood(snapshot, find_op(snapshot, graph_id, op_name), at).info()
 
 
@@ -191,7 +191,7 @@ class _Neighbourhood:
         }
 
     def _runs(self, op: Op) -> list[dict[str, Any]]:
-        numbers = [graph for graph, _ in calls(self._snapshot).graphs.get(op.number, ())]
+        numbers = [graph for graph, _ in graph_calls(self._snapshot).graphs.get(op.number, ())]
         graphs = [self._snapshot.catalog.graphs[number] for number in numbers]
         return [{"graph_id": graph.graph_id, "graph_name": graph.name} for graph in graphs]
 
@@ -245,8 +245,8 @@ def inputs_of(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
     Raises:
       BadQuestionError: There is no such position.
     """
-    check_index(index, snapshot.num_traces, "graph execution")
-    ((site,),) = snapshot.rows("SELECT site FROM traces WHERE idx = ?", [index])
+    check_index(index, snapshot.num_graph_executions, "graph execution")
+    ((site,),) = snapshot.rows("SELECT site FROM graph_executions WHERE idx = ?", [index])
     edges = input_edges(snapshot, snapshot.catalog.sites[site].op)
     wanted = [(source, slot, Side.BEFORE) for _, source, slot in edges]
     traces = {key: found for key, found in nearest_traces(snapshot, wanted, index).items() if found <= index}

@@ -1,7 +1,7 @@
 """What was measured of a tensor, in the words of the HTTP contract.
 
-In come rows of ``traces`` or ``execution_outputs``, out come JSON-like values: the summary vector as
-Debugger V2 gives it, and our own breakdown with names.
+Turns rows of ``graph_executions`` or ``execution_outputs`` into JSON-like values: the summary vector as
+Debugger V2 gives it, and a breakdown with names.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ Host = dict[str, Any]
 _SEEN: Final = {EXECUTION: "seen_executions", GRAPH_EXECUTION_TRACES: "seen_traces"}
 _HELD: Final = {
     EXECUTION: "SELECT host, count(*) FROM executions GROUP BY host",
-    GRAPH_EXECUTION_TRACES: "SELECT s.host, count(*) FROM traces t JOIN sites s USING (site) GROUP BY s.host",
+    GRAPH_EXECUTION_TRACES: "SELECT host, count(*) FROM graph_executions"
+    " JOIN sites USING (site) GROUP BY host",
 }
 _RECORDS: Final = {EXECUTION: "executions", GRAPH_EXECUTION_TRACES: "graph executions"}
 #: By the state of a file: what is the matter with it when records are missing.

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.functions import ARGUMENTS, calls
+from tb_debugger_plugin.analysis.graph_calls import ARGUMENTS, graph_calls
 from tb_debugger_plugin.analysis.graphs import find_op
-from tb_debugger_plugin.analysis.nearest import Side, health_of, nearest_traces
+from tb_debugger_plugin.analysis.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
 
 MAX_HOPS: Final = 16
@@ -60,7 +60,7 @@ def neighbours(
       NotFoundError: There is no such graph, or no such op in it.
     """
     if at is not None:
-        check_index(at, snapshot.num_traces, "graph execution")
+        check_index(at, snapshot.num_graph_executions, "graph execution")
     start = find_op(snapshot, graph_id, op_name)
     before, edges_before, cut_before = _walk(snapshot, start.number, hops, limit, backward=True)
     room = max(1, limit - len(before) + 1)
@@ -113,7 +113,7 @@ def _inputs(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
         " ORDER BY op, input_slot",
         [ops],
     )
-    known = calls(snapshot)
+    known = graph_calls(snapshot)
     edges = []
     for edge in (Edge(*row) for row in rows):
         ends = _ends_inside(snapshot, edge.source) if edge.source in known.graphs else []
@@ -128,7 +128,7 @@ def _consumers(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
         " ORDER BY op, input_slot",
         [ops],
     )
-    known = calls(snapshot)
+    known = graph_calls(snapshot)
     edges = [Edge(*row) for row in rows]
     inside = [
         Edge(edge.source, edge.source_slot, argument, edge.input_slot, "into")
@@ -148,7 +148,7 @@ def _from_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
     """What went into an argument of a function, at those who call it."""
     if op.type not in ARGUMENTS:
         return []
-    known = calls(snapshot)
+    known = graph_calls(snapshot)
     place = _arguments(snapshot, op.graph).index(op.number)
     wanted = [
         (caller, place + first)
@@ -167,7 +167,9 @@ def _from_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
 
 def _to_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
     """An op at the end of a function gives its result to those who call it."""
-    return [Edge(op.number, 0, caller, 0, "out") for caller in calls(snapshot).callers.get(op.graph, ())]
+    return [
+        Edge(op.number, 0, caller, 0, "out") for caller in graph_calls(snapshot).callers.get(op.graph, ())
+    ]
 
 
 def _arguments(snapshot: Snapshot, graph: int) -> list[int]:
@@ -186,7 +188,7 @@ def _group(ops: Iterable[Op]) -> dict[int, list[Op]]:
 
 
 def _ends_inside(snapshot: Snapshot, caller: int) -> list[int]:
-    graphs = [graph for graph, _ in calls(snapshot).graphs[caller]]
+    graphs = [graph for graph, _ in graph_calls(snapshot).graphs[caller]]
     return [
         op
         for (op,) in snapshot.rows(

@@ -19,7 +19,7 @@ from tb_debugger_plugin.analysis.filters import (
     Filter,
     Order,
     execution_condition,
-    trace_condition,
+    graph_execution_condition,
 )
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 
@@ -35,7 +35,7 @@ class Selection:
     """Rows of one list at one commit.
 
     Attributes:
-      table: ``executions`` or ``traces``.
+      table: ``executions`` or ``graph_executions``.
       condition: That they fulfil.
       matching: How many there are.
       total: How many positions there are: all of them, but of a sorted list at most :data:`MAX_SORTED`.
@@ -96,7 +96,7 @@ def select(snapshot: Snapshot, table: str, wanted: Filter, order: Order | None =
 
     Args:
       snapshot: The run.
-      table: ``executions`` or ``traces``.
+      table: ``executions`` or ``graph_executions``.
       wanted: The filter.
       order: How they are sorted; None = as in the list.
 
@@ -117,8 +117,10 @@ def select(snapshot: Snapshot, table: str, wanted: Filter, order: Order | None =
 
 
 def _select(snapshot: Snapshot, table: str, wanted: Filter, order: Order | None) -> Selection:
-    condition = (trace_condition if table == "traces" else execution_condition)(snapshot, wanted)
-    total = snapshot.num_traces if table == "traces" else snapshot.num_executions
+    condition = (graph_execution_condition if table == "graph_executions" else execution_condition)(
+        snapshot, wanted
+    )
+    total = snapshot.num_graph_executions if table == "graph_executions" else snapshot.num_executions
     counts = np.zeros(-(-total // _STRETCH), np.int64)
     for stretch, count in snapshot.rows(
         f"SELECT t.idx // {_STRETCH}, count(*) FROM {table} t WHERE {condition.sql} GROUP BY 1",

@@ -36,8 +36,8 @@ class Snapshot:
       is_settled: Whether positions stay as they are: nothing is in the ring of a circular buffer.
       catalog: Graphs, ops and sites.
       num_executions: Length of the list of executions.
-      num_traces: Length of the list of graph executions.
-      num_bad_traces: How many of them are bad.
+      num_graph_executions: Length of the list of graph executions.
+      num_bad_graph_executions: How many of them are bad.
     """
 
     loader: RunLoader
@@ -47,8 +47,8 @@ class Snapshot:
     is_settled: bool
     catalog: Catalog
     num_executions: int
-    num_traces: int
-    num_bad_traces: int
+    num_graph_executions: int
+    num_bad_graph_executions: int
 
     def rows(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a query."""
@@ -113,8 +113,8 @@ def open_snapshot(loader: RunLoader) -> Iterator[Snapshot]:
         described = int(meta.get("catalog_generation", "0"))
         catalog = _remember(loader, "catalog", described, lambda: load_catalog(connection))
         counts = connection.execute(
-            "SELECT (SELECT count(*) FROM executions), (SELECT count(*) FROM traces),"
-            " (SELECT count(*) FROM bad_traces)"
+            "SELECT (SELECT count(*) FROM executions), (SELECT count(*) FROM graph_executions),"
+            " (SELECT count(*) FROM bad_graph_executions)"
         ).fetchall()[0]
         stable = tuple(int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED)
         yield Snapshot(loader, connection, generation, described, stable == counts[:2], catalog, *counts)

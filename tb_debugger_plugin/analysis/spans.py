@@ -4,7 +4,7 @@ In comes a range of the list of executions, out come spans of time for the graph
 execution belongs to one of the executions exactly when its time is in a span of its graph. So the list of
 graph executions can be searched for it without looking at the owner of each.
 
-Rule: these are the rows whose owner, as :func:`~tb_debugger_plugin.analysis.calls.owners` says, is in the
+Rule: these are the rows whose owner, by :func:`~tb_debugger_plugin.analysis.call_owner.owners`, is in the
 range.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.calls import (
+from tb_debugger_plugin.analysis.call_owner import (
     CONCURRENT_CALLS,
     HostCalls,
     Ints,

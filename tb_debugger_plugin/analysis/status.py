@@ -21,8 +21,8 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "generation": snapshot.generation,
         "num_executions": snapshot.num_executions,
-        "num_graph_executions": snapshot.num_traces,
-        "num_bad_graph_executions": snapshot.num_bad_traces,
+        "num_graph_executions": snapshot.num_graph_executions,
+        "num_bad_graph_executions": snapshot.num_bad_graph_executions,
         "num_alerts": len(alert_list(snapshot)),
         "loading": _loading(snapshot),
         "finished": _finished(hosts),
@@ -79,7 +79,8 @@ def _mode(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> str | None:
     if mode is None:
         # TensorFlow's own recorder says it in each record only.
         rows = snapshot.rows(
-            "(SELECT mode FROM traces WHERE idx = 0) UNION ALL (SELECT mode FROM executions WHERE idx = 0)"
+            "(SELECT mode FROM graph_executions WHERE idx = 0)"
+            " UNION ALL (SELECT mode FROM executions WHERE idx = 0)"
         )
         mode = next((value for (value,) in rows if value != TensorDebugMode.UNSPECIFIED), None)
     return None if mode is None else mode_name(mode)
@@ -111,9 +112,9 @@ def _loading(snapshot: Snapshot) -> dict[str, int] | None:
 def _times(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> tuple[float | None, float | None]:
     start = min((host["start_time"] for host in hosts), default=None)
     rows = snapshot.rows(
-        "SELECT max(wall_time) FROM (SELECT wall_time FROM traces WHERE idx >= ?"
+        "SELECT max(wall_time) FROM (SELECT wall_time FROM graph_executions WHERE idx >= ?"
         " UNION ALL SELECT wall_time FROM executions WHERE idx >= ?)",
-        [snapshot.num_traces - 1000, snapshot.num_executions - 1000],
+        [snapshot.num_graph_executions - 1000, snapshot.num_executions - 1000],
     )
     return start, rows[0][0] if rows[0][0] is not None else start
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.calls import owners
-from tb_debugger_plugin.analysis.inner import inner_health
+from tb_debugger_plugin.analysis.call_health import call_health
+from tb_debugger_plugin.analysis.call_owner import owners
 from tb_debugger_plugin.analysis.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -95,7 +95,7 @@ def executions_page(snapshot: Snapshot, wanted: Range, chosen: Selection | None 
     is_function = functions[found["op_type"]] | (found["graph"] >= 0)
     builder.columns["is_function"] = is_function.astype(np.uint8)
     builder.columns["health"] = found["health"]
-    builder.columns["inner_health"] = inner_health(snapshot)[found["idx"]]
+    builder.columns["call_health"] = call_health(snapshot)[found["idx"]]
     builder.encode("graph_id", found["graph"], [graph.graph_id for graph in snapshot.catalog.graphs])
     builder.columns["num_inputs"] = found["num_inputs"]
     builder.columns["num_outputs"] = found["num_outputs"]
@@ -109,7 +109,7 @@ def _page(snapshot: Snapshot, wanted: Range, total: int, chosen: Selection | Non
     return Page(snapshot.generation, wanted, total, builder.columns, builder.dictionaries, matching)
 
 
-def traces_page(
+def graph_executions_page(
     snapshot: Snapshot, wanted: Range, *, only_bad: bool = False, chosen: Selection | None = None
 ) -> Page:
     """A page of the list of graph executions.
@@ -124,11 +124,11 @@ def traces_page(
         found = chosen.rows(snapshot, _TRACES, wanted)
     else:
         which = (
-            "t.idx IN (SELECT idx FROM bad_traces WHERE bad >= ? AND bad < ?)"
+            "t.idx IN (SELECT idx FROM bad_graph_executions WHERE bad >= ? AND bad < ?)"
             if only_bad
             else "t.idx >= ? AND t.idx < ?"
         )
-        query = f"SELECT {_TRACES} FROM traces t WHERE {which} ORDER BY t.idx"
+        query = f"SELECT {_TRACES} FROM graph_executions t WHERE {which} ORDER BY t.idx"
         found = snapshot.columns(query, [wanted.begin, wanted.end])
     builder = _Builder()
     builder.columns["index"] = found["idx"].astype(np.float64)
@@ -142,7 +142,11 @@ def traces_page(
         builder.columns[name] = found[name].astype(np.float64)
     builder.columns["owner"] = owners(snapshot, found["wall_time"], found["site"])
     return _page(
-        snapshot, wanted, snapshot.num_bad_traces if only_bad else snapshot.num_traces, chosen, builder
+        snapshot,
+        wanted,
+        snapshot.num_bad_graph_executions if only_bad else snapshot.num_graph_executions,
+        chosen,
+        builder,
     )
 
 
@@ -187,25 +191,27 @@ def overview(snapshot: Snapshot, table: str, buckets: int) -> dict[str, Any]:
 
     Args:
       snapshot: The run.
-      table: ``executions`` or ``traces``. An execution is also bad when something bad ran inside it.
+      table: ``executions`` or ``graph_executions``. An execution is also bad when something bad ran in it.
       buckets: Into how many equal parts the list is cut.
 
     Returns:
       ``total``, ``bad`` and ``measured``; part ``b`` holds the rows whose ``position * buckets // total``
       is b.
     """
-    total = snapshot.num_executions if table == "executions" else snapshot.num_traces
+    total = snapshot.num_executions if table == "executions" else snapshot.num_graph_executions
     bad = np.zeros(buckets, np.int64)
     measured = np.zeros(buckets, np.int64)
     if table == "executions" and total:
         own = snapshot.columns("SELECT health FROM executions ORDER BY idx")["health"]
-        worst = np.maximum(own, inner_health(snapshot))
+        worst = np.maximum(own, call_health(snapshot))
         part = np.arange(total) * buckets // total
         np.add.at(bad, part, worst == BAD)
         np.add.at(measured, part, worst != NOT_MEASURED)
     elif total:
         place = f"idx * {buckets} // {total}"
-        bad = _count_parts(snapshot, f"SELECT {place}, count(*) FROM bad_traces GROUP BY 1", buckets)
+        bad = _count_parts(
+            snapshot, f"SELECT {place}, count(*) FROM bad_graph_executions GROUP BY 1", buckets
+        )
         measured = _measured_parts(snapshot, place, buckets)
     return {"total": total, "bad": bad.tolist(), "measured": measured.tolist()}
 
@@ -221,15 +227,15 @@ def _measured_parts(snapshot: Snapshot, place: str, buckets: int) -> npt.NDArray
     # Mostly everything is measured, or nothing. The rarer of the two is counted: the database knows which
     # stretches of the column hold none of it and passes over them.
     unmeasured = snapshot.remember("unmeasured", lambda: _num_unmeasured(snapshot))
-    rarer = "=" if unmeasured * 2 <= snapshot.num_traces else "<>"
-    query = f"SELECT {place}, count(*) FROM traces WHERE health {rarer} {NOT_MEASURED} GROUP BY 1"
+    rarer = "=" if unmeasured * 2 <= snapshot.num_graph_executions else "<>"
+    query = f"SELECT {place}, count(*) FROM graph_executions WHERE health {rarer} {NOT_MEASURED} GROUP BY 1"
     counts = _count_parts(snapshot, query, buckets)
     if rarer == "<>":
         return counts
     # The first row of part b is the first whose position * buckets is not below b * total.
-    firsts = -(-np.arange(buckets + 1) * snapshot.num_traces // buckets)
+    firsts = -(-np.arange(buckets + 1) * snapshot.num_graph_executions // buckets)
     return np.diff(firsts) - counts
 
 
 def _num_unmeasured(snapshot: Snapshot) -> int:
-    return int(snapshot.rows(f"SELECT count(*) FROM traces WHERE health = {NOT_MEASURED}")[0][0])
+    return int(snapshot.rows(f"SELECT count(*) FROM graph_executions WHERE health = {NOT_MEASURED}")[0][0])

@@ -55,8 +55,8 @@ def _index(one: Run, bar: Progress) -> dict[str, Any]:
         return {
             "database": None if loader.database_path is None else str(loader.database_path),
             "executions": snapshot.num_executions,
-            "graph_executions": snapshot.num_traces,
-            "bad_graph_executions": snapshot.num_bad_traces,
+            "graph_executions": snapshot.num_graph_executions,
+            "bad_graph_executions": snapshot.num_bad_graph_executions,
             "bytes": loader.progress.bytes_done if loader.progress else 0,
             "seconds": round(time.monotonic() - begin, 3),
         }

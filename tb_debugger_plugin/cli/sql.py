@@ -32,7 +32,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `sql` to the command line."""
     parser = subparsers.add_parser("sql", help="ask the tables of a run (docs/schema.md)")
     add_arguments(parser, one=True)
-    parser.add_argument("query", metavar="QUERY", help="such as 'SELECT count(*) FROM traces'")
+    parser.add_argument("query", metavar="QUERY", help="such as 'SELECT count(*) FROM graph_executions'")
     parser.set_defaults(run=run)
 
 

@@ -53,7 +53,7 @@ def _summary_columns(summaries: dict[str, Array]) -> dict[str, Array]:
 
 
 def trace_columns(rows: TraceRows, first: int) -> dict[str, Array]:
-    """Columns of ``traces``.
+    """Columns of ``graph_executions``.
 
     Args:
       rows: Decoded traces.
@@ -69,7 +69,7 @@ def trace_columns(rows: TraceRows, first: int) -> dict[str, Array]:
 
 
 def bad_columns(traces: dict[str, Array], first: int) -> dict[str, Array]:
-    """Columns of ``bad_traces``: the positions of the bad rows among some rows of ``traces``.
+    """Columns of ``bad_graph_executions``: where the bad ones of some rows of ``graph_executions`` are.
 
     Args:
       traces: What :func:`trace_columns` gave.

@@ -26,7 +26,7 @@ from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.parquet import MANIFEST, STABLE, quoted, read_manifest
 from tb_debugger_plugin.index.runs import Run
 
-_POSITIONS: Final = {"executions": "idx", "traces": "idx", "bad_traces": "bad"}
+_POSITIONS: Final = {"executions": "idx", "graph_executions": "idx", "bad_graph_executions": "bad"}
 
 
 class Importer:

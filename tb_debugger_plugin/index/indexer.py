@@ -150,7 +150,10 @@ class Indexer:
         self._catalog_generation = int(meta.get("catalog_generation", "0"))
         self._stable = {suffix: int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED}
         self._stable_bad = int(meta.get("stable_bad", "0"))
-        counts = {EXECUTION: self._count("executions"), GRAPH_EXECUTION_TRACES: self._count("traces")}
+        counts = {
+            EXECUTION: self._count("executions"),
+            GRAPH_EXECUTION_TRACES: self._count("graph_executions"),
+        }
         if counts != self._stable:
             self._rings = None  # rows of a ring are left from before; whatever is there now replaces them
         self._restore_latest()
@@ -164,7 +167,7 @@ class Indexer:
         self._latest: dict[str, Latest] = {suffix: {} for suffix in TAILED}
         if len(self._run.file_sets) > 1:
             query = "SELECT host, max(wall_time) FROM {} WHERE idx < {} GROUP BY host"
-            traces = "traces JOIN sites USING (site)"
+            traces = "graph_executions JOIN sites USING (site)"
             for suffix, table in ((EXECUTION, "executions"), (GRAPH_EXECUTION_TRACES, traces)):
                 self._latest[suffix].update(self._rows(query.format(table, self._stable[suffix])))
 
@@ -309,8 +312,10 @@ class Indexer:
         stable = self._stable[EXECUTION]
         for table in schema.PROVISIONAL:
             self._connection.execute(f"DELETE FROM {table} WHERE idx >= {stable}")
-        self._connection.execute(f"DELETE FROM traces WHERE idx >= {self._stable[GRAPH_EXECUTION_TRACES]}")
-        self._connection.execute(f"DELETE FROM bad_traces WHERE bad >= {self._stable_bad}")
+        self._connection.execute(
+            f"DELETE FROM graph_executions WHERE idx >= {self._stable[GRAPH_EXECUTION_TRACES]}"
+        )
+        self._connection.execute(f"DELETE FROM bad_graph_executions WHERE bad >= {self._stable_bad}")
 
     def _append_executions(
         self, batches: dict[tuple[int, str], Batch], turning: dict[tuple[int, str], bytes]
@@ -350,8 +355,8 @@ class Indexer:
     def _insert_traces(self, rows: TraceRows) -> int:
         traces = decode.trace_columns(rows, self._stable[GRAPH_EXECUTION_TRACES])
         bad = decode.bad_columns(traces, self._stable_bad)
-        insert(self._connection, "traces", traces)
-        insert(self._connection, "bad_traces", bad)
+        insert(self._connection, "graph_executions", traces)
+        insert(self._connection, "bad_graph_executions", bad)
         return len(bad["idx"])
 
     def _save_states(

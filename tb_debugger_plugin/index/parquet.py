@@ -23,9 +23,19 @@ from tb_debugger_plugin.index.schema import SCHEMA_VERSION, TABLES, read_meta
 
 MANIFEST: Final = "tb_debugger_tables.json"
 #: Tables as long as the run; the others are as long as the program.
-LONG: Final = ("executions", "execution_inputs", "execution_outputs", "traces", "bad_traces")
+LONG: Final = (
+    "executions",
+    "execution_inputs",
+    "execution_outputs",
+    "graph_executions",
+    "bad_graph_executions",
+)
 #: Tables in which rows may follow that a circular buffer would take back, by what ``meta`` calls them.
-STABLE: Final = {EXECUTION: "executions", GRAPH_EXECUTION_TRACES: "traces", "bad": "bad_traces"}
+STABLE: Final = {
+    EXECUTION: "executions",
+    GRAPH_EXECUTION_TRACES: "graph_executions",
+    "bad": "bad_graph_executions",
+}
 _NAME: Final = re.compile(r"[a-z_]+(-\d{5})?\.parquet")
 
 

@@ -1,8 +1,8 @@
 """The tables of a run's database. ``docs/schema.md`` says what each column means.
 
-Rows of the two long lists, ``executions`` and ``traces``, carry a dense position ``idx`` from 0, so that a
-page is a range of it and never needs an OFFSET. What repeats stands once in a table with small integer
-keys.
+Rows of the two long lists, ``executions`` and ``graph_executions``, have a dense position ``idx`` from 0: a
+page is a range of it and never needs an OFFSET. Values that repeat are stored once, in tables with small
+integer keys.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 import duckdb
 
 #: Raised whenever a table changes; a database of another version is thrown away and built again.
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 
-#: The columns that any measured tensor has, in ``traces`` and in ``execution_outputs``.
+#: The columns that any measured tensor has, in ``graph_executions`` and in ``execution_outputs``.
 SUMMARY: Final = """
   tensor_id BIGINT, device_id INTEGER, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
   dtype UTINYINT NOT NULL, rank SMALLINT NOT NULL, shape INTEGER NOT NULL,
@@ -59,9 +59,9 @@ TABLES: Final[dict[str, str]] = {
     "execution_inputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, tensor_id BIGINT NOT NULL",
     "execution_outputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, host INTEGER NOT NULL,"
     " has_value BOOLEAN NOT NULL," + SUMMARY,
-    "traces": "idx BIGINT NOT NULL, wall_time DOUBLE NOT NULL, site INTEGER NOT NULL, position BIGINT,"
-    + SUMMARY.replace("device_id INTEGER", "device_id SMALLINT"),
-    "bad_traces": "bad BIGINT NOT NULL, idx BIGINT NOT NULL",
+    "graph_executions": "idx BIGINT NOT NULL, wall_time DOUBLE NOT NULL, site INTEGER NOT NULL,"
+    " position BIGINT," + SUMMARY.replace("device_id INTEGER", "device_id SMALLINT"),
+    "bad_graph_executions": "bad BIGINT NOT NULL, idx BIGINT NOT NULL",
 }
 
 #: Tables whose rows beyond a position are taken back when a circular buffer turns.

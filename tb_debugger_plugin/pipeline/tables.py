@@ -33,7 +33,7 @@ from tb_debugger_plugin.pipeline.survey import read_rows
 
 _TABLES: Final = {
     EXECUTION: ("executions", "execution_inputs", "execution_outputs"),
-    GRAPH_EXECUTION_TRACES: ("traces", "bad_traces"),
+    GRAPH_EXECUTION_TRACES: ("graph_executions", "bad_graph_executions"),
 }
 
 #: Rows, and bad rows, of a part.
@@ -149,7 +149,7 @@ def _columns(
         rows = merge_traces(_traces(slices, layout.registry), latest)
         assert rows is not None, "a part has rows"
         traces = trace_columns(rows, first)
-        return {"traces": traces, "bad_traces": bad_columns(traces, first_bad)}
+        return {"graph_executions": traces, "bad_graph_executions": bad_columns(traces, first_bad)}
     merged = merge_executions(_executions(slices, layout.registry), latest)
     columns = execution_columns(merged, layout.registry, first)
     return {

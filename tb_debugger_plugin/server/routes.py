@@ -13,14 +13,14 @@ from typing import Any, Final
 from tb_debugger_plugin.analysis import (
     alerts,
     executions,
+    graph_executions,
     graphs,
     neighbours,
     search,
     sources,
     tables,
-    traces,
 )
-from tb_debugger_plugin.analysis.filters import EXECUTION_ORDERS, TRACE_ORDERS
+from tb_debugger_plugin.analysis.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.selection import Selection, select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
@@ -33,7 +33,7 @@ Answer = Any
 Route = Callable[[Library, Question], Answer]
 
 _MAX_BUCKETS: Final = 4096
-_LISTS: Final = {"executions": "executions", "graph_executions": "traces"}
+_LISTS: Final = ("executions", "graph_executions")
 
 
 def _of_run(ask: Callable[[Snapshot, Question], Answer]) -> Route:
@@ -86,15 +86,15 @@ def _execution_data(snapshot: Snapshot, question: Question) -> Answer:
     return {**_ends(page), "executions": executions.data(snapshot, page)}
 
 
-def _trace_digests(snapshot: Snapshot, question: Question) -> Answer:
-    page = question.range(snapshot.num_traces, DIGEST_ROWS)
-    found = traces.digests(snapshot, page)
-    return {**_ends(page), "num_digests": snapshot.num_traces, "graph_execution_digests": found}
+def _graph_execution_digests(snapshot: Snapshot, question: Question) -> Answer:
+    page = question.range(snapshot.num_graph_executions, DIGEST_ROWS)
+    found = graph_executions.digests(snapshot, page)
+    return {**_ends(page), "num_digests": snapshot.num_graph_executions, "graph_execution_digests": found}
 
 
-def _trace_data(snapshot: Snapshot, question: Question) -> Answer:
-    page = question.range(snapshot.num_traces)
-    return {**_ends(page), "graph_executions": traces.data(snapshot, page)}
+def _graph_execution_data(snapshot: Snapshot, question: Question) -> Answer:
+    page = question.range(snapshot.num_graph_executions)
+    return {**_ends(page), "graph_executions": graph_executions.data(snapshot, page)}
 
 
 def _graph_info(snapshot: Snapshot, question: Question) -> Answer:
@@ -128,13 +128,15 @@ def _execution_columns(snapshot: Snapshot, question: Question) -> Page:
     return tables.executions_page(snapshot, question.range(total, COLUMN_ROWS), chosen)
 
 
-def _trace_columns(snapshot: Snapshot, question: Question) -> Page:
+def _graph_execution_columns(snapshot: Snapshot, question: Question) -> Page:
     only_bad = question.optional_choice("only", ("bad",)) == "bad"
-    chosen = _selection(snapshot, question, "traces", TRACE_ORDERS, only_bad=only_bad)
+    chosen = _selection(snapshot, question, "graph_executions", GRAPH_EXECUTION_ORDERS, only_bad=only_bad)
     if chosen is not None:
-        return tables.traces_page(snapshot, question.range(chosen.total, COLUMN_ROWS), chosen=chosen)
-    total = snapshot.num_bad_traces if only_bad else snapshot.num_traces
-    return tables.traces_page(snapshot, question.range(total, COLUMN_ROWS), only_bad=only_bad)
+        return tables.graph_executions_page(
+            snapshot, question.range(chosen.total, COLUMN_ROWS), chosen=chosen
+        )
+    total = snapshot.num_bad_graph_executions if only_bad else snapshot.num_graph_executions
+    return tables.graph_executions_page(snapshot, question.range(total, COLUMN_ROWS), only_bad=only_bad)
 
 
 def _selection(
@@ -151,7 +153,7 @@ def _selection(
 
 
 def _overview(snapshot: Snapshot, question: Question) -> Answer:
-    table = _LISTS[question.choice("list", tuple(_LISTS))]
+    table = question.choice("list", _LISTS)
     return tables.overview(snapshot, table, question.bounded("buckets", 1, _MAX_BUCKETS))
 
 
@@ -161,9 +163,11 @@ def _locate(snapshot: Snapshot, question: Question) -> Answer:
     if (execution is None) == (trace is None):
         raise BadQuestionError("Exactly one of the parameters execution and graph_execution is needed.")
     if trace is not None:
-        return traces.locate_trace(snapshot, trace, _selection(snapshot, question, "traces", TRACE_ORDERS))
+        return graph_executions.locate_graph_execution(
+            snapshot, trace, _selection(snapshot, question, "graph_executions", GRAPH_EXECUTION_ORDERS)
+        )
     assert execution is not None
-    return traces.locate_execution(snapshot, execution)
+    return graph_executions.locate_execution(snapshot, execution)
 
 
 def _inputs_of(snapshot: Snapshot, question: Question) -> Answer:
@@ -192,8 +196,8 @@ ROUTES: Final[dict[str, Route]] = {
     "/alerts": _of_run(_alerts),
     "/execution/digests": _of_run(_execution_digests),
     "/execution/data": _of_run(_execution_data),
-    "/graph_execution/digests": _of_run(_trace_digests),
-    "/graph_execution/data": _of_run(_trace_data),
+    "/graph_execution/digests": _of_run(_graph_execution_digests),
+    "/graph_execution/data": _of_run(_graph_execution_data),
     "/graphs/graph_info": _of_run(_graph_info),
     "/graphs/op_info": _of_run(_op_info),
     "/source_files/list": _of_run(_source_list),
@@ -201,7 +205,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/stack_frames/stack_frames": _of_run(_stack_frames),
     "/status": _of_run(_status),
     "/columns/executions": _of_run(_execution_columns),
-    "/columns/graph_executions": _of_run(_trace_columns),
+    "/columns/graph_executions": _of_run(_graph_execution_columns),
     "/overview": _of_run(_overview),
     "/locate": _of_run(_locate),
     "/inputs_of": _of_run(_inputs_of),

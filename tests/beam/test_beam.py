@@ -28,7 +28,7 @@ def test_the_command_makes_a_run_that_says_what_the_dump_says(tmp_path, capsys):
     assert main(["beam", str(tmp_path / "job"), str(tmp_path / "out"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     expected, found = answers_of(tmp_path / "job"), answers_of(tmp_path / "out")
-    assert rows["graph_execution_traces"] == len(expected["traces"]) > 150
+    assert rows["graph_execution_traces"] == len(expected["graph_executions"]) > 150
     for table in expected:
         assert found[table] == expected[table], table
 

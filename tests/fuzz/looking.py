@@ -30,7 +30,8 @@ _QUESTIONS: Final = 6
 _KINDS: Final = {EXECUTION: "execution", GRAPH_EXECUTION_TRACES: "graph_execution_trace"}
 _COUNTS: Final = {
     EXECUTION: "SELECT host, count(*) FROM executions GROUP BY host",
-    GRAPH_EXECUTION_TRACES: "SELECT host, count(*) FROM traces JOIN sites USING (site) GROUP BY host",
+    GRAPH_EXECUTION_TRACES: "SELECT host, count(*) FROM graph_executions"
+    " JOIN sites USING (site) GROUP BY host",
 }
 
 

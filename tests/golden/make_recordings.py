@@ -119,7 +119,7 @@ def _what_tensorflow_reads(folder: Path) -> dict[str, Any]:
     reader.update()
     return {
         "executions": [_execution(execution) for execution in reader.executions()],
-        "traces": [_trace(reader, trace) for trace in reader.graph_execution_traces()],
+        "graph_executions": [_trace(reader, trace) for trace in reader.graph_execution_traces()],
         "alerts": [_alert(alert) for alert in monitor.alerts()] if monitor else None,
         "ops": [
             [digest.graph_id, digest.op_name, digest.op_type, list(digest.input_names or ())]

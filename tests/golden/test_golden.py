@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tb_debugger_plugin.analysis import alerts, executions, graphs, sources, traces
+from tb_debugger_plugin.analysis import alerts, executions, graph_executions, graphs, sources
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.events.fileset import find_file_sets
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set
@@ -34,7 +34,7 @@ def expected(recording: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def view(recording: Path) -> Iterator[Snapshot]:
+def snapshot(recording: Path) -> Iterator[Snapshot]:
     loader = loaded(recording)
     with open_snapshot(loader) as found:
         yield found
@@ -71,7 +71,7 @@ def _plain(value):
 
 
 def test_traces_are_those_that_tensorflow_reads(snapshot, expected):
-    found = traces.data(snapshot, Range(0, snapshot.num_traces))
+    found = graph_executions.data(snapshot, Range(0, snapshot.num_graph_executions))
     keys = ("op_type", "op_name", "output_slot", "graph_ids", "tensor_debug_mode", "device_name")
     assert [[row[key] for key in keys] for row in found] == [
         [row[key] for key in keys] for row in expected["traces"]
@@ -82,7 +82,7 @@ def test_traces_are_those_that_tensorflow_reads(snapshot, expected):
 
 
 def test_whole_tensors_are_counted_as_python_counts_them(snapshot, expected):
-    found = traces.data(snapshot, Range(0, snapshot.num_traces))
+    found = graph_executions.data(snapshot, Range(0, snapshot.num_graph_executions))
     for row, other in zip(found, expected["traces"], strict=True):
         if "tensor" in other:
             values = [

@@ -50,16 +50,16 @@ def test_processes_that_are_told_their_job_are_one_run_with_hosts_kept_apart(
             assert hosts == sorted((program.pid,) for program in programs)
             found = snapshot.rows(
                 "SELECT sites.host, list(t.size ORDER BY idx), list(t.wall_time ORDER BY idx)"
-                " FROM traces t JOIN sites USING (site) JOIN ops USING (op) WHERE ops.name = 'sqrt'"
+                " FROM graph_executions t JOIN sites USING (site) JOIN ops USING (op) WHERE ops.name = 'sqrt'"
                 " GROUP BY sites.host ORDER BY sites.host"
             )
-            times = snapshot.rows("SELECT list(wall_time ORDER BY idx) FROM traces")[0][0]
+            times = snapshot.rows("SELECT list(wall_time ORDER BY idx) FROM graph_executions")[0][0]
             by_host = snapshot.rows(
-                "SELECT list(idx ORDER BY idx) FROM traces JOIN sites USING (site)"
+                "SELECT list(idx ORDER BY idx) FROM graph_executions JOIN sites USING (site)"
                 " GROUP BY host ORDER BY host"
             )
             names = status(snapshot)["hosts"]
-            chosen = [select(snapshot, "traces", Filter(host=name)) for name in names]
+            chosen = [select(snapshot, "graph_executions", Filter(host=name)) for name in names]
             filtered = [one.rows(snapshot, "t.idx", Range(0, one.total))["idx"].tolist() for one in chosen]
     finally:
         loader.close()

@@ -11,8 +11,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tb_debugger_plugin.analysis import alerts, tables, traces
-from tb_debugger_plugin.analysis.inner import inner_health
+from tb_debugger_plugin.analysis import alerts, graph_executions, tables
+from tb_debugger_plugin.analysis.call_health import call_health
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
@@ -60,7 +60,7 @@ class Twin:
         if _HEALTH[value] == 2:
             self.bad.append((kind, position))
 
-    def inner_health(self) -> list[int]:
+    def call_health(self) -> list[int]:
         worst = [0] * len(self.executions)
         for (_, value), owner in zip(self.traces, self.owners, strict=True):
             if owner is not None:
@@ -95,19 +95,19 @@ def test_the_tables_say_what_the_program_did(program, step_bytes):
 
 
 def _compare(snapshot, twin: Twin) -> None:
-    page = tables.traces_page(snapshot, Range(0, snapshot.num_traces))
+    page = tables.graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
     names = page.dictionaries["op_name"]
     assert [names[code] for code in page.columns["op_name"]] == [name for name, _ in twin.traces]
     assert page.columns["health"].tolist() == [_HEALTH[value] for _, value in twin.traces]
     owners = [None if math.isnan(owner) else owner for owner in page.columns["owner"].tolist()]
     assert owners == twin.owners
-    assert inner_health(snapshot).tolist() == twin.inner_health()
+    assert call_health(snapshot).tolist() == twin.call_health()
     eager = tables.executions_page(snapshot, Range(0, snapshot.num_executions))
     assert eager.columns["health"].tolist() == [_HEALTH[value] for _, value in twin.executions]
     _compare_bad(snapshot, twin)
     for call, (name, _) in enumerate(twin.executions):
         own = [index for index, owner in enumerate(twin.owners) if owner == call]
-        found = traces.locate_execution(snapshot, call)
+        found = graph_executions.locate_execution(snapshot, call)
         expected = (min(own), max(own) + 1) if own and name.startswith("__") else (None, None)
         assert (found["graph_execution_begin"], found["graph_execution_end"]) == expected
 
@@ -120,7 +120,9 @@ def _compare_bad(snapshot, twin: Twin) -> None:
     ]
     assert listed == twin.bad
     assert len(alerts.page(snapshot, found, Range(0, len(found)))) == len(twin.bad)
-    only_bad = tables.traces_page(snapshot, Range(0, snapshot.num_bad_traces), only_bad=True)
+    only_bad = tables.graph_executions_page(
+        snapshot, Range(0, snapshot.num_bad_graph_executions), only_bad=True
+    )
     assert only_bad.columns["index"].tolist() == [place for kind, place in twin.bad if kind == "trace"]
 
 
@@ -139,14 +141,16 @@ def test_a_flipped_bit_anywhere_is_survived_and_everything_before_it_kept(progra
         try:
             with open_snapshot(loader) as snapshot:
                 assert snapshot.rows("SELECT count(*) FROM notices") == [(1,)] or _is_truncated(snapshot)
-                assert snapshot.num_traces <= len(twin.traces) and snapshot.num_executions <= len(
+                assert snapshot.num_graph_executions <= len(twin.traces) and snapshot.num_executions <= len(
                     twin.executions
                 )
-                lost = {"execution": "executions", "graph_execution_traces": "traces"}.get(victim.suffix[1:])
-                for table, rows in (("executions", twin.executions), ("traces", twin.traces)):
+                lost = {"execution": "executions", "graph_execution_traces": "graph_executions"}.get(
+                    victim.suffix[1:]
+                )
+                for table, rows in (("executions", twin.executions), ("graph_executions", twin.traces)):
                     if table != lost:
                         assert snapshot.rows(f"SELECT count(*) FROM {table}") == [(len(rows),)]
-                tables.traces_page(snapshot, Range(0, snapshot.num_traces))
+                tables.graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
                 alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, len(alerts.alert_list(snapshot))))
         finally:
             loader.close()
@@ -170,10 +174,10 @@ def test_what_is_kept_of_a_growing_run_is_what_a_new_look_finds(parts, described
                 _run_on(recording, [*part, *_MANY_CALLS])
                 _wait_for(loader, sum(map(len, parts[: number + 1])) + len(_MANY_CALLS) * (number + 1))
                 with open_snapshot(loader) as snapshot:
-                    kept = inner_health(snapshot).tolist()
+                    kept = call_health(snapshot).tolist()
                     worst = tables.overview(snapshot, "executions", 3)
                     loader.memory.clear()
-                    assert kept == inner_health(snapshot).tolist()
+                    assert kept == call_health(snapshot).tolist()
                     assert worst == tables.overview(snapshot, "executions", 3)
         finally:
             loader.close()
@@ -196,7 +200,7 @@ def _wait_for(loader: RunLoader, rows: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while True:
         with open_snapshot(loader) as snapshot:
-            if snapshot.num_executions + snapshot.num_traces == rows:
+            if snapshot.num_executions + snapshot.num_graph_executions == rows:
                 return
         assert time.monotonic() < deadline
         time.sleep(0.002)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tb_debugger_plugin.analysis import inner
-from tb_debugger_plugin.analysis.calls import owners
+from tb_debugger_plugin.analysis import call_health
+from tb_debugger_plugin.analysis.call_owner import owners
 from tb_debugger_plugin.analysis.filters import Filter
 from tb_debugger_plugin.analysis.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
@@ -52,7 +52,7 @@ def _write(folder: Path, hosts) -> None:
 
 
 def _indices(snapshot, **wanted) -> list[int]:
-    chosen = select(snapshot, "traces", Filter(**wanted))
+    chosen = select(snapshot, "graph_executions", Filter(**wanted))
     return chosen.rows(snapshot, "t.idx", Range(0, chosen.total))["idx"].tolist()
 
 
@@ -64,7 +64,7 @@ def _snapshot(hosts) -> Iterator[tuple[Snapshot, Any]]:
         loader = loaded(Path(folder))
         try:
             with open_snapshot(loader) as snapshot:
-                rows = snapshot.columns("SELECT wall_time, site FROM traces ORDER BY idx")
+                rows = snapshot.columns("SELECT wall_time, site FROM graph_executions ORDER BY idx")
                 yield snapshot, owners(snapshot, rows["wall_time"], rows["site"])
         finally:
             loader.close()
@@ -93,11 +93,11 @@ def test_the_worst_of_a_call_is_found_without_looking_at_all_of_it(hosts, chunk,
     with _snapshot(hosts) as (snapshot, owner), pytest.MonkeyPatch.context() as patch:
         worst = [0] * snapshot.num_executions
         for own, (health,) in zip(
-            owner.tolist(), snapshot.rows("SELECT health FROM traces ORDER BY idx"), strict=True
+            owner.tolist(), snapshot.rows("SELECT health FROM graph_executions ORDER BY idx"), strict=True
         ):
             if not math.isnan(own):
                 worst[int(own)] = max(worst[int(own)], health)
-        patch.setattr(inner, "_CHUNK", chunk)
-        patch.setattr(inner, "_SAMPLED", sampled)
-        patch.setattr(inner, "_MAX_WINDOWS", windows)
-        assert inner.inner_health(snapshot).tolist() == worst
+        patch.setattr(call_health, "_CHUNK", chunk)
+        patch.setattr(call_health, "_SAMPLED", sampled)
+        patch.setattr(call_health, "_MAX_WINDOWS", windows)
+        assert call_health.call_health(snapshot).tolist() == worst

@@ -24,9 +24,9 @@ QUERIES: Final[dict[str, str]] = {
     "executions": f"SELECT t.* REPLACE ({_OP_TYPE}, {_GRAPH}, {_STACK}) FROM executions t ORDER BY idx",
     "execution_inputs": "FROM execution_inputs ORDER BY idx, slot",
     "execution_outputs": f"SELECT t.* REPLACE ({_SHAPE}) FROM execution_outputs t ORDER BY idx, slot",
-    "traces": f"SELECT t.* EXCLUDE (site) REPLACE ({_SHAPE}), {_OP.format('sites.op')}, slot, device"
-    " FROM traces t JOIN sites USING (site) ORDER BY idx",
-    "bad_traces": "FROM bad_traces ORDER BY bad",
+    "graph_executions": f"SELECT t.* EXCLUDE (site) REPLACE ({_SHAPE}), {_OP.format('sites.op')},"
+    " slot, device FROM graph_executions t JOIN sites USING (site) ORDER BY idx",
+    "bad_graph_executions": "FROM bad_graph_executions ORDER BY bad",
     "graphs": "SELECT t.* EXCLUDE (graph) FROM graphs t ORDER BY ALL",
     "ops": f"SELECT t.* EXCLUDE (op) REPLACE ({_GRAPH}, {_STACK}) FROM ops t ORDER BY ALL",
     "op_outputs": f"SELECT t.* REPLACE ({_SHAPE}, {_OP.format('t.op')} AS op) FROM op_outputs t ORDER BY ALL",

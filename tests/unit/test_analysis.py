@@ -9,7 +9,15 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis import alerts, executions, graphs, inner, sources, tables, traces
+from tb_debugger_plugin.analysis import (
+    alerts,
+    call_health,
+    executions,
+    graph_executions,
+    graphs,
+    sources,
+    tables,
+)
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot, resolve_range
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQuestionError, NotFoundError
@@ -94,19 +102,19 @@ def test_a_trace_belongs_to_the_first_call_that_returned_after_it(tmp_path):
     recording.trace("g1", "x", GOOD)
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        page = traces.data(snapshot, Range(0, 13))
+        page = graph_executions.data(snapshot, Range(0, 13))
         assert [t["owner_execution_index"] for t in page] == [*[1] * 4, *[3] * 4, *[5] * 4, None]
-        assert traces.locate_execution(snapshot, 3)["graph_execution_begin"] == 4
-        assert traces.locate_execution(snapshot, 3)["graph_execution_end"] == 8
-        assert traces.locate_execution(snapshot, 2)["graph_execution_begin"] is None
-        assert traces.locate_trace(snapshot, 5) == {
+        assert graph_executions.locate_execution(snapshot, 3)["graph_execution_begin"] == 4
+        assert graph_executions.locate_execution(snapshot, 3)["graph_execution_end"] == 8
+        assert graph_executions.locate_execution(snapshot, 2)["graph_execution_begin"] is None
+        assert graph_executions.locate_graph_execution(snapshot, 5) == {
             "execution_index": 3,
             "graph_execution_begin": None,
             "graph_execution_end": None,
             "bad_before": 3,
             "before": 5,
         }
-        assert inner.inner_health(snapshot).tolist() == [0, 2, 0, 2, 0, 2]
+        assert call_health.call_health(snapshot).tolist() == [0, 2, 0, 2, 0, 2]
 
 
 def test_with_several_threads_the_call_of_the_traces_own_graph_is_preferred(tmp_path):
@@ -120,7 +128,7 @@ def test_with_several_threads_the_call_of_the_traces_own_graph_is_preferred(tmp_
     recording.execution("__inference_f_1", graph_id="f")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert traces.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
+        assert graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
 
 
 def test_a_call_whose_graph_is_not_known_may_own_any_trace(tmp_path):
@@ -131,7 +139,7 @@ def test_a_call_whose_graph_is_not_known_may_own_any_trace(tmp_path):
     recording.execution("__inference_loss_7", graph_id="g1")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert traces.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
+        assert graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
 
 
 def test_a_forward_call_does_not_own_what_a_backward_graph_computed(tmp_path):
@@ -144,7 +152,7 @@ def test_a_forward_call_does_not_own_what_a_backward_graph_computed(tmp_path):
     recording.execution("__forward_model_3", graph_id="f")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert traces.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 0
+        assert graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 0
 
 
 def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
@@ -238,7 +246,7 @@ def test_graphs_in_a_circle_do_not_hang(tmp_path):
     recording.close()
     with _snapshot(tmp_path) as snapshot:
         assert graphs.graph_info(snapshot, "a")["inner_graph_ids"] == ["b"]
-        assert traces.data(snapshot, Range(0, 1))[0]["graph_ids"] == ["b", "a"]
+        assert graph_executions.data(snapshot, Range(0, 1))[0]["graph_ids"] == ["b", "a"]
         assert graphs.op_info(snapshot, "a", "x")["inputs"][0]["op_name"] == "x"
 
 
@@ -316,8 +324,8 @@ def test_whose_code_a_file_is(path, expected):
 def test_columns_say_the_same_as_the_rows(tmp_path):
     small_program(tmp_path, steps=3).close()
     with _snapshot(tmp_path) as snapshot:
-        rows = traces.data(snapshot, Range(2, 11))
-        page = tables.traces_page(snapshot, Range(2, 11))
+        rows = graph_executions.data(snapshot, Range(2, 11))
+        page = tables.graph_executions_page(snapshot, Range(2, 11))
         columns, names = page.columns, page.dictionaries
         assert columns["index"].tolist() == list(range(2, 11)) and page.total == 12
         for name, key in (("op_name", "op_name"), ("op_type", "op_type"), ("function", "graph_name")):
@@ -329,12 +337,12 @@ def test_columns_say_the_same_as_the_rows(tmp_path):
             "[]" if row["op_name"] == "Mean" else "[2, ?]" for row in rows
         ]
         assert set(columns["dtype"].tolist()) == {1}
-        bad = tables.traces_page(snapshot, Range(1, 4), only_bad=True)
+        bad = tables.graph_executions_page(snapshot, Range(1, 4), only_bad=True)
         assert bad.columns["index"].tolist() == [2, 3, 5] and bad.total == 9
         eager = tables.executions_page(snapshot, Range(0, 6))
         assert eager.columns["is_function"].tolist() == [0, 1] * 3
         assert eager.columns["health"].tolist() == [1, 2] * 3
-        assert eager.columns["inner_health"].tolist() == [0, 2] * 3
+        assert eager.columns["call_health"].tolist() == [0, 2] * 3
         assert eager.columns["graph_id"].tolist() == [-1, 0] * 3
 
 
@@ -342,12 +350,16 @@ def test_empty_pages_have_all_columns(tmp_path):
     Recording(tmp_path).close()
     with _snapshot(tmp_path) as snapshot:
         for page in (
-            tables.traces_page(snapshot, Range(0, 0)),
+            tables.graph_executions_page(snapshot, Range(0, 0)),
             tables.executions_page(snapshot, Range(0, 0)),
         ):
             assert all(len(values) == 0 for values in page.columns.values())
             assert {values.dtype.str[1:] for values in page.columns.values()} <= {"f8", "i4", "u1"}
-        assert tables.overview(snapshot, "traces", 3) == {"total": 0, "bad": [0] * 3, "measured": [0] * 3}
+        assert tables.overview(snapshot, "graph_executions", 3) == {
+            "total": 0,
+            "bad": [0] * 3,
+            "measured": [0] * 3,
+        }
         assert _alerts(snapshot) == []
 
 
@@ -358,9 +370,9 @@ def test_a_bad_row_is_never_averaged_away(tmp_path):
     recording.execution("__inference_loss_7", graph_id="g1")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        found = tables.overview(snapshot, "traces", 10)
+        found = tables.overview(snapshot, "graph_executions", 10)
         assert found["bad"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0] and found["measured"] == [10] * 10
-        assert sum(tables.overview(snapshot, "traces", 4096)["bad"]) == 1
+        assert sum(tables.overview(snapshot, "graph_executions", 4096)["bad"]) == 1
         assert tables.overview(snapshot, "executions", 2) == {"total": 1, "bad": [1, 0], "measured": [1, 0]}
 
 
@@ -380,7 +392,7 @@ def test_the_vector_of_a_summary_comes_back_as_it_was_written(tmp_path, mode, va
     recording.execution("Mul", [vector([-1, *values[1:]]), None], ids=[1, 2])
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert traces.data(snapshot, Range(0, 1))[0]["debug_tensor_value"] == values
+        assert graph_executions.data(snapshot, Range(0, 1))[0]["debug_tensor_value"] == values
         (execution,) = executions.data(snapshot, Range(0, 1))
     assert execution["debug_tensor_values"] == [[-1, *values[1:]], None]
 
@@ -468,5 +480,5 @@ def test_an_owner_that_is_not_known_is_nan(tmp_path):
     recording.trace("g1", "x", GOOD)
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert np.isnan(tables.traces_page(snapshot, Range(0, 1)).columns["owner"]).all()
-        assert traces.locate_trace(snapshot, 0)["execution_index"] is None
+        assert np.isnan(tables.graph_executions_page(snapshot, Range(0, 1)).columns["owner"]).all()
+        assert graph_executions.locate_graph_execution(snapshot, 0)["execution_index"] is None

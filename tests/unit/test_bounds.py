@@ -60,8 +60,8 @@ def test_ids_that_were_cut_still_refer_to_each_other(tmp_path):
     loader = loaded(tmp_path)
     with open_snapshot(loader) as snapshot:
         ((graph, op, kind),) = snapshot.rows(
-            "SELECT g.name, o.name, o.type FROM traces JOIN sites USING (site) JOIN ops o USING (op)"
-            " JOIN graphs g ON g.graph = o.graph"
+            "SELECT g.name, o.name, o.type FROM graph_executions JOIN sites USING (site)"
+            " JOIN ops o USING (op) JOIN graphs g ON g.graph = o.graph"
         )
     loader.close()
     assert (graph, kind) == ("long", "Log") and len(op) <= bounds.MAX_TEXT
@@ -90,7 +90,7 @@ def test_a_file_that_is_damaged_at_every_other_record_is_read_and_says_so_a_few_
     recording.close()
     loader = loaded(tmp_path)
     with open_snapshot(loader) as snapshot:
-        assert (snapshot.num_executions, snapshot.num_traces) == (1000, 1000)
+        assert (snapshot.num_executions, snapshot.num_graph_executions) == (1000, 1000)
         ((notices,),) = snapshot.rows("SELECT count(*) FROM notices")
     loader.close()
     assert 0 < notices < 100

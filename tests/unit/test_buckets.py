@@ -77,7 +77,7 @@ def test_every_verb_that_reads_takes_the_url_of_a_bucket(tmp_path, bucket, capsy
     assert json.loads(told("info", bucket, "--json"))["a"]["num_graph_executions"] == 8
     assert json.loads(told("index", bucket, "--json"))["a"]["executions"] == 4
     assert told("dump", f"{bucket}/a").count("graph_execution_trace:") == 8
-    assert told("sql", bucket, "SELECT count(*) AS n FROM traces WHERE health = 2") == "n\n6\n"
+    assert told("sql", bucket, "SELECT count(*) AS n FROM graph_executions WHERE health = 2") == "n\n6\n"
     assert json.loads(told("export", bucket, "--parquet", str(tmp_path / "out"), "--json"))["a"]["rows"]
     assert json.loads(told("clean", bucket, "--json"))["bytes"] > 0
 
@@ -87,7 +87,7 @@ def test_tables_in_a_bucket_are_a_run_too(tmp_path, bucket, capsys):
     assert main(["export", str(tmp_path / "events"), "--parquet", str(tmp_path / "tables")]) == 0
     upload(tmp_path / "tables", f"{bucket}/tables")
     capsys.readouterr()
-    assert main(["sql", bucket, "SELECT count(*) AS n FROM traces", "--json"]) == 0
+    assert main(["sql", bucket, "SELECT count(*) AS n FROM graph_executions", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"n": 12}]
 
 

@@ -151,7 +151,7 @@ def test_index_says_when_another_viewer_keeps_the_tables(tmp_path, capsys):
 
 def test_sql_answers_a_query_with_rows(tmp_path, capsys):
     small_program(tmp_path, steps=1).close()
-    query = "SELECT o.name, t.nan FROM traces t JOIN sites USING (site) JOIN ops o USING (op) ORDER BY idx"
+    query = "SELECT name, nan FROM graph_executions JOIN sites USING (site) JOIN ops USING (op) ORDER BY idx"
     assert main(["sql", str(tmp_path), query]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "name\tnan",
@@ -170,7 +170,7 @@ def test_sql_answers_a_query_with_rows(tmp_path, capsys):
 @pytest.mark.parametrize(
     "query",
     [
-        "DELETE FROM traces",
+        "DELETE FROM graph_executions",
         "SELECT 1; DROP TABLE traces",
         "COMMIT",
         "COPY traces TO 'stolen.csv'",
@@ -185,7 +185,7 @@ def test_sql_takes_nothing_but_one_select(tmp_path, capsys, query, monkeypatch):
     small_program(tmp_path / "run").close()
     assert main(["sql", "run", query]) == 1
     assert capsys.readouterr().err.startswith("tbdbg: ")
-    assert _json(capsys, "sql", "run", "SELECT count(*) AS n FROM traces") == [{"n": 8}]
+    assert _json(capsys, "sql", "run", "SELECT count(*) AS n FROM graph_executions") == [{"n": 8}]
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
@@ -200,7 +200,7 @@ def test_sql_shows_names_of_a_log_as_they_are_but_controls_nothing(tmp_path, cap
 def test_sql_needs_to_know_which_run(tmp_path, capsys):
     small_program(tmp_path / "one").close()
     small_program(tmp_path / "two").close()
-    query = "SELECT count(*) AS n FROM traces"
+    query = "SELECT count(*) AS n FROM graph_executions"
     assert main(["sql", str(tmp_path), query]) == 1
     assert "'one' and 'two'" in capsys.readouterr().err
     assert _json(capsys, "sql", tmp_path, query, "--run", "two") == [{"n": 8}]
@@ -216,9 +216,11 @@ def test_export_writes_every_table_of_every_run(tmp_path, capsys):
     assert set(found) == {"one", "two"} and set(found["one"]["rows"]) == set(TABLES)
     assert {path.stem for path in (out / "two").glob("*.parquet")} == set(TABLES)
     with duckdb.connect() as connection:
-        read = f"SELECT idx, health FROM '{str(out).replace(chr(39), chr(39) * 2)}/one/traces.parquet'"
+        read = (
+            f"SELECT idx, health FROM '{str(out).replace(chr(39), chr(39) * 2)}/one/graph_executions.parquet'"
+        )
         assert connection.execute(read).fetchall() == [(n, 1 if n % 4 == 0 else 2) for n in range(8)]
-    assert found["one"]["rows"]["traces"] == 8
+    assert found["one"]["rows"]["graph_executions"] == 8
 
 
 def test_export_to_where_nothing_can_be_written_fails(tmp_path, capsys):

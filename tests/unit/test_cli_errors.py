@@ -17,7 +17,7 @@ _VERBS = {
     "info": [],
     "dump": [],
     "index": [],
-    "sql": ["SELECT count(*) FROM traces"],
+    "sql": ["SELECT count(*) FROM graph_executions"],
     "export": ["--parquet", "{out}"],
     "beam": ["{out}"],
     "clean": [],
@@ -62,7 +62,7 @@ def _damaged_metadata(folder):
 def _damaged_tables(folder):
     small_program(folder.with_name("events")).close()
     assert main(["export", str(folder.with_name("events")), "--parquet", str(folder)]) == 0
-    (next(folder.rglob("traces.parquet"))).write_bytes(b"x" * 5000)
+    (next(folder.rglob("graph_executions.parquet"))).write_bytes(b"x" * 5000)
 
 
 _NONE = {verb: (1, "holds no debug events") for verb in _VERBS}
@@ -130,7 +130,7 @@ def test_a_run_that_cannot_be_read_does_not_take_the_others_with_it(tmp_path, ca
     assert main([verb, str(logs), *more, "--json"]) == 1
     found = json.loads(capfd.readouterr().out)
     assert [name for name, facts in found.items() if "error" in facts] == ["bad"] and len(found) == 4
-    assert "traces.parquet" in found["bad"]["error"]
+    assert "graph_executions.parquet" in found["bad"]["error"]
 
 
 @pytest.mark.parametrize("verb", _VERBS)
@@ -196,7 +196,7 @@ def test_dump_takes_event_files_that_are_empty_damaged_or_renamed(tmp_path, caps
 
 def test_an_error_of_duckdb_has_its_lines(tmp_path, capsys):
     small_program(tmp_path).close()
-    assert main(["sql", str(tmp_path), "SELECT nothing FROM traces"]) == 1
+    assert main(["sql", str(tmp_path), "SELECT nothing FROM graph_executions"]) == 1
     first, *others = capsys.readouterr().err.rstrip("\n").split("\n")
     assert first.startswith("tbdbg: The query failed: Binder Error") and "\\n" not in first
     assert any(line.startswith("  LINE 1: SELECT nothing") for line in others)

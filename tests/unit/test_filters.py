@@ -69,8 +69,8 @@ def _words(page: tables.Page, name: str) -> list[str | None]:
 
 
 def _traces(snapshot, wanted: Filter, order: Order | None = None) -> list[int]:
-    chosen = select(snapshot, "traces", wanted, order)
-    page = tables.traces_page(snapshot, Range(0, chosen.total), chosen=chosen)
+    chosen = select(snapshot, "graph_executions", wanted, order)
+    page = tables.graph_executions_page(snapshot, Range(0, chosen.total), chosen=chosen)
     return page.columns["index"].astype(int).tolist()
 
 
@@ -83,16 +83,16 @@ def _executions(snapshot, wanted: Filter, order: Order | None = None) -> list[in
 @pytest.fixture(scope="module")
 def traces(snapshot) -> list[dict]:
     """Every graph execution, as plain values."""
-    page = tables.traces_page(snapshot, Range(0, snapshot.num_traces))
+    page = tables.graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
     words = {name: _words(page, name) for name in page.dictionaries}
     numbers = {name: values.tolist() for name, values in page.columns.items() if name not in words}
     rows = [
         dict(zip({**words, **numbers}, row, strict=True))
         for row in zip(*{**words, **numbers}.values(), strict=True)
     ]
-    hosts = snapshot.columns("SELECT s.host FROM traces t JOIN sites s USING (site) ORDER BY t.idx")[
-        "host"
-    ].tolist()
+    hosts = snapshot.columns(
+        "SELECT s.host FROM graph_executions t JOIN sites s USING (site) ORDER BY t.idx"
+    )["host"].tolist()
     return [{**row, "host": host} for row, host in zip(rows, hosts, strict=True)]
 
 
@@ -129,7 +129,7 @@ def traces(snapshot) -> list[dict]:
 def test_a_filter_leaves_the_rows_for_which_it_holds(snapshot, traces, wanted, holds):
     expected = [int(row["index"]) for row in traces if holds(row)]
     assert _traces(snapshot, wanted) == expected
-    assert select(snapshot, "traces", wanted).matching == len(expected)
+    assert select(snapshot, "graph_executions", wanted).matching == len(expected)
 
 
 @pytest.mark.parametrize("stretch", [1, 3, 7, 1000])
@@ -137,7 +137,7 @@ def test_a_filter_leaves_the_rows_for_which_it_holds(snapshot, traces, wanted, h
 def test_any_page_of_a_filtered_list_is_a_part_of_the_whole(snapshot, monkeypatch, stretch, wanted):
     monkeypatch.setattr(selection, "_STRETCH", stretch)
     snapshot.loader.memory.pop("selections", None)
-    chosen = select(snapshot, "traces", wanted)
+    chosen = select(snapshot, "graph_executions", wanted)
     whole = chosen.rows(snapshot, "t.idx", Range(0, chosen.total))["idx"].tolist()
     for begin in range(chosen.total + 1):
         for end in range(begin, chosen.total + 1):
@@ -158,7 +158,7 @@ def test_a_sorted_list_has_the_rows_without_a_number_last(snapshot, traces, colu
 
 def test_a_sorted_list_is_cut_and_says_how_many_there_are(snapshot, monkeypatch):
     monkeypatch.setattr(selection, "MAX_SORTED", 3)
-    chosen = select(snapshot, "traces", Filter(health="bad"), Order("size"))
+    chosen = select(snapshot, "graph_executions", Filter(health="bad"), Order("size"))
     assert (chosen.total, chosen.matching) == (3, len(_traces(snapshot, Filter(health="bad"))))
 
 
@@ -191,14 +191,14 @@ def test_executions_can_be_sorted(snapshot):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda snapshot: select(snapshot, "traces", Filter(op_name="(")),
-        lambda snapshot: select(snapshot, "traces", Filter(op_name="(?=look)ahead")),
-        lambda snapshot: select(snapshot, "traces", Filter(op_name="a" * 2000)),
+        lambda snapshot: select(snapshot, "graph_executions", Filter(op_name="(")),
+        lambda snapshot: select(snapshot, "graph_executions", Filter(op_name="(?=look)ahead")),
+        lambda snapshot: select(snapshot, "graph_executions", Filter(op_name="a" * 2000)),
         lambda snapshot: select(snapshot, "executions", Filter(op_type="[")),
         lambda snapshot: select(snapshot, "executions", Filter(op_name="Log")),
-        lambda snapshot: select(snapshot, "traces", Filter(host="nobody")),
-        lambda snapshot: select(snapshot, "traces", Filter(dtype="float31")),
-        lambda snapshot: select(snapshot, "traces", Filter(line=3)),
+        lambda snapshot: select(snapshot, "graph_executions", Filter(host="nobody")),
+        lambda snapshot: select(snapshot, "graph_executions", Filter(dtype="float31")),
+        lambda snapshot: select(snapshot, "graph_executions", Filter(line=3)),
         lambda snapshot: parse_comparisons("nan"),
         lambda snapshot: parse_comparisons("idx>0"),
         lambda snapshot: parse_comparisons("nan>1; DROP TABLE traces"),
@@ -222,7 +222,7 @@ def test_no_regular_expression_takes_for_ever(tmp_path):
         with open_snapshot(loader) as snapshot:
             begin = time.monotonic()
             for pattern in ("^(a+)+$", "^(a|aa)+$", "^(.*a){20}$", "(a*)*b"):
-                assert select(snapshot, "traces", Filter(op_name=pattern)).matching == 0
+                assert select(snapshot, "graph_executions", Filter(op_name=pattern)).matching == 0
             assert time.monotonic() - begin < 5
     finally:
         loader.close()

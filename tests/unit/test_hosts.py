@@ -35,7 +35,7 @@ HOSTS = 3
 _TRACES = """
     SELECT hosts.name, graphs.graph_id, ops.name, slot, sites.device, t.wall_time, t.position, t.health,
       t.nan, t.size, shapes.text
-    FROM traces t JOIN sites USING (site) JOIN ops USING (op) JOIN hosts ON hosts.host = sites.host
+    FROM graph_executions t JOIN sites USING (site) JOIN ops USING (op) JOIN hosts ON hosts.host = sites.host
       JOIN graphs ON graphs.graph = ops.graph LEFT JOIN shapes ON shapes.shape = t.shape
     ORDER BY idx
 """

@@ -11,7 +11,7 @@ import pytest
 from tb_debugger_plugin.analysis.alerts import alert_list
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.tables import executions_page, traces_page
+from tb_debugger_plugin.analysis.tables import executions_page, graph_executions_page
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.importer import Importer
@@ -36,7 +36,7 @@ def _told(folder):
     try:
         assert loader.wait(PATIENCE_S) and not loader.failure, loader.failure
         with open_snapshot(loader) as snapshot:
-            traces = traces_page(snapshot, Range(0, snapshot.num_traces))
+            traces = graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
             eager = executions_page(snapshot, Range(0, snapshot.num_executions))
             alerts = alert_list(snapshot)
             pages = [
@@ -81,12 +81,15 @@ def test_importing_goes_on_where_the_last_commit_ended(exported):
     first = Importer(run, database.connection)
     assert first.step().more
     second = Importer(run, database.connection)
-    assert (second.generation, database.connection.execute("SELECT count(*) FROM traces").fetchall()) == (
+    assert (
+        second.generation,
+        database.connection.execute("SELECT count(*) FROM graph_executions").fetchall(),
+    ) == (
         first.generation,
         [(0,)],
     )
     assert not second.step().more
-    assert database.connection.execute("SELECT count(*) FROM traces").fetchall() == [(12,)]
+    assert database.connection.execute("SELECT count(*) FROM graph_executions").fetchall() == [(12,)]
     database.close()
 
 
@@ -94,9 +97,17 @@ def test_importing_goes_on_where_the_last_commit_ended(exported):
     ("change", "reason"),
     [
         ({"schema_version": 0}, "make them again"),
-        ({"steps": [{"traces": "../secret.parquet"}]}, "secret"),
-        ({"steps": [{"secrets": "traces.parquet"}]}, "secrets"),
-        ({"steps": [{"traces": "traces.parquet"}, {"traces": "traces.parquet"}]}, "the next one is 12"),
+        ({"steps": [{"graph_executions": "../secret.parquet"}]}, "secret"),
+        ({"steps": [{"secrets": "graph_executions.parquet"}]}, "secrets"),
+        (
+            {
+                "steps": [
+                    {"graph_executions": "graph_executions.parquet"},
+                    {"graph_executions": "graph_executions.parquet"},
+                ]
+            },
+            "the next one is 12",
+        ),
         ({"steps": 3}, "does not say"),
         ({"stable": None}, "does not say"),
     ],
@@ -108,14 +119,14 @@ def test_what_a_manifest_may_not_say_is_refused_with_a_sentence(exported, change
 
 
 def test_a_damaged_file_is_an_error_with_a_sentence(exported):
-    (exported / "traces.parquet").write_bytes(b"no parquet")
-    _fails(exported, "traces.parquet")
+    (exported / "graph_executions.parquet").write_bytes(b"no parquet")
+    _fails(exported, "graph_executions.parquet")
 
 
 def test_the_viewer_says_what_is_damaged_shows_the_others_and_reads_what_is_mended(exported, tmp_path):
     small_program(tmp_path / "logs" / "good").close()
     shutil.move(exported, tmp_path / "logs" / "bad")
-    damaged = tmp_path / "logs" / "bad" / "traces.parquet"
+    damaged = tmp_path / "logs" / "bad" / "graph_executions.parquet"
     whole = damaged.read_bytes()
     damaged.write_bytes(b"no parquet")
     with Asker(tmp_path / "logs") as asker:
@@ -128,7 +139,7 @@ def test_the_viewer_says_what_is_damaged_shows_the_others_and_reads_what_is_mend
                 time.sleep(0.02)
             return answer.text
 
-        assert "traces.parquet" in answer_of(422)
+        assert "graph_executions.parquet" in answer_of(422)
         assert asker.json("/status", {"run": "good"})["num_graph_executions"] == 8
         damaged.write_bytes(whole)
         assert '"num_graph_executions": 12' in answer_of(200)

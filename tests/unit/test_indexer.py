@@ -36,8 +36,8 @@ def _all(connection, query):
 
 
 _TRACES = (
-    "SELECT t.idx, o.name, t.health FROM traces t JOIN sites s USING (site) JOIN ops o ON o.op = s.op"
-    " ORDER BY idx"
+    "SELECT t.idx, o.name, t.health FROM graph_executions t JOIN sites s USING (site)"
+    " JOIN ops o ON o.op = s.op ORDER BY idx"
 )
 
 
@@ -54,7 +54,11 @@ def test_a_recording_becomes_tables(tmp_path):
     with _indexer(tmp_path) as (indexer, connection):
         assert not indexer.step().more
         assert _all(connection, _TRACES) == [(0, "x", 1), (1, "Log", 2), (2, "mul", 2), (3, "Mean", 2)]
-        assert _all(connection, "SELECT bad, idx FROM bad_traces ORDER BY bad") == [(0, 1), (1, 2), (2, 3)]
+        assert _all(connection, "SELECT bad, idx FROM bad_graph_executions ORDER BY bad") == [
+            (0, 1),
+            (1, 2),
+            (2, 3),
+        ]
         rows = _all(
             connection, "SELECT idx, name, health, graph FROM executions JOIN op_types USING (op_type)"
         )
@@ -117,7 +121,7 @@ def test_another_indexer_goes_on_where_the_last_commit_ended(tmp_path):
     recording.trace("g1", "Log", full_health([1.0]))
     recording.trace("g2", "new", full_health([1.0]))
     with _indexer(tmp_path) as (indexer, connection):
-        before = _all(connection, "SELECT count(*) FROM traces")
+        before = _all(connection, "SELECT count(*) FROM graph_executions")
         indexer.step()
         assert before == [(4,)]
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["x", "Log", "mul", "Mean", "Log", "new"]
@@ -133,12 +137,12 @@ def test_a_truncated_tail_waits_for_its_rest(tmp_path):
         stream.write(framed[:20])
     with _indexer(tmp_path) as (indexer, connection):
         indexer.step()
-        assert _all(connection, "SELECT count(*) FROM traces") == [(4,)]
+        assert _all(connection, "SELECT count(*) FROM graph_executions") == [(4,)]
         assert _all(connection, "SELECT count(*) FROM notices") == [(0,)]
         with path.open("ab") as stream:
             stream.write(framed[20:])
         indexer.step()
-        assert _all(connection, "SELECT count(*) FROM traces") == [(5,)]
+        assert _all(connection, "SELECT count(*) FROM graph_executions") == [(5,)]
     recording.close()
 
 
@@ -165,7 +169,7 @@ def test_a_file_whose_framing_breaks_keeps_what_came_before(tmp_path):
     with _indexer(tmp_path) as (indexer, connection):
         indexer.step()
         indexer.step()
-        assert _all(connection, "SELECT count(*) FROM traces") == [(4,)]
+        assert _all(connection, "SELECT count(*) FROM graph_executions") == [(4,)]
         assert _all(connection, "SELECT position FROM notices") == [(whole,)]
     recording.close()
 
@@ -258,7 +262,7 @@ def test_the_ring_of_a_circular_buffer_shows_exactly_what_it_holds_now(tmp_path)
         _ring(recording, ["b", "c"], tail=100)
         indexer.step()
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "b", "c"]
-        assert _all(connection, "SELECT bad, idx FROM bad_traces ORDER BY bad") == [(0, 1), (1, 2)]
+        assert _all(connection, "SELECT bad, idx FROM bad_graph_executions ORDER BY bad") == [(0, 1), (1, 2)]
     with _indexer(tmp_path) as (indexer, connection):
         recording.files.tail_path(GRAPH_EXECUTION_TRACES).unlink()
         recording.trace("g1", "c", full_health([1.0]))
@@ -326,9 +330,9 @@ def test_times_that_are_no_times_become_zero(tmp_path, time):
     recording.close()
     with _indexer(tmp_path) as (indexer, connection):
         indexer.step()
-        assert _all(connection, "SELECT wall_time FROM traces UNION SELECT wall_time FROM executions") == [
-            (0.0,)
-        ]
+        assert _all(
+            connection, "SELECT wall_time FROM graph_executions UNION SELECT wall_time FROM executions"
+        ) == [(0.0,)]
 
 
 def test_records_in_the_wrong_file_are_passed_over(tmp_path):

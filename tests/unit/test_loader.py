@@ -27,17 +27,17 @@ def _until(condition):
         time.sleep(0.01)
 
 
-def _num_traces(loader):
+def _num_graph_executions(loader):
     with open_snapshot(loader) as snapshot:
-        return snapshot.num_traces
+        return snapshot.num_graph_executions
 
 
 def test_new_events_of_a_live_run_are_there_soon(tmp_path):
     recording = small_program(tmp_path, steps=1)
     loader = loaded(tmp_path, poll_seconds=0.02)
-    assert _num_traces(loader) == 4
+    assert _num_graph_executions(loader) == 4
     recording.trace("g1", "Log", full_health([1.0]))
-    _until(lambda: _num_traces(loader) == 5)
+    _until(lambda: _num_graph_executions(loader) == 5)
     loader.close()
     recording.close()
 
@@ -50,7 +50,7 @@ def test_a_run_that_is_written_anew_is_read_anew(tmp_path):
     for path in tmp_path.iterdir():
         path.unlink()
     small_program(tmp_path, steps=1, run_id="run1").close()
-    _until(lambda: _num_traces(loader) == 4)
+    _until(lambda: _num_graph_executions(loader) == 4)
     with open_snapshot(loader) as snapshot:
         assert snapshot.generation > before
     loader.close()
@@ -76,8 +76,12 @@ def test_queries_of_one_look_see_one_commit(tmp_path):
         progress = loader.progress
         assert progress is not None
         _until(lambda: loader.progress is not None and loader.progress.generation > progress.generation)
-        assert snapshot.rows("SELECT count(*) FROM traces") == [(4,)] == [(snapshot.num_traces,)]
-    assert _num_traces(loader) == 5
+        assert (
+            snapshot.rows("SELECT count(*) FROM graph_executions")
+            == [(4,)]
+            == [(snapshot.num_graph_executions,)]
+        )
+    assert _num_graph_executions(loader) == 5
     loader.close()
     recording.close()
 
@@ -130,14 +134,14 @@ def test_a_run_that_nobody_asks_about_is_closed_and_opened_again_with_the_tables
     with open_snapshot(loader) as snapshot:
         generation = snapshot.generation
     clock.now = 59.0
-    assert not loader.is_at_rest and _num_traces(loader) == 8
+    assert not loader.is_at_rest and _num_graph_executions(loader) == 8
     clock.now = 118.0
     assert not loader.is_at_rest and loader.memory
     clock.now = 119.0
     _until(lambda: loader.is_at_rest)
     assert loader.progress is None and not loader.memory
     with open_snapshot(loader) as snapshot:
-        assert (snapshot.generation, snapshot.num_traces) == (generation, 8)
+        assert (snapshot.generation, snapshot.num_graph_executions) == (generation, 8)
     assert not loader.is_at_rest
     loader.close()
 
@@ -153,7 +157,7 @@ def test_a_run_is_not_closed_while_a_question_is_answered(tmp_path):
         assert progress is not None
         recording.trace("g1", "Log", full_health([1.0]))
         _until(lambda: loader.progress is not None and loader.progress.generation > progress.generation)
-        assert snapshot.rows("SELECT count(*) FROM traces") == [(8,)]
+        assert snapshot.rows("SELECT count(*) FROM graph_executions") == [(8,)]
     _until(lambda: loader.is_at_rest)
     loader.close()
     recording.close()
@@ -175,7 +179,9 @@ def test_a_run_that_is_being_read_is_read_to_its_end_also_when_nobody_asks(tmp_p
     monkeypatch.undo()
     assert clock.now > 200.0
     with open_snapshot(loader) as snapshot:
-        assert snapshot.num_traces == 200 and loader.progress is not None and not loader.progress.more
+        assert (
+            snapshot.num_graph_executions == 200 and loader.progress is not None and not loader.progress.more
+        )
     loader.close()
 
 
@@ -195,7 +201,7 @@ def test_questions_get_answers_however_often_the_run_is_closed(tmp_path, monkeyp
         for _ in range(30):
             time.sleep(rng.random() * 0.02)
             try:
-                found.append(_num_traces(loader))
+                found.append(_num_graph_executions(loader))
             except Exception as error:
                 found.append(error)
 
@@ -215,11 +221,11 @@ def test_as_many_runs_are_open_as_may_be_and_they_are_those_asked_about_last(tmp
         small_program(tmp_path / name, run_id=name).close()
     library = Library(tmp_path)
     for name in [*names, "run05"]:
-        assert _num_traces(library.loader(name)) == 8
+        assert _num_graph_executions(library.loader(name)) == 8
     _until(lambda: [name for name in names if not library._loaders[name].is_at_rest] == names[4:])
-    assert _num_traces(library.loader("run00")) == 8
+    assert _num_graph_executions(library.loader("run00")) == 8
     _until(lambda: library._loaders["run04"].is_at_rest)
-    assert _num_traces(library.loader("run05")) == 8
+    assert _num_graph_executions(library.loader("run05")) == 8
     library.close()
 
 
@@ -265,7 +271,7 @@ def test_a_loader_that_keeps_failing_says_why_and_reads_when_it_can(tmp_path, mo
     monkeypatch.undo()
     clock.now += 59.0
     _until(lambda: not loader.failure)
-    assert _num_traces(loader) == 8
+    assert _num_graph_executions(loader) == 8
     loader.close()
 
 
@@ -293,7 +299,7 @@ def test_what_cannot_be_read_is_tried_again_when_it_changes(tmp_path, monkeypatc
     recording.trace("g1", "Log", full_health([1.0]))
     recording.close()
     _until(lambda: not loader.failure)  # the clock stands still
-    assert _num_traces(loader) == 9
+    assert _num_graph_executions(loader) == 9
     loader.close()
 
 
@@ -317,7 +323,7 @@ def test_a_query_that_fails_is_no_run_that_is_not_ready(tmp_path):
         snapshot.rows("SELECT * FROM nothing")
     with pytest.raises(NotReadyError), open_snapshot(loader):
         raise duckdb.FatalException("the database has been invalidated")
-    assert _num_traces(loader) == 8
+    assert _num_graph_executions(loader) == 8
     loader.close()
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis import alerts, graphs, neighbours, search, sources, tables, traces
-from tb_debugger_plugin.analysis.calls import owners
+from tb_debugger_plugin.analysis import alerts, graph_executions, graphs, neighbours, search, sources, tables
+from tb_debugger_plugin.analysis.call_owner import owners
 from tb_debugger_plugin.analysis.filters import Filter
-from tb_debugger_plugin.analysis.functions import calls
+from tb_debugger_plugin.analysis.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQuestionError
@@ -72,10 +72,10 @@ def test_an_op_tells_its_layer_its_variable_and_whose_gradient_its_outputs_are(s
 
 def test_an_alert_and_a_trace_say_whose_gradient_is_bad(snapshot: Snapshot) -> None:
     (alert,) = alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, 1))
-    (trace,) = traces.data(snapshot, Range(1, 2))
+    (trace,) = graph_executions.data(snapshot, Range(1, 2))
     for found in (alert, trace):
         assert (found["layer"], found["gradient_of"]) == ("dense", ["dense/kernel"])
-    page = tables.traces_page(snapshot, Range(0, 3))
+    page = tables.graph_executions_page(snapshot, Range(0, 3))
     column = page.dictionaries["gradient_of"]
     texts = [None if n < 0 else column[n] for n in page.columns["gradient_of"]]
     assert texts == [None, "dense/kernel", "a/bias, b/bias"]
@@ -95,8 +95,8 @@ def test_an_alert_and_a_trace_say_whose_gradient_is_bad(snapshot: Snapshot) -> N
 def test_rows_are_chosen_by_layer_variable_and_gradient(
     snapshot: Snapshot, wanted: Filter, expected: list[int]
 ) -> None:
-    chosen = select(snapshot, "traces", wanted)
-    rows = tables.traces_page(snapshot, Range(0, chosen.total), chosen=chosen)
+    chosen = select(snapshot, "graph_executions", wanted)
+    rows = tables.graph_executions_page(snapshot, Range(0, chosen.total), chosen=chosen)
     assert rows.columns["index"].tolist() == expected
 
 
@@ -124,7 +124,7 @@ def test_the_graph_that_an_op_runs_is_the_recorded_one(snapshot: Snapshot) -> No
     inside = neighbours.neighbours(snapshot, "g0", "Sum", hops=2, limit=10)["ops"]
     assert ("g2", "Exp") in {(op["graph_id"], op["op_name"]) for op in inside}
     numbers = snapshot.catalog.graph_numbers
-    assert set(calls(snapshot).callers) == {numbers["g2"]}
+    assert set(graph_calls(snapshot).callers) == {numbers["g2"]}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_what_a_graph_runs_that_was_made_elsewhere_belongs_to_its_call(tmp_path:
     recording.execution("__inference_b_2", [full_health(1.0)], graph_id="b")
     recording.close()
     with contextlib.closing(loaded(tmp_path)) as loader, open_snapshot(loader) as snapshot:
-        found = snapshot.columns("SELECT wall_time, site FROM traces")
+        found = snapshot.columns("SELECT wall_time, site FROM graph_executions")
         assert owners(snapshot, found["wall_time"], found["site"]).tolist() == [1.0]
 
 

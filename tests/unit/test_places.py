@@ -15,7 +15,7 @@ from werkzeug.test import Client
 
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.tables import traces_page
+from tb_debugger_plugin.analysis.tables import graph_executions_page
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
@@ -48,7 +48,7 @@ def _upload(folder: Path, url: str) -> None:
 def _told(loader: RunLoader):
     with open_snapshot(loader) as snapshot:
         found = status(snapshot)
-        page = traces_page(snapshot, Range(0, snapshot.num_traces))
+        page = graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
         return found["num_executions"], found["num_alerts"], page.columns["nan"].tolist(), page.dictionaries
 
 
@@ -100,11 +100,11 @@ def test_a_run_elsewhere_is_followed_and_read_anew_when_it_is_replaced(tmp_path,
         loader.close()
 
 
-def _until(loader: RunLoader, num_traces: int) -> None:
+def _until(loader: RunLoader, num_graph_executions: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while True:
         with open_snapshot(loader) as snapshot:
-            if snapshot.num_traces == num_traces:
+            if snapshot.num_graph_executions == num_graph_executions:
                 return
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -127,7 +127,7 @@ def test_tail_files_elsewhere_are_read_too(tmp_path, remote):
     try:
         assert loader.wait(PATIENCE_S)
         with open_snapshot(loader) as snapshot:
-            assert (snapshot.num_traces, snapshot.num_executions) == (5, 3)
+            assert (snapshot.num_graph_executions, snapshot.num_executions) == (5, 3)
     finally:
         loader.close()
 
@@ -143,7 +143,7 @@ def test_a_long_file_elsewhere_is_read_in_steps(tmp_path, remote):
     try:
         assert loader.wait(PATIENCE_S)
         with open_snapshot(loader) as snapshot:
-            assert snapshot.num_traces == 500 and snapshot.generation > 10
+            assert snapshot.num_graph_executions == 500 and snapshot.generation > 10
     finally:
         loader.close()
 

@@ -256,7 +256,7 @@ def test_columns_of_executions(page):
     names = header["dictionaries"]["op_type"]
     assert [names[code] for code in columns["op_type"]] == ["Fill", "__inference_loss_7"] * 2
     assert list(columns) == [
-        *("wall_time", "op_type", "is_function", "health", "inner_health", "graph_id"),
+        *("wall_time", "op_type", "is_function", "health", "call_health", "graph_id"),
         *("num_inputs", "num_outputs", "host"),
     ]
 

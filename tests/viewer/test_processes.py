@@ -145,9 +145,9 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 #: Numbers that any missing, doubled or moved row changes. Sites are numbered as they are met, so by name.
 _SUMS = {
-    "traces": "SELECT count(*), sum(hash(t.idx, t.wall_time, o.name, slot, health, nan)::HUGEINT)"
-    " FROM traces t JOIN sites USING (site) JOIN ops o USING (op)",
-    "bad_traces": "SELECT count(*), sum(hash(bad, idx)::HUGEINT) FROM bad_traces",
+    "graph_executions": "SELECT count(*), sum(hash(t.idx, t.wall_time, o.name, slot, health, nan)::HUGEINT)"
+    " FROM graph_executions t JOIN sites USING (site) JOIN ops o USING (op)",
+    "bad_graph_executions": "SELECT count(*), sum(hash(bad, idx)::HUGEINT) FROM bad_graph_executions",
     "executions": "SELECT count(*), sum(hash(idx, e.wall_time, name, health)::HUGEINT) FROM executions e"
     " JOIN op_types USING (op_type)",
     "outputs": "SELECT count(*), sum(hash(idx, slot, tensor_id, size)::HUGEINT) FROM execution_outputs",
@@ -186,7 +186,7 @@ def test_a_viewer_that_is_killed_while_it_reads_is_right_when_it_starts_again(
 ):
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "fresh"))
     fresh = _content(long_run)
-    assert fresh["traces"][0] == 20_000 and fresh["executions"][0] == 2000
+    assert fresh["graph_executions"][0] == 20_000 and fresh["executions"][0] == 2000
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "killed"))
     rng = random.Random(times)
     killed = 0

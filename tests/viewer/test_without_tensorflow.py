@@ -80,7 +80,7 @@ def test_the_verbs_of_the_command_line_work(tmp_path):
     verbs: list[tuple[str, ...]] = [
         ("info", logdir),
         ("index", logdir),
-        ("sql", logdir, "SELECT count(*) AS n FROM traces"),
+        ("sql", logdir, "SELECT count(*) AS n FROM graph_executions"),
         ("export", logdir, "--parquet", str(tmp_path / "out")),
         ("clean", logdir),
     ]

@@ -151,7 +151,7 @@ def traces_of_call(snapshot: Snapshot, execution: int) -> tuple[int, int] | None
     before = place - CONCURRENT_CALLS - 1
     earliest = calls.times[before] if before >= 0 else -np.inf
     found = snapshot.columns(
-        "SELECT t.idx, t.wall_time, t.site FROM traces t JOIN sites s USING (site)"
+        "SELECT t.idx, t.wall_time, t.site FROM graph_executions t JOIN sites s USING (site)"
         " WHERE s.host = ? AND t.wall_time >= ? AND t.wall_time <= ?",
         [host, float(max(earliest, -1e300)), float(calls.times[place])],
     )

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tb_debugger_plugin.analysis import health
-from tb_debugger_plugin.analysis.calls import owners, traces_of_call
-from tb_debugger_plugin.analysis.nearest import trace_row
+from tb_debugger_plugin.analysis.call_owner import owners, traces_of_call
+from tb_debugger_plugin.analysis.nearest_value import trace_row
 from tb_debugger_plugin.analysis.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
 
@@ -21,7 +21,8 @@ from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
 def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
     """The short form of each graph execution of a page."""
     found = snapshot.rows(
-        "SELECT wall_time, site FROM traces WHERE idx >= ? AND idx < ? ORDER BY idx", [page.begin, page.end]
+        "SELECT wall_time, site FROM graph_executions WHERE idx >= ? AND idx < ? ORDER BY idx",
+        [page.begin, page.end],
     )
     return [_digest(snapshot, wall_time, site) for wall_time, site in found]
 
@@ -41,7 +42,7 @@ def _digest(snapshot: Snapshot, wall_time: float, site: int) -> dict[str, Any]:
 def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
     """The long form of each graph execution of a page."""
     found = snapshot.rows(
-        f"SELECT t.idx, t.wall_time, t.site, {health.SELECT} FROM traces t"
+        f"SELECT t.idx, t.wall_time, t.site, {health.SELECT} FROM graph_executions t"
         " WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx",
         [page.begin, page.end],
     )
@@ -70,7 +71,7 @@ def _trace(snapshot: Snapshot, found: tuple[Any, ...], owner: float) -> dict[str
     }
 
 
-def locate_trace(snapshot: Snapshot, index: int, chosen: Selection | None = None) -> dict[str, Any]:
+def locate_graph_execution(snapshot: Snapshot, index: int, chosen: Selection | None = None) -> dict[str, Any]:
     """Where a graph execution stands in the list of executions, in that of the bad ones, and in a choice.
 
     Args:
@@ -81,10 +82,10 @@ def locate_trace(snapshot: Snapshot, index: int, chosen: Selection | None = None
     Raises:
       BadQuestionError: There is no such position.
     """
-    check_index(index, snapshot.num_traces, "graph execution")
-    found = snapshot.columns("SELECT wall_time, site FROM traces WHERE idx = ?", [index])
+    check_index(index, snapshot.num_graph_executions, "graph execution")
+    found = snapshot.columns("SELECT wall_time, site FROM graph_executions WHERE idx = ?", [index])
     owner = float(owners(snapshot, found["wall_time"], found["site"])[0])
-    ((bad_before,),) = snapshot.rows("SELECT count(*) FROM bad_traces WHERE idx < ?", [index])
+    ((bad_before,),) = snapshot.rows("SELECT count(*) FROM bad_graph_executions WHERE idx < ?", [index])
     return {
         "execution_index": None if math.isnan(owner) else int(owner),
         "graph_execution_begin": None,

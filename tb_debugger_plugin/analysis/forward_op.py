@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.functions import ARGUMENTS
+from tb_debugger_plugin.analysis.graph_calls import ARGUMENTS
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 #: What TensorFlow puts before the names of gradients: those of tapes, and of tf.gradients.

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.calls import CONCURRENT_CALLS, HostCalls, host_calls, owners
+from tb_debugger_plugin.analysis.call_owner import CONCURRENT_CALLS, HostCalls, host_calls, owners
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
@@ -34,20 +34,23 @@ class _Settled:
 
     Attributes:
       described: Of the snapshot that it was made from; owners depend on the graphs.
-      num_traces: How many traces are counted in.
+      num_graph_executions: How many traces are counted in.
       health: By position of the execution.
     """
 
     described: int
-    num_traces: int
+    num_graph_executions: int
     health: Health
 
     def is_within(self, snapshot: Snapshot) -> bool:
         """Whether it was made from what the snapshot sees too: somebody may have looked at a later commit."""
-        return self.num_traces <= snapshot.num_traces and len(self.health) <= snapshot.num_executions
+        return (
+            self.num_graph_executions <= snapshot.num_graph_executions
+            and len(self.health) <= snapshot.num_executions
+        )
 
 
-def inner_health(snapshot: Snapshot) -> Health:
+def call_health(snapshot: Snapshot) -> Health:
     """Health of what ran inside each execution.
 
     What cannot change any more is kept, so that a look at a growing run costs what is new in it.
@@ -55,7 +58,7 @@ def inner_health(snapshot: Snapshot) -> Health:
     Returns:
       For each position of the list of executions: 0 nothing measured, 1 good, 2 bad.
     """
-    return snapshot.remember("inner_health", lambda: _inner_health(snapshot))
+    return snapshot.remember("call_health", lambda: _inner_health(snapshot))
 
 
 def _inner_health(snapshot: Snapshot) -> Health:
@@ -66,12 +69,12 @@ def _inner_health(snapshot: Snapshot) -> Health:
     if kept is None or kept.described != snapshot.described or not kept.is_within(snapshot):
         kept = _Settled(snapshot.described, 0, np.empty(0, np.uint8))
     settled[: len(kept.health)] = kept.health
-    final = _num_final(snapshot, kept.num_traces)
-    _note(snapshot, settled, Range(kept.num_traces, final))
+    final = _num_final(snapshot, kept.num_graph_executions)
+    _note(snapshot, settled, Range(kept.num_graph_executions, final))
     if snapshot.is_settled:
         snapshot.keep("settled_health", _Settled(snapshot.described, final, settled))
     health = settled.copy()
-    _note(snapshot, health, Range(final, snapshot.num_traces))
+    _note(snapshot, health, Range(final, snapshot.num_graph_executions))
     return health
 
 
@@ -85,7 +88,7 @@ def _num_final(snapshot: Snapshot, begin: int) -> int:
     limits = {host: _final_until(snapshot, host) for host in np.unique(snapshot.catalog.site_hosts).tolist()}
     parts = " OR ".join(["host = ? AND wall_time <= ?"] * len(limits)) or "false"
     ((found,),) = snapshot.rows(
-        "SELECT min(idx) FROM traces JOIN sites USING (site)"
+        "SELECT min(idx) FROM graph_executions JOIN sites USING (site)"
         # The least limit lets the database pass over almost all rows.
         f" WHERE idx >= ? AND wall_time > ? AND NOT ({parts})",
         [
@@ -94,7 +97,7 @@ def _num_final(snapshot: Snapshot, begin: int) -> int:
             *(value for item in limits.items() for value in item),
         ],
     )
-    return snapshot.num_traces if found is None else int(found)
+    return snapshot.num_graph_executions if found is None else int(found)
 
 
 def _final_until(snapshot: Snapshot, host: int) -> float:
@@ -120,7 +123,7 @@ def _note(snapshot: Snapshot, health: Health, rows: Range) -> None:
 
 def _note_some(snapshot: Snapshot, health: Health, rows: Range, condition: str, *parameters: Any) -> None:
     query = (
-        "SELECT wall_time, site, health FROM traces"
+        "SELECT wall_time, site, health FROM graph_executions"
         f" WHERE idx >= ? AND idx < ? AND health <> {NOT_MEASURED} AND ({condition})"
     )
     for begin in range(rows.begin, rows.end, _CHUNK):

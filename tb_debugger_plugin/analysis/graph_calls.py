@@ -42,12 +42,12 @@ class Calls:
     callers: dict[int, list[int]]
 
 
-def calls(snapshot: Snapshot) -> Calls:
+def graph_calls(snapshot: Snapshot) -> Calls:
     """All calls that are known for certain."""
-    return snapshot.remember_of_graphs("calls_in_graphs", lambda: _calls(snapshot))
+    return snapshot.remember_of_graphs("calls_in_graphs", lambda: _graph_calls(snapshot))
 
 
-def _calls(snapshot: Snapshot) -> Calls:
+def _graph_calls(snapshot: Snapshot) -> Calls:
     catalog = snapshot.catalog
     inner = _inner_graphs(snapshot)
     inputs = dict(snapshot.rows("SELECT op, count(*) FROM edges GROUP BY op"))

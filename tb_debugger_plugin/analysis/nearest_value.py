@@ -40,7 +40,7 @@ def nearest_traces(
     Returns:
       Position of the trace by what was wanted; tensors that were never recorded are left out.
     """
-    place = snapshot.num_traces if at is None else at
+    place = snapshot.num_graph_executions if at is None else at
     wanted = list(wanted)
     sites = {
         site.number: (site.op, site.slot)
@@ -71,14 +71,16 @@ def _bounds(
     while True:
         bounds: dict[tuple[int, int], list[int | None]] = {}
         for site, before, after in snapshot.rows(
-            "SELECT site, max(idx) FILTER (idx <= $at), min(idx) FILTER (idx >= $at) FROM traces"
+            "SELECT site, max(idx) FILTER (idx <= $at), min(idx) FILTER (idx >= $at) FROM graph_executions"
             " WHERE idx >= $begin AND idx <= $end AND site IN (SELECT unnest($sites)) GROUP BY site",
             {"at": at, "begin": at - reach, "end": at + reach, "sites": list(sites)},
         ):
             known = bounds.setdefault(sites[site], [None, None])
             known[0] = before if known[0] is None or (before or -1) > known[0] else known[0]
             known[1] = after if known[1] is None else min(known[1], after or known[1])
-        if reach >= max(at, snapshot.num_traces - at) or all(_is_found(bounds, *key) for key in needed):
+        if reach >= max(at, snapshot.num_graph_executions - at) or all(
+            _is_found(bounds, *key) for key in needed
+        ):
             return bounds
         reach *= 16
 
@@ -102,7 +104,7 @@ def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int |
 def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
     """Health of some traces by position."""
     found = snapshot.rows(
-        f"SELECT t.idx, t.site, {health.SELECT} FROM traces t WHERE t.idx IN (SELECT unnest(?))",
+        f"SELECT t.idx, t.site, {health.SELECT} FROM graph_executions t WHERE t.idx IN (SELECT unnest(?))",
         [list(set(indices))],
     )
     return {
@@ -112,7 +114,7 @@ def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, dict[str,
 
 
 def trace_row(snapshot: Snapshot, site: int, fields: Iterable[Any]) -> dict[str, Any]:
-    """A row of ``traces`` with what the graph says where the trace is silent: dtype and shape.
+    """A row of ``graph_executions`` with what the graph says where the trace is silent: dtype and shape.
 
     Args:
       snapshot: The run.
