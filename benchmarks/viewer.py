@@ -130,7 +130,7 @@ def _index(plugin: Any) -> dict[str, Any]:
     }
 
 
-Question = Callable[[int], dict[str, Any]]
+Query = Callable[[int], dict[str, Any]]
 
 
 def _count(status: dict[str, Any]) -> int:
@@ -162,7 +162,7 @@ def serve(logdir: Path) -> dict[str, Any]:
 
 def questions(
     traces: int, executions: int, alerts: int, bad: int, trace: dict[str, Any], frames: list[str]
-) -> dict[str, Question]:
+) -> dict[str, Query]:
     """What the page asks of each route; the number varies from one time to the next."""
 
     def page(total: int, size: int) -> Callable[[int], dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 Everything that this package raises on purpose is a :class:`DebuggerError`, and its text is a sentence for the
 user. Each class names who has to act: the caller of the Python API (:class:`UsageError`), whoever keeps the
-event files (:class:`FormatError`), or the client of the viewer (:class:`QuestionError` and below).
+event files (:class:`FormatError`), or the client of the viewer (:class:`QueryError` and below).
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ class FormatError(DebuggerError, ValueError):
     """Bytes that should be a debug event, or a file set, are not."""
 
 
-class QuestionError(DebuggerError):
+class QueryError(DebuggerError):
     """A question asked of the viewer cannot be answered; the base of the reasons below."""
 
 
-class BadQuestionError(QuestionError, ValueError):
+class BadQueryError(QueryError, ValueError):
     """The question itself is wrong: a parameter is missing, malformed or out of range."""
 
 
-class NotFoundError(QuestionError, LookupError):
+class NotFoundError(QueryError, LookupError):
     """What the question names (run, graph, op, file, frame) is not there."""
 
 
-class NotReadyError(QuestionError):
+class NotReadyError(QueryError):
     """The answer is not known yet because the run is still being read; asking again later helps."""
 
 
-class UnreadableRunError(QuestionError):
+class UnreadableRunError(QueryError):
     """The run's files cannot be read; asking again helps only once they change."""
 
 
-def in_words(error: Exception) -> str:
+def user_message(error: Exception) -> str:
     """What to tell the user of an exception: what it says, and its type where it was not made for users.
 
     Args:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.spans import spans_inside
-from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import NUMBERS as DTYPES
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
 from tb_debugger_plugin.index.tensors import NUMBERS as MEASURED
@@ -118,24 +118,24 @@ def parse_comparisons(text: str) -> tuple[Comparison, ...]:
     """Comparisons from text such as ``nan>0,size>=100``.
 
     Raises:
-      BadQuestionError: It is something else, or compares what is no number.
+      BadQueryError: It is something else, or compares what is no number.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if len(parts) > _MAX_COMPARISONS:
-        raise BadQuestionError(f"where holds more than {_MAX_COMPARISONS} comparisons.")
+        raise BadQueryError(f"where holds more than {_MAX_COMPARISONS} comparisons.")
     return tuple(map(_comparison, parts))
 
 
 def _comparison(text: str) -> Comparison:
     match = _COMPARISON.match(text)
     if match is None:
-        raise BadQuestionError(f"where must be like 'nan>0' or 'size>=100,zero=0', but has {text[:50]!r}.")
+        raise BadQueryError(f"where must be like 'nan>0' or 'size>=100,zero=0', but has {text[:50]!r}.")
     if match[1] not in NUMBERS:
-        raise BadQuestionError(f"where cannot compare {match[1]!r}; it can {', '.join(NUMBERS)}.")
+        raise BadQueryError(f"where cannot compare {match[1]!r}; it can {', '.join(NUMBERS)}.")
     try:
         return Comparison(match[1], match[2], float(match[3]))
     except ValueError:
-        raise BadQuestionError(f"where has {match[3][:50]!r}, which is no number.") from None
+        raise BadQueryError(f"where has {match[3][:50]!r}, which is no number.") from None
 
 
 class _Conditions:
@@ -160,22 +160,22 @@ def check_regex(snapshot: Snapshot, name: str, pattern: str) -> None:
     """See that a regular expression is one.
 
     Raises:
-      BadQuestionError: It is not, or is too long.
+      BadQueryError: It is not, or is too long.
     """
     if len(pattern) > MAX_REGEX:
-        raise BadQuestionError(f"{name} is longer than {MAX_REGEX} characters.")
+        raise BadQueryError(f"{name} is longer than {MAX_REGEX} characters.")
     try:
         snapshot.rows("SELECT regexp_matches('', ?)", [pattern])
     except duckdb.Error as error:
         reason = str(error).splitlines()[0].rpartition(": ")[2].rstrip(".")
-        raise BadQuestionError(f"{name} is not a regular expression: {reason}.") from None
+        raise BadQueryError(f"{name} is not a regular expression: {reason}.") from None
 
 
 def graph_execution_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
     """The condition for rows of ``graph_executions``.
 
     Raises:
-      BadQuestionError: The filter holds something that there is not, or that is no regular expression.
+      BadQueryError: The filter holds something that there is not, or that is no regular expression.
     """
     found = _common(snapshot, wanted)
     if wanted.executions is not None:
@@ -200,7 +200,7 @@ def execution_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
     ``device``, ``dtype`` and ``where`` speak of their outputs, ``function`` of the graph that they ran.
 
     Raises:
-      BadQuestionError: As for :func:`graph_execution_condition`.
+      BadQueryError: As for :func:`graph_execution_condition`.
     """
     found = _common(snapshot, wanted)
     if wanted.executions is not None:
@@ -216,7 +216,7 @@ def execution_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
     for name in ("op_name", "layer", "variable", "gradient_of"):
         if getattr(wanted, name) is not None:
             only = f"{name} is of graph executions only"
-            raise BadQuestionError(f"{only}; executions have op_type and function.")
+            raise BadQueryError(f"{only}; executions have op_type and function.")
     if wanted.host is not None:
         found.add("t.host IN (SELECT unnest(?))", _hosts(snapshot, wanted.host))
     stacks = _stacks(snapshot, wanted)
@@ -262,7 +262,7 @@ def _add_spans(snapshot: Snapshot, executions: Range, found: _Conditions) -> Non
     parameters: list[Any] = []
     inside = spans_inside(snapshot, executions)
     if sum(len(spans.times) for spans in inside) > _MAX_SPANS:
-        raise BadQuestionError("Clocks were set back too often to tell what ran in these executions.")
+        raise BadQueryError("Clocks were set back too often to tell what ran in these executions.")
     for spans in inside:
         sites = np.flatnonzero(np.isin(snapshot.catalog.site_graphs, spans.graphs)).tolist()
         times = " OR ".join(["t.wall_time > ? AND t.wall_time <= ?"] * len(spans.times))
@@ -304,20 +304,20 @@ def _sites(snapshot: Snapshot, wanted: Filter) -> list[int] | None:
 def _hosts(snapshot: Snapshot, name: str) -> list[int]:
     numbers = [number for number, host in enumerate(snapshot.catalog.host_names) if host == name]
     if not numbers:
-        raise BadQuestionError(f"There is no host named {name!r}.")
+        raise BadQueryError(f"There is no host named {name!r}.")
     return numbers
 
 
 def _dtype(name: str) -> int:
     if name not in DTYPES:
-        raise BadQuestionError(f"There is no dtype named {name!r}.")
+        raise BadQueryError(f"There is no dtype named {name!r}.")
     return DTYPES[name]
 
 
 def _stacks(snapshot: Snapshot, wanted: Filter) -> list[int] | None:
     if wanted.source is None:
         if wanted.line is not None:
-            raise BadQuestionError("line needs source, the number of a source file.")
+            raise BadQueryError("line needs source, the number of a source file.")
         return None
     rows = snapshot.rows(
         "SELECT DISTINCT k.stack FROM stacks k JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"

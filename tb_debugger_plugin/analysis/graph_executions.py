@@ -80,7 +80,7 @@ def locate_graph_execution(snapshot: Snapshot, index: int, chosen: Selection | N
       chosen: Of graph executions; None = all.
 
     Raises:
-      BadQuestionError: There is no such position.
+      BadQueryError: There is no such position.
     """
     check_index(index, snapshot.num_graph_executions, "graph execution")
     found = snapshot.columns("SELECT wall_time, site FROM graph_executions WHERE idx = ?", [index])
@@ -99,7 +99,7 @@ def locate_execution(snapshot: Snapshot, index: int) -> dict[str, Any]:
     """Where what ran inside an execution stands in the list of graph executions.
 
     Raises:
-      BadQuestionError: There is no such position.
+      BadQueryError: There is no such position.
     """
     check_index(index, snapshot.num_executions, "execution")
     found = traces_of_call(snapshot, index)

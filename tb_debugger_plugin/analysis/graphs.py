@@ -66,7 +66,7 @@ def op_info(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = No
       at: Position in the list of graph executions that health is asked for; None = the end.
 
     Raises:
-      BadQuestionError: There is no such position.
+      BadQueryError: There is no such position.
       NotFoundError: There is no such graph, or no such op in it.
     """
     if at is not None:
@@ -243,7 +243,7 @@ def inputs_of(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
       None when no earlier trace of that tensor was recorded.
 
     Raises:
-      BadQuestionError: There is no such position.
+      BadQueryError: There is no such position.
     """
     check_index(index, snapshot.num_graph_executions, "graph execution")
     ((site,),) = snapshot.rows("SELECT site FROM graph_executions WHERE idx = ?", [index])

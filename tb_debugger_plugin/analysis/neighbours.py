@@ -56,7 +56,7 @@ def neighbours(
       ``ops``, ``edges`` between them, and whether the list is ``truncated``.
 
     Raises:
-      BadQuestionError: There is no such position.
+      BadQueryError: There is no such position.
       NotFoundError: There is no such graph, or no such op in it.
     """
     if at is not None:

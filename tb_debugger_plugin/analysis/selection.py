@@ -101,7 +101,7 @@ def select(snapshot: Snapshot, table: str, wanted: Filter, order: Order | None =
       order: How they are sorted; None = as in the list.
 
     Raises:
-      BadQuestionError: The filter asks for what there is not.
+      BadQueryError: The filter asks for what there is not.
     """
     kept: OrderedDict[Any, Selection] = snapshot.remember("selections", OrderedDict)
     key = (table, wanted, order)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Catalog, load_catalog
-from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.fileset import TAILED
 from tb_debugger_plugin.index.loader import RunLoader
 
@@ -138,21 +138,21 @@ def resolve_range(begin: int, end: int, total: int, limit: int) -> Range:
       limit: How long a page may be.
 
     Raises:
-      BadQuestionError: The range is not in the list, or is longer than a page although it says where it ends.
+      BadQueryError: The range is not in the list, or is longer than a page although it says where it ends.
     """
     if begin < 0:
-        raise BadQuestionError(f"begin must not be below 0, but is {begin}.")
+        raise BadQueryError(f"begin must not be below 0, but is {begin}.")
     if end < -1:
-        raise BadQuestionError(f"end must be a position, or -1 for the end of the list, but is {end}.")
+        raise BadQueryError(f"end must be a position, or -1 for the end of the list, but is {end}.")
     if begin > total:
-        raise BadQuestionError(f"begin is {begin}, but there are only {total}.")
+        raise BadQueryError(f"begin is {begin}, but there are only {total}.")
     if end > total:
-        raise BadQuestionError(f"end is {end}, but there are only {total}.")
+        raise BadQueryError(f"end is {end}, but there are only {total}.")
     stop = min(total, begin + limit) if end == -1 else end
     if stop < begin:
-        raise BadQuestionError(f"end is {end}, which is before begin, {begin}.")
+        raise BadQueryError(f"end is {end}, which is before begin, {begin}.")
     if stop - begin > limit:
-        raise BadQuestionError(f"{stop - begin} rows were asked for; a page holds at most {limit}.")
+        raise BadQueryError(f"{stop - begin} rows were asked for; a page holds at most {limit}.")
     return Range(begin, stop)
 
 
@@ -160,8 +160,8 @@ def check_index(index: int, total: int, what: str) -> int:
     """Check one position in a list.
 
     Raises:
-      BadQuestionError: It is not in the list.
+      BadQueryError: It is not in the list.
     """
     if not 0 <= index < total:
-        raise BadQuestionError(f"There is no {what} {index}; there are {total}.")
+        raise BadQueryError(f"There is no {what} {index}; there are {total}.")
     return index

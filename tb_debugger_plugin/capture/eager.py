@@ -27,7 +27,7 @@ from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.steps import Steps
-from tb_debugger_plugin.errors import RecordingError, in_words
+from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
@@ -176,7 +176,7 @@ class EagerOps:
         """Say once for each dtype that a tensor is not recorded, in the log and in the recording."""
         _log.debug("What went wrong:", exc_info=error)
         kind = f"{tf.as_dtype(dtype).name} tensors that Python computes"
-        sentence = f"The debugger does not record some {kind}: {in_words(error)}."
+        sentence = f"The debugger does not record some {kind}: {user_message(error)}."
         self._not_recorded.say(Missing(NotRecordedReason.UNKNOWN, sentence, (kind,)))
 
     def _add_device(self, name: str) -> int:

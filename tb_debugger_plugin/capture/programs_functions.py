@@ -40,7 +40,7 @@ from tb_debugger_plugin.capture.watching.instrument import watch_function, watch
 from tb_debugger_plugin.capture.watching.plan import Plan, make_plan, plan_of_session
 from tb_debugger_plugin.capture.watching.survivors import Survivors
 from tb_debugger_plugin.capture.xla.functions import CompiledFunctions
-from tb_debugger_plugin.errors import in_words
+from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 #: Names of functions of which the log has said in this process that they are not watched.
@@ -126,7 +126,7 @@ class ProgramsFunctions:
         except Exception as error:  # a graph that we do not understand
             definition.CopyFrom(plain)
             _log.debug("What went wrong:", exc_info=error)
-            message = f"The debugger does not record what a tf.compat.v1.Session runs: {in_words(error)}."
+            message = f"The debugger does not record what a tf.compat.v1.Session runs: {user_message(error)}."
             missing = Missing(NotRecordedReason.NOT_INSTRUMENTED, message, graph_id=known.graph_id)
             self._not_recorded.say(missing)
             return Watches()
@@ -170,7 +170,7 @@ class ProgramsFunctions:
         # A function is found again by each later recording, though the program may be done with it.
         level = logging.DEBUG if function.name in _SAID_OF else logging.WARNING
         _SAID_OF.add(function.name)
-        message = f"The debugger does not watch the function {function.name} ({name}): {in_words(error)}."
+        message = f"The debugger does not watch the function {function.name} ({name}): {user_message(error)}."
         missing = Missing(NotRecordedReason.NOT_INSTRUMENTED, message, (name,), known.graph_id, level)
         self._not_recorded.say(missing)
 

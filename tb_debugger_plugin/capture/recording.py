@@ -36,7 +36,7 @@ from tb_debugger_plugin.capture.sessions import Sessions
 from tb_debugger_plugin.capture.sinks.opening import open_sink
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.threads import EveryThread
-from tb_debugger_plugin.errors import RecordingError, in_words
+from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 
 _log = logging.getLogger("tb_debugger_plugin")
@@ -294,7 +294,7 @@ class Recording:
         _log.debug("What went wrong:", exc_info=error)
         if self._failure:
             return
-        self._failure = in_words(error)
+        self._failure = user_message(error)
         # A log line, not a warning: a program may turn warnings into exceptions.
         _log.warning(
             "The debugger stopped recording to %s: %s. The program goes on without it.",

@@ -16,7 +16,7 @@ from tensorflow.python.client import session
 
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, joined
 from tb_debugger_plugin.capture.session_graph import SessionGraph, Watch
-from tb_debugger_plugin.errors import in_words
+from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 #: Of so many sessions it is said that they are not recorded.
@@ -45,7 +45,7 @@ class Sessions:
             except Exception as error:  # whatever it is, the program must not see it
                 _log.debug("What went wrong:", exc_info=error)
                 self._said_of.add(made)
-                message = f"The debugger does not record a tf.compat.v1.Session: {in_words(error)}."
+                message = f"The debugger does not record a tf.compat.v1.Session: {user_message(error)}."
                 not_recorded.say(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
 
         def run_unwatched(made: Any, handle: Any, targets: Any, fetches: Any, *args: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import duckdb
 
 from tb_debugger_plugin.cli.printable import printable_lines
-from tb_debugger_plugin.errors import DebuggerError, NotFoundError, NotReadyError, UsageError, in_words
+from tb_debugger_plugin.errors import DebuggerError, NotFoundError, NotReadyError, UsageError, user_message
 from tb_debugger_plugin.events.places import Place, place
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.loader import RunLoader
@@ -135,7 +135,7 @@ def look_at_each(runs: Sequence[Run], look: Callable[[Run], dict[str, Any]]) -> 
         try:
             found[run.name] = look(run)
         except (DebuggerError, OSError, duckdb.Error) as error:
-            found[run.name] = {"error": in_words(error)}
+            found[run.name] = {"error": user_message(error)}
     return found
 
 

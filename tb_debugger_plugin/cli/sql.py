@@ -17,7 +17,7 @@ from rich.table import Table
 
 from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain, read_whole
-from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.errors import BadQueryError
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
             names = [str(column[0]) for column in connection.description or ()]
             _print(connection, names, as_json=args.json)
         except duckdb.Error as error:
-            raise BadQuestionError(f"The query failed: {error}") from error
+            raise BadQueryError(f"The query failed: {error}") from error
     return 0
 
 
@@ -52,7 +52,7 @@ def _ask(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     statements = connection.extract_statements(query)
     kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
     if len(statements) != 1 or statements[0].type not in kinds:
-        raise BadQuestionError("Give one SELECT; the tables cannot be changed here.")
+        raise BadQueryError("Give one SELECT; the tables cannot be changed here.")
     connection.execute(statements[0])
 
 

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import duckdb
 
-from tb_debugger_plugin.errors import DebuggerError, NotReadyError, UnreadableRunError, in_words
+from tb_debugger_plugin.errors import DebuggerError, NotReadyError, UnreadableRunError, user_message
 from tb_debugger_plugin.events.fileset import SUFFIXES
 from tb_debugger_plugin.index.cache import Database, open_database, remove_database
 from tb_debugger_plugin.index.eviction import keep_cache_small
@@ -229,7 +229,7 @@ class RunLoader:
 
     def _take_note(self, error: Exception) -> None:
         # After its first line the database quotes queries of ours.
-        words = in_words(error).partition("\n")[0].rstrip(".")
+        words = user_message(error).partition("\n")[0].rstrip(".")
         is_known = isinstance(error, (DebuggerError, OSError, duckdb.Error))
         if words != self._logged:
             _logger.warning(

@@ -1,7 +1,7 @@
 """The plugin that TensorBoard loads.
 
 In come WSGI requests below ``/data/plugin/debugger/``, out come responses. Here requests are taken apart,
-and here alone errors become status codes: 400 for a bad question, 404 for what is not there, 405 for
+and here alone errors become status codes: 400 for a bad query, 404 for what is not there, 405 for
 another method than GET and HEAD, 422 for a run whose files cannot be read, 503 while a run is being opened,
 and 500 with a sentence for what should not happen.
 
@@ -22,16 +22,16 @@ from werkzeug import wrappers
 
 from tb_debugger_plugin.analysis.tables import Page
 from tb_debugger_plugin.errors import (
-    BadQuestionError,
+    BadQueryError,
     NotFoundError,
     NotReadyError,
-    QuestionError,
+    QueryError,
     UnreadableRunError,
 )
 from tb_debugger_plugin.index.logdir import Logdir, one_folder, several_folders
 from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server import columnar
-from tb_debugger_plugin.server.question import Question
+from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES, Route
 from tb_debugger_plugin.server.static import ENTRY, static_file
 
@@ -41,8 +41,8 @@ PLUGIN_NAME: Final = "debugger"
 TAB_NAME: Final = "Debugger"
 
 WsgiApp = Callable[[Mapping[str, Any], Callable[..., Any]], Iterable[bytes]]
-_STATUS: Final[tuple[tuple[type[QuestionError], int], ...]] = (
-    (BadQuestionError, 400),
+_STATUS: Final[tuple[tuple[type[QueryError], int], ...]] = (
+    (BadQueryError, 400),
     (NotFoundError, 404),
     (UnreadableRunError, 422),
     (NotReadyError, 503),
@@ -88,7 +88,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
 
     def _app(self, path: str, route: Route) -> WsgiApp:
         def answer(request: wrappers.Request) -> wrappers.Response:
-            value = route(self._library, Question(request.args))
+            value = route(self._library, Query(request.args))
             if isinstance(value, Page):
                 return _respond(request, columnar.encode(value), columnar.CONTENT_TYPE)
             return _respond(request, json.dumps(value, allow_nan=False), "application/json")
@@ -131,7 +131,7 @@ def _answered(
         return response
     try:
         return answer(request)
-    except QuestionError as error:
+    except QueryError as error:
         code = next((code for kind, code in _STATUS if isinstance(error, kind)), 400)
         return _error(request, str(error), code)
     except Exception:

@@ -1,6 +1,6 @@
 """The routes: which question of ``analysis`` each one asks.
 
-In come the library of runs and a checked question, out comes a JSON-like value or a page of columns. Nothing
+In come the library of runs and a checked query, out comes a JSON-like value or a page of columns. Nothing
 here knows HTTP; errors are raised, and answered in one place by the plugin.
 """
 
@@ -25,41 +25,41 @@ from tb_debugger_plugin.analysis.selection import Selection, select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.tables import Page
-from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.run_library import Library
-from tb_debugger_plugin.server.question import COLUMN_ROWS, DIGEST_ROWS, Question
+from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
 
 Answer = Any
-Route = Callable[[Library, Question], Answer]
+Route = Callable[[Library, Query], Answer]
 
 _MAX_BUCKETS: Final = 4096
 _LISTS: Final = ("executions", "graph_executions")
 
 
-def _of_run(ask: Callable[[Snapshot, Question], Answer]) -> Route:
-    def answer(library: Library, question: Question) -> Answer:
-        with open_snapshot(library.loader(question.text("run"))) as snapshot:
-            return ask(snapshot, question)
+def _of_run(ask: Callable[[Snapshot, Query], Answer]) -> Route:
+    def answer(library: Library, query: Query) -> Answer:
+        with open_snapshot(library.loader(query.text("run"))) as snapshot:
+            return ask(snapshot, query)
 
     return answer
 
 
-def _runs(library: Library, question: Question) -> Answer:
+def _runs(library: Library, query: Query) -> Answer:
     runs = library.runs()
     return {name: {"start_time": run.start_time, "title": run.title} for name, run in runs.items()}
 
 
-def _logdir(library: Library, question: Question) -> Answer:
+def _logdir(library: Library, query: Query) -> Answer:
     problems = [{"place": one.place, "message": one.message} for one in library.problems()]
     return {"logdir": library.logdir, "problems": problems}
 
 
-def _alerts(snapshot: Snapshot, question: Question) -> Answer:
-    alert_type = question.optional_text("alert_type")
+def _alerts(snapshot: Snapshot, query: Query) -> Answer:
+    alert_type = query.optional_text("alert_type")
     if alert_type not in (None, alerts.INF_NAN):
-        raise BadQuestionError(f"There is no alert type {alert_type!r}; there is {alerts.INF_NAN}.")
+        raise BadQueryError(f"There is no alert type {alert_type!r}; there is {alerts.INF_NAN}.")
     found = alerts.alert_list(snapshot)
-    page = question.range(len(found))
+    page = query.range(len(found))
     return {
         **_ends(page),
         "alert_type": alert_type,
@@ -75,118 +75,116 @@ def _ends(page: Range) -> dict[str, int]:
     return {"begin": page.begin, "end": page.end}
 
 
-def _execution_digests(snapshot: Snapshot, question: Question) -> Answer:
-    page = question.range(snapshot.num_executions, DIGEST_ROWS)
+def _execution_digests(snapshot: Snapshot, query: Query) -> Answer:
+    page = query.range(snapshot.num_executions, DIGEST_ROWS)
     found = executions.digests(snapshot, page)
     return {**_ends(page), "num_digests": snapshot.num_executions, "execution_digests": found}
 
 
-def _execution_data(snapshot: Snapshot, question: Question) -> Answer:
-    page = question.range(snapshot.num_executions)
+def _execution_data(snapshot: Snapshot, query: Query) -> Answer:
+    page = query.range(snapshot.num_executions)
     return {**_ends(page), "executions": executions.data(snapshot, page)}
 
 
-def _graph_execution_digests(snapshot: Snapshot, question: Question) -> Answer:
-    page = question.range(snapshot.num_graph_executions, DIGEST_ROWS)
+def _graph_execution_digests(snapshot: Snapshot, query: Query) -> Answer:
+    page = query.range(snapshot.num_graph_executions, DIGEST_ROWS)
     found = graph_executions.digests(snapshot, page)
     return {**_ends(page), "num_digests": snapshot.num_graph_executions, "graph_execution_digests": found}
 
 
-def _graph_execution_data(snapshot: Snapshot, question: Question) -> Answer:
-    page = question.range(snapshot.num_graph_executions)
+def _graph_execution_data(snapshot: Snapshot, query: Query) -> Answer:
+    page = query.range(snapshot.num_graph_executions)
     return {**_ends(page), "graph_executions": graph_executions.data(snapshot, page)}
 
 
-def _graph_info(snapshot: Snapshot, question: Question) -> Answer:
-    return graphs.graph_info(snapshot, question.text("graph_id"))
+def _graph_info(snapshot: Snapshot, query: Query) -> Answer:
+    return graphs.graph_info(snapshot, query.text("graph_id"))
 
 
-def _op_info(snapshot: Snapshot, question: Question) -> Answer:
-    at = question.optional_integer("at")
-    return graphs.op_info(snapshot, question.text("graph_id"), question.text("op_name"), at)
+def _op_info(snapshot: Snapshot, query: Query) -> Answer:
+    at = query.optional_integer("at")
+    return graphs.op_info(snapshot, query.text("graph_id"), query.text("op_name"), at)
 
 
-def _source_list(snapshot: Snapshot, question: Question) -> Answer:
+def _source_list(snapshot: Snapshot, query: Query) -> Answer:
     return sources.source_list(snapshot)
 
 
-def _source_file(snapshot: Snapshot, question: Question) -> Answer:
-    return sources.source_file(snapshot, question.position("index"))
+def _source_file(snapshot: Snapshot, query: Query) -> Answer:
+    return sources.source_file(snapshot, query.position("index"))
 
 
-def _stack_frames(snapshot: Snapshot, question: Question) -> Answer:
-    return sources.stack_frames(snapshot, question.texts("stack_frame_ids"))
+def _stack_frames(snapshot: Snapshot, query: Query) -> Answer:
+    return sources.stack_frames(snapshot, query.texts("stack_frame_ids"))
 
 
-def _status(snapshot: Snapshot, question: Question) -> Answer:
+def _status(snapshot: Snapshot, query: Query) -> Answer:
     return status(snapshot)
 
 
-def _execution_columns(snapshot: Snapshot, question: Question) -> Page:
-    chosen = _selection(snapshot, question, "executions", EXECUTION_ORDERS)
+def _execution_columns(snapshot: Snapshot, query: Query) -> Page:
+    chosen = _selection(snapshot, query, "executions", EXECUTION_ORDERS)
     total = snapshot.num_executions if chosen is None else chosen.total
-    return tables.executions_page(snapshot, question.range(total, COLUMN_ROWS), chosen)
+    return tables.executions_page(snapshot, query.range(total, COLUMN_ROWS), chosen)
 
 
-def _graph_execution_columns(snapshot: Snapshot, question: Question) -> Page:
-    only_bad = question.optional_choice("only", ("bad",)) == "bad"
-    chosen = _selection(snapshot, question, "graph_executions", GRAPH_EXECUTION_ORDERS, only_bad=only_bad)
+def _graph_execution_columns(snapshot: Snapshot, query: Query) -> Page:
+    only_bad = query.optional_choice("only", ("bad",)) == "bad"
+    chosen = _selection(snapshot, query, "graph_executions", GRAPH_EXECUTION_ORDERS, only_bad=only_bad)
     if chosen is not None:
-        return tables.graph_executions_page(
-            snapshot, question.range(chosen.total, COLUMN_ROWS), chosen=chosen
-        )
+        return tables.graph_executions_page(snapshot, query.range(chosen.total, COLUMN_ROWS), chosen=chosen)
     total = snapshot.num_bad_graph_executions if only_bad else snapshot.num_graph_executions
-    return tables.graph_executions_page(snapshot, question.range(total, COLUMN_ROWS), only_bad=only_bad)
+    return tables.graph_executions_page(snapshot, query.range(total, COLUMN_ROWS), only_bad=only_bad)
 
 
 def _selection(
-    snapshot: Snapshot, question: Question, table: str, orders: tuple[str, ...], *, only_bad: bool = False
+    snapshot: Snapshot, query: Query, table: str, orders: tuple[str, ...], *, only_bad: bool = False
 ) -> Selection | None:
-    wanted, order = question.filter(), question.order(orders)
+    wanted, order = query.filter(), query.order(orders)
     if wanted.is_empty and order is None:
         return None
     if only_bad:
         if wanted.health not in (None, "bad"):
-            raise BadQuestionError("only=bad and another health cannot both be.")
+            raise BadQueryError("only=bad and another health cannot both be.")
         wanted = replace(wanted, health="bad")
     return select(snapshot, table, wanted, order)
 
 
-def _overview(snapshot: Snapshot, question: Question) -> Answer:
-    table = question.choice("list", _LISTS)
-    return tables.overview(snapshot, table, question.bounded("buckets", 1, _MAX_BUCKETS))
+def _overview(snapshot: Snapshot, query: Query) -> Answer:
+    table = query.choice("list", _LISTS)
+    return tables.overview(snapshot, table, query.bounded("buckets", 1, _MAX_BUCKETS))
 
 
-def _locate(snapshot: Snapshot, question: Question) -> Answer:
-    execution = question.optional_integer("execution")
-    trace = question.optional_integer("graph_execution")
+def _locate(snapshot: Snapshot, query: Query) -> Answer:
+    execution = query.optional_integer("execution")
+    trace = query.optional_integer("graph_execution")
     if (execution is None) == (trace is None):
-        raise BadQuestionError("Exactly one of the parameters execution and graph_execution is needed.")
+        raise BadQueryError("Exactly one of the parameters execution and graph_execution is needed.")
     if trace is not None:
         return graph_executions.locate_graph_execution(
-            snapshot, trace, _selection(snapshot, question, "graph_executions", GRAPH_EXECUTION_ORDERS)
+            snapshot, trace, _selection(snapshot, query, "graph_executions", GRAPH_EXECUTION_ORDERS)
         )
     assert execution is not None
     return graph_executions.locate_execution(snapshot, execution)
 
 
-def _inputs_of(snapshot: Snapshot, question: Question) -> Answer:
-    return {"inputs": graphs.inputs_of(snapshot, question.position("graph_execution"))}
+def _inputs_of(snapshot: Snapshot, query: Query) -> Answer:
+    return {"inputs": graphs.inputs_of(snapshot, query.position("graph_execution"))}
 
 
-def _neighbours(snapshot: Snapshot, question: Question) -> Answer:
+def _neighbours(snapshot: Snapshot, query: Query) -> Answer:
     return neighbours.neighbours(
         snapshot,
-        question.text("graph_id"),
-        question.text("op_name"),
-        hops=question.bounded("hops", 1, neighbours.MAX_HOPS, 2),
-        limit=question.bounded("limit", 1, neighbours.MAX_OPS, 200),
-        at=question.optional_integer("at"),
+        query.text("graph_id"),
+        query.text("op_name"),
+        hops=query.bounded("hops", 1, neighbours.MAX_HOPS, 2),
+        limit=query.bounded("limit", 1, neighbours.MAX_OPS, 200),
+        at=query.optional_integer("at"),
     )
 
 
-def _find(snapshot: Snapshot, question: Question) -> Answer:
-    return search.find(snapshot, question.text("text"), question.bounded("limit", 1, search.MAX_FOUND, 50))
+def _find(snapshot: Snapshot, query: Query) -> Answer:
+    return search.find(snapshot, query.text("text"), query.bounded("limit", 1, search.MAX_FOUND, 50))
 
 
 #: By path below ``/data/plugin/debugger``.

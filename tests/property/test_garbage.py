@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tb_debugger_plugin.analysis.tables import Page
-from tb_debugger_plugin.errors import QuestionError
+from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.framing import frame, read_records
 from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server.columnar import encode
-from tb_debugger_plugin.server.question import Question
+from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES
 from tests.support.events import PATIENCE_S, small_program
 
@@ -76,8 +76,8 @@ def _ask_everything(folder: Path) -> None:
 
 def _ask(library: Library, path: str, parameters: dict[str, str]) -> None:
     try:
-        answer = ROUTES[path](library, Question(parameters))
-    except QuestionError as error:
+        answer = ROUTES[path](library, Query(parameters))
+    except QueryError as error:
         assert str(error).endswith(".")
         return
     assert encode(answer) if isinstance(answer, Page) else json.dumps(answer, allow_nan=False)

@@ -20,7 +20,7 @@ from tb_debugger_plugin.analysis import (
 )
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot, resolve_range
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.errors import BadQuestionError, NotFoundError
+from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.tail import TailMode, build_tail
@@ -263,7 +263,7 @@ def test_what_is_not_there_is_said_to_be_missing(tmp_path):
             with pytest.raises(NotFoundError, match="There is no"):
                 ask()
         for index in (-1, 8):
-            with pytest.raises(BadQuestionError, match="There is no graph execution"):
+            with pytest.raises(BadQueryError, match="There is no graph execution"):
                 graphs.op_info(snapshot, "g1", "Log", at=index)
 
 
@@ -461,12 +461,12 @@ def test_ranges_mean_what_they_say(begin, end, expected):
 
 @pytest.mark.parametrize(("begin", "end"), [(-1, 2), (0, 6), (6, -1), (3, 2), (0, -2)])
 def test_ranges_outside_the_list_are_refused(begin, end):
-    with pytest.raises(BadQuestionError):
+    with pytest.raises(BadQueryError):
         resolve_range(begin, end, 5, 10)
 
 
 def test_a_page_that_is_too_long_is_refused_with_the_limit():
-    with pytest.raises(BadQuestionError, match="at most 10"):
+    with pytest.raises(BadQueryError, match="at most 10"):
         resolve_range(0, 11, 11, 10)
 
 

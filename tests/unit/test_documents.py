@@ -12,13 +12,13 @@ from tb_debugger_plugin.events.framing import read_records
 from tb_debugger_plugin.events.messages import DebugEvent, parse_event
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index import schema
-from tb_debugger_plugin.server import question
+from tb_debugger_plugin.server import query
 from tests.support.asking import PARAMETERS
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 _FORMAT = (_DOCS / "event-format.md").read_text("utf-8")
 _ROUTES = (_DOCS / "http-api.md").read_text("utf-8")
-_SERVER = Path(question.__file__).parent
+_SERVER = Path(query.__file__).parent
 _SCHEMA = (_DOCS / "schema.md").read_text("utf-8")
 
 

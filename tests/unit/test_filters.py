@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis import selection, tables
 from tb_debugger_plugin.analysis.filters import Filter, Order, parse_comparisons
 from tb_debugger_plugin.analysis.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
-from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.errors import BadQueryError
 from tests.support.events import Recording, full_health, loaded
 
 _VALUES = ([1.0, 0.0], [math.nan], [[-math.inf, 2.0]], [], [0.0] * 5, None)
@@ -207,7 +207,7 @@ def test_executions_can_be_sorted(snapshot):
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_sentence(snapshot, ask):
-    with pytest.raises(BadQuestionError, match=r"\.$"):
+    with pytest.raises(BadQueryError, match=r"\.$"):
         ask(snapshot)
 
 

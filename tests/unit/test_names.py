@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.filters import Filter
 from tb_debugger_plugin.analysis.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
-from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.origins import Origin
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set
 from tests.support.events import Recording, full_health, loaded
@@ -102,7 +102,7 @@ def test_rows_are_chosen_by_layer_variable_and_gradient(
 
 @pytest.mark.parametrize("name", ["layer", "variable", "gradient_of"])
 def test_executions_have_no_layers(snapshot: Snapshot, name: str) -> None:
-    with pytest.raises(BadQuestionError, match=name):
+    with pytest.raises(BadQueryError, match=name):
         select(snapshot, "executions", Filter(**{name: "x"}))
 
 

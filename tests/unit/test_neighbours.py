@@ -11,7 +11,7 @@ import pytest
 from tb_debugger_plugin.analysis.neighbours import neighbours
 from tb_debugger_plugin.analysis.search import find
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
-from tb_debugger_plugin.errors import BadQuestionError, NotFoundError
+from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tests.support.events import Recording, full_health, loaded
 
 
@@ -131,7 +131,7 @@ def test_neighbours_carry_their_health(tmp_path):
             for op in found["ops"]
         }
         assert (bad["Mul"], bad["Exp"], bad["Out"]) == ([True], [False], [None])
-        with pytest.raises(BadQuestionError):
+        with pytest.raises(BadQueryError):
             neighbours(snapshot, "f", "Out", hops=1, limit=9, at=99)
         with pytest.raises(NotFoundError):
             neighbours(snapshot, "f", "nobody", hops=1, limit=9)

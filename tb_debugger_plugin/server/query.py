@@ -1,7 +1,7 @@
 """What a request asks: its parameters, checked.
 
 In comes the query of a URL, out come plain values. This is the only place that looks at query text;
-whatever is wrong with it is a :class:`BadQuestionError` that names the parameter.
+whatever is wrong with it is a :class:`BadQueryError` that names the parameter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.filters import HEALTH, Filter, Order, parse_comparisons
 from tb_debugger_plugin.analysis.snapshot import Range, resolve_range
-from tb_debugger_plugin.errors import BadQuestionError
+from tb_debugger_plugin.errors import BadQueryError
 
 _INTEGER: Final = re.compile(r"^-?[0-9]{1,15}$")
 _NUMBER: Final = re.compile(r"^[-+]?[0-9]{1,20}(\.[0-9]{0,20})?([eE][-+]?[0-9]{1,2})?$")
@@ -26,7 +26,7 @@ COLUMN_ROWS: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """The parameters of one request.
 
     Attributes:
@@ -39,40 +39,40 @@ class Question:
         """A parameter that must be there.
 
         Raises:
-          BadQuestionError: It is missing, empty or far too long.
+          BadQueryError: It is missing, empty or far too long.
         """
         value = self.optional_text(name)
         if not value:
-            raise BadQuestionError(f"The parameter {name} is missing.")
+            raise BadQueryError(f"The parameter {name} is missing.")
         return value
 
     def optional_text(self, name: str) -> str | None:
         """A parameter that may be left out.
 
         Raises:
-          BadQuestionError: It is far too long.
+          BadQueryError: It is far too long.
         """
         value = self.parameters.get(name)
         if value is not None and len(value) > _MAX_TEXT:
-            raise BadQuestionError(f"The parameter {name} is longer than {_MAX_TEXT} characters.")
+            raise BadQueryError(f"The parameter {name} is longer than {_MAX_TEXT} characters.")
         return value
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         """A parameter that must be one of some words.
 
         Raises:
-          BadQuestionError: It is missing or another word.
+          BadQueryError: It is missing or another word.
         """
         value = self.text(name)
         if value not in choices:
-            raise BadQuestionError(f"{name} must be {' or '.join(choices)}, but is {value!r}.")
+            raise BadQueryError(f"{name} must be {' or '.join(choices)}, but is {value!r}.")
         return value
 
     def integer(self, name: str) -> int:
         """A number that must be there.
 
         Raises:
-          BadQuestionError: It is missing or not a whole number.
+          BadQueryError: It is missing or not a whole number.
         """
         return _integer(name, self.text(name))
 
@@ -80,7 +80,7 @@ class Question:
         """A number that may be left out.
 
         Raises:
-          BadQuestionError: It is not a whole number.
+          BadQueryError: It is not a whole number.
         """
         value = self.optional_text(name)
         return None if value is None else _integer(name, value)
@@ -89,20 +89,20 @@ class Question:
         """A finite number that may be left out.
 
         Raises:
-          BadQuestionError: It is not a number.
+          BadQueryError: It is not a number.
         """
         value = self.optional_text(name)
         if value is None:
             return None
         if not _NUMBER.match(value):
-            raise BadQuestionError(f"{name} must be a number, but is {value[:50]!r}.")
+            raise BadQueryError(f"{name} must be a number, but is {value[:50]!r}.")
         return float(value)
 
     def optional_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
         """A parameter that may be left out, else must be one of some words.
 
         Raises:
-          BadQuestionError: It is another word.
+          BadQueryError: It is another word.
         """
         return None if self.optional_text(name) is None else self.choice(name, choices)
 
@@ -110,7 +110,7 @@ class Question:
         """The parameters that choose rows of a long list.
 
         Raises:
-          BadQuestionError: One of them makes no sense.
+          BadQueryError: One of them makes no sense.
         """
         return Filter(
             op_name=self.optional_text("op_name") or None,
@@ -136,7 +136,7 @@ class Question:
         """A number that may be left out, else must not be below 0.
 
         Raises:
-          BadQuestionError: It is not a whole number, or negative.
+          BadQueryError: It is not a whole number, or negative.
         """
         return None if self.optional_text(name) is None else self.position(name)
 
@@ -144,52 +144,52 @@ class Question:
         """The parameters ``sort`` and ``descending``.
 
         Raises:
-          BadQuestionError: There is no such column to sort by.
+          BadQueryError: There is no such column to sort by.
         """
         column = self.optional_choice("sort", columns)
         descending = self.optional_choice("descending", ("true", "false")) == "true"
         if column is None and descending:
-            raise BadQuestionError("descending needs sort.")
+            raise BadQueryError("descending needs sort.")
         return None if column is None else Order(column, descending)
 
     def position(self, name: str) -> int:
         """A number that must be there and not be below 0.
 
         Raises:
-          BadQuestionError: It is missing, not a whole number, or negative.
+          BadQueryError: It is missing, not a whole number, or negative.
         """
         value = self.integer(name)
         if value < 0:
-            raise BadQuestionError(f"{name} must not be below 0, but is {value}.")
+            raise BadQueryError(f"{name} must not be below 0, but is {value}.")
         return value
 
     def bounded(self, name: str, lowest: int, highest: int, default: int | None = None) -> int:
         """A number within bounds.
 
         Raises:
-          BadQuestionError: It is missing and has no default, or it is not a whole number within the bounds.
+          BadQueryError: It is missing and has no default, or it is not a whole number within the bounds.
         """
         if default is not None and self.optional_text(name) is None:
             return default
         value = self.integer(name)
         if not lowest <= value <= highest:
-            raise BadQuestionError(f"{name} must be {lowest} to {highest}, but is {value}.")
+            raise BadQueryError(f"{name} must be {lowest} to {highest}, but is {value}.")
         return value
 
     def texts(self, name: str) -> list[str]:
         """A list of words with commas between them.
 
         Raises:
-          BadQuestionError: It is missing, empty or far too long.
+          BadQueryError: It is missing, empty or far too long.
         """
         value = self.parameters.get(name)
         if value is None:
-            raise BadQuestionError(f"The parameter {name} is missing.")
+            raise BadQueryError(f"The parameter {name} is missing.")
         found = [word for word in value.split(",") if word]
         if not found:
-            raise BadQuestionError(f"The parameter {name} is empty.")
+            raise BadQueryError(f"The parameter {name} is empty.")
         if len(found) > _MAX_LIST:
-            raise BadQuestionError(f"The parameter {name} lists more than {_MAX_LIST} entries.")
+            raise BadQueryError(f"The parameter {name} lists more than {_MAX_LIST} entries.")
         return found
 
     def range(self, total: int, limit: int = JSON_ROWS) -> Range:
@@ -200,7 +200,7 @@ class Question:
           limit: How many rows a page may have.
 
         Raises:
-          BadQuestionError: They are not numbers, or no range of the list, or one too long.
+          BadQueryError: They are not numbers, or no range of the list, or one too long.
         """
         begin, end = self.optional_integer("begin"), self.optional_integer("end")
         return resolve_range(0 if begin is None else begin, -1 if end is None else end, total, limit)
@@ -208,5 +208,5 @@ class Question:
 
 def _integer(name: str, value: str) -> int:
     if not _INTEGER.match(value):
-        raise BadQuestionError(f"{name} must be a whole number, but is {value[:50]!r}.")
+        raise BadQueryError(f"{name} must be a whole number, but is {value[:50]!r}.")
     return int(value)
