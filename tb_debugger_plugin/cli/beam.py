@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.cli.reading import add_arguments, only_run
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.places import place
+from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.parquet import read_manifest
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             f"Apache Beam is needed (pip install 'tb-debugger-plugin[beam]'): {error}"
         ) from error
     convert(chosen, args.out, args.options)
-    stable = read_manifest(place(args.out)).stable
+    stable = read_manifest(location(args.out)).stable
     print(
         json.dumps({"folder": args.out, "rows": stable}, indent=2) if args.json else _line(args.out, stable)
     )

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.cli.reading import a_place, check_folder
-from tb_debugger_plugin.events.places import Place
+from tb_debugger_plugin.cli.reading import a_location, check_folder
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.cache import Cached, database_path, databases, is_in_use, remove_unused
 from tb_debugger_plugin.index.eviction import cache_limit
 from tb_debugger_plugin.index.runs import find_runs
@@ -31,7 +31,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `clean` to the command line."""
     parser = subparsers.add_parser("clean", help="delete tables from the cache; event files stay")
     parser.add_argument(
-        "logdir", type=a_place, metavar="LOGDIR", nargs="?", help="only of the runs below (default: all)"
+        "logdir", type=a_location, metavar="LOGDIR", nargs="?", help="only of the runs below (default: all)"
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if in_use and not args.dry_run else 0
 
 
-def _of(logdir: Place) -> list[Cached]:
+def _of(logdir: Location) -> list[Cached]:
     """The databases of the runs of a logdir, also of those that are gone."""
     paths = {database_path(one) for one in find_runs(logdir)}
     # Not resolve(), which older Pythons let raise for a link that leads to itself.

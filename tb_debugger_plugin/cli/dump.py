@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.cli.reading import a_place, check_folder
+from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.fileset import FileSet, find_file_sets
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.objects import event_objects, set_objects
-from tb_debugger_plugin.events.places import Place
 from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `dump` to the command line."""
     parser = subparsers.add_parser("dump", help="print the records of event files as text")
-    parser.add_argument("path", type=a_place, metavar="FILE_OR_DIR", help="an event file, or a dump root")
+    parser.add_argument("path", type=a_location, metavar="FILE_OR_DIR", help="an event file, or a dump root")
     parser.add_argument(
         "--normalize",
         action="store_true",
@@ -45,17 +45,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _json_lines(path: Place) -> Iterator[str]:
+def _json_lines(path: Location) -> Iterator[str]:
     for item in event_objects(path) if path.is_file() else _objects_of_folder(path):
         yield json.dumps(item, allow_nan=False)
 
 
-def _objects_of_folder(folder: Place) -> Iterator[dict[str, Any]]:
+def _objects_of_folder(folder: Location) -> Iterator[dict[str, Any]]:
     for files in _file_sets(folder):
         yield from set_objects(files)
 
 
-def _lines(path: Place, normalize: bool) -> Iterator[str]:
+def _lines(path: Location, normalize: bool) -> Iterator[str]:
     if path.is_file():
         yield from dump_file(path, Normalizer() if normalize else None)
         return
@@ -63,7 +63,7 @@ def _lines(path: Place, normalize: bool) -> Iterator[str]:
         yield from dump_file_set(files, Normalizer() if normalize else None)
 
 
-def _file_sets(path: Place) -> list[FileSet]:
+def _file_sets(path: Location) -> list[FileSet]:
     file_sets = find_file_sets(path)
     if not file_sets:
         check_folder(path)

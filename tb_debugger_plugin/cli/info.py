@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.cli.reading import a_place, all_runs, check_read, look_at_each, print_found
+from tb_debugger_plugin.cli.reading import a_location, all_runs, check_read, look_at_each, print_found
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Run
 
@@ -39,7 +39,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `info` to the command line."""
     parser = subparsers.add_parser("info", help="runs, hosts, counts, modes, first and last time")
     parser.add_argument(
-        "logdir", type=a_place, metavar="LOGDIR", help="a dump root, or any folder above some"
+        "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)

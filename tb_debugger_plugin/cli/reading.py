@@ -18,7 +18,7 @@ import duckdb
 
 from tb_debugger_plugin.cli.printable import printable_lines
 from tb_debugger_plugin.errors import DebuggerError, NotFoundError, NotReadyError, UsageError, user_message
-from tb_debugger_plugin.events.places import Place, place
+from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Problem, Run, find_runs, has_debug_events
@@ -33,16 +33,16 @@ def say(message: str) -> None:
     print(f"tbdbg: {printable_lines(message)}", file=sys.stderr)
 
 
-def a_place(text: str) -> Place:
+def a_location(text: str) -> Location:
     """The type of an argument that names a file or a folder, here or elsewhere."""
     try:
-        return place(text)
+        return location(text)
     except UsageError as error:
         # Of any other ValueError argparse does not show what it says.
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def check_folder(folder: Place) -> None:
+def check_folder(folder: Location) -> None:
     """Refuse a folder of which something cannot be read, or that is not there.
 
     Raises:
@@ -67,13 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser, *, one: bool = False) -> None
     """
     of_none = "needed where there are several" if one else "default: all"
     parser.add_argument(
-        "logdir", type=a_place, metavar="LOGDIR", help="a dump root, or any folder above some"
+        "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
     )
     parser.add_argument("--run", dest="name", metavar="NAME", help=f"only this run ({of_none})")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def all_runs(logdir: Place) -> list[Run]:
+def all_runs(logdir: Location) -> list[Run]:
     """The runs of a logdir, at least one; what of it cannot be read is said on stderr.
 
     Raises:
@@ -89,7 +89,7 @@ def all_runs(logdir: Place) -> list[Run]:
     return runs
 
 
-def chosen_runs(logdir: Place, name: str | None) -> list[Run]:
+def chosen_runs(logdir: Location, name: str | None) -> list[Run]:
     """The runs of a logdir, or the one that is named.
 
     Raises:
@@ -103,7 +103,7 @@ def chosen_runs(logdir: Place, name: str | None) -> list[Run]:
     return chosen
 
 
-def only_run(logdir: Place, name: str | None) -> Run:
+def only_run(logdir: Location, name: str | None) -> Run:
     """The one run that is meant.
 
     Raises:

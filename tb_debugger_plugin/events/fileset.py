@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, Final
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.messages import DebugEvent, parse_event
-from tb_debugger_plugin.events.places import Place
 
 METADATA: Final = "metadata"
 SOURCE_FILES: Final = "source_files"
@@ -53,7 +53,7 @@ class FileSet:
       host: Host name in the names.
     """
 
-    folder: Place
+    folder: Location
     start_seconds: int
     host: str
 
@@ -71,7 +71,7 @@ class FileSet:
         return self.path(suffix + tail.SUFFIX)
 
 
-def parse_metadata_name(folder: Place, name: str) -> FileSet | None:
+def parse_metadata_name(folder: Location, name: str) -> FileSet | None:
     """The file set that a file name announces.
 
     Args:
@@ -85,7 +85,7 @@ def parse_metadata_name(folder: Place, name: str) -> FileSet | None:
     return match and FileSet(folder, int(match["seconds"]), match["host"])
 
 
-def find_file_sets(folder: Place) -> list[FileSet]:
+def find_file_sets(folder: Location) -> list[FileSet]:
     """The file sets of one folder (not of folders below it), oldest first.
 
     Args:
@@ -121,7 +121,7 @@ class Damage:
       reason: A sentence.
     """
 
-    path: Place
+    path: Location
     offset: int | None
     reason: str
 
@@ -141,7 +141,7 @@ class FileContents:
     truncated_at: int | None
 
 
-def read_file(path: Place) -> FileContents:
+def read_file(path: Location) -> FileContents:
     """Read one event file whole, without its tail file.
 
     Args:
@@ -154,7 +154,7 @@ def read_file(path: Place) -> FileContents:
         return FileContents((), (), None)
 
 
-def read_event_file(path: Place) -> FileContents:
+def read_event_file(path: Location) -> FileContents:
     """The same of a file of which only somebody says that it is an event file.
 
     Args:
@@ -170,7 +170,7 @@ def read_event_file(path: Place) -> FileContents:
     raise FormatError(f"{path} is no event file: it does not begin with a debug event.")
 
 
-def _decode(path: Place, records: list[tuple[int, bytes]], ends: list[framing.End]) -> FileContents:
+def _decode(path: Location, records: list[tuple[int, bytes]], ends: list[framing.End]) -> FileContents:
     damages = [Damage(path, end.offset, end.reason) for end in ends if end.kind is framing.EndKind.CORRUPT]
     decoded = []
     for offset, payload in records:
@@ -202,7 +202,7 @@ def read_with_tail(files: FileSet, suffix: str) -> FileContents:
     return contents if state is None else _with_tail(files, suffix, contents, state)
 
 
-def _read_at_one_moment(path: Place, tail_path: Place) -> tuple[FileContents, tail.Tail | None]:
+def _read_at_one_moment(path: Location, tail_path: Location) -> tuple[FileContents, tail.Tail | None]:
     """A file and its tail, so that no record is in both and none between them."""
     before = tail.read_tail(tail_path)
     contents = read_file(path)
@@ -225,7 +225,7 @@ def _with_tail(files: FileSet, suffix: str, contents: FileContents, state: tail.
     return FileContents(contents.records + moved, contents.damages + extra.damages, None)
 
 
-def _size(path: Place) -> int:
+def _size(path: Location) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:

@@ -14,10 +14,10 @@ from typing import Any
 from google.protobuf import json_format
 
 from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_event_file, read_with_tail
-from tb_debugger_plugin.events.places import Place
+from tb_debugger_plugin.events.locations import Location
 
 
-def event_objects(path: Place) -> Iterator[dict[str, Any]]:
+def event_objects(path: Location) -> Iterator[dict[str, Any]]:
     """Objects of one event file, without its tail file.
 
     Args:

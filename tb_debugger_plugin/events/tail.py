@@ -20,7 +20,7 @@ from typing import Final
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.framing import frame
-from tb_debugger_plugin.events.places import Place
+from tb_debugger_plugin.events.locations import Location
 
 MAGIC: Final = b"TBDBGT1\n"
 HEADER_SIZE: Final = 4096
@@ -104,7 +104,7 @@ def _unwrapped(area: bytes, header: _Header) -> bytes:
     return first + area[: count - len(first)]
 
 
-def read_tail(path: Place) -> Tail | None:
+def read_tail(path: Location) -> Tail | None:
     """Read a tail file, which may be changing meanwhile.
 
     Args:

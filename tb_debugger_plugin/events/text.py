@@ -16,8 +16,8 @@ import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
 from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_event_file, read_with_tail
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, mode_name
-from tb_debugger_plugin.events.places import Place
 
 _MAX_TEXT: Final = 200
 #: Names of the numbers of a summary by mode.
@@ -152,7 +152,7 @@ def _contents_lines(contents: FileContents, normalize: Normalizer | None) -> Ite
         yield f"! unfinished record at {contents.truncated_at}"
 
 
-def dump_file(path: Place, normalize: Normalizer | None = None) -> Iterator[str]:
+def dump_file(path: Location, normalize: Normalizer | None = None) -> Iterator[str]:
     """Lines of one event file, without its tail file.
 
     Args:

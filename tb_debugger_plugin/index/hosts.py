@@ -16,9 +16,9 @@ from typing import Final
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.index.frames import Frames
 from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.remote_pool import RemotePool
 from tb_debugger_plugin.index.source import Batch, FileState, SetFile, decoded
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
-from tb_debugger_plugin.index.waiting import Waiting
 from tb_debugger_plugin.index.workers import TraceWorkers, WorkersGone, num_processors
 
 _logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class HostTraces:
     Args:
       file_sets: Of the hosts, by number.
       registry: Numbers sites and shapes.
-      waiting: Asks the files; stays the caller's.
+      pool: Reads the files; stays the caller's.
       worth_bytes: How much there must be to read of several hosts for processes to be started.
     """
 
@@ -41,11 +41,11 @@ class HostTraces:
         self,
         file_sets: Sequence[FileSet],
         registry: Registry,
-        waiting: Waiting,
+        pool: RemotePool,
         *,
         worth_bytes: int = WORTH_BYTES,
     ) -> None:
-        self._waiting = waiting
+        self._pool = pool
         self._file_sets = file_sets
         self._files = [SetFile(files, GRAPH_EXECUTION_TRACES) for files in file_sets]
         self._decoders = [TraceDecoder(registry, host) for host in range(len(file_sets))]
@@ -73,7 +73,7 @@ class HostTraces:
     def _unread(self, states: Sequence[FileState]) -> list[int]:
         if len(states) == 1:
             return [1]  # nothing depends on it
-        sizes = self._waiting.ask(SetFile.size, self._files)
+        sizes = self._pool.map(SetFile.size, self._files)
         return [max(0, size - state.resume) for size, state in zip(sizes, states, strict=True)]
 
     def _is_worth(self, unread: Sequence[int]) -> bool:
@@ -97,7 +97,7 @@ class HostTraces:
             except WorkersGone as error:
                 self._do_without(error)
         hosts = range(len(self._files))
-        batches = self._waiting.ask(lambda host: self._files[host].read(states[host], limit), hosts)
+        batches = self._pool.map(lambda host: self._files[host].read(states[host], limit), hosts)
         # One after another: the registry is for one thread.
         return [decoded(batches[host], self._files[host], self._decoders[host]) for host in hosts]
 

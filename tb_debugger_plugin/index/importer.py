@@ -20,7 +20,7 @@ from typing import Final
 import duckdb
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events.places import Place
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.parquet import MANIFEST, STABLE, quoted, read_manifest
@@ -158,7 +158,7 @@ class Importer:
 
 
 @contextlib.contextmanager
-def _on_this_machine(place: Place) -> Iterator[Path]:
+def _on_this_machine(place: Location) -> Iterator[Path]:
     """A file, or a copy of one that is elsewhere, for as long as the block runs."""
     if isinstance(place, Path):
         yield place

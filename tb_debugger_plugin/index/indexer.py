@@ -29,6 +29,7 @@ from tb_debugger_plugin.index.describe import Describer, Host
 from tb_debugger_plugin.index.hosts import WORTH_BYTES, HostTraces
 from tb_debugger_plugin.index.merge import Latest, cut_to_horizon, merge_executions, merge_traces
 from tb_debugger_plugin.index.registry import Registry, load_registry
+from tb_debugger_plugin.index.remote_pool import RemotePool, read_ahead
 from tb_debugger_plugin.index.runs import Run
 from tb_debugger_plugin.index.source import (
     Batch,
@@ -38,7 +39,6 @@ from tb_debugger_plugin.index.source import (
     ring_frames,
 )
 from tb_debugger_plugin.index.traces import TraceRows
-from tb_debugger_plugin.index.waiting import Waiting, read_ahead
 
 _SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
 _KIND: Final = "execution"
@@ -91,7 +91,7 @@ class Indexer:
         self._connection = connection
         self._step_bytes = step_bytes
         self._worth_bytes = worth_bytes
-        self._waiting = Waiting(run.folder)
+        self._pool = RemotePool(run.folder)
         self._ahead: Future[dict[tuple[int, str], Batch]] | None = None
         self._files = {
             (host, suffix): SetFile(files, suffix)
@@ -132,7 +132,7 @@ class Indexer:
     def _restore(self) -> None:
         registry: Registry = load_registry(self._connection)
         self._describer = Describer(registry, num_sources=self._count("sources"))
-        self._traces = HostTraces(self._run.file_sets, registry, self._waiting, worth_bytes=self._worth_bytes)
+        self._traces = HostTraces(self._run.file_sets, registry, self._pool, worth_bytes=self._worth_bytes)
         for host, count in self._rows("SELECT host, count(*) FROM sources GROUP BY host"):
             self._describer.file_counts[host] = count
         self._describer.devices.update(self._rows("SELECT host, device_id FROM devices"))
@@ -195,14 +195,14 @@ class Indexer:
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
         """Changes whenever a step might find something new; costs a few stats a file."""
-        return tuple(self._waiting.ask(SetFile.signature, self._files.values()))
+        return tuple(self._pool.map(SetFile.signature, self._files.values()))
 
     def was_replaced(self) -> bool:
         """Whether a file has become another one, so that all must be read again."""
         return not self._are_same()
 
     def _are_same(self) -> bool:
-        return all(self._waiting.ask(lambda key: self._files[key].is_same(self._states[key]), self._files))
+        return all(self._pool.map(lambda key: self._files[key].is_same(self._states[key]), self._files))
 
     def reset(self) -> None:
         """Forget all rows and read everything again."""
@@ -222,7 +222,7 @@ class Indexer:
         """
         ahead, self._ahead = self._ahead, None
         batches = ahead.result() if ahead else self._read(self._states)
-        found = self._waiting.ask(self._read_ring, self._files)
+        found = self._pool.map(self._read_ring, self._files)
         rings = {key: ring for key, ring in zip(self._files, found, strict=True) if ring is not None}
         counters = {key: (ring.tail, ring.head) for key, ring in rings.items()}
         if self._written and not self._is_news(batches) and counters == self._rings:
@@ -255,7 +255,7 @@ class Indexer:
         asked = [states[host, GRAPH_EXECUTION_TRACES] for host in self._numbers()]
         traces = self._traces.ask(asked, self._step_bytes)
         others = [key for key in self._files if key[1] != GRAPH_EXECUTION_TRACES]
-        read = self._waiting.ask(lambda key: self._files[key].read(states[key], limit), others)
+        read = self._pool.map(lambda key: self._files[key].read(states[key], limit), others)
         batches = dict(zip(others, read, strict=True))
         for (host, suffix), batch in batches.items():
             if suffix in _SHORT:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.places import Place, place
+from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index.runs import Problem, Run, find_runs, has_debug_events
 
 _URL: Final = re.compile(r"[A-Za-z][0-9A-Za-z.]*://")
@@ -33,7 +33,7 @@ class Logdir:
     """
 
     text: str
-    roots: tuple[tuple[str, Place], ...]
+    roots: tuple[tuple[str, Location], ...]
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -101,11 +101,11 @@ def _name_and_folder(text: str) -> tuple[str, str]:
 
 
 def _read(text: str, named: Iterable[tuple[str, str]]) -> Logdir:
-    roots: list[tuple[str, Place]] = []
+    roots: list[tuple[str, Location]] = []
     problems: list[Problem] = []
     for name, folder in named:
         try:
-            roots.append((name, place(folder)))
+            roots.append((name, location(folder)))
         except UsageError as error:
             problems.append(Problem(folder, f"{str(error).rstrip('.')}."))
     return Logdir(text, tuple(roots), tuple(problems))

@@ -18,7 +18,7 @@ import duckdb
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
-from tb_debugger_plugin.events.places import Place
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.schema import SCHEMA_VERSION, TABLES, read_meta
 
 MANIFEST: Final = "tb_debugger_tables.json"
@@ -60,7 +60,7 @@ class Manifest:
         return json.dumps(asdict(self), indent=1)
 
 
-def read_manifest(folder: Place) -> Manifest:
+def read_manifest(folder: Location) -> Manifest:
     """The manifest of a folder.
 
     Raises:

@@ -27,7 +27,7 @@ from tb_debugger_plugin.events.fileset import (
     parse_metadata_name,
     read_file,
 )
-from tb_debugger_plugin.events.places import Place, RemotePath
+from tb_debugger_plugin.events.locations import Location, RemotePath
 from tb_debugger_plugin.index.parquet import MANIFEST, read_manifest
 
 
@@ -45,7 +45,7 @@ class Run:
     """
 
     name: str
-    folder: Place
+    folder: Location
     run_id: str
     file_sets: tuple[FileSet, ...]
     start_time: float
@@ -81,7 +81,7 @@ def _ignore(problem: Problem) -> None:
     pass
 
 
-def _problem(place: Place, error: OSError) -> Problem:
+def _problem(place: Location, error: OSError) -> Problem:
     if isinstance(error, FileNotFoundError):
         return Problem(str(place), f"{place} does not exist.", is_missing=True)
     reason = error.strerror or str(error)
@@ -89,8 +89,8 @@ def _problem(place: Place, error: OSError) -> Problem:
     return Problem(str(place), f"{message.rstrip('.')}.")
 
 
-def _walk(logdir: Place, on_problem: OnProblem) -> Iterator[tuple[Place, list[str]]]:
-    def on_error(folder: Place, error: OSError) -> None:
+def _walk(logdir: Location, on_problem: OnProblem) -> Iterator[tuple[Location, list[str]]]:
+    def on_error(folder: Location, error: OSError) -> None:
         # Below the logdir a folder may have been deleted since the one above was listed.
         if folder == logdir or not isinstance(error, FileNotFoundError):
             on_problem(_problem(folder, error))
@@ -101,8 +101,8 @@ def _walk(logdir: Place, on_problem: OnProblem) -> Iterator[tuple[Place, list[st
 
 
 def _walk_local(
-    logdir: Path, on_error: Callable[[Place, OSError], None]
-) -> Iterator[tuple[Place, list[str]]]:
+    logdir: Path, on_error: Callable[[Location, OSError], None]
+) -> Iterator[tuple[Location, list[str]]]:
     # Links are followed, since people collect runs by linking to them; a loop of links is walked once.
     seen: set[str] = set()
 
@@ -119,7 +119,7 @@ def _walk_local(
         yield Path(folder), names
 
 
-def has_debug_events(logdir: Place, on_problem: OnProblem = _ignore) -> bool:
+def has_debug_events(logdir: Location, on_problem: OnProblem = _ignore) -> bool:
     """Whether any folder at or below the logdir holds a metadata file, or tables; stops at the first.
 
     Args:
@@ -133,15 +133,15 @@ def has_debug_events(logdir: Place, on_problem: OnProblem = _ignore) -> bool:
     )
 
 
-def find_runs(logdir: Place, on_problem: OnProblem = _ignore) -> list[Run]:
+def find_runs(logdir: Location, on_problem: OnProblem = _ignore) -> list[Run]:
     """All runs of a logdir, sorted by name.
 
     Args:
       logdir: A folder; one that does not exist holds no runs.
       on_problem: Called for each folder or file that could not be read, and for a logdir that does not exist.
     """
-    found: dict[tuple[Place, str], list[_Member]] = {}
-    tables: list[Place] = []
+    found: dict[tuple[Location, str], list[_Member]] = {}
+    tables: list[Location] = []
     for folder, names in _walk(logdir, on_problem):
         if MANIFEST in names:
             tables.append(folder)
@@ -154,7 +154,7 @@ def find_runs(logdir: Place, on_problem: OnProblem = _ignore) -> list[Run]:
     return sorted(runs, key=lambda run: run.name)
 
 
-def _of_tables(folders: list[Place], logdir: Place, taken: set[str]) -> Iterator[Run]:
+def _of_tables(folders: list[Location], logdir: Location, taken: set[str]) -> Iterator[Run]:
     for folder in folders:
         # What is wrong with tables is said when they are opened.
         with contextlib.suppress(OSError):
@@ -165,7 +165,7 @@ def _of_tables(folders: list[Place], logdir: Place, taken: set[str]) -> Iterator
 
 
 @functools.lru_cache(maxsize=4096)
-def _start_of(folder: Place, size: int, modified: int) -> float:
+def _start_of(folder: Location, size: int, modified: int) -> float:
     try:
         time = read_manifest(folder).start_time
         return time if math.isfinite(time) else 0.0
@@ -173,13 +173,15 @@ def _start_of(folder: Place, size: int, modified: int) -> float:
         return 0.0
 
 
-def _joined(found: dict[tuple[Place, str], list[_Member]], top: Place) -> dict[Place, list[list[_Member]]]:
+def _joined(
+    found: dict[tuple[Location, str], list[_Member]], top: Location
+) -> dict[Location, list[list[_Member]]]:
     """Members of each run by its folder; folders beside each other that hold one job become one run above."""
-    beside: dict[tuple[Place, str], list[Place]] = {}
+    beside: dict[tuple[Location, str], list[Location]] = {}
     for folder, run_id in found:
         if run_id and folder != top:
             beside.setdefault((folder.parent, run_id), []).append(folder)
-    jobs: dict[Place, list[list[_Member]]] = {}
+    jobs: dict[Location, list[list[_Member]]] = {}
     for (parent, run_id), folders in beside.items():
         members = [member for folder in folders for member in found[folder, run_id]]
         # Copies of a recording, and later recordings of the same process, are no other hosts.
@@ -192,7 +194,7 @@ def _joined(found: dict[tuple[Place, str], list[_Member]], top: Place) -> dict[P
     return jobs
 
 
-def _named(jobs: dict[Place, list[list[_Member]]], logdir: Place) -> Iterator[Run]:
+def _named(jobs: dict[Location, list[list[_Member]]], logdir: Location) -> Iterator[Run]:
     for folder, runs in jobs.items():
         name = str(folder.relative_to(logdir))  # type: ignore[arg-type]
         for members in runs:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, TAILED, FileSet
-from tb_debugger_plugin.events.places import Place
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.frames import FrameReader, Frames
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
@@ -120,7 +120,7 @@ class SetFile:
 
     def __init__(self, files: FileSet, suffix: str) -> None:
         self.path = files.path(suffix)
-        self._tail_path: Place | None = files.tail_path(suffix) if suffix in TAILED else None
+        self._tail_path: Location | None = files.tail_path(suffix) if suffix in TAILED else None
         self._extend = _extend_frames if suffix == GRAPH_EXECUTION_TRACES else _extend
 
     def signature(self) -> tuple[int, ...]:
@@ -286,7 +286,7 @@ def ring_frames(data: bytes) -> Iterator[Frames]:
         at = reader.end.skip_to
 
 
-def stat_signature(path: Place) -> tuple[int, int, int]:
+def stat_signature(path: Location) -> tuple[int, int, int]:
     """Size, time and number of a file, which change with it; zeros when it is not there."""
     try:
         result = path.stat()
@@ -295,7 +295,7 @@ def stat_signature(path: Place) -> tuple[int, int, int]:
     return (result.st_size, result.st_mtime_ns, result.st_ino)
 
 
-def _tail_signature(path: Place) -> tuple[int, ...]:
+def _tail_signature(path: Location) -> tuple[int, ...]:
     try:
         with path.open("rb") as stream:
             head = stream.read(48)

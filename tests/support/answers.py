@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import duckdb
 
-from tb_debugger_plugin.events.places import Place
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.index.schema import TABLES
@@ -51,7 +51,7 @@ def answers(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, 
     return found
 
 
-def answers_of(folder: Place) -> dict[str, list[tuple[Any, ...]]]:
+def answers_of(folder: Location) -> dict[str, list[tuple[Any, ...]]]:
     """What the folder's only run says when it has been read whole."""
     (run,) = find_runs(folder)
     loader = RunLoader(run)

@@ -20,7 +20,7 @@ import pytest
 from tb_debugger_plugin.analysis.catalog import distinct_names
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
-from tb_debugger_plugin.events.places import Place, place
+from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index import workers
 from tb_debugger_plugin.index.cache import Database, open_database
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
@@ -64,7 +64,7 @@ def _write_job(folder: Path, *, each: int = 60, seed: int = 0) -> None:
 
 @contextlib.contextmanager
 def _indexed(
-    folder: Place, *, step_bytes: int = STEP_BYTES, worth_bytes: int = ALONE
+    folder: Location, *, step_bytes: int = STEP_BYTES, worth_bytes: int = ALONE
 ) -> Iterator[tuple[Indexer, Database]]:
     (run,) = find_runs(folder)
     database = open_database(run)
@@ -79,7 +79,7 @@ def _indexed(
         database.close()
 
 
-def _told(folder: Place, **options) -> tuple[list, list]:
+def _told(folder: Location, **options) -> tuple[list, list]:
     with _indexed(folder, **options) as (_, database):
         return _lists(database)
 
@@ -119,7 +119,7 @@ def test_hosts_elsewhere_are_merged_as_they_are_here(tmp_path):
     try:
         files.put(str(tmp_path), url, recursive=True)
         # What is in the memory of this process, no other one could read.
-        assert _told(place(url), step_bytes=4000, worth_bytes=0) == _told(tmp_path)
+        assert _told(location(url), step_bytes=4000, worth_bytes=0) == _told(tmp_path)
     finally:
         files.rm(url, recursive=True)
 

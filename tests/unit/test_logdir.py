@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tb_debugger_plugin.cli.main import main
-from tb_debugger_plugin.events.places import place
+from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.logdir import one_folder, several_folders
 from tb_debugger_plugin.index.runs import Problem, find_runs
 from tests.support.asking import Asker
@@ -71,7 +71,7 @@ def test_metadata_that_cannot_be_read_is_named_and_still_a_run(tmp_path):
 def test_a_logdir_that_is_not_there_says_so(tmp_path):
     _, (problem,) = _found(tmp_path / "absent")
     assert problem == Problem(str(tmp_path / "absent"), f"{tmp_path / 'absent'} does not exist.", True)
-    _, (problem,) = _found(place("memory://absent"))
+    _, (problem,) = _found(location("memory://absent"))
     assert problem == Problem("memory://absent", "memory://absent does not exist.", True)
 
 
@@ -99,7 +99,7 @@ def test_a_service_that_refuses_is_named(monkeypatch):
         def ls(self, url: str, detail: bool) -> None:
             raise RuntimeError("Unable to locate credentials")
 
-    monkeypatch.setattr("tb_debugger_plugin.events.places._file_system", lambda protocol: Refusing())
+    monkeypatch.setattr("tb_debugger_plugin.events.locations._file_system", lambda protocol: Refusing())
     active, runs, found = _asked("s3://bucket/logs")
     message = "s3://bucket/logs cannot be read: Unable to locate credentials."
     assert active and not runs and [one["message"] for one in found["problems"]] == [message]
@@ -109,8 +109,8 @@ def test_a_service_that_fails_when_it_is_only_named_is_asked_again_when_it_is_re
     def refuse(protocol: str) -> None:
         raise RuntimeError("no credentials")
 
-    monkeypatch.setattr("tb_debugger_plugin.events.places._file_system", refuse)
-    _, (problem,) = _found(place("gs://bucket"))
+    monkeypatch.setattr("tb_debugger_plugin.events.locations._file_system", refuse)
+    _, (problem,) = _found(location("gs://bucket"))
     assert problem.message == "gs://bucket cannot be read: no credentials."
 
 
@@ -118,7 +118,7 @@ def test_a_url_whose_package_is_missing_is_one_warning_and_a_reason_on_the_page(
     def refuse(protocol: str) -> None:
         raise ImportError("Please install gcsfs to access Google Storage")
 
-    monkeypatch.setattr("tb_debugger_plugin.events.places._file_system", refuse)
+    monkeypatch.setattr("tb_debugger_plugin.events.locations._file_system", refuse)
     active, runs, found = _asked("gs://bucket/logs")
     reason = "gs:// cannot be read here: Please install gcsfs to access Google Storage."
     assert active and not runs

@@ -15,7 +15,7 @@ import pytest
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
-from tb_debugger_plugin.events.places import Place, place
+from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.events.tail import TailMode, build_tail
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.pipeline import tables
@@ -28,7 +28,7 @@ from tests.support.jobs import write_job
 
 
 def _convert(
-    logdir: Place, out: Path | str, chunk_bytes: int, rows_a_part: int, *, backwards: bool = False
+    logdir: Location, out: Path | str, chunk_bytes: int, rows_a_part: int, *, backwards: bool = False
 ) -> int:
     """What the pipeline does, in any order of the chunks; how many parts there are."""
     (run,) = find_runs(logdir)
@@ -109,8 +109,8 @@ def test_dump_and_tables_may_be_elsewhere(tmp_path):
     files, url = fsspec.filesystem("memory"), f"memory://dump{uuid.uuid4().hex}"
     try:
         files.put(str(tmp_path), f"{url}/run", recursive=True)
-        assert _convert(place(f"{url}/run"), f"{url}/out", 400, 3) > 2
-        assert answers_of(place(f"{url}/out")) == {**answers_of(tmp_path), "meta": _meta(8, 4, 6)}
+        assert _convert(location(f"{url}/run"), f"{url}/out", 400, 3) > 2
+        assert answers_of(location(f"{url}/out")) == {**answers_of(tmp_path), "meta": _meta(8, 4, 6)}
     finally:
         files.rm(url, recursive=True)
 

@@ -162,7 +162,7 @@ class RemotePath:
         return _file_system(self.url.partition("://")[0])
 
 
-Place = Path | RemotePath
+Location = Path | RemotePath
 
 
 @functools.cache
@@ -182,7 +182,7 @@ def _as_os_errors(url: str) -> Iterator[None]:
         raise OSError(f"{url} cannot be read: {error}") from error
 
 
-def place(text: str | Path) -> Place:
+def location(text: str | Path) -> Location:
     """The path that a text means.
 
     Args:

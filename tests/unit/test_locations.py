@@ -20,7 +20,7 @@ from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
-from tb_debugger_plugin.events.places import RemotePath, place
+from tb_debugger_plugin.events.locations import RemotePath, location
 from tb_debugger_plugin.events.tail import TailMode, build_tail
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Problem, find_runs, has_debug_events
@@ -56,7 +56,7 @@ def test_runs_elsewhere_are_found_and_say_what_local_ones_say(tmp_path, remote):
     small_program(tmp_path / "a" / "b").close()
     small_program(tmp_path / "c", steps=1).close()
     _upload(tmp_path, remote)
-    logdir = place(remote + "/")
+    logdir = location(remote + "/")
     assert has_debug_events(logdir)
     runs = {run.name: run for run in find_runs(logdir)}
     assert set(runs) == {"a/b", "c"}
@@ -72,18 +72,18 @@ def test_runs_elsewhere_are_found_and_say_what_local_ones_say(tmp_path, remote):
 def test_a_dump_root_itself_can_be_elsewhere(tmp_path, remote):
     small_program(tmp_path).close()
     _upload(tmp_path, remote)
-    (run,) = find_runs(place(remote))
+    (run,) = find_runs(location(remote))
     assert (run.name, run.start_time) == (".", pytest.approx(1000.001))
 
 
 def test_a_folder_that_is_not_there_holds_no_runs(remote):
-    assert find_runs(place(remote)) == [] and not has_debug_events(place(remote))
+    assert find_runs(location(remote)) == [] and not has_debug_events(location(remote))
 
 
 def test_a_run_elsewhere_is_followed_and_read_anew_when_it_is_replaced(tmp_path, remote):
     recording = small_program(tmp_path, steps=1)
     _upload(tmp_path, remote)
-    (run,) = find_runs(place(remote))
+    (run,) = find_runs(location(remote))
     loader = RunLoader(run, poll_seconds=0.01)
     try:
         assert loader.wait(PATIENCE_S)
@@ -122,7 +122,7 @@ def test_tail_files_elsewhere_are_read_too(tmp_path, remote):
     recording.files.tail_path(EXECUTION).write_bytes(build_tail(ring, mode=TailMode.RING, file_size=size))
     recording.close()
     _upload(tmp_path, remote)
-    (run,) = find_runs(place(remote))
+    (run,) = find_runs(location(remote))
     loader = RunLoader(run)
     try:
         assert loader.wait(PATIENCE_S)
@@ -138,7 +138,7 @@ def test_a_long_file_elsewhere_is_read_in_steps(tmp_path, remote):
     recording.files.path(GRAPH_EXECUTION_TRACES).write_bytes(b"".join(map(frame, events)))
     recording.close()
     _upload(tmp_path, remote)
-    (run,) = find_runs(place(remote))
+    (run,) = find_runs(location(remote))
     loader = RunLoader(run, step_bytes=5000)
     try:
         assert loader.wait(PATIENCE_S)
@@ -164,13 +164,13 @@ def test_tensorboard_and_the_command_line_take_urls(tmp_path, remote, capsys):
 
 
 def test_a_place_on_this_machine_is_a_path():
-    assert place("~/logs") == Path.home() / "logs"
-    assert place("logs") == Path("logs") and place("file:///logs/a") == Path("/logs/a")
+    assert location("~/logs") == Path.home() / "logs"
+    assert location("logs") == Path("logs") and location("file:///logs/a") == Path("/logs/a")
 
 
 def test_urls_that_nobody_reads_are_refused_with_a_sentence():
     with pytest.raises(UsageError, match="nonsense://"):
-        place("nonsense://logs")
+        location("nonsense://logs")
 
 
 def test_whatever_a_service_says_is_an_error_of_the_system(monkeypatch):
@@ -178,7 +178,7 @@ def test_whatever_a_service_says_is_an_error_of_the_system(monkeypatch):
         def __getattr__(self, name):
             raise RuntimeError("the service is down")
 
-    monkeypatch.setattr("tb_debugger_plugin.events.places._file_system", lambda protocol: Broken())
+    monkeypatch.setattr("tb_debugger_plugin.events.locations._file_system", lambda protocol: Broken())
     path = RemotePath("s3://bucket/logs")
     for ask in (path.open, path.stat, path.iterdir):
         with pytest.raises(OSError, match="the service is down"):
