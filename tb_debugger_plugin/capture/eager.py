@@ -21,7 +21,7 @@ from tensorflow.python.framework import op_def_registry
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.frames import Frames
-from tb_debugger_plugin.capture.functions.unseen import without_graph
+from tb_debugger_plugin.capture.functions.unwatchable import without_graph
 from tb_debugger_plugin.capture.graphs import Graphs
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options

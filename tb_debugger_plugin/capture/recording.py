@@ -25,12 +25,12 @@ from tb_debugger_plugin.capture.calls import Call
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.functions.function import already_there, just_made
-from tb_debugger_plugin.capture.functions.unseen import unseen
+from tb_debugger_plugin.capture.functions.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graphs import Graphs
+from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.programs_functions import ProgramsFunctions
 from tb_debugger_plugin.capture.session_graph import Watches
 from tb_debugger_plugin.capture.sessions import Sessions
 from tb_debugger_plugin.capture.sinks.opening import open_sink
@@ -79,7 +79,7 @@ class Recording:
             host,
             at_new_place=self.end_if_left,
         )
-        self._functions = ProgramsFunctions(options, self._sink, self._graphs, self._not_recorded)
+        self._functions = Instrumentation(options, self._sink, self._graphs, self._not_recorded)
         self._lock = threading.RLock()  # guards _on and what ends a recording
         self._on = True
         self._failure = ""
@@ -98,11 +98,11 @@ class Recording:
         for missing in left_out(self.asked, self.options):
             self._not_recorded.say(missing)
         self._say_of_other_backend()
-        if any(unseen(gc.get_objects())):
+        if any(unwatchable(gc.get_objects())):
             gc.collect()  # what only waits to be collected is not worth a word
         objects = gc.get_objects()
         found = list(already_there(objects))
-        for missing in unseen(objects):
+        for missing in unwatchable(objects):
             self._not_recorded.say(missing)
         del objects
         self._functions.watch([function for function, _ in found])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.watching import ways
+from tb_debugger_plugin.capture.watching import attachment
 from tests.support.fetched import without_graph_optimization
 from tests.support.models import Training, cnn, full_cnn, full_gpt, gpt, mlp
 from tests.support.recorded import read
@@ -34,8 +34,8 @@ def test_a_recorded_training_has_the_bits_of_the_plain_one_and_the_same_ones_eve
         plain = training.run()
         with tb_debugger_plugin.record(tmp_path / "in line"):
             assert training.run() == plain
-        monkeypatch.setattr(ways, "LARGE", 1)
-        monkeypatch.setattr(ways, "is_taken_over", lambda users: False)
+        monkeypatch.setattr(attachment, "LARGE", 1)
+        monkeypatch.setattr(attachment, "is_taken_over", lambda users: False)
         with tb_debugger_plugin.record(tmp_path / "beside"):
             assert training.run() == plain
     with tb_debugger_plugin.record(tmp_path / "beside, optimized", circular_buffer_size=10):

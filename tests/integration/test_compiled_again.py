@@ -1,4 +1,4 @@
-"""A compiled function is looked at where others vouch for its tensors, and runs once more when one is bad."""
+"""A compiled function measures witnesses of its tensors, and runs once more when one is bad."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def copies(kind: str) -> list[str]:
     return [name for name in context.context().list_function_names() if kind in name]
 
 
-#: Ops of a random program: some vouch for their inputs, some hide what is bad, some only move it.
+#: Ops of a random program: some are witnesses of their inputs, some hide bad elements, some only move them.
 OPS: list[Callable[[Any, Any, str], Any]] = [
     lambda x, y, name: tf.add(x, y, name=name),
     lambda x, y, name: tf.subtract(x, y, name=name),
@@ -83,7 +83,7 @@ def test_random_programs_have_the_bad_tensors_that_running_them_op_by_op_finds(
     with tb_debugger_plugin.record(tmp_path, "CURT_HEALTH"):
         for inputs in cases:
             compiled(*inputs)
-        assert copies("_vouched_") and copies("_bad_")
+        assert copies("_witnesses_") and copies("_bad_")
     recorded = read(tmp_path)
     by_op = [program(inputs) for inputs in cases]
     seen = 0
@@ -151,7 +151,7 @@ def test_a_function_that_changes_very_large_variables_is_looked_at_whole(
         step, _ = trained(True)
         with tb_debugger_plugin.record(tmp_path / str(most), "CURT_HEALTH"):
             step()
-            assert bool(copies("_vouched")) == (most == needed)
+            assert bool(copies("_witnesses")) == (most == needed)
 
 
 def test_a_variable_without_a_value_is_not_read(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_what_cannot_run_again_is_looked_at_whole(tmp_path: Path) -> None:
     with tb_debugger_plugin.record(tmp_path, "CURT_HEALTH"):
         noisy(tf.ones([4]))
         noisy(tf.constant([1.0, 0.0, 1.0, 1.0]))
-        assert not copies("_vouched")
+        assert not copies("_witnesses")
     assert [is_bad for _, is_bad in read(tmp_path).of("log")] == [0.0, 1.0]
 
 
@@ -235,11 +235,11 @@ with tb_debugger_plugin.record(sys.argv[1] + "_counts"):
         )
         names = [path.name for path in dumped.glob("*after_optimizations.txt")]
         compiled[case] = [
-            re.findall(r"masked|rooted|_vouched|_compiled|_counted", name)
+            re.findall(r"masked|rooted|_witnesses|_compiled|_counted", name)
             for name in names
             if "inference" in name
         ]
-    masked, rooted = ["masked", "_vouched"], ["rooted", "_vouched"]
+    masked, rooted = ["masked", "_witnesses"], ["rooted", "_witnesses"]
     assert sorted(compiled["good"]) == [masked, masked, rooted]
     assert sorted(compiled["bad"]) == sorted([*compiled["good"], ["rooted", "_compiled"]])
     assert [is_bad for _, is_bad in read(tmp_path / "bad_run").of("scores")] == [1.0]

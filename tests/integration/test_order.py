@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin.capture import placement
-from tb_debugger_plugin.capture.watching import ways
+from tb_debugger_plugin.capture.watching import attachment
 from tests.support.models import Training, cnn, gpt
 from tests.support.recorded import Recorded, counts, read
 
@@ -49,9 +49,9 @@ def test_a_training_step_is_on_record_in_the_order_of_its_graph_however_it_is_wa
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any
 ) -> None:
     training = Training(make)
-    monkeypatch.setattr(ways, "is_taken_over", lambda users: False)
+    monkeypatch.setattr(attachment, "is_taken_over", lambda users: False)
     for large in (1, 1 << 9, 1 << 18):
-        monkeypatch.setattr(ways, "LARGE", large)
+        monkeypatch.setattr(attachment, "LARGE", large)
         root = tmp_path / str(large)
         with tb_debugger_plugin.record(root):
             training.run(1)
@@ -86,7 +86,7 @@ def test_the_first_bad_tensor_of_a_large_computation_is_the_first_one_in_every_r
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, in_line: bool
 ) -> None:
     if not in_line:
-        monkeypatch.setattr(ways, "is_taken_over", lambda users: False)
+        monkeypatch.setattr(attachment, "is_taken_over", lambda users: False)
     size = 1 << 20
 
     @tf.function

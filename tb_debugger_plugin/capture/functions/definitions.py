@@ -90,7 +90,7 @@ def define(
         _give_memory_back()
 
 
-def define_shell(
+def define_wrapper(
     function: Function,
     definition: graph_pb2.GraphDef,
     outputs: Iterable[str],

@@ -24,9 +24,9 @@ from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph, static_dims
 from tb_debugger_plugin.capture.session_graph import Watches
 from tb_debugger_plugin.capture.sinks.protocol import Sink, WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.watching.attachment import Attachment
 from tb_debugger_plugin.capture.watching.plan import CALLS, Plan, Planned
 from tb_debugger_plugin.capture.watching.record_order import waits
-from tb_debugger_plugin.capture.watching.ways import Way
 
 #: Stands before the names of watch nodes.
 SCOPE = "TbDebuggerWatch/"
@@ -102,10 +102,10 @@ def _add_watches(
     run: list[str] = []
     nodes = []
     for item in planned:
-        if item.way is Way.CONSTANT:
+        if item.attachment is Attachment.CONSTANT:
             continue
         op = _watch_op(item, known)
-        made = sink.reduced_watch_nodes(op) if item.way is Way.REDUCED else sink.watch_nodes(op)
+        made = sink.reduced_watch_nodes(op) if item.attachment is Attachment.REDUCED else sink.watch_nodes(op)
         nodes += made
         if op.inline:
             moved[op.source] = made[-1].name
@@ -182,7 +182,7 @@ def _call_watched(library: Any, watched: WatchedFunctions) -> None:
 def record_constants(plan: Plan, known: KnownGraph, sink: Sink) -> None:
     """Record the tensors of a graph whose value is known before it runs, each once."""
     for item in plan.tensors:
-        if item.way is Way.CONSTANT and item.op.name not in known.recorded_constants:
+        if item.attachment is Attachment.CONSTANT and item.op.name not in known.recorded_constants:
             known.recorded_constants.add(item.op.name)
             value = tf.make_ndarray(item.op.get_attr("value"))
             sink.constant(watched_tensor(item, known), value, item.op.device)
@@ -194,7 +194,7 @@ def _watch_op(item: Planned, known: KnownGraph) -> WatchOp:
         _source_of(item),
         _watch_name(item),
         item.op.device,
-        inline=item.way is Way.INLINE,
+        inline=item.attachment is Attachment.INLINE,
         same=tuple([watched_tensor(each, known) for each in item.same]),
         before=tuple([(watched_tensor(each, known), _source_of(each)) for each in item.before]),
     )
@@ -241,6 +241,6 @@ def _keep_calls(definition: graph_pb2.GraphDef, plan: Plan, watched: WatchedFunc
             node.op = CALLS[node.op]
             kept.append(node.name)
         if any(function.is_compiled for function in called):
-            # What is called is a shell now; XLA compiles what that calls.
+            # What is called is a wrapper now; XLA compiles what that calls.
             node.attr.pop(attributes.XLA_COMPILE, None)
     return kept

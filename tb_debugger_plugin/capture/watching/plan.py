@@ -16,7 +16,7 @@ from tensorflow.python.framework import func_graph
 from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.options import HEALTH_MODES, Options
-from tb_debugger_plugin.capture.watching.ways import SAME_ELEMENTS, Way, way_of
+from tb_debugger_plugin.capture.watching.attachment import KEEPS_ELEMENTS, Attachment, attachment_of
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Planned:
     Attributes:
       op: That makes it.
       slot: Which output.
-      way: How.
+      attachment: How it is watched.
       same: Tensors that hold the same elements, and are recorded with it.
       before: Other tensors that its watch op records before it.
     """
 
     op: Any
     slot: int
-    way: Way
+    attachment: Attachment
     same: tuple[Planned, ...] = ()
     before: tuple[Planned, ...] = ()
 
@@ -109,13 +109,13 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
             return op in certain
         return any(given is tensor and is_taken(op.outputs[slot]) for slot, given in enumerate(op.inputs))
 
-    def way(op: Any, tensor: tf.Tensor) -> Way:
+    def attachment(op: Any, tensor: tf.Tensor) -> Attachment:
         # In line, a watch op leaves it to TensorFlow whether what need not run runs.
         taken = is_taken(tensor) if op in certain else any(user in live for user in tensor.consumers())
-        return way_of(tensor, options, can_be_inline=passes_through and taken)
+        return attachment_of(tensor, options, can_be_inline=passes_through and taken)
 
     tensors = [
-        Planned(op, slot, way(op, op.outputs[slot]))
+        Planned(op, slot, attachment(op, op.outputs[slot]))
         for op in ops
         if op.type not in _NOT_COMPUTED
         for slot in _watchable_slots(op, known)
@@ -123,9 +123,9 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, passes
     ]
     if passes_through and options.mode in HEALTH_MODES:
         tensors = _joined(tensors)
-    if all(tensor.way is Way.CONSTANT for tensor in tensors):
+    if all(tensor.attachment is Attachment.CONSTANT for tensor in tensors):
         # Constants are recorded before the first other tensor of their graph, and here there is none.
-        tensors = [replace(tensor, way=Way.BESIDE) for tensor in tensors]
+        tensors = [replace(tensor, attachment=Attachment.BESIDE) for tensor in tensors]
     return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS))
 
 
@@ -143,7 +143,7 @@ def plan_of_session(new: Iterable[Any], known: KnownGraph, options: Options, *, 
     """
     new = list(new)
     tensors = [
-        Planned(op, slot, _way_in_session(op.outputs[slot], options, passes_through))
+        Planned(op, slot, _attachment_in_session(op.outputs[slot], options, passes_through))
         for op in new
         if op.type not in _NOT_COMPUTED
         for slot in _watchable_slots(op, known)
@@ -152,9 +152,9 @@ def plan_of_session(new: Iterable[Any], known: KnownGraph, options: Options, *, 
     return Plan(tuple(tensors), tuple(op.name for op in new if op.type in CALLS))
 
 
-def _way_in_session(tensor: tf.Tensor, options: Options, passes_through: bool) -> Way:
-    way = way_of(tensor, options, can_be_inline=passes_through and bool(tensor.consumers()))
-    return Way.BESIDE if way is Way.CONSTANT else way
+def _attachment_in_session(tensor: tf.Tensor, options: Options, passes_through: bool) -> Attachment:
+    attachment = attachment_of(tensor, options, can_be_inline=passes_through and bool(tensor.consumers()))
+    return Attachment.BESIDE if attachment is Attachment.CONSTANT else attachment
 
 
 def _joined(tensors: list[Planned]) -> list[Planned]:
@@ -167,7 +167,7 @@ def _joined(tensors: list[Planned]) -> list[Planned]:
         origin = key if source is None else origins.get(source, key)
         if origin == key or kept[origin].op.device != item.op.device or item.tensor.shape.rank is None:
             kept[key] = item
-            if item.way not in (Way.CONSTANT, Way.REDUCED):
+            if item.attachment not in (Attachment.CONSTANT, Attachment.REDUCED):
                 origins[key] = key
         else:
             kept[origin] = replace(kept[origin], same=(*kept[origin].same, item))
@@ -176,7 +176,7 @@ def _joined(tensors: list[Planned]) -> list[Planned]:
 
 
 def _source_of_elements(item: Planned) -> tuple[str, int] | None:
-    if item.op.type not in SAME_ELEMENTS:
+    if item.op.type not in KEEPS_ELEMENTS:
         return None
     # An op of several outputs hands on its inputs one by one.
     source = item.op.inputs[item.slot]

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tb_debugger_plugin.capture.functions.called import function_attributes
+from tb_debugger_plugin.capture.watching.attachment import Attachment
 from tb_debugger_plugin.capture.watching.plan import Planned
-from tb_debugger_plugin.capture.watching.ways import Way
 
 #: In TF1-style loops and branches some inputs never come, and what waits for them never runs.
 _STEERS = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "RefMerge"))
@@ -28,7 +28,9 @@ def waits(planned: Sequence[Planned], name_of: Callable[[Planned], str]) -> dict
     """
     if not any(map(_is_late, planned)):
         return {}
-    items = {(item.op.name, item.slot): item for item in planned if item.way is not Way.CONSTANT}
+    items = {
+        (item.op.name, item.slot): item for item in planned if item.attachment is not Attachment.CONSTANT
+    }
     pending: dict[tuple[str, int], list[str]] = {}  # by tensor: what its record would come after
     result: dict[str, list[str]] = {}
     for op in planned[0].op.graph.get_operations():
@@ -48,7 +50,7 @@ def waits(planned: Sequence[Planned], name_of: Callable[[Planned], str]) -> dict
 
 
 def _is_late(item: Planned) -> bool:
-    return item.way in (Way.BESIDE, Way.REDUCED)
+    return item.attachment in (Attachment.BESIDE, Attachment.REDUCED)
 
 
 def _pending_of_inputs(op: Any, pending: dict[tuple[str, int], list[str]]) -> list[str]:

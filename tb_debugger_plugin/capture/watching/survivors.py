@@ -27,11 +27,11 @@ from tb_debugger_plugin.capture.functions.user_names import name_of
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.watching.attachment import Attachment
 from tb_debugger_plugin.capture.watching.grappler import Grappler
 from tb_debugger_plugin.capture.watching.instrument import SCOPE, instrumented, with_watched_calls
 from tb_debugger_plugin.capture.watching.optimized import OptimizedGraph, blamed
 from tb_debugger_plugin.capture.watching.plan import Plan, Planned
-from tb_debugger_plugin.capture.watching.ways import Way
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 #: Graphs that run as parts of others only.
@@ -54,7 +54,7 @@ class _Item:
 
     op_name: str
     slot: int
-    way: Way
+    attachment: Attachment
     same: tuple[_Item, ...]
 
 
@@ -249,48 +249,50 @@ class Survivors:
 
 def _watches(items: Iterable[_Any]) -> list[_Any]:
     """Those that are watched by an op."""
-    return [item for item in items if item.way is not Way.CONSTANT]
+    return [item for item in items if item.attachment is not Attachment.CONSTANT]
 
 
 def _as_item(planned: Planned) -> _Item:
-    return _Item(planned.op.name, planned.slot, planned.way, tuple(map(_as_item, planned.same)))
+    return _Item(planned.op.name, planned.slot, planned.attachment, tuple(map(_as_item, planned.same)))
 
 
 def _plan_of(watched: _Watched) -> Plan:
     by_name = watched.function.graph_of().get_operation_by_name
 
     def planned(item: _Item) -> Planned:
-        return Planned(by_name(item.op_name), item.slot, item.way, tuple(map(planned, item.same)))
+        return Planned(by_name(item.op_name), item.slot, item.attachment, tuple(map(planned, item.same)))
 
     return Plan(tuple(map(planned, watched.items)), watched.calls)
 
 
 def _surviving(tensors: Iterable[Planned], plain: OptimizedGraph) -> Iterable[Planned]:
     for item in tensors:
-        if item.way is Way.CONSTANT:
+        if item.attachment is Attachment.CONSTANT:
             yield item
             continue
         survivor = next(filter(partial(_survives, plain), (item, *item.same)), None)
         if survivor is not None:
             others = tuple(replace(each, same=()) for each in (item, *item.same) if each is not survivor)
-            way = _way(replace(item, op=survivor.op, slot=survivor.slot), plain)
-            yield replace(survivor, way=way, same=others)
+            attachment = _attachment(replace(item, op=survivor.op, slot=survivor.slot), plain)
+            yield replace(survivor, attachment=attachment, same=others)
 
 
 def _survives(plain: OptimizedGraph, item: Planned) -> bool:
     return plain.holds(item.op.name)
 
 
-def _way(item: Planned, plain: OptimizedGraph) -> Way:
+def _attachment(item: Planned, plain: OptimizedGraph) -> Attachment:
     """Beside: an op in line would stand between ops that Grappler looks at together."""
-    if item.way is Way.REDUCED:
-        return item.way
+    if item.attachment is Attachment.REDUCED:
+        return item.attachment
     users = plain.users_of(plain.source(source_name(item.op.name, item.slot)))
     # What sums up in place of an input, which one depends on who else refers to it.
-    return Way.INLINE if any(type_ == "AddN" for _, type_ in users) else Way.BESIDE
+    return Attachment.INLINE if any(type_ == "AddN" for _, type_ in users) else Attachment.BESIDE
 
 
 def _beside(item: Planned) -> Planned:
-    if item.way is not Way.INLINE or any(user.type == "AddN" for user in item.tensor.consumers()):
+    if item.attachment is not Attachment.INLINE or any(
+        user.type == "AddN" for user in item.tensor.consumers()
+    ):
         return item
-    return replace(item, way=Way.BESIDE)
+    return replace(item, attachment=Attachment.BESIDE)

@@ -1,10 +1,10 @@
-"""Copies of functions that hand over what is known of their tensors.
+"""Builds copies of functions that return measurements of their tensors.
 
-In comes a `Body`, out comes a function of the runtime with two more results, or more arguments and results
-where it is the body of a loop: a vector of magnitudes, counts of bad elements and sizes, and one that says in
-which turn of a loop each magnitude first was bad (0 outside loops). -1 says that its branch was not taken.
-What is handed over of a loop is the largest magnitude of all turns, and the counts of the turn in which the
-tensor first was bad.
+Takes a `ProbeLayout` and defines a function in the runtime with two more results: a vector of measurements
+(largest magnitudes, counts of bad elements, sizes) and a vector with the turn of a loop in which each tensor
+first was bad (0 outside loops). The body of a loop gets both as loop variables, so it has more arguments and
+results. -1 marks the elements of a branch that was not taken. Of a loop, the vectors hold the largest
+magnitude of all turns, and the counts of the turn in which the tensor first was bad.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from tb_debugger_plugin.capture.functions.called import function_attributes
 from tb_debugger_plugin.capture.functions.copies import Copies, functions_of
 from tb_debugger_plugin.capture.functions.definitions import definition_of, source_name
 from tb_debugger_plugin.capture.xla.bad_counts import counted
-from tb_debugger_plugin.capture.xla.bodies import Body, Call
 from tb_debugger_plugin.capture.xla.magnitudes import INFINITY, Nodes, magnitudes, sizes
+from tb_debugger_plugin.capture.xla.probe_layout import Call, ProbeLayout
 
 _NOT_RUN = -1
-#: Of `when`: from which bit on stand the turn of the loop, and the group of the tensor in the loop's body.
+#: Bit offsets in `first_bad_turn`: of the turn of the loop, and of the tensor's group in the loop's body.
 _TURN, _GROUP = 32, 20
-#: What a loop carries: magnitudes, when, turn.
-_CARRIED = ("TbDebuggerMagnitudes", "TbDebuggerWhen", "TbDebuggerTurn")
+#: Loop variables of ours: measurements, first_bad_turn, turn.
+_CARRIED = ("TbDebuggerMagnitudes", "TbDebuggerFirstBadTurn", "TbDebuggerTurn")
 
 
-def define_copy(body: Body, copies: Copies, *, before: int = 0, after: int = 0) -> str:
-    """Define the copy of a function, or of a branch.
+def define_copy(layout: ProbeLayout, copies: Copies, *, before: int = 0, after: int = 0) -> str:
+    """Define the copy of a function or of a branch.
 
     Args:
-      body: The function.
-      copies: Takes it.
-      before: How many elements of other branches stand before its own.
-      after: How many stand behind.
+      layout: Describes the function and its measurements.
+      copies: Registers the copy.
+      before: Number of elements of other branches before its own.
+      after: Number of elements of other branches after its own.
 
     Returns:
       The name of the copy.
     """
-    name = body.function.name + body.suffix + (f"_{before}_{after}" if before or after else "")
+    name = layout.function.name + layout.suffix + (f"_{before}_{after}" if before or after else "")
     made = copies.get(name)
     if made is not None:
         return made
-    nodes = Nodes(definition_of(body.function))
-    found, when = _handed_over(nodes, body, copies)
-    outputs = [_padded(nodes, found, before, after), _padded(nodes, when, before, after)]
-    return copies.define(name, body.function, nodes.definition, stacks=body.stacks, more_outputs=outputs)
+    nodes = Nodes(definition_of(layout.function))
+    measurements, first_bad_turn = _handed_over(nodes, layout, copies)
+    outputs = [_padded(nodes, measurements, before, after), _padded(nodes, first_bad_turn, before, after)]
+    return copies.define(name, layout.function, nodes.definition, stacks=layout.stacks, more_outputs=outputs)
 
 
 def _padded(nodes: Nodes, vector: str, before: int, after: int) -> str:
@@ -58,43 +58,43 @@ def _padded(nodes: Nodes, vector: str, before: int, after: int) -> str:
     return nodes.joined(parts, tf.int64)
 
 
-def _handed_over(nodes: Nodes, body: Body, copies: Copies) -> tuple[str, str]:
+def _handed_over(nodes: Nodes, layout: ProbeLayout, copies: Copies) -> tuple[str, str]:
     """The two vectors of a function."""
-    found = [magnitudes(nodes, kind, tensors) for kind, tensors in body.measured.items()]
-    found += [counted(nodes, body.counted, copies)] if body.counted else []
-    found += [sizes(nodes, body.sized)] if body.sized else []
-    found += [nodes.constant([0], tf.int64)] if body.marked else []
-    own = body.size - sum(call.size for call in body.calls)
-    when = [nodes.constant(np.zeros(own), tf.int64)] if own else []
+    measurements = [magnitudes(nodes, kind, tensors) for kind, tensors in layout.measured.items()]
+    measurements += [counted(nodes, layout.counted, copies)] if layout.counted else []
+    measurements += [sizes(nodes, layout.sized)] if layout.sized else []
+    measurements += [nodes.constant([0], tf.int64)] if layout.marked else []
+    own = layout.size - sum(call.size for call in layout.calls)
+    first_bad_turn = [nodes.constant(np.zeros(own), tf.int64)] if own else []
     by_name = {node.name: node for node in nodes.definition.node}
-    for call in body.calls:
+    for call in layout.calls:
         edit = _edit_loop if call.is_loop else _edit_branches if call.is_branch else _edit_call
         slot = edit(nodes, by_name[call.op.name], call, copies)
-        found.append(source_name(call.op.name, slot))
-        when.append(source_name(call.op.name, slot + 1))
-    copies.call_unwatched(nodes.definition, {call.op.name for call in body.calls})
+        measurements.append(source_name(call.op.name, slot))
+        first_bad_turn.append(source_name(call.op.name, slot + 1))
+    copies.call_unwatched(nodes.definition, {call.op.name for call in layout.calls})
     nothing = [nodes.constant(np.zeros(0), tf.int64)]
-    return nodes.joined(found or nothing, tf.int64), nodes.joined(when or nothing, tf.int64)
+    return nodes.joined(measurements or nothing, tf.int64), nodes.joined(first_bad_turn or nothing, tf.int64)
 
 
 def _edit_call(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
-    """Let a call run the copy; the slot of the first output that it gets by that."""
-    node.attr["f"].func.name = define_copy(call.bodies[0], copies)
+    """Make a call run the copy; returns the slot of the first output that this adds."""
+    node.attr["f"].func.name = define_copy(call.layouts[0], copies)
     return _add_outputs(node, "Tout", [[call.size]] * 2)
 
 
 def _edit_branches(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
     functions = [f for attr in function_attributes(node.op) for f in functions_of(node.attr[attr])]
     before = 0
-    for function, body in zip(functions, call.bodies, strict=True):
-        function.name = define_copy(body, copies, before=before, after=call.size - before - body.size)
-        before += body.size
+    for function, layout in zip(functions, call.layouts, strict=True):
+        function.name = define_copy(layout, copies, before=before, after=call.size - before - layout.size)
+        before += layout.size
     return _add_outputs(node, "Tout", [[call.size]] * 2)
 
 
 def _edit_loop(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
-    (body,) = call.bodies
-    node.attr["body"].func.name = _define_loop(body, copies)
+    (layout,) = call.layouts
+    node.attr["body"].func.name = _define_loop(layout, copies)
     node.attr["cond"].func.name = _define_condition(call, copies)
     size = [call.size]
     slot = _add_outputs(node, "T", [size, size, []])
@@ -105,7 +105,7 @@ def _edit_loop(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
 
 
 def _add_outputs(node: Any, attr: str, shapes: list[list[int]]) -> int:
-    """Give a node more int64 outputs; the slot of the first of them."""
+    """Add int64 outputs to a node; returns the slot of the first one."""
     dtypes = node.attr[attr].list.type
     slot = len(dtypes)
     dtypes.extend([tf.int64.as_datatype_enum] * len(shapes))
@@ -123,7 +123,7 @@ def _add_carried(nodes: Nodes, size: int) -> tuple[str, str, str]:
 
 
 def _define_condition(call: Call, copies: Copies) -> str:
-    """The copy of a loop's condition: it takes what the loop carries for us, and leaves it alone."""
+    """The copy of a loop's condition: it accepts the added loop variables and ignores them."""
     assert call.condition is not None
     name = f"{call.condition.name}_compiled_{call.size}"
     made = copies.get(name)
@@ -135,50 +135,52 @@ def _define_condition(call: Call, copies: Copies) -> str:
     return copies.define(name, call.condition, nodes.definition, more_inputs=_CARRIED)
 
 
-def _define_loop(body: Body, copies: Copies) -> str:
-    name = f"{body.function.name}{body.suffix}_loop"
+def _define_loop(layout: ProbeLayout, copies: Copies) -> str:
+    name = f"{layout.function.name}{layout.suffix}_loop"
     made = copies.get(name)
     if made is not None:
         return made
-    nodes = Nodes(definition_of(body.function))
-    found, when = _handed_over(nodes, body, copies)
-    carried = _add_carried(nodes, body.size)
+    nodes = Nodes(definition_of(layout.function))
+    measurements, first_bad_turn = _handed_over(nodes, layout, copies)
+    carried = _add_carried(nodes, layout.size)
     return copies.define(
         name,
-        body.function,
+        layout.function,
         nodes.definition,
-        stacks=body.stacks,
+        stacks=layout.stacks,
         more_inputs=_CARRIED,
-        more_outputs=_carried_on(nodes, body, found, when, carried),
+        more_outputs=_carried_on(nodes, layout, measurements, first_bad_turn, carried),
     )
 
 
-def _carried_on(nodes: Nodes, body: Body, found: str, when: str, carried: tuple[str, str, str]) -> list[str]:
-    """What the next turn of a loop gets."""
+def _carried_on(
+    nodes: Nodes, layout: ProbeLayout, measurements: str, first_bad_turn: str, carried: tuple[str, str, str]
+) -> list[str]:
+    """The values of the added loop variables for the next turn."""
     largest, first_bad, turn = carried
-    good = nodes.add("Less", [found, nodes.constant(INFINITY, tf.int64)], T=tf.int64)
+    good = nodes.add("Less", [measurements, nodes.constant(INFINITY, tf.int64)], T=tf.int64)
     was_good = nodes.add("Less", [first_bad, nodes.constant(0, tf.int64)], T=tf.int64)
     first = nodes.add("LogicalAnd", [nodes.add("LogicalNot", [good]), was_good])
     now = nodes.add("Mul", [turn, nodes.constant(1 << _TURN, tf.int64)], T=tf.int64)
-    groups = nodes.constant(_groups(body) << _GROUP, tf.int64)
+    groups = nodes.constant(_groups(layout) << _GROUP, tf.int64)
     now = nodes.add("AddV2", [now, groups], T=tf.int64)
-    inner = nodes.add("Minimum", [when, nodes.constant((1 << _GROUP) - 1, tf.int64)], T=tf.int64)
+    inner = nodes.add("Minimum", [first_bad_turn, nodes.constant((1 << _GROUP) - 1, tf.int64)], T=tf.int64)
     now = nodes.add("AddV2", [now, inner], T=tf.int64)
-    most = nodes.add("Maximum", [largest, found], T=tf.int64)
+    most = nodes.add("Maximum", [largest, measurements], T=tf.int64)
     return [
-        _of_first_turn(nodes, body, most, largest, was_good),
+        _of_first_turn(nodes, layout, most, largest, was_good),
         nodes.add("SelectV2", [first, now, first_bad], T=tf.int64),
         nodes.add("AddV2", [turn, nodes.constant(1, tf.int64)], T=tf.int64),
     ]
 
 
-def _of_first_turn(nodes: Nodes, body: Body, now: str, before: str, was_good: str) -> str:
-    """The elements after a turn, where the counts of a tensor that was bad before are as they were."""
-    owners = np.zeros(body.size, np.int64)
-    for tensor in body.tensors:
+def _of_first_turn(nodes: Nodes, layout: ProbeLayout, now: str, before: str, was_good: str) -> str:
+    """The measurements after a turn; counts of a tensor that was bad before stay unchanged."""
+    owners = np.zeros(layout.size, np.int64)
+    for tensor in layout.tensors:
         owners[list(tensor.counts)] = tensor.elements[:1]
-    are_counts = np.zeros(body.size, bool)
-    are_counts[[element for tensor in body.tensors for element in tensor.counts]] = True
+    are_counts = np.zeros(layout.size, bool)
+    are_counts[[element for tensor in layout.tensors for element in tensor.counts]] = True
     if not are_counts.any():
         return now
     axis = nodes.constant(0, tf.int32)
@@ -190,9 +192,9 @@ def _of_first_turn(nodes: Nodes, body: Body, now: str, before: str, was_good: st
     return nodes.add("SelectV2", [changes, now, before], T=tf.int64)
 
 
-def _groups(body: Body) -> Any:
-    """The group of each element: that of the first tensor of which it tells."""
-    groups = np.zeros(body.size, np.int64)
-    for tensor in reversed(body.tensors):
+def _groups(layout: ProbeLayout) -> Any:
+    """The group of each element: that of the first tensor that it measures."""
+    groups = np.zeros(layout.size, np.int64)
+    for tensor in reversed(layout.tensors):
         groups[list(tensor.elements)] = tensor.group
     return groups

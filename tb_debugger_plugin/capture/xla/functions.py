@@ -1,9 +1,10 @@
-"""Functions that XLA compiles, recorded.
+"""Records functions that XLA compiles.
 
-XLA has no kernel for our ops. So the definition of such a function becomes a shell: it calls a copy, which
-XLA compiles as it would have compiled the function, and which hands over, behind the results, the largest
-magnitudes of tensors (`copies`); one op behind the call records them (`shells`). What the
-copy calls are copies too. Decided here: which tensors are recorded, and which are measured for that.
+XLA has no kernel for the watch ops. The definition of a compiled function therefore becomes a wrapper
+(`wrappers`): it calls a copy (`copies`), which XLA compiles as it would have compiled the function. The copy
+returns, after the results, the largest magnitudes of tensors, and one op after the call records them.
+Functions that the copy calls are copies too. This module chooses which tensors are recorded, and which are
+measured.
 """
 
 from __future__ import annotations
@@ -22,35 +23,35 @@ from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import COUNTING_MODES, MEASURED_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.native import NativeSink
+from tb_debugger_plugin.capture.watching.attachment import Attachment
 from tb_debugger_plugin.capture.watching.instrument import record_constants, watched_tensor
 from tb_debugger_plugin.capture.watching.plan import Planned, live_ops, make_plan
-from tb_debugger_plugin.capture.watching.ways import Way
-from tb_debugger_plugin.capture.xla.bodies import Body, Looks
-from tb_debugger_plugin.capture.xla.layout import body_of
+from tb_debugger_plugin.capture.xla.layout_builder import layout_of
 from tb_debugger_plugin.capture.xla.magnitudes import kind_of
+from tb_debugger_plugin.capture.xla.probe_layout import ProbeLayout, ProbePlan
 from tb_debugger_plugin.capture.xla.repeating import state_of
-from tb_debugger_plugin.capture.xla.shells import CALL, Shells
-from tb_debugger_plugin.capture.xla.vouching import Key, equals, infinite, vouchers
+from tb_debugger_plugin.capture.xla.witnesses import Key, choose_witnesses, equal_tensors, infinite
+from tb_debugger_plugin.capture.xla.wrappers import CALL, Wrappers
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
-#: Behind the names of copies that hand over all tensors, of those that hand over the vouchers, and of those
-#: that count the bad elements of all tensors.
-_EVERY, _VOUCHED, _COUNTED = "_compiled", "_vouched", "_counted"
-#: Modes that say something of a tensor without looking at its elements.
+#: Suffixes of the names of copies: those that measure all tensors, those that measure the witnesses, and
+#: those that count the bad elements of all tensors.
+_EVERY, _WITNESSED, _COUNTED = "_compiled", "_witnesses", "_counted"
+#: Modes that describe a tensor without reading its elements.
 _WITHOUT_ELEMENTS = (TensorDebugMode.NO_TENSOR, TensorDebugMode.SHAPE)
 
 
 class CompiledFunctions:
-    """The functions of one recording that XLA compiles.
+    """The XLA-compiled functions of one recording.
 
     Args:
       options: What the user wants recorded.
       sink: Makes the node that records.
-      add: Adds the graph of a function to those of the recording.
-      find: Gives the function of a name; None when it is none of the program's, or is not watched.
-      copies: Takes the copies.
-      not_recorded: Takes the functions of which some tensors cannot be recorded.
+      add: Adds the graph of a function to the recording.
+      find: Returns the function of a name; None when the program has none, or it is not watched.
+      copies: Registers the copies.
+      not_recorded: Registers functions of which some tensors cannot be recorded.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class CompiledFunctions:
         self._sink = sink
         self._add = add
         self._find = find
-        self._shells = Shells(sink, copies)
+        self._wrappers = Wrappers(sink, copies)
         self._not_recorded = not_recorded
 
     def watch(self, function: Function) -> bool:
@@ -79,25 +80,27 @@ class CompiledFunctions:
           Exception: Something did not work; the runtime still has the old definition.
         """
         planned = {function.name: self._items(function)}
-        sources = self._seen_whole(function, planned[function.name])
-        whole = {key: place for place, key in enumerate(sources)}
+        sources = self._seen_directly(function, planned[function.name])
+        direct = {key: place for place, key in enumerate(sources)}
         state = None if self._options.mode in _WITHOUT_ELEMENTS else state_of(function, self._find)
-        body = self._body(_EVERY if state is None else _VOUCHED, function, planned, whole, {})
-        self._say_what_is_left_out(body, planned)
-        if not body.tensors:
+        layout = self._layout(_EVERY if state is None else _WITNESSED, function, planned, direct, {})
+        self._say_what_is_left_out(layout, planned)
+        if not layout.tensors:
             return False
-        if state is not None and body.doubtful:
-            again = self._body(_COUNTED if self._in_numbers else _EVERY, function, planned, whole, {})
-            self._shells.define_vouched(body, again, list(sources.values()), state)
+        if state is not None and layout.inconclusive:
+            again = self._layout(_COUNTED if self._exact_counts else _EVERY, function, planned, direct, {})
+            self._wrappers.define_with_rerun(layout, again, list(sources.values()), state)
         else:
-            self._shells.define(body, list(sources.values()))
+            self._wrappers.define(layout, list(sources.values()))
         return True
 
-    def _say_what_is_left_out(self, body: Body, planned: Mapping[str, Mapping[Key, Planned]]) -> None:
-        """Say which functions, the compiled one or parts of it, have tensors that are not handed over."""
-        recorded = {(each.tensor.graph_id, each.tensor.op_name, each.tensor.slot) for each in body.tensors}
+    def _say_what_is_left_out(
+        self, layout: ProbeLayout, planned: Mapping[str, Mapping[Key, Planned]]
+    ) -> None:
+        """Register the functions, the compiled one or its parts, that have tensors without measurement."""
+        recorded = {(each.tensor.graph_id, each.tensor.op_name, each.tensor.slot) for each in layout.tensors}
         for name, items in planned.items():
-            part = body.function if name == body.function.name else self._find(name)
+            part = layout.function if name == layout.function.name else self._find(name)
             assert part is not None, "its tensors are known"
             known = self._add(part)
             left_out = [
@@ -122,12 +125,16 @@ class CompiledFunctions:
         known = self._add(function)
         plan = make_plan(function, known, self._options, passes_through=False)
         record_constants(plan, known, self._sink)
-        return {(item.op.name, item.slot): item for item in plan.tensors if item.way is not Way.CONSTANT}
+        return {
+            (item.op.name, item.slot): item
+            for item in plan.tensors
+            if item.attachment is not Attachment.CONSTANT
+        }
 
-    def _seen_whole(self, function: Function, items: Collection[Key]) -> dict[Key, str]:
-        """The arguments and results that the recorder looks at itself, and their sources in the shell."""
+    def _seen_directly(self, function: Function, items: Collection[Key]) -> dict[Key, str]:
+        """The arguments and results that the recorder reads itself, and their sources in the wrapper."""
         if any(device.device_type != "CPU" for device in tf.config.list_logical_devices()):
-            return {}  # they would have to be fetched
+            return {}  # they would have to be copied to the host
         sources = {(_op_name(name), 0): _op_name(name) for name in function.inputs}
         for index, tensor in enumerate(function.result_tensors()):
             while tensor.op.type == "Identity":
@@ -135,57 +142,57 @@ class CompiledFunctions:
             sources.setdefault((tensor.op.name, tensor.value_index), source_name(CALL, index))
         return {key: source for key, source in sources.items() if key in items}
 
-    def _body(
+    def _layout(
         self,
         suffix: str,
         function: Function,
         planned: dict[str, dict[Key, Planned]],
-        whole: Mapping[Key, int],
-        bodies: dict[str, Body | None],
-    ) -> Body:
+        direct: Mapping[Key, int],
+        layouts: dict[str, ProbeLayout | None],
+    ) -> ProbeLayout:
         known = self._add(function)
         if function.name not in planned:
             planned[function.name] = self._items(function)
         items = planned[function.name]
 
-        def body_called(name: str) -> Body | None:
-            if name not in bodies:
+        def layout_called(name: str) -> ProbeLayout | None:
+            if name not in layouts:
                 called = self._find(name)
-                bodies[name] = None if called is None else self._body(suffix, called, planned, {}, bodies)
-            return bodies[name]
+                layouts[name] = None if called is None else self._layout(suffix, called, planned, {}, layouts)
+            return layouts[name]
 
-        return body_of(
+        return layout_of(
             function,
             {
                 key: watched_tensor(item, known)
                 for key, item in items.items()
-                if key in whole or self._can_tell(item)
+                if key in direct or self._can_tell(item)
             },
             {op.name for op in live_ops(function)},
-            body_called,
+            layout_called,
             suffix=suffix,
-            whole=whole,
-            looks=self._looks(suffix, function),
+            direct=direct,
+            plan=self._probe_plan(suffix, function),
             stacks=known.stacks,
         )
 
-    def _looks(self, suffix: str, function: Function) -> Looks:
+    def _probe_plan(self, suffix: str, function: Function) -> ProbePlan:
         if self._options.mode in _WITHOUT_ELEMENTS:
-            return Looks(None)
+            return ProbePlan(None)
         live = live_ops(function)
         ops = [op for op in function.graph_of().get_operations() if op in live]
-        if suffix == _VOUCHED:
-            told_by = vouchers(ops, _can_look)
+        if suffix == _WITNESSED:
+            witnesses = choose_witnesses(ops, _can_measure)
         else:
-            told_by = equals(ops, _can_look, in_numbers=self._in_numbers)
-        if not self._in_numbers:
-            return Looks(told_by)
-        own = {key for key, telling in told_by.items() if telling == (key,)}
-        # Who has infinities from a constant is bad in each call: there, that is no reason to run again.
-        return Looks(told_by, own if suffix == _COUNTED else own & infinite(ops), in_numbers=True)
+            witnesses = equal_tensors(ops, _can_measure, exact_counts=self._exact_counts)
+        if not self._exact_counts:
+            return ProbePlan(witnesses)
+        own = {key for key, telling in witnesses.items() if telling == (key,)}
+        # A tensor with infinities from a constant is bad in each call: that is no reason to run again.
+        return ProbePlan(witnesses, own if suffix == _COUNTED else own & infinite(ops), exact_counts=True)
 
     @property
-    def _in_numbers(self) -> bool:
+    def _exact_counts(self) -> bool:
         """Whether the recording counts elements."""
         return self._options.mode in COUNTING_MODES
 
@@ -196,7 +203,7 @@ class CompiledFunctions:
         return True
 
 
-def _can_look(tensor: Any) -> bool:
+def _can_measure(tensor: Any) -> bool:
     return kind_of(tensor) is not None
 
 

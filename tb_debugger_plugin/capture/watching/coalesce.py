@@ -19,8 +19,8 @@ from typing import TypeAlias
 import tensorflow as tf
 
 from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.watching.attachment import TAKES_BUFFERS_OVER, Attachment, size_of
 from tb_debugger_plugin.capture.watching.plan import Plan, Planned
-from tb_debugger_plugin.capture.watching.ways import TAKES_BUFFERS_OVER, Way, size_of
 
 #: Tensors of more elements have a watch op of their own: others live until the last of their op is computed.
 _SMALL = 1 << 12
@@ -30,7 +30,7 @@ _MOST = 16
 _Key: TypeAlias = tuple[str, int]
 
 
-def gathered(function: Function, plan: Plan) -> Plan:
+def coalesce(function: Function, plan: Plan) -> Plan:
     """Let small tensors be recorded by the watch op of what they are computed for.
 
     Args:
@@ -58,7 +58,7 @@ def _ends(plan: Plan, results: Collection[int]) -> dict[_Key, _Key]:
     recorded: Counter[_Key] = Counter()
     # Backwards: what is computed from a tensor comes behind it.
     for item in reversed(plan.tensors):
-        if item.way not in (Way.INLINE, Way.BESIDE):
+        if item.attachment not in (Attachment.INLINE, Attachment.BESIDE):
             continue
         key = end = _key(item)
         if id(item.tensor) not in results and _can_wait(item):
@@ -77,7 +77,7 @@ def _key(item: Planned) -> _Key:
 
 def _can_wait(item: Planned) -> bool:
     # One beside is large, or no number.
-    return item.way is Way.INLINE and not item.same and 0 < size_of(item.tensor) <= _SMALL
+    return item.attachment is Attachment.INLINE and not item.same and 0 < size_of(item.tensor) <= _SMALL
 
 
 def _only_end(tensor: tf.Tensor, ends: Mapping[_Key, _Key]) -> _Key | None:

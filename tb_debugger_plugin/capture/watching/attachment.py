@@ -18,7 +18,7 @@ from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.options import Options
 
 
-class Way(enum.Enum):
+class Attachment(enum.Enum):
     """How a tensor comes to be recorded."""
 
     #: The consumers take it from the watch op. Leaves reference counts, and with them results, as they were.
@@ -32,11 +32,11 @@ class Way(enum.Enum):
 
 
 #: Ops whose outputs have the elements of their inputs, in the same or another shape.
-SAME_ELEMENTS = frozenset(
+KEEPS_ELEMENTS = frozenset(
     "EnsureShape ExpandDims IdentityN PreventGradient Reshape Snapshot Squeeze StopGradient".split()
 )
 #: Ops whose output is the buffer of their input.
-_SAME_BUFFER = (SAME_ELEMENTS | {"Identity"}) - {"IdentityN"}
+_SAME_BUFFER = (KEEPS_ELEMENTS | {"Identity"}) - {"IdentityN"}
 #: Ops that add into whichever input's buffer they may reuse, so that one more reference changes the sum's
 #: order.
 _ADDS_INTO_INPUTS = frozenset(("AddN",))
@@ -50,7 +50,7 @@ TAKES_BUFFERS_OVER = frozenset(
 LARGE = 1 << 16
 
 
-def way_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Way:
+def attachment_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Attachment:
     """How to watch a tensor.
 
     Args:
@@ -59,16 +59,16 @@ def way_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Way:
       can_be_inline: Whether a watch op can stand in line, and something takes the tensor.
     """
     if tensor.op.type == "Const":
-        return Way.CONSTANT
+        return Attachment.CONSTANT
     if placement.may_be_elsewhere(tensor.op.device):
-        return Way.REDUCED if placement.reduced_mode(options.mode, tensor.dtype) else Way.BESIDE
+        return Attachment.REDUCED if placement.reduced_mode(options.mode, tensor.dtype) else Attachment.BESIDE
     # Integers may be shapes and indices, which TensorFlow looks at while it builds and places graphs.
     if not can_be_inline or not (tensor.dtype.is_floating or tensor.dtype.is_complex):
-        return Way.BESIDE
+        return Attachment.BESIDE
     users = _users(tensor)
     if any(user.type in _ADDS_INTO_INPUTS for user in users):
-        return Way.INLINE
-    return Way.INLINE if is_taken_over(users) or size_of(tensor) < LARGE else Way.BESIDE
+        return Attachment.INLINE
+    return Attachment.INLINE if is_taken_over(users) or size_of(tensor) < LARGE else Attachment.BESIDE
 
 
 def is_taken_over(users: Sequence[Any]) -> bool:

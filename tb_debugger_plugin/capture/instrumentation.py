@@ -26,8 +26,8 @@ from tb_debugger_plugin.capture.functions.definitions import (
     restore,
 )
 from tb_debugger_plugin.capture.functions.function import Function
-from tb_debugger_plugin.capture.functions.programs_view import ProgramsView
-from tb_debugger_plugin.capture.functions.unseen import without_graph
+from tb_debugger_plugin.capture.functions.original_definitions import OriginalDefinitions
+from tb_debugger_plugin.capture.functions.unwatchable import without_graph
 from tb_debugger_plugin.capture.functions.user_names import name_of
 from tb_debugger_plugin.capture.graphs import Graphs, KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
@@ -35,7 +35,7 @@ from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.session_graph import Watches
 from tb_debugger_plugin.capture.sinks.native import NativeSink
 from tb_debugger_plugin.capture.sinks.protocol import Sink
-from tb_debugger_plugin.capture.watching.gathered import gathered
+from tb_debugger_plugin.capture.watching.coalesce import coalesce
 from tb_debugger_plugin.capture.watching.instrument import watch_function, watch_part
 from tb_debugger_plugin.capture.watching.plan import Plan, make_plan, plan_of_session
 from tb_debugger_plugin.capture.watching.survivors import Survivors
@@ -53,7 +53,7 @@ _NO_LIBRARY = (
 _log = logging.getLogger("tb_debugger_plugin")
 
 
-class ProgramsFunctions:
+class Instrumentation:
     """Watches functions. Lives from the beginning of a recording to `stop_showing()`.
 
     Args:
@@ -79,7 +79,7 @@ class ProgramsFunctions:
         self._survivors: Survivors | None = None
         if options.keep_graph_optimizations:
             self._survivors = Survivors(sink, self._watched, self._define_watched, not_recorded)
-        self._view = ProgramsView(self._copies.unwatched)
+        self._originals = OriginalDefinitions(self._copies.unwatched)
 
     def watch(self, functions: Iterable[Function]) -> None:
         """Put watch ops into functions that are new.
@@ -98,7 +98,7 @@ class ProgramsFunctions:
             self._graphs.announce(function.name, function.graph_of())
         if self._survivors is not None:
             functions = callees_first(functions)
-        # A call of a compiled function is treated as one of the shell that it gets.
+        # A call of a compiled function is treated as one of the wrapper that it gets.
         for function in sorted(functions, key=lambda function: not function.is_compiled):
             self._watch(function)
 
@@ -133,7 +133,7 @@ class ProgramsFunctions:
 
     def stop_showing(self) -> None:
         """Let the program see the runtime's functions as they are."""
-        self._view.remove()
+        self._originals.remove()
 
     def restore(self) -> None:
         """Give the runtime back the program's own functions."""
@@ -149,7 +149,7 @@ class ProgramsFunctions:
 
     def _watch(self, function: Function) -> None:
         known = self._add_graph(function)
-        self._view.keep(function)
+        self._originals.keep(function)
         try:
             if function.is_compiled:
                 self._watch_compiled(function)
@@ -184,7 +184,7 @@ class ProgramsFunctions:
         plan = make_plan(function, known, self._options, passes_through=self._sink.passes_through)
         if self._survivors is not None:
             return self._survivors.left_of(function, known, plan)
-        return gathered(function, plan) if self._sink.passes_through else plan
+        return coalesce(function, plan) if self._sink.passes_through else plan
 
     def _watch_compiled(self, function: Function) -> None:
         if self._survivors is not None:

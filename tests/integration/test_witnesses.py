@@ -1,4 +1,4 @@
-"""Who vouches for a tensor is bad as soon as one of its elements is, in what XLA computes."""
+"""The witnesses of a tensor are bad when one of its elements is, in what XLA computes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.xla import arithmetic
+from tb_debugger_plugin.capture.xla import nonfinite
 
 pytestmark = pytest.mark.tensorflow
 
@@ -185,11 +185,11 @@ BOUNDING: list[tuple[str, dict[str, Any]]] = [
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {op_type for op_type, _ in CASES} == set(arithmetic.RULES)
-    assert {op_type for op_type, _ in BOUNDING} == arithmetic.PASSES_ON - set(arithmetic.RULES)
+    assert {op_type for op_type, _ in CASES} == set(nonfinite.PROPAGATES)
+    assert {op_type for op_type, _ in BOUNDING} == nonfinite.PRESERVES_FINITE - set(nonfinite.PROPAGATES)
 
 
-PASSING = [case for case in CASES + BOUNDING if case[0] in arithmetic.PASSES_ON]
+PASSING = [case for case in CASES + BOUNDING if case[0] in nonfinite.PRESERVES_FINITE]
 
 
 @pytest.mark.parametrize(("op_type", "given"), PASSING, ids=[op_type for op_type, _ in PASSING])
@@ -203,15 +203,15 @@ def test_what_only_passes_on_makes_nothing_bad(op_type: str, given: dict[str, An
 
 
 @pytest.mark.parametrize(("op_type", "given"), CASES, ids=[op_type for op_type, _ in CASES])
-def test_no_bad_element_escapes_those_who_vouch_for_it(op_type: str, given: dict[str, Any]) -> None:
+def test_no_bad_element_escapes_its_witnesses(op_type: str, given: dict[str, Any]) -> None:
     program = Program(op_type, given)
-    rule = arithmetic.RULES[op_type](program.op)
+    rule = nonfinite.PROPAGATES[op_type](program.op)
     names = {tensor.name: place for place, tensor in enumerate(program.arguments)}
     inputs_of = [tensor.name for tensor in program.op.inputs]
-    vouched = [(names[inputs_of[i]], slots) for i, slots in rule.items() if inputs_of[i] in names]
-    assert vouched
+    slots_of = [(names[inputs_of[i]], slots) for i, slots in rule.items() if inputs_of[i] in names]
+    assert slots_of
     assert all(np.isfinite(output).all() for output in program.run(program.inputs))
-    for place, slots in vouched:
+    for place, slots in slots_of:
         for element in np.ndindex(program.inputs[place].shape):
             for value in (np.nan, np.inf, -np.inf):
                 inputs = [each.copy() for each in program.inputs]

@@ -20,7 +20,7 @@ from tb_debugger_plugin.capture.objects import of_types
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 
-def unseen(objects: list[Any]) -> Iterator[Missing]:
+def unwatchable(objects: list[Any]) -> Iterator[Missing]:
     """What is not seen of the functions that were there before a recording.
 
     Args:

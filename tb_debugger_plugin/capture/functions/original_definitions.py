@@ -16,7 +16,7 @@ from tensorflow.python.framework import c_api_util
 from tb_debugger_plugin.capture.functions.function import Function
 
 
-class ProgramsView:
+class OriginalDefinitions:
     """Shows Python the definitions that the program made, while the runtime has others.
 
     Python asks the runtime for a definition when a graph that calls a function takes a copy of it, and when a

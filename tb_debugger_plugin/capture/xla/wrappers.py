@@ -1,9 +1,9 @@
-"""What stands in the place of a function that XLA compiles.
+"""Builds the wrappers that replace functions which XLA compiles.
 
-In comes what the function hands over (`Body`), out comes the definition that the runtime gets under its name:
-a call of a copy, and an op behind it that records. Of most functions only the vouchers are handed over. Where
-one of these is bad, the function runs once more, now handing over all that it has, on variables of its own
-that hold what the real ones held before.
+Takes the `ProbeLayout` of a function and gives the runtime, under the function's name, a definition that
+calls a copy and then an op that records. For most functions only the witnesses are measured. Where a witness
+is bad, the function runs once more with all measurements, on variables of its own that have the values from
+before the call.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.functions.copies import Copies
-from tb_debugger_plugin.capture.functions.definitions import define_shell, definition_of, source_name
+from tb_debugger_plugin.capture.functions.definitions import define_wrapper, definition_of, source_name
 from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.sinks.native import NativeSink
-from tb_debugger_plugin.capture.xla.bodies import Body
 from tb_debugger_plugin.capture.xla.copies import define_copy
 from tb_debugger_plugin.capture.xla.magnitudes import INFINITY, Nodes
+from tb_debugger_plugin.capture.xla.probe_layout import ProbeLayout
 from tb_debugger_plugin.capture.xla.repeating import State, Variable
 
 CALL = "TbDebuggerCompiled"
@@ -32,90 +32,96 @@ _INT64 = tf.int64.as_datatype_enum
 _RESOURCE = tf.resource.as_datatype_enum
 
 
-class Shells:
-    """Makes the shells of one recording.
+class Wrappers:
+    """Builds the wrappers of one recording.
 
     Args:
       sink: Makes the nodes that record.
-      copies: Takes what the shells call.
+      copies: Registers the functions that the wrappers call.
     """
 
     def __init__(self, sink: NativeSink, copies: Copies) -> None:
         self._sink = sink
         self._copies = copies
 
-    def define(self, body: Body, whole: Sequence[str]) -> None:
-        """Give a function a shell that records all that is handed over.
+    def define(self, layout: ProbeLayout, direct: Sequence[str]) -> None:
+        """Give a function a wrapper that records all measurements.
 
         Args:
-          body: The function.
-          whole: Sources of the tensors that are handed over whole: `source_name(CALL, i)` is its result i.
+          layout: The function.
+          direct: Sources of the tensors that are handed over direct: `source_name(CALL, i)` is its result i.
         """
-        shell = _Graph.of_arguments(body.function)
-        results = self._call(shell, body, shell.arguments)
-        self._add_watch(shell, body, results[-2:], whole)
-        _define(body.function, shell, results[:-2])
+        wrapper = _Graph.of_arguments(layout.function)
+        results = self._call(wrapper, layout, wrapper.arguments)
+        self._add_watch(wrapper, layout, results[-2:], direct)
+        _define(layout.function, wrapper, results[:-2])
 
-    def define_vouched(self, vouched: Body, every: Body, whole: Sequence[str], state: State) -> None:
-        """Give a function a shell that looks at the vouchers, and at all where one of them is bad.
+    def define_with_rerun(
+        self, witnessed: ProbeLayout, every: ProbeLayout, direct: Sequence[str], state: State
+    ) -> None:
+        """Give a function a wrapper that measures the witnesses, and all tensors where a witness is bad.
 
         Args:
-          vouched: The function, handing over its vouchers.
+          witnessed: The function, handing over its witnesses.
           every: The function, handing over all.
-          whole: As of `define`.
+          direct: As of `define`.
           state: The variables of the function.
         """
-        function = vouched.function
-        shell = _Graph.of_arguments(function)
-        before = {name: shell.value(name, state[name].dtype) for name in state if state[name].is_read}
-        results = self._call(shell, vouched, shell.arguments, after=before.values())
-        found, when = results[-2:]
-        values = [before.get(name, name) for name in shell.arguments if name in before or name not in state]
-        taken = list(dict.fromkeys([found, when, *whole, *values]))
+        function = witnessed.function
+        wrapper = _Graph.of_arguments(function)
+        before = {name: wrapper.value(name, state[name].dtype) for name in state if state[name].is_read}
+        results = self._call(wrapper, witnessed, wrapper.arguments, after=before.values())
+        measurements, first_bad_turn = results[-2:]
+        values = [before.get(name, name) for name in wrapper.arguments if name in before or name not in state]
+        taken = list(dict.fromkeys([measurements, first_bad_turn, *direct, *values]))
 
-        good = shell.branch(taken)
+        good = wrapper.branch(taken)
         inside = dict(zip(taken, good.arguments, strict=True))
-        self._add_watch(good, vouched, [inside[found], inside[when]], [inside[each] for each in whole])
+        self._add_watch(
+            good, witnessed, [inside[measurements], inside[first_bad_turn]], [inside[each] for each in direct]
+        )
 
-        bad = shell.branch(taken)
+        bad = wrapper.branch(taken)
         again = [
             bad.variable(state[name], inside.get(before.get(name, ""))) if name in state else inside[name]
-            for name in shell.arguments
+            for name in wrapper.arguments
         ]
         handed_over = self._call(bad, every, again, after=bad.assigned)[-2:]
-        self._add_watch(bad, every, handed_over, [inside[each] for each in whole])
+        self._add_watch(bad, every, handed_over, [inside[each] for each in direct])
 
         then, otherwise = (
             self._copies.define_new(
-                f"{function.name}{vouched.suffix}{suffix}",
+                f"{function.name}{witnessed.suffix}{suffix}",
                 branch.nodes.definition,
                 branch.arguments,
                 run=[_WATCH],
             )
             for suffix, branch in (("_bad", bad), ("_good", good))
         )
-        shell.choose(_any_bad(shell.nodes, found, vouched), taken, then, otherwise)
-        _define(function, shell, results[:-2])
+        wrapper.choose(_any_bad(wrapper.nodes, measurements, witnessed), taken, then, otherwise)
+        _define(function, wrapper, results[:-2])
 
     def _call(
-        self, graph: _Graph, body: Body, arguments: Sequence[str], after: Iterable[str] = ()
+        self, graph: _Graph, layout: ProbeLayout, arguments: Sequence[str], after: Iterable[str] = ()
     ) -> list[str]:
-        """Call a copy; its results, the last two of which are the vectors."""
-        dtypes = [tensor.dtype.as_datatype_enum for tensor in body.function.result_tensors()]
-        return graph.call(define_copy(body, self._copies), arguments, [*dtypes, _INT64, _INT64], after)
+        """Call a copy; returns its results, the last two of which are the vectors."""
+        dtypes = [tensor.dtype.as_datatype_enum for tensor in layout.function.result_tensors()]
+        return graph.call(define_copy(layout, self._copies), arguments, [*dtypes, _INT64, _INT64], after)
 
-    def _add_watch(self, graph: _Graph, body: Body, vectors: Sequence[str], whole: Sequence[str]) -> None:
-        found, when = vectors
-        node = self._sink.compiled_watch_node(body.tensors, (found, when), whole, _WATCH)
-        node.attr["T"].CopyFrom(_types(graph.dtypes[source] for source in whole))
+    def _add_watch(
+        self, graph: _Graph, layout: ProbeLayout, vectors: Sequence[str], direct: Sequence[str]
+    ) -> None:
+        measurements, first_bad_turn = vectors
+        node = self._sink.compiled_watch_node(layout.tensors, (measurements, first_bad_turn), direct, _WATCH)
+        node.attr["T"].CopyFrom(_types(graph.dtypes[source] for source in direct))
         graph.nodes.definition.node.append(node)
 
 
 class _Graph:
-    """A graph that is being made, and the dtypes of its tensors.
+    """A graph under construction, and the dtypes of its tensors.
 
     Args:
-      definition: The graph: nothing but its arguments.
+      definition: The graph; has only its arguments at first.
     """
 
     def __init__(self, definition: graph_pb2.GraphDef) -> None:
@@ -140,13 +146,13 @@ class _Graph:
         return _Graph(nodes.definition)
 
     def value(self, handle: str, dtype: tf.DType) -> str:
-        """The value of a variable before anything changes it."""
+        """Read a variable before anything changes it."""
         name = self.nodes.add("ReadVariableOp", [handle], dtype=dtype)
         self.dtypes[name] = dtype.as_datatype_enum
         return name
 
     def variable(self, variable: Variable, value: str | None) -> str:
-        """A new variable, which goes with its handle; it holds a value if one is given."""
+        """A new variable, freed with its handle; holds a value if one is given."""
         shape = _value(shape=variable.shape.as_proto())
         name = _value(s=context.anonymous_name().encode())
         handle = self.nodes.add("VarHandleOp", (), dtype=variable.dtype, shape=shape, shared_name=name)
@@ -158,7 +164,7 @@ class _Graph:
     def call(
         self, function: str, arguments: Sequence[str], results: Sequence[int], after: Iterable[str]
     ) -> list[str]:
-        """Call a function that XLA compiles; the sources of its results."""
+        """Call a function that XLA compiles; returns the sources of its results."""
         self.nodes.add(
             "StatefulPartitionedCall",
             [*arguments, *(f"^{name}" for name in after)],
@@ -186,18 +192,18 @@ class _Graph:
         )
 
 
-def _any_bad(nodes: Nodes, found: str, body: Body) -> str:
-    """Whether something is bad of which not all is known."""
-    mask = np.zeros(body.size, np.int64)
-    mask[list(body.doubtful)] = -1  # all bits
-    doubtful = nodes.add("BitwiseAnd", [found, nodes.constant(mask, tf.int64)], T=tf.int64)
-    largest = nodes.add("Max", [doubtful, nodes.constant([0], tf.int32)], T=tf.int64, Tidx=tf.int32)
+def _any_bad(nodes: Nodes, measurements: str, layout: ProbeLayout) -> str:
+    """Whether an inconclusive element is bad."""
+    mask = np.zeros(layout.size, np.int64)
+    mask[list(layout.inconclusive)] = -1  # all bits
+    inconclusive = nodes.add("BitwiseAnd", [measurements, nodes.constant(mask, tf.int64)], T=tf.int64)
+    largest = nodes.add("Max", [inconclusive, nodes.constant([0], tf.int32)], T=tf.int64, Tidx=tf.int32)
     return nodes.add("GreaterEqual", [largest, nodes.constant(INFINITY, tf.int64)], T=tf.int64)
 
 
-def _define(function: Function, shell: _Graph, results: Sequence[str]) -> None:
-    definition = shell.nodes.definition
-    define_shell(function, definition, results, [_WATCH], without=(attributes.XLA_COMPILE,))
+def _define(function: Function, wrapper: _Graph, results: Sequence[str]) -> None:
+    definition = wrapper.nodes.definition
+    define_wrapper(function, definition, results, [_WATCH], without=(attributes.XLA_COMPILE,))
 
 
 def _value(**value: Any) -> attr_value_pb2.AttrValue:

@@ -1,7 +1,7 @@
-"""What ops do to infinity and NaN.
+"""Tables of what ops do with infinity and NaN.
 
-Rule: nothing is assumed of what an op computes but the arithmetic of IEEE 754, in which `0 * inf` is NaN; and
-that an op of XLA computes what its name says.
+Invariant: nothing is assumed of an op but IEEE 754 arithmetic, in which `0 * inf` is NaN, and that XLA
+computes what the op's name says.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from typing import Any, TypeAlias
 import numpy as np
 from tensorflow.python.framework import tensor_util
 
-#: Gives, for each input of an op, the slots of the outputs that together are finite only if the input is.
+#: Returns, for each input of an op, the slots of the outputs that together are finite only if the input is.
 Rule: TypeAlias = "Callable[[Any], Mapping[int, Sequence[int]]]"
 
-#: Ops whose output has the elements of their first input, be it in another order.
-SAME_ELEMENTS = frozenset(
+#: Ops whose output has the elements of their first input, in any order.
+REARRANGES = frozenset(
     {
         *("EnsureShape", "ExpandDims", "Identity", "PreventGradient", "Reshape", "ReverseV2"),
         *("Snapshot", "Squeeze", "StopGradient", "Transpose"),
     }
 )
-#: Ops whose output has the magnitude of their first input.
-SAME_MAGNITUDE = SAME_ELEMENTS | {"Abs", "Neg"}
-#: Ops that only choose or move elements of their floating inputs.
-MOVES = SAME_MAGNITUDE | {
+#: Ops whose output has the same magnitudes as their first input.
+SAME_MAGNITUDE = REARRANGES | {"Abs", "Neg"}
+#: Ops that only select or move elements of their floating inputs.
+MOVES_ELEMENTS = SAME_MAGNITUDE | {
     *("MatrixBandPart", "Pad", "PadV2", "Roll", "Select", "SelectV2", "Slice", "Split", "SplitV"),
     *("StridedSlice", "Tile", "Unpack"),
 }
 #: Ops whose outputs are finite when their floating inputs are: they move elements, or bound them.
-PASSES_ON = MOVES | {
+PRESERVES_FINITE = MOVES_ELEMENTS | {
     *("Cos", "Erf", "Maximum", "Minimum", "Relu", "Relu6", "ReluGrad", "Sigmoid", "Sin", "Softmax", "Tanh"),
 }
-#: Ops whose output holds all elements of those inputs, and no others.
-JOINED = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
+#: Ops whose output has exactly the elements of these inputs.
+CONCATENATES = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
 
 
 def is_finite_constant(op: Any) -> bool:
-    """Whether a constant, a floating one, is without infinity and NaN."""
+    """Whether a floating constant has no infinity and no NaN."""
     value = tensor_util.constant_value(op.outputs[0])
-    # NumPy does not know by itself what is finite among the small floats.
+    # NumPy cannot tell which of the small floats are finite.
     return value is not None and bool(np.isfinite(value.astype(np.float64)).all())
 
 
@@ -49,12 +49,12 @@ def _each(op: Any) -> Mapping[int, Sequence[int]]:
 
 
 def _only(*indices: int, slot: int = 0) -> Rule:
-    vouched = {index: (slot,) for index in indices}
-    return lambda op: vouched
+    slots = {index: (slot,) for index in indices}
+    return lambda op: slots
 
 
 def _in_parts(index: int) -> Rule:
-    """All outputs together hold the input's elements."""
+    """All outputs together have the elements of the input."""
     return lambda op: {index: range(len(op.outputs))}
 
 
@@ -72,13 +72,13 @@ def _to_positive_power(op: Any) -> bool:
 
 
 def _uses_all_labels(op: Any) -> bool:
-    """Whether an equation takes no diagonals, which leave elements out."""
+    """Whether an equation takes no diagonals, which would leave elements out."""
     terms = op.get_attr("equation").decode().partition("->")[0].split(",")
     return all("." not in term and len(set(term)) == len(term) for term in terms)
 
 
 def _meets_every_pixel(op: Any) -> bool:
-    """Whether a convolution has a product for each element of its image, and of its gradient."""
+    """Whether a convolution multiplies each element of its image, and of its gradient."""
     ones = all(step == 1 for name in ("strides", "dilations") for step in op.get_attr(name))
     return ones and op.get_attr("padding") in (b"SAME", b"VALID")
 
@@ -95,10 +95,10 @@ def _leaks(op: Any) -> bool:
     return bool(op.get_attr("alpha"))
 
 
-#: Ops that leave a sum with their second input, or that, in a variable.
+#: Ops that assign their second input to a variable, or add it.
 ASSIGNMENTS = ("AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp")
-#: By op type: ops that keep infinity and NaN of their inputs, or make them into other ones.
-RULES: dict[str, Rule] = {
+#: By op type, the outputs in which infinity or NaN of an input is still infinity or NaN.
+PROPAGATES: dict[str, Rule] = {
     **dict.fromkeys(("Add", "AddN", "AddV2", "BiasAdd", "Mul", "SquaredDifference", "Sub"), _each),
     **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "ConcatV2", "MatMul", "Pack"), _each),
     **dict.fromkeys(("ReciprocalGrad", "RsqrtGrad", "SigmoidGrad", "TanhGrad"), _each),

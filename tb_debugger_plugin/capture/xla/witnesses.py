@@ -1,10 +1,11 @@
-"""Which tensors need no look because others tell of them.
+"""Chooses which tensors of an XLA function are measured, and which tensors they stand for.
 
-In come the ops of a graph, out comes for each tensor which ones tell of it. `equals` are exact: a reshaped
-tensor has the elements of its input. `vouchers` tell only of good ones: a sum that is finite has finite
-terms, because infinity and NaN stay what they are or become NaN; of the terms of a bad sum nothing is known.
-And what only chooses among finite elements, or bounds them, is finite. Rule: who may well have an infinity of
-the program's own, such as a mask, vouches for nobody.
+Measuring each tensor is expensive. A *witness* is a tensor that is non-finite whenever the tensors it stands
+for are: a sum is finite only if its terms are, because arithmetic keeps infinity and NaN or turns one into
+the other. A bad witness does not say which of its tensors is bad. `equal_tensors` is exact: a reshaped tensor
+has the elements of its input.
+
+Invariant: a tensor with a non-finite constant among its ancestors (an attention mask) is never a witness.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from tb_debugger_plugin.capture.xla.arithmetic import (
+from tb_debugger_plugin.capture.xla.nonfinite import (
     ASSIGNMENTS,
-    JOINED,
-    MOVES,
-    PASSES_ON,
-    RULES,
-    SAME_ELEMENTS,
+    CONCATENATES,
+    MOVES_ELEMENTS,
+    PRESERVES_FINITE,
+    PROPAGATES,
+    REARRANGES,
     SAME_MAGNITUDE,
     is_finite_constant,
 )
@@ -27,18 +28,19 @@ from tb_debugger_plugin.capture.xla.arithmetic import (
 Key: TypeAlias = "tuple[str, int]"
 
 
-def equals(
-    ops: Iterable[Any], can_look: Callable[[Any], bool], *, in_numbers: bool
+def equal_tensors(
+    ops: Iterable[Any], can_measure: Callable[[Any], bool], *, exact_counts: bool
 ) -> dict[Key, tuple[Key, ...]]:
-    """For each tensor, those that together have its magnitude.
+    """For each tensor, the tensors that together have its magnitude.
 
     Args:
-      ops: The ops of a graph that run, each behind those whose outputs it takes.
-      can_look: Whether the health of a tensor can be told; the others are left out.
-      in_numbers: Whether they shall have as many -inf, +inf and NaN: then there is one for each.
+      ops: The ops of a graph that run, in topological order.
+      can_measure: Whether a tensor can be measured; the others are left out.
+      exact_counts: Whether the counts of -inf, +inf and NaN must be equal as well: then there is one tensor
+        each.
     """
     found: dict[Key, tuple[Key, ...]] = {}
-    same_as_first, joined = (SAME_ELEMENTS, {}) if in_numbers else (SAME_MAGNITUDE, JOINED)
+    same_as_first, joined = (REARRANGES, {}) if exact_counts else (SAME_MAGNITUDE, CONCATENATES)
     for op in ops:
         if op.type in same_as_first:
             inputs = op.inputs[:1]
@@ -46,77 +48,77 @@ def equals(
             inputs = op.inputs[joined[op.type]] if op.type in joined else ()
         same = dict.fromkeys(key for tensor in inputs for key in found.get(_key(tensor), ()))
         for tensor in op.outputs:
-            if can_look(tensor):
+            if can_measure(tensor):
                 found[_key(tensor)] = tuple(same) or (_key(tensor),)
     return found
 
 
-def vouchers(ops: Sequence[Any], can_look: Callable[[Any], bool]) -> dict[Key, tuple[Key, ...]]:
-    """For each tensor, those that together are finite only if it is; nobody else vouches for them.
+def choose_witnesses(ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> dict[Key, tuple[Key, ...]]:
+    """For each tensor, the witnesses that together are finite only if it is.
 
     Args:
-      ops: The ops of a graph that run, each behind those whose outputs it takes.
-      can_look: Whether the health of a tensor can be told; the others are left out.
+      ops: The ops of a graph that run, in topological order.
+      can_measure: Whether a tensor can be measured; the others are left out.
     """
-    search = _Search(ops, can_look)
+    search = _Search(ops, can_measure)
     for op in reversed(ops):
-        search.look_at_users(op)
+        search.choose_from_users(op)
     for op in ops:
-        search.look_at_source(op)
+        search.choose_from_source(op)
     return search.found
 
 
 class _Search:
-    """Knows, of the ops behind the one that is looked at, who vouches for their outputs."""
+    """Finds witnesses. Ops are visited from the last to the first, so the witnesses of users are known."""
 
-    def __init__(self, ops: Sequence[Any], can_look: Callable[[Any], bool]) -> None:
+    def __init__(self, ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> None:
         self.found: dict[Key, tuple[Key, ...]] = {}
-        self._can_look = can_look
+        self._can_measure = can_measure
         self._running = {op.name for op in ops}
         self._reads = _reads(ops)
         self._infinite = infinite(ops)
 
-    def look_at_users(self, op: Any) -> None:
-        """Let the users of an op's outputs vouch for them, or what they come from, or they themselves."""
-        nobody = () if self._passes_on(op) else None
+    def choose_from_users(self, op: Any) -> None:
+        """Choose witnesses for the outputs of an op: from their users, from their inputs, or themselves."""
+        nobody = () if self._preserves_finite(op) else None
         for tensor in op.outputs:
-            if self._can_look(tensor):
+            if self._can_measure(tensor):
                 users = [user for user in tensor.consumers() if user.name in self._running]
                 offers = [offer for user in users for offer in self._offers(user, tensor)]
                 found = min(offers, key=len, default=nobody)
                 self.found[_key(tensor)] = (_key(tensor),) if found is None else found
 
-    def look_at_source(self, op: Any) -> None:
-        """Let what is only passed on have the vouchers of what it comes from."""
+    def choose_from_source(self, op: Any) -> None:
+        """Give an output that preserves finiteness the witnesses of its input."""
         for tensor in op.outputs:
             if self.found.get(_key(tensor)) == ():
                 (source,) = _computed(op)
                 self.found[_key(tensor)] = self.found[_key(source)]
 
-    def _passes_on(self, op: Any) -> bool:
-        if op.type not in PASSES_ON or any(_key(tensor) in self._infinite for tensor in op.inputs):
+    def _preserves_finite(self, op: Any) -> bool:
+        if op.type not in PRESERVES_FINITE or any(_key(tensor) in self._infinite for tensor in op.inputs):
             return False
         sources = _computed(op)  # constants that are not infinite are finite
-        return len(sources) == 1 and self._can_look(sources[0])
+        return len(sources) == 1 and self._can_measure(sources[0])
 
     def _offers(self, user: Any, tensor: Any) -> Iterator[tuple[Key, ...]]:
-        """The vouchers that the outputs of an op, or reads of the variable it changes, have for an input."""
+        """The witnesses that an op's outputs, or reads of the variable that it assigns, have for an input."""
         if not tensor.dtype.is_floating:
             return  # complex numbers have an arithmetic of their own
         if user.type in ASSIGNMENTS:
             reads = self._reads.get(user.name, ())
             yield from (self.found[_key(read)] for read in reads if self.found.get(_key(read)))
             return
-        vouched = RULES[user.type](user) if user.type in RULES else {}
+        slots_of = PROPAGATES[user.type](user) if user.type in PROPAGATES else {}
         for index, taken in enumerate(user.inputs):
-            if taken is tensor and index in vouched:
-                outputs = [user.outputs[slot] for slot in vouched[index]]
-                if all(map(self._may_vouch, outputs)) and _is_met(tensor, outputs):
+            if taken is tensor and index in slots_of:
+                outputs = [user.outputs[slot] for slot in slots_of[index]]
+                if all(map(self._may_witness, outputs)) and _is_met(tensor, outputs):
                     yield tuple(
                         dict.fromkeys(each for output in outputs for each in self.found[_key(output)])
                     )
 
-    def _may_vouch(self, tensor: Any) -> bool:
+    def _may_witness(self, tensor: Any) -> bool:
         return bool(self.found.get(_key(tensor))) and _key(tensor) not in self._infinite
 
 
@@ -127,7 +129,7 @@ def infinite(ops: Iterable[Any]) -> set[Key]:
         if op.type == "Const":
             is_infinite = op.outputs[0].dtype.is_floating and not is_finite_constant(op)
         else:
-            keeps = op.type in RULES or op.type in MOVES
+            keeps = op.type in PROPAGATES or op.type in MOVES_ELEMENTS
             is_infinite = keeps and any(_key(tensor) in found for tensor in op.inputs)
         if is_infinite:
             found.update(_key(tensor) for tensor in op.outputs)
@@ -135,7 +137,7 @@ def infinite(ops: Iterable[Any]) -> set[Key]:
 
 
 def _computed(op: Any) -> list[Any]:
-    """The floating inputs of an op that are no constants."""
+    """The floating inputs of an op that are not constants."""
     return [each for each in op.inputs if each.dtype.is_floating and each.op.type != "Const"]
 
 
@@ -144,7 +146,7 @@ def _key(tensor: Any) -> Key:
 
 
 def _reads(ops: Iterable[Any]) -> dict[str, list[Any]]:
-    """The tensors that hold what an op has left in a variable, by its name."""
+    """By the name of an assignment, the tensors that read the variable after it."""
     reads: dict[str, list[Any]] = {}
     for op in ops:
         if op.type == "ReadVariableOp":
@@ -156,9 +158,9 @@ def _reads(ops: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _is_met(tensor: Any, outputs: Iterable[Any]) -> bool:
-    """Whether outputs have elements when the input has: what is empty vouches for nothing.
+    """Whether outputs have elements when the input has: an empty tensor is no witness.
 
-    What is unknown of an output's shape has to come from this input.
+    Unknown dimensions of an output must come from this input.
     """
     unknown = _unknown_dimensions(tensor)
     return all(

@@ -1,6 +1,6 @@
-"""How a compiled function's vector is laid out.
+"""Lays out the measurement vector of a compiled function.
 
-In come a function and what is to be known of its tensors, out comes a `Body`. Nothing is built here.
+Takes a function and a `ProbePlan` and returns a `ProbeLayout`. It builds no nodes.
 """
 
 from __future__ import annotations
@@ -14,66 +14,66 @@ from tb_debugger_plugin.capture.functions.definitions import source_name
 from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor
 from tb_debugger_plugin.capture.xla.bad_counts import KINDS, kind_to_count
-from tb_debugger_plugin.capture.xla.bodies import (
+from tb_debugger_plugin.capture.xla.magnitudes import ByKind, Kind, Source, kind_of
+from tb_debugger_plugin.capture.xla.probe_layout import (
     BRANCHES,
     CALLS,
     LOOPS,
-    Bodies,
-    Body,
     Call,
-    Looks,
+    Layouts,
+    ProbeLayout,
+    ProbePlan,
     Sized,
 )
-from tb_debugger_plugin.capture.xla.magnitudes import ByKind, Kind, Source, kind_of
-from tb_debugger_plugin.capture.xla.vouching import Key
+from tb_debugger_plugin.capture.xla.witnesses import Key
 
 
-def body_of(
+def layout_of(
     function: Function,
     tensors: Mapping[Key, WatchedTensor],
     live: Collection[str],
-    bodies: Bodies,
+    layouts: Layouts,
     *,
     suffix: str,
-    whole: Mapping[Key, int],
-    looks: Looks,
+    direct: Mapping[Key, int],
+    plan: ProbePlan,
     stacks: Mapping[str, Hashable],
-) -> Body:
-    """Lay out what a function hands over.
+) -> ProbeLayout:
+    """Lay out the measurements of a function.
 
     Args:
       function: The function.
-      tensors: Those to record, by op name and slot.
+      tensors: The tensors to record, by op name and slot.
       live: Names of the ops that run.
-      bodies: Knows the functions that it calls.
-      suffix: See `Body`.
-      whole: The tensors that are handed over whole, and their places there.
-      looks: At which tensors, and how.
-      stacks: See `Body`.
+      layouts: Returns the layouts of the functions that it calls.
+      suffix: See `ProbeLayout`.
+      direct: Tensors that the wrapper passes to the recorder, with their index among its inputs.
+      plan: Which tensors are measured, and how.
+      stacks: See `ProbeLayout`.
     """
-    layout = _Layout(function, tensors, bodies, whole, looks)
+    layout = _LayoutBuilder(function, tensors, layouts, direct, plan)
     for op in function.graph_of().get_operations():
         if op.name in live:
             layout.add(op)
-    return layout.body(suffix, stacks)
+    return layout.layout(suffix, stacks)
 
 
-class _Layout:
-    """Walks the ops of a function. An element is numbered as it is met; `body` knows its place."""
+class _LayoutBuilder:
+    """Visits the ops of a function. Elements are numbered in the order of the visit; `layout` sorts them."""
 
     def __init__(
         self,
         function: Function,
         tensors: Mapping[Key, WatchedTensor],
-        bodies: Bodies,
-        whole: Mapping[Key, int],
-        looks: Looks,
+        layouts: Layouts,
+        direct: Mapping[Key, int],
+        plan: ProbePlan,
     ) -> None:
         self._function = function
         self._wanted = tensors
-        self._bodies = bodies
-        self._whole = whole
-        self._looks = looks
+        self._layouts = layouts
+        self._direct = direct
+        self._plan = plan
         self._measured: dict[Kind, list[tuple[Key, Source]]] = {}
         self._counted: dict[Kind, list[tuple[Key, Source]]] = {}
         self._counts: dict[Key, tuple[int, ...]] = {}
@@ -81,13 +81,13 @@ class _Layout:
         self._marker: int | None = None
         self._calls: list[tuple[Call, int]] = []
         self._elements: dict[Key, int] = {}
-        self._doubtful: set[int] = set()
+        self._inconclusive: set[int] = set()
         self._tensors: list[CompiledTensor] = []
         self._count = 0
         self._group = 0
 
     def add(self, op: Any) -> None:
-        """The next op."""
+        """Visit the next op."""
         call = self._call(op)
         if call is not None and call.size:
             self._add_call(call)
@@ -97,22 +97,22 @@ class _Layout:
                 self._add_tensor((op.name, slot), tensor, watched)
 
     def _call(self, op: Any) -> Call | None:
-        """An op as a call; None when it is none, or runs something that is not watched."""
+        """An op as a call; None when it is no call, or runs a function that is not watched."""
         if op.type not in CALLS and op.type not in LOOPS and op.type not in BRANCHES:
             return None
-        called = [self._bodies(name) for name in called_functions(op)]
-        bodies = tuple([body for body in called if body is not None])
-        if len(bodies) < len(called):
+        called = [self._layouts(name) for name in called_functions(op)]
+        layouts = tuple([layout for layout in called if layout is not None])
+        if len(layouts) < len(called):
             return None
-        return Call(op, bodies[1:], bodies[0].function) if op.type in LOOPS else Call(op, bodies)
+        return Call(op, layouts[1:], layouts[0].function) if op.type in LOOPS else Call(op, layouts)
 
     def _add_call(self, call: Call) -> None:
         self._calls.append((call, self._count))
         self._group += call.is_loop
-        for body in call.bodies:
-            self._tensors += [self._seen_from_here(tensor, call.is_loop) for tensor in body.tensors]
-            self._count += body.size
-            self._group += 0 if call.is_loop else body.groups - 1
+        for layout in call.layouts:
+            self._tensors += [self._seen_from_here(tensor, call.is_loop) for tensor in layout.tensors]
+            self._count += layout.size
+            self._group += 0 if call.is_loop else layout.groups - 1
         self._group += call.is_loop
 
     def _seen_from_here(self, tensor: CompiledTensor, is_loop: bool) -> CompiledTensor:
@@ -120,27 +120,27 @@ class _Layout:
         return replace(moved, group=self._group + (0 if is_loop else tensor.group))
 
     def _add_tensor(self, key: Key, tensor: Any, watched: WatchedTensor) -> None:
-        whole = self._whole.get(key, -1)
+        direct = self._direct.get(key, -1)
         shape = tuple(tensor.shape) if tensor.shape.is_fully_defined() else None
-        if whole >= 0:
-            self._tensors.append(CompiledTensor(watched, (), self._group, whole, shape))
+        if direct >= 0:
+            self._tensors.append(CompiledTensor(watched, (), self._group, direct, shape))
             return
         elements, counts = self._elements_for(key)
         if elements:
             size = self._size_of(key, tensor) if counts and shape is None else -1
-            self._tensors.append(CompiledTensor(watched, elements, self._group, whole, shape, size, counts))
+            self._tensors.append(CompiledTensor(watched, elements, self._group, direct, shape, size, counts))
 
     def _elements_for(self, key: Key) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Those that tell of a tensor, empty when nothing can; and its counts."""
-        if self._looks.told_by is None:
+        """The elements of the witnesses of a tensor, empty when it has none; and those of its counts."""
+        if self._plan.witnesses is None:
             if self._marker is None:
                 self._marker = self._new()
             return (self._marker,), ()
-        telling = self._looks.told_by.get(key, ())
+        telling = self._plan.witnesses.get(key, ())
         elements = tuple([self._element_of(each) for each in telling])
         counts = self._counts.get(telling[0], ()) if telling else ()
-        if telling != (key,) or (self._looks.in_numbers and not counts):
-            self._doubtful.update(elements)
+        if telling != (key,) or (self._plan.exact_counts and not counts):
+            self._inconclusive.update(elements)
         return elements, counts
 
     def _element_of(self, key: Key) -> int:
@@ -148,7 +148,7 @@ class _Layout:
         if key not in self._elements:
             name, slot = key
             tensor = self._function.graph_of().get_operation_by_name(name).outputs[slot]
-            is_counted = key in self._looks.counted
+            is_counted = key in self._plan.counted
             kind = (kind_to_count if is_counted else kind_of)(tensor)
             assert kind is not None
             self._elements[key] = self._new()
@@ -168,8 +168,8 @@ class _Layout:
         self._count += 1
         return self._count - 1
 
-    def body(self, suffix: str, stacks: Mapping[str, Hashable]) -> Body:
-        """All of it."""
+    def layout(self, suffix: str, stacks: Mapping[str, Hashable]) -> ProbeLayout:
+        """The finished layout."""
         by_kind = dict(sorted(self._counted.items(), key=lambda item: item[0].is_wide))
         counted = [key for tensors in by_kind.values() for key, _ in tensors]
         order = [self._elements[key] for tensors in self._measured.values() for key, _ in tensors]
@@ -179,9 +179,9 @@ class _Layout:
         order += [] if self._marker is None else [self._marker]
         for call, begin in self._calls:
             order += range(begin, begin + call.size)
-            self._doubtful.update(begin + element for element in _doubtful_in(call))
+            self._inconclusive.update(begin + element for element in _inconclusive_in(call))
         place = {number: index for index, number in enumerate(order)}
-        return Body(
+        return ProbeLayout(
             self._function,
             suffix,
             _sources(self._measured),
@@ -191,7 +191,7 @@ class _Layout:
             tuple([call for call, _ in self._calls]),
             tuple([_moved(tensor, place.__getitem__) for tensor in self._tensors]),
             len(order),
-            tuple(sorted(place[element] for element in self._doubtful)),
+            tuple(sorted(place[element] for element in self._inconclusive)),
             self._group + 1,
             stacks,
         )
@@ -202,7 +202,7 @@ def _sources(measured: Mapping[Kind, list[tuple[Key, Source]]]) -> ByKind:
 
 
 def _moved(tensor: CompiledTensor, place: Callable[[int], int]) -> CompiledTensor:
-    """A tensor whose elements stand at other places."""
+    """A tensor whose elements have other indices."""
     return replace(
         tensor,
         elements=tuple(map(place, tensor.elements)),
@@ -211,8 +211,8 @@ def _moved(tensor: CompiledTensor, place: Callable[[int], int]) -> CompiledTenso
     )
 
 
-def _doubtful_in(call: Call) -> Iterator[int]:
+def _inconclusive_in(call: Call) -> Iterator[int]:
     before = 0
-    for body in call.bodies:
-        yield from (before + element for element in body.doubtful)
-        before += body.size
+    for layout in call.layouts:
+        yield from (before + element for element in layout.inconclusive)
+        before += layout.size
