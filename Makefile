@@ -111,16 +111,20 @@ build/libraries/.made: $(BUILT_FROM) | $(VENV)/.dev
 	    tf-keras jax scikit-learn 'setuptools<82' pytest pytest-timeout hypothesis
 	@touch $@
 
-lint: $(VENV)/.dev frontend ## formatting, types and import rules, Python and TypeScript
+CLANG_FORMAT := git ls-files '*.cc' '*.h' | xargs $(VENV)/bin/clang-format
+
+lint: $(VENV)/.dev frontend ## formatting, types and import rules: Python, C++ and TypeScript
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(CLANG_FORMAT) --dry-run --Werror
 	$(VENV)/bin/mypy
 	$(NPM) run lint
 	$(PY) -m pytest -q tests/rules
 
-format: $(VENV)/.dev frontend ## format Python and TypeScript sources
+format: $(VENV)/.dev frontend ## format Python, C++ and TypeScript sources
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
+	$(CLANG_FORMAT) -i
 	$(NPM) run format
 
 bench-overhead: $(VENV)/.dev ## what recording costs, beside TensorFlow's own recorder

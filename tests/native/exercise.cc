@@ -28,17 +28,16 @@ namespace {
 
 using namespace tbdbg;
 
-#define CHECK(condition)                                                         \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
+#define CHECK(condition)                                                             \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
       std::fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #condition); \
-      std::exit(1);                                                              \
-    }                                                                            \
+      std::exit(1);                                                                  \
+    }                                                                                \
   } while (false)
 
-constexpr Mode kModes[] = {Mode::kNoTensor,   Mode::kCurtHealth, Mode::kConciseHealth,
-                           Mode::kFullHealth, Mode::kShape,      Mode::kFullNumerics,
-                           Mode::kFullTensor};
+constexpr Mode kModes[] = {Mode::kNoTensor, Mode::kCurtHealth,   Mode::kConciseHealth, Mode::kFullHealth,
+                           Mode::kShape,    Mode::kFullNumerics, Mode::kFullTensor};
 constexpr int kThreads = 4, kRecordsPerThread = 3000;
 
 TensorView ViewOf(const std::vector<char>& bytes, size_t offset, int dtype, int64_t* dims) {
@@ -56,8 +55,7 @@ TensorView ViewOf(const std::vector<char>& bytes, size_t offset, int dtype, int6
 // Bytes of any value, at any address, of any length.
 void SummarizeAnything() {
   std::mt19937 random(0);
-  for (int dtype : {kFloat, kDouble, kBfloat16, kHalf, kComplex64, kComplex128, kFloat8E5m2,
-                    kFloat8E4m3fn}) {
+  for (int dtype : {kFloat, kDouble, kBfloat16, kHalf, kComplex64, kComplex128, kFloat8E5m2, kFloat8E4m3fn}) {
     const bool is_complex = dtype == kComplex64 || dtype == kComplex128;
     for (size_t size : {0, 1, 7, 16, 333, 16384, 16397, 40001}) {
       for (size_t offset = 0; offset < 8 && offset <= size; offset += 3) {
@@ -200,8 +198,8 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
       for (int i = 0; i < kRecordsPerThread; ++i) {
         bytes.resize(static_cast<size_t>(i * 37 % 9000), filling);  // up to and above the limit
         watch->constants->RecordOnce(recorder);
-        Sighting(recorder).Trace(watch->places, ViewOf(bytes, 0, kHalf, dims));
-        const std::string& call = watch->places[0].prefix;
+        TraceBatch(recorder).Trace(watch->targets, ViewOf(bytes, 0, kHalf, dims));
+        const std::string& call = watch->targets[0].prefix;
         recorder->Execution(call, call, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
         if (i % 500 == 0) {
           CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, {}, constants, {})) != nullptr);
@@ -269,7 +267,7 @@ void PinTheFirstBadOne(const std::string& base) {
   for (int i = 0; i < kCount; ++i) {
     const float value = i == kBad || i == kBad + 2000 ? NAN : 1;
     const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
-    Sighting(&recorder).Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1, {}}}, view);
+    TraceBatch(&recorder).Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1, {}}}, view);
     if (i % 10 == 0) recorder.Execution("call", "call", Bad::kNo);
   }
   recorder.Close();
@@ -288,9 +286,9 @@ void RecordTwins(const std::string& base) {
   CHECK(recorder.Open(base, 0).empty());
   const int64_t dims[] = {2, 1};
   const float values[] = {1, NAN};
-  std::vector<Place> places = {{"matrix", 3, -1, {}}, {"vector", 4, 1, {}}};
-  for (Place& place : places) place.PrepareTo(recorder.mode());
-  Sighting(&recorder).Trace(places, {values, 8, kFloat, 2, 2, dims});
+  std::vector<TraceTarget> targets = {{"matrix", 3, -1, {}}, {"vector", 4, 1, {}}};
+  for (TraceTarget& target : targets) target.PrepareTo(recorder.mode());
+  TraceBatch(&recorder).Trace(targets, {values, 8, kFloat, 2, 2, dims});
   recorder.Close();
   CHECK((TensorIdsIn(base + ".graph_execution_traces") == std::vector<int64_t>{3, 4}));
 }
@@ -302,7 +300,8 @@ void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) 
   CHECK(recorder.Open(base, kRing).empty());
   const int64_t dims[] = {1};
   const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
-  for (int i = 0; i < 30000; ++i) Sighting(&recorder).Trace({{"op " + std::to_string(i), double(i), -1, {}}}, view);
+  for (int i = 0; i < 30000; ++i)
+    TraceBatch(&recorder).Trace({{"op " + std::to_string(i), double(i), -1, {}}}, view);
   recorder.Close();
   const int64_t pinned = RecordsIn(base + ".graph_execution_traces") - kRing;
   CHECK(pinned <= bound * kRing && pinned > (bound - 2) * kRing);

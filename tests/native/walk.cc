@@ -20,9 +20,7 @@ namespace {
 
 struct Record {
   int64_t start, length;
-  bool operator==(const Record& other) const {
-    return start == other.start && length == other.length;
-  }
+  bool operator==(const Record& other) const { return start == other.start && length == other.length; }
 };
 
 uint32_t PlainMaskedCrc(const uint8_t* data, uint64_t size) {
@@ -127,8 +125,7 @@ void CheckTemplates(const char* name, const std::vector<uint8_t>& file, std::vec
       }
     }
     if (good) continue;
-    std::fprintf(stderr, "%s: record %lld is not found as it should be\n", name,
-                 static_cast<long long>(row));
+    std::fprintf(stderr, "%s: record %lld is not found as it should be\n", name, static_cast<long long>(row));
     std::exit(1);
   }
   tbdbg_templates_delete(templates);

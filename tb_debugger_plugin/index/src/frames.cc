@@ -17,8 +17,8 @@ uint32_t Load32(const uint8_t* p) {
 
 }  // namespace
 
-int64_t tbdbg_walk(const uint8_t* data, int64_t size, int64_t stop, int64_t capacity,
-                   int64_t* starts, int64_t* lengths) {
+int64_t tbdbg_walk(const uint8_t* data, int64_t size, int64_t stop, int64_t capacity, int64_t* starts,
+                   int64_t* lengths) {
   int64_t count = 0;
   int64_t at = 0;
   while (at < stop && count < capacity && size - at >= kHeader + kFooter) {

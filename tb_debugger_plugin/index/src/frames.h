@@ -15,7 +15,7 @@ extern "C" {
 //   lengths        receives how long each payload is
 //
 // Returns how many records there are. Never reads beyond `size`.
-__attribute__((visibility("default"))) int64_t tbdbg_walk(const uint8_t* data, int64_t size,
-                                                          int64_t stop, int64_t capacity,
-                                                          int64_t* starts, int64_t* lengths);
+__attribute__((visibility("default"))) int64_t tbdbg_walk(const uint8_t* data, int64_t size, int64_t stop,
+                                                          int64_t capacity, int64_t* starts,
+                                                          int64_t* lengths);
 }

@@ -97,8 +97,8 @@ tbdbg::Templates* tbdbg_templates_new(uint64_t seed) { return new tbdbg::Templat
 
 void tbdbg_templates_delete(tbdbg::Templates* templates) { delete templates; }
 
-int32_t tbdbg_templates_add(tbdbg::Templates* templates, const uint8_t* record, int64_t length,
-                            int64_t begin, int64_t end) {
+int32_t tbdbg_templates_add(tbdbg::Templates* templates, const uint8_t* record, int64_t length, int64_t begin,
+                            int64_t end) {
   return templates->Add(record, length, begin, end);
 }
 

@@ -62,8 +62,8 @@ extern "C" {
 TBDBG_EXPORT tbdbg::Templates* tbdbg_templates_new(uint64_t seed);
 TBDBG_EXPORT void tbdbg_templates_delete(tbdbg::Templates* templates);
 
-TBDBG_EXPORT int32_t tbdbg_templates_add(tbdbg::Templates* templates, const uint8_t* record,
-                                         int64_t length, int64_t begin, int64_t end);
+TBDBG_EXPORT int32_t tbdbg_templates_add(tbdbg::Templates* templates, const uint8_t* record, int64_t length,
+                                         int64_t begin, int64_t end);
 TBDBG_EXPORT int32_t tbdbg_templates_find(const tbdbg::Templates* templates, const uint8_t* record,
                                           int64_t length);
 

@@ -120,8 +120,6 @@ void BusGuard::End() {
   range_ = nullptr;
 }
 
-bool BusGuard::lost() const {
-  return range_ != nullptr && range_->lost.load(std::memory_order_relaxed);
-}
+bool BusGuard::lost() const { return range_ != nullptr && range_->lost.load(std::memory_order_relaxed); }
 
 }  // namespace tbdbg

@@ -18,7 +18,7 @@ namespace {
 constexpr char kName[] = "TbDebuggerWatchCompiled";
 // As a float64.
 constexpr int64_t kInfinity = 0x7FF0000000000000;
-constexpr int kFound = 0, kWhen = 1, kFirstWhole = 2;
+constexpr int kMeasurements = 0, kFirstBadTurn = 1, kFirstWhole = 2;
 
 using Tensors = std::vector<CompiledTensor>;
 
@@ -37,9 +37,7 @@ void GiveMemoryBack() {
 #endif
 }
 
-bool IsMeasured(const CompiledTensor& tensor) {
-  return tensor.whole < 0 && tensor.tensor_proto.empty();
-}
+bool IsMeasured(const CompiledTensor& tensor) { return tensor.whole < 0 && tensor.tensor_proto.empty(); }
 
 bool HasSize(const CompiledTensor& tensor) { return tensor.size >= 0 || tensor.size_at >= 0; }
 
@@ -48,26 +46,25 @@ struct CompiledKernel {
   std::once_flag once;
   // Those of the watches, with the device. Of a tensor that is measured they are
   // laid out: for its counts and for whether it is bad, as far as there are such.
-  std::vector<std::vector<Place>> places, curt_places;
+  std::vector<std::vector<TraceTarget>> targets, concise_targets;
   std::vector<size_t> by_group;
 
   void Prepare(TF_OpKernelContext* context) {
     std::call_once(once, [&] {
       for (const auto& tensor : *tensors) {
-        places.push_back(PlacesOn(context, *tensor.watch));
-        curt_places.emplace_back();
+        targets.push_back(TargetsOn(context, *tensor.watch));
+        concise_targets.emplace_back();
         if (!IsMeasured(tensor)) continue;
         if (tensor.counts.empty()) {
-          curt_places.back() = places.back();
-          curt_places.back()[0].PrepareTo(Mode::kCurtHealth);
+          concise_targets.back() = targets.back();
+          concise_targets.back()[0].PrepareTo(Mode::kCurtHealth);
         }
-        if (HasSize(tensor)) places.back()[0].PrepareTo(Mode::kConciseHealth);
+        if (HasSize(tensor)) targets.back()[0].PrepareTo(Mode::kConciseHealth);
       }
       by_group.resize(tensors->size());
       std::iota(by_group.begin(), by_group.end(), 0);
-      std::stable_sort(by_group.begin(), by_group.end(), [&](size_t a, size_t b) {
-        return (*tensors)[a].group < (*tensors)[b].group;
-      });
+      std::stable_sort(by_group.begin(), by_group.end(),
+                       [&](size_t a, size_t b) { return (*tensors)[a].group < (*tensors)[b].group; });
       GiveMemoryBack();
     });
   }
@@ -106,13 +103,13 @@ int64_t LargestOf(const CompiledTensor& tensor, const Vector& vector) {
 
 // The tensors in the order in which they are recorded. Most often nothing went
 // bad in a loop, and that is the order of groups, which the kernel knows.
-std::vector<size_t> Order(const Tensors& tensors, const Vector& when,
+std::vector<size_t> Order(const Tensors& tensors, const Vector& first_bad_turn,
                           const std::vector<size_t>& by_group) {
-  if (!when.AnyAbove(0)) return by_group;
+  if (!first_bad_turn.AnyAbove(0)) return by_group;
   std::vector<size_t> order = by_group;
   std::vector<int64_t> times;
   times.reserve(tensors.size());
-  for (const auto& tensor : tensors) times.push_back(std::max(LargestOf(tensor, when), int64_t{0}));
+  for (const auto& tensor : tensors) times.push_back(std::max(LargestOf(tensor, first_bad_turn), int64_t{0}));
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (tensors[a].group != tensors[b].group) return tensors[a].group < tensors[b].group;
     return times[a] < times[b];
@@ -126,44 +123,44 @@ Bad HowBad(int64_t magnitude) {
 }
 
 // Records a tensor that is measured.
-void Record(const CompiledKernel& kernel, size_t i, const Vector& found, Bad bad,
-            Sighting* sighting) {
+void Record(const CompiledKernel& kernel, size_t i, const Vector& measurements, Bad bad, TraceBatch* batch) {
   const CompiledTensor& tensor = (*kernel.tensors)[i];
   const bool is_counted = bad == Bad::kNo || !tensor.counts.empty();
   if (!HasSize(tensor) || !is_counted) {
-    const Place& place = kernel.curt_places[i][0];
-    const double columns[] = {place.tensor_id, bad == Bad::kNo ? 0.0 : 1.0};
-    return sighting->Trace(place, columns, bad);
+    const TraceTarget& target = kernel.concise_targets[i][0];
+    const double columns[] = {target.tensor_id, bad == Bad::kNo ? 0.0 : 1.0};
+    return batch->Trace(target, columns, bad);
   }
-  const Place& place = kernel.places[i][0];
-  const int64_t size = found.Has(tensor.size_at) ? found[tensor.size_at] : tensor.size;
-  double columns[ColumnsOf(Mode::kConciseHealth)] = {place.tensor_id, static_cast<double>(size)};
+  const TraceTarget& target = kernel.targets[i][0];
+  const int64_t size = measurements.Has(tensor.size_at) ? measurements[tensor.size_at] : tensor.size;
+  double columns[ColumnsOf(Mode::kConciseHealth)] = {target.tensor_id, static_cast<double>(size)};
   double* count = columns + 2;
-  for (const int64_t at : tensor.counts) *count++ = found.Has(at) ? static_cast<double>(found[at]) : 0;
-  sighting->Trace(place, columns, bad);
+  for (const int64_t at : tensor.counts)
+    *count++ = measurements.Has(at) ? static_cast<double>(measurements[at]) : 0;
+  batch->Trace(target, columns, bad);
 }
 
 void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {
-  const Vector found(context, kFound);
-  const Vector when(context, kWhen);
+  const Vector measurements(context, kMeasurements);
+  const Vector first_bad_turn(context, kFirstBadTurn);
   kernel->Prepare(context);
-  Sighting sighting(recorder);
-  for (const size_t i : Order(*kernel->tensors, when, kernel->by_group)) {
+  TraceBatch batch(recorder);
+  for (const size_t i : Order(*kernel->tensors, first_bad_turn, kernel->by_group)) {
     const CompiledTensor& tensor = (*kernel->tensors)[i];
     tensor.watch->constants->RecordOnce(recorder);
-    const std::vector<Place>& places = kernel->places[i];
+    const std::vector<TraceTarget>& targets = kernel->targets[i];
     if (tensor.whole >= 0) {
       Input whole(context, kFirstWhole + static_cast<int>(tensor.whole));
-      if (whole.ok()) sighting.Trace(places, whole.View());
+      if (whole.ok()) batch.Trace(targets, whole.View());
       continue;
     }
     const int64_t magnitude = LargestOf(tensor, found);
     if (magnitude < 0) continue;  // of a branch that was not taken
     if (!tensor.tensor_proto.empty()) {
-      sighting.Trace(places[0].prefix, recorder->mode(), tensor.tensor_proto);
+      batch.Trace(targets[0].prefix, recorder->mode(), tensor.tensor_proto);
       continue;
     }
-    Record(*kernel, i, found, HowBad(magnitude), &sighting);
+    Record(*kernel, i, measurements, HowBad(magnitude), &batch);
   }
 }
 
@@ -201,8 +198,8 @@ std::string RegisterCompiledOp() {
     TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(kName);
     tf.TF_OpDefinitionBuilderAddAttr(op, "T: list(type) >= 0");
     tf.TF_OpDefinitionBuilderAddAttr(op, "tensors: int");
-    tf.TF_OpDefinitionBuilderAddInput(op, "found: int64");
-    tf.TF_OpDefinitionBuilderAddInput(op, "when: int64");
+    tf.TF_OpDefinitionBuilderAddInput(op, "measurements: int64");
+    tf.TF_OpDefinitionBuilderAddInput(op, "first_bad_turn: int64");
     tf.TF_OpDefinitionBuilderAddInput(op, "whole: T");
     return RegisterOnCpu(kName, op, Create, Compute, Delete);
   }();

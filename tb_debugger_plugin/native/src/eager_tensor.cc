@@ -29,8 +29,7 @@ bool IsLocalCpu(const char* device) {
   if (device == nullptr) return false;
   const std::string_view name(device);
   const size_t at = name.find("/device:");
-  return name.substr(0, 14) == "/job:localhost" && at != name.npos &&
-         name.substr(at + 8, 4) == "CPU:";
+  return name.substr(0, 14) == "/job:localhost" && at != name.npos && name.substr(at + 8, 4) == "CPU:";
 }
 
 // Whether the tensor can be read; `dims` has room for `max_rank`.
@@ -72,9 +71,7 @@ void LoadEagerApi(const char* path) {
            library.Find("TFE_TensorHandleDeviceMemorySize", &api.byte_size);
 }
 
-int64_t EagerTensorId(PyObject* tensor) {
-  return loaded && api.is_tensor(tensor) ? api.id_of(tensor) : -1;
-}
+int64_t EagerTensorId(PyObject* tensor) { return loaded && api.is_tensor(tensor) ? api.id_of(tensor) : -1; }
 
 EagerTensor::EagerTensor(PyObject* tensor) {
   if (!loaded || !api.is_tensor(tensor)) return;

@@ -17,8 +17,8 @@ namespace trace {
 constexpr int kTensorDebugMode = 4, kTensorProto = 5;
 }
 namespace tensor_proto {
-constexpr int kDtype = 1, kTensorShape = 2, kTensorContent = 4, kStringVal = 8,
-              kSummaryMode = 1001, kLeftOutBytes = 1002;
+constexpr int kDtype = 1, kTensorShape = 2, kTensorContent = 4, kStringVal = 8, kSummaryMode = 1001,
+              kLeftOutBytes = 1002;
 }
 namespace shape {
 constexpr int kDim = 2, kSize = 1;
@@ -173,14 +173,13 @@ void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_
   EncodeVectorOf(tensor, mode, tensor_id, out);
 }
 
-void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
-                 const std::string& tensor_proto, std::string* out) {
+void EncodeTrace(double wall_time, const std::string& prefix, Mode mode, const std::string& tensor_proto,
+                 std::string* out) {
   WireWriter writer(out);
   writer.DoubleField(debug_event::kWallTime, wall_time);
   const size_t mode_size = 2;  // a tag and a number, a byte each
   writer.LengthField(debug_event::kGraphExecutionTrace,
-                     prefix.size() + mode_size +
-                         LengthFieldSize(trace::kTensorProto, tensor_proto.size()));
+                     prefix.size() + mode_size + LengthFieldSize(trace::kTensorProto, tensor_proto.size()));
   out->append(prefix);
   writer.VarintField(trace::kTensorDebugMode, static_cast<uint64_t>(mode));
   writer.BytesField(trace::kTensorProto, tensor_proto);
@@ -193,8 +192,7 @@ constexpr size_t kTimeAt = kHeadSize + 1;
 
 }  // namespace
 
-TraceOfVector::TraceOfVector(const std::string& prefix, Mode mode, int count)
-    : bytes_(kHeadSize, 0) {
+TraceOfVector::TraceOfVector(const std::string& prefix, Mode mode, int count) : bytes_(kHeadSize, 0) {
   std::string proto;
   if (count > 0) {
     const std::vector<double> zeros(count);

@@ -43,8 +43,8 @@ void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_
 
 // A DebugEvent with a GraphExecutionTrace. `prefix` holds the trace's encoded
 // fields other than the mode and the tensor.
-void EncodeTrace(double wall_time, const std::string& prefix, Mode mode,
-                 const std::string& tensor_proto, std::string* out);
+void EncodeTrace(double wall_time, const std::string& prefix, Mode mode, const std::string& tensor_proto,
+                 std::string* out);
 
 // A DebugEvent with a GraphExecutionTrace whose tensor is a vector of numbers, or
 // nothing at all, as a record of a file: all but the time and the numbers is made

@@ -52,8 +52,8 @@ std::string EventFile::Open(const std::string& path, int64_t circular_buffer_siz
   const uint64_t capacity =
       ring ? std::max<uint64_t>(static_cast<uint64_t>(limit_) * kRingBytesPerRecord, 64 << 10)
            : kJournalBytes;
-  const int error = tail_.Create(path + ".tail",
-                                 ring ? TailFile::Use::kRing : TailFile::Use::kJournal, capacity);
+  const int error =
+      tail_.Create(path + ".tail", ring ? TailFile::Use::kRing : TailFile::Use::kJournal, capacity);
   if (error != 0) return Failure("map", error);
   tail_.Drained(file_size_);
   return "";
@@ -66,9 +66,8 @@ std::string EventFile::Append(double wall_time, std::string* record) {
   WriteFoot(Crc32c(record->data() + kHeadSize, payload), &(*record)[end]);
   std::lock_guard<std::mutex> lock(mutex_);
   if (fd_ < 0) return "";
-  const std::string failure = AppendOne(record->size(), [&](char* out) {
-    std::memcpy(out, record->data(), record->size());
-  });
+  const std::string failure =
+      AppendOne(record->size(), [&](char* out) { std::memcpy(out, record->data(), record->size()); });
   return failure.empty() ? TakeTurn(wall_time) : failure;
 }
 

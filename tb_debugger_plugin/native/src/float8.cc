@@ -12,8 +12,7 @@ float Magnitude(int bits, int mantissa, int bias) {
   const int exponent = bits >> mantissa;
   const int fraction = bits & ((1 << mantissa) - 1);
   return exponent == 0 ? std::ldexp(static_cast<float>(fraction), 1 - bias - mantissa)
-                       : std::ldexp(static_cast<float>(fraction | 1 << mantissa),
-                                    exponent - bias - mantissa);
+                       : std::ldexp(static_cast<float>(fraction | 1 << mantissa), exponent - bias - mantissa);
 }
 
 float E5m2(int bits) {

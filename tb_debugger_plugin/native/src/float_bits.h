@@ -8,8 +8,7 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && \
     !defined(TBDBG_NO_CLONES)
 #define TBDBG_CLONED 1
-#define TBDBG_CLONES                                                           \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define TBDBG_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define TBDBG_CLONES
 #endif

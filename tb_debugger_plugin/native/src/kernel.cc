@@ -46,7 +46,7 @@ bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* v
   return status.ok();
 }
 
-std::vector<Place> PlacesOn(TF_OpKernelContext* context, const Watch& watch) {
+std::vector<TraceTarget> TargetsOn(TF_OpKernelContext* context, const Watch& watch) {
   std::string device;
   if (tf.TF_GetDeviceName != nullptr) {
     const TF_StringView name = tf.TF_GetDeviceName(context);
@@ -55,12 +55,12 @@ std::vector<Place> PlacesOn(TF_OpKernelContext* context, const Watch& watch) {
       device.append(name.data, name.len);
     }
   }
-  std::vector<Place> places = watch.places;
-  for (Place& place : places) {
-    place.prefix += device;
-    place.PrepareTo(watch.recorder->mode());
+  std::vector<TraceTarget> targets = watch.targets;
+  for (TraceTarget& target : targets) {
+    target.prefix += device;
+    target.PrepareTo(watch.recorder->mode());
   }
-  return places;
+  return targets;
 }
 
 std::string RegisterOnCpu(const char* name, TF_OpDefinitionBuilder* op,

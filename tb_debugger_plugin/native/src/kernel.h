@@ -53,7 +53,7 @@ class Input {
 bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* value);
 
 // The places of a watch, completed by the device that an op runs on.
-std::vector<Place> PlacesOn(TF_OpKernelContext* context, const Watch& watch);
+std::vector<TraceTarget> TargetsOn(TF_OpKernelContext* context, const Watch& watch);
 
 // Registers an op, which is made stateful: it is never folded, merged with its
 // like, or dropped as unused. Returns an empty string, or what went wrong.

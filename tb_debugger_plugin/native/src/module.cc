@@ -25,8 +25,7 @@ namespace tbdbg {
 namespace {
 
 // Fields of an Execution, see protos/debug_event.proto.
-constexpr int kInputTensorIds = 4, kOutputTensorIds = 5, kTensorProtos = 7,
-              kOutputTensorDeviceIds = 9;
+constexpr int kInputTensorIds = 4, kOutputTensorIds = 5, kTensorProtos = 7, kOutputTensorDeviceIds = 9;
 
 PyObject* ToBytes(const std::string& bytes) {
   return PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size()));
@@ -182,8 +181,8 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
   PyObject *items, *dims, *earlier;
   int dtype;
   long long number;
-  if (!PyArg_ParseTuple(args, "O!iOLO!", &PyTuple_Type, &items, &dtype, &dims, &number,
-                        &PyTuple_Type, &earlier)) {
+  if (!PyArg_ParseTuple(args, "O!iOLO!", &PyTuple_Type, &items, &dtype, &dims, &number, &PyTuple_Type,
+                        &earlier)) {
     return nullptr;
   }
   StaticShape shape;
@@ -195,7 +194,7 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
     if (watch == nullptr) return nullptr;
     before.push_back(watch);
   }
-  std::vector<Place> places;
+  std::vector<TraceTarget> targets;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); ++i) {
     PyObject* prefix;
     double tensor_id;
@@ -203,10 +202,9 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), "Sdi", &prefix, &tensor_id, &rank)) {
       return nullptr;
     }
-    places.push_back({FromBytes(prefix), tensor_id, rank, {}});
+    targets.push_back({FromBytes(prefix), tensor_id, rank, {}});
   }
-  return PyLong_FromLongLong(
-      AddWatch(std::move(places), std::move(shape), constants, std::move(before)));
+  return PyLong_FromLongLong(AddWatch(std::move(targets), std::move(shape), constants, std::move(before)));
 }
 
 // A tuple of numbers. False with a Python exception set.
@@ -221,8 +219,8 @@ bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers) {
 bool ToCompiledTensor(PyObject* item, CompiledTensor* tensor) {
   long long watch, group, whole, size, size_at;
   PyObject *elements, *proto, *counts;
-  if (!PyArg_ParseTuple(item, "LLLO!SLLO!", &watch, &group, &whole, &PyTuple_Type, &elements,
-                        &proto, &size, &size_at, &PyTuple_Type, &counts)) {
+  if (!PyArg_ParseTuple(item, "LLLO!SLLO!", &watch, &group, &whole, &PyTuple_Type, &elements, &proto, &size,
+                        &size_at, &PyTuple_Type, &counts)) {
     return false;
   }
   tensor->watch = WatchOf(watch);
@@ -378,8 +376,8 @@ bool AppendOutcome(const EagerOp& op, const Recorder& recorder, std::string* exe
 
 PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
   EagerOp op;
-  if (!PyArg_ParseTuple(args, "SOOO!O!O", &op.prefix, &op.inputs, &op.outputs, &PyDict_Type,
-                        &op.devices, &PyDict_Type, &op.wanted, &op.ask)) {
+  if (!PyArg_ParseTuple(args, "SOOO!O!O", &op.prefix, &op.inputs, &op.outputs, &PyDict_Type, &op.devices,
+                        &PyDict_Type, &op.wanted, &op.ask)) {
     return nullptr;
   }
   op.inputs = PySequence_Fast(op.inputs, "inputs are a sequence");
@@ -391,10 +389,9 @@ PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
   Py_DECREF(op.inputs);
   Py_XDECREF(op.outputs);
   if (!ok) return nullptr;
-  const std::string_view place(PyBytes_AS_STRING(op.prefix),
-                               static_cast<size_t>(PyBytes_GET_SIZE(op.prefix)));
+  const std::string_view call(PyBytes_AS_STRING(op.prefix), static_cast<size_t>(PyBytes_GET_SIZE(op.prefix)));
   Py_BEGIN_ALLOW_THREADS
-  Self(self)->Execution(execution, place, bad);
+  Self(self)->Execution(execution, call, bad);
   Py_END_ALLOW_THREADS
   return PyBool_FromLong(Self(self)->on());
 }
@@ -428,13 +425,9 @@ PyObject* Abandon(PyObject* self, PyObject*) {
 }
 
 PyObject* GetOn(PyObject* self, void*) { return PyBool_FromLong(Self(self)->on()); }
-PyObject* GetExecutions(PyObject* self, void*) {
-  return PyLong_FromLongLong(Self(self)->executions());
-}
+PyObject* GetExecutions(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->executions()); }
 PyObject* GetTraces(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->traces()); }
-PyObject* GetFailure(PyObject* self, void*) {
-  return PyUnicode_FromString(Self(self)->failure().c_str());
-}
+PyObject* GetFailure(PyObject* self, void*) { return PyUnicode_FromString(Self(self)->failure().c_str()); }
 
 PyMethodDef recorder_methods[] = {
     {"eager_op", WriteEagerOp, METH_VARARGS,
@@ -459,8 +452,8 @@ PyType_Slot recorder_slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
                                 {Py_tp_getset, recorder_attributes},
                                 {0, nullptr}};
 
-PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeof(RecorderObject),
-                             0, Py_TPFLAGS_DEFAULT, recorder_slots};
+PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeof(RecorderObject), 0,
+                             Py_TPFLAGS_DEFAULT, recorder_slots};
 
 // The index of the instruction at which a frame stands; -1 when it cannot be told.
 int64_t InstructionOf(PyFrameObject* frame) {
@@ -512,8 +505,7 @@ PyMethodDef module_methods[] = {
     {"encode_summary", EncodeTensorSummary, METH_VARARGS,
      "encode_summary(buffer, dtype, shape, mode, tensor_id, max_tensor_bytes=-1): an encoded "
      "TensorProto."},
-    {"add_constants", PyAddConstants, METH_NOARGS,
-     "add_constants(): the number of a new graph's constants."},
+    {"add_constants", PyAddConstants, METH_NOARGS, "add_constants(): the number of a new graph's constants."},
     {"add_constant", PyAddConstant, METH_VARARGS,
      "add_constant(constants, prefix, tensor_proto): a value to record when the graph first runs."},
     {"add_watch", PyAddWatch, METH_VARARGS,
@@ -525,9 +517,15 @@ PyMethodDef module_methods[] = {
      "the number of what a compiled function hands over."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, "_native",
-                                 "Watch ops, record encoder and event files.", -1, module_methods,
-                                 nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
+                                 "_native",
+                                 "Watch ops, record encoder and event files.",
+                                 -1,
+                                 module_methods,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr};
 
 }  // namespace
 }  // namespace tbdbg

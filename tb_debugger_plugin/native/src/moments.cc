@@ -185,13 +185,9 @@ class Block {
   Key<L> min_ = 0, max_ = 0;
 };
 
-TBDBG_CLONES Part MeasureFloat(const void* x, int64_t n) {
-  return Block<Float>(x, n, 1.0).Measure();
-}
+TBDBG_CLONES Part MeasureFloat(const void* x, int64_t n) { return Block<Float>(x, n, 1.0).Measure(); }
 TBDBG_CLONES Part MeasureHalf(const void* x, int64_t n) { return Block<Half>(x, n, 1.0).Measure(); }
-TBDBG_CLONES Part MeasureBfloat16(const void* x, int64_t n) {
-  return Block<Bfloat16>(x, n, 1.0).Measure();
-}
+TBDBG_CLONES Part MeasureBfloat16(const void* x, int64_t n) { return Block<Bfloat16>(x, n, 1.0).Measure(); }
 TBDBG_CLONES Part MeasureDouble(const void* x, int64_t n, double scale) {
   return Block<Double>(x, n, scale).Measure();
 }
@@ -249,9 +245,8 @@ Moments CountAndMeasure(const void* data, int64_t num_elements, int dtype, Count
   });
   if (all.size == 0 || std::max(-all.min, all.max) < kSquareable) return ResultOf(all, 1.0);
   Part scaled;
-  ForEachBlock(data, num_elements, dtype, [&](const void* x, int64_t n) {
-    scaled = Merge(scaled, MeasureBlock(x, n, dtype, kDown));
-  });
+  ForEachBlock(data, num_elements, dtype,
+               [&](const void* x, int64_t n) { scaled = Merge(scaled, MeasureBlock(x, n, dtype, kDown)); });
   return ResultOf(scaled, kDown);
 }
 

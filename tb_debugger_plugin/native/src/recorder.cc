@@ -48,7 +48,7 @@ std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size
   return failure;
 }
 
-void Place::PrepareTo(Mode mode) {
+void TraceTarget::PrepareTo(Mode mode) {
   const bool has_one_size = ColumnsOf(mode) > 0 || mode == Mode::kNoTensor;
   if (has_one_size) trace = {prefix, mode, ColumnsOf(mode)};
 }
@@ -110,47 +110,45 @@ void Recorder::StopIf(const std::string& failure) {
   if (failure_.empty()) failure_ = failure;
 }
 
-void Sighting::Trace(const std::vector<Place>& places, const TensorView& tensor) {
+void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor) {
   const Mode mode = recorder_->mode_;
-  if (places[0].trace.empty()) {
+  if (targets[0].trace.empty()) {
     thread_local std::string proto;
     proto.clear();
-    EncodeSummary(tensor, mode, places[0].tensor_id, recorder_->max_tensor_bytes_, &proto);
-    return Trace(places[0].prefix, mode, proto);
+    EncodeSummary(tensor, mode, targets[0].tensor_id, recorder_->max_tensor_bytes_, &proto);
+    return Trace(targets[0].prefix, mode, proto);
   }
   double columns[kMaxSummary];
-  Summarize(tensor, mode, places[0].tensor_id, columns);
+  Summarize(tensor, mode, targets[0].tensor_id, columns);
   const Bad bad = recorder_->pins_ ? HowBad(columns, mode) : Bad::kNo;
-  for (const Place& place : places) {
-    SetPlace(mode, place.tensor_id, place.rank, columns);
-    Trace(place, columns, bad);
+  for (const TraceTarget& target : targets) {
+    SetIdAndRank(mode, target.tensor_id, target.rank, columns);
+    Trace(target, columns, bad);
   }
 }
 
-void Sighting::Trace(const Place& place, const double* columns, Bad bad) {
+void TraceBatch::Trace(const TraceTarget& target, const double* columns, Bad bad) {
   if (bad != Bad::kNo && recorder_->pins_) {
     Send();  // what was seen before stands before what is pinned
-    recorder_->PinIfFirst(place.prefix, bad);
+    recorder_->PinIfFirst(target.prefix, bad);
   }
   if (count_ == kMost) Send();
-  traces_[count_++].Fill(place.trace, now_, columns);
+  traces_[count_++].Fill(target.trace, now_, columns);
 }
 
-void Sighting::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
+void TraceBatch::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
   Send();
   recorder_->Trace(prefix, mode, tensor_proto);
 }
 
-void Sighting::Send() {
+void TraceBatch::Send() {
   if (count_ > 0 && recorder_->on()) recorder_->StopIf(recorder_->traces_.Append(traces_, count_));
   count_ = 0;
 }
 
 Recorder* CurrentRecorder() { return current.load(std::memory_order_acquire); }
 
-void SetCurrentRecorder(Recorder* recorder) {
-  current.store(recorder, std::memory_order_release);
-}
+void SetCurrentRecorder(Recorder* recorder) { current.store(recorder, std::memory_order_release); }
 
 void Constants::Add(std::string prefix, std::string tensor_proto) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -173,11 +171,11 @@ int64_t AddConstants() {
 
 Constants* FindConstants(int64_t number) { return Find(AllConstants(), number); }
 
-int64_t AddWatch(std::vector<Place> places, StaticShape shape, Constants* constants,
+int64_t AddWatch(std::vector<TraceTarget> targets, StaticShape shape, Constants* constants,
                  std::vector<const Watch*> before) {
   std::lock_guard<std::mutex> lock(tables_mutex);
   Watches().push_back(
-      {std::move(places), std::move(shape), constants, std::move(before), CurrentRecorder()});
+      {std::move(targets), std::move(shape), constants, std::move(before), CurrentRecorder()});
   return static_cast<int64_t>(Watches().size()) - 1;
 }
 

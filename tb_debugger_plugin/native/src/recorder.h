@@ -20,7 +20,7 @@ namespace tbdbg {
 double Now();  // seconds since the epoch
 
 // A tensor as records name it.
-struct Place {
+struct TraceTarget {
   std::string prefix;  // see EncodeTrace
   double tensor_id;
   // Of one that has its elements from another tensor, which may have another
@@ -42,18 +42,17 @@ struct Place {
 class Recorder {
  public:
   // `max_tensor_bytes`: see EncodeSummary.
-  Recorder(Mode mode, int64_t max_tensor_bytes)
-      : mode_(mode), max_tensor_bytes_(max_tensor_bytes) {}
+  Recorder(Mode mode, int64_t max_tensor_bytes) : mode_(mode), max_tensor_bytes_(max_tensor_bytes) {}
 
   // `base` is the path of the file set without its suffix. Returns an empty
   // string, or why nothing can be recorded.
   std::string Open(const std::string& base, int64_t circular_buffer_size);
 
   // A tensor was computed that is encoded already, in a mode that may be another
-  // than the recording's. For those that were not, see Sighting.
+  // than the recording's. For those that were not, see TraceBatch.
   void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
   // `execution`: the encoded fields of an Execution. `op`: equal for executions
-  // of the same op at the same place. `bad`: its worst output.
+  // of the same op at the same place of the program. `bad`: its worst output.
   void Execution(const std::string& execution, std::string_view op, Bad bad);
 
   // Whether what graphs compute from now on is recorded; it is to begin with.
@@ -74,7 +73,7 @@ class Recorder {
   std::string failure() const;
 
  private:
-  friend class Sighting;
+  friend class TraceBatch;
 
   void PinIfFirst(std::string_view op, Bad bad);
   void StopIf(const std::string& failure);
@@ -93,18 +92,18 @@ class Recorder {
 
 // What one op sees of the tensors of a program: they get one time, and go to the
 // file together when it ends. Belongs to one thread.
-class Sighting {
+class TraceBatch {
  public:
-  explicit Sighting(Recorder* recorder) : recorder_(recorder), now_(Now()) {}
-  Sighting(const Sighting&) = delete;
-  Sighting& operator=(const Sighting&) = delete;
-  ~Sighting() { Send(); }
+  explicit TraceBatch(Recorder* recorder) : recorder_(recorder), now_(Now()) {}
+  TraceBatch(const TraceBatch&) = delete;
+  TraceBatch& operator=(const TraceBatch&) = delete;
+  ~TraceBatch() { Send(); }
 
   // A watched tensor was computed, and with it those that hold the same elements.
-  void Trace(const std::vector<Place>& places, const TensorView& tensor);
+  void Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor);
   // A tensor was computed whose numbers are known, in the mode that its place was
   // prepared to.
-  void Trace(const Place& place, const double* columns, Bad bad);
+  void Trace(const TraceTarget& target, const double* columns, Bad bad);
   // One that is encoded already.
   void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
 
@@ -149,7 +148,7 @@ class Constants {
 // that refer to it by number are never known to be gone.
 struct Watch {
   // The tensor, and behind it those that hold the same elements.
-  std::vector<Place> places;
+  std::vector<TraceTarget> targets;
   StaticShape shape;
   Constants* constants;
   // Those that the same op records before it.
@@ -166,7 +165,7 @@ Constants* FindConstants(int64_t number);
 
 // A watch for the current recorder. Returns the number by which the watch op's
 // attribute refers to it.
-int64_t AddWatch(std::vector<Place> places, StaticShape shape, Constants* constants,
+int64_t AddWatch(std::vector<TraceTarget> targets, StaticShape shape, Constants* constants,
                  std::vector<const Watch*> before);
 // Null when there is no such watch.
 Watch* FindWatch(int64_t number);

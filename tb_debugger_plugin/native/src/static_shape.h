@@ -26,7 +26,7 @@ class StaticShape {
   bool is_usable_ = false;
   int dtype_ = 0;
   std::vector<int64_t> dims_;
-  int unknown_ = -1;       // which dim is not known; below 0 when all are
+  int unknown_ = -1;        // which dim is not known; below 0 when all are
   int64_t known_size_ = 1;  // bytes of a tensor in which that dim is 1
 };
 

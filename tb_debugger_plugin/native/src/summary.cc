@@ -190,8 +190,7 @@ int WriteFullHealth(const TensorView& tensor, double tensor_id, const Counts& co
 
 int SummarizeNumerics(const TensorView& tensor, double tensor_id, double out[kMaxSummary]) {
   Counts counts;
-  const Moments moments =
-      CountAndMeasure(tensor.data, tensor.num_elements, tensor.dtype, &counts);
+  const Moments moments = CountAndMeasure(tensor.data, tensor.num_elements, tensor.dtype, &counts);
   double* next = out + WriteFullHealth(tensor, tensor_id, counts, out);
   *next++ = moments.min;
   *next++ = moments.max;
@@ -257,7 +256,7 @@ int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[
   }
 }
 
-void SetPlace(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]) {
+void SetIdAndRank(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]) {
   constexpr int kTensorId = 0, kRank = 3;
   columns[kTensorId] = tensor_id;
   if (rank >= 0 && (mode == Mode::kFullHealth || mode == Mode::kFullNumerics)) columns[kRank] = rank;

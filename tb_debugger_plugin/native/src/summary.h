@@ -101,6 +101,6 @@ constexpr int ColumnsOf(Mode mode) {
 
 // Makes the columns of a health mode those of another tensor with the same
 // elements. `rank`: below 0, as it is.
-void SetPlace(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]);
+void SetIdAndRank(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]);
 
 }  // namespace tbdbg

@@ -19,8 +19,7 @@ void LoadTfClasses(const char* path) {
   // A context of the C API is the class's own by another name.
   const bool found =
       library.Find("_ZNK10tensorflow15OpKernelContext5inputEi", &classes.input) &&
-      library.Find("_ZN10tensorflow15OpKernelContext10set_outputEiRKNS_6TensorE",
-             &classes.set_output) &&
+      library.Find("_ZN10tensorflow15OpKernelContext10set_outputEiRKNS_6TensorE", &classes.set_output) &&
       library.Find("_ZNK10tensorflow6Tensor4dataEv", &classes.data) &&
       library.Find("_ZNK10tensorflow6Tensor10TotalBytesEv", &classes.byte_size);
   if (found) used.store(&classes, std::memory_order_release);

@@ -31,7 +31,7 @@ struct WatchKernel {
 
   std::once_flag once;
   // The places of the watch and of those before it, completed by the device.
-  std::vector<std::vector<Place>> places;
+  std::vector<std::vector<TraceTarget>> targets;
   std::atomic<bool> agrees{false};
 };
 
@@ -99,11 +99,11 @@ class WatchedInput {
 
 void WatchKernel::Prepare(TF_OpKernelContext* context) {
   std::call_once(once, [&] {
-    places.push_back(PlacesOn(context, *watch));
-    for (const Watch* earlier : watch->before) places.push_back(PlacesOn(context, *earlier));
+    targets.push_back(TargetsOn(context, *watch));
+    for (const Watch* earlier : watch->before) targets.push_back(TargetsOn(context, *earlier));
     if (Classes() == nullptr) return;
     bool all = true;
-    for (size_t i = 0; i < places.size(); ++i) {
+    for (size_t i = 0; i < targets.size(); ++i) {
       all = all && WatchedInput(context, i, Classes()).Agrees(ShapeOf(*watch, i));
     }
     agrees.store(all, std::memory_order_release);
@@ -130,18 +130,17 @@ void* CreateReduced(TF_OpKernelConstruction* construction) {
 
 void Delete(void* kernel) { delete static_cast<WatchKernel*>(kernel); }
 
-void Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input,
-            Recorder* recorder) {
+void Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input, Recorder* recorder) {
   const Watch& watch = *kernel->watch;
   watch.constants->RecordOnce(recorder);
   kernel->Prepare(context);
-  Sighting sighting(recorder);
+  TraceBatch batch(recorder);
   TensorView view;
-  for (size_t i = 1; i < kernel->places.size(); ++i) {
+  for (size_t i = 1; i < kernel->targets.size(); ++i) {
     WatchedInput earlier(context, i, kernel->classes());
-    if (earlier.View(ShapeOf(watch, i), &view)) sighting.Trace(kernel->places[i], view);
+    if (earlier.View(ShapeOf(watch, i), &view)) batch.Trace(kernel->targets[i], view);
   }
-  if (input->View(watch.shape, &view)) sighting.Trace(kernel->places[0], view);
+  if (input->View(watch.shape, &view)) batch.Trace(kernel->targets[0], view);
 }
 
 // The recorder that wants to see this node's tensor, or null.
@@ -176,7 +175,7 @@ void ComputeReduced(void* state, TF_OpKernelContext* context) {
   Input input(context, 0);
   if (!input.ok()) return;
   kernel->watch->constants->RecordOnce(recorder);
-  const Place& tensor = kernel->watch->places.front();
+  const TraceTarget& tensor = kernel->watch->targets.front();
   const TensorView view = input.View();
   thread_local std::string proto;
   proto.clear();

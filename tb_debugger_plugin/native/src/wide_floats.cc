@@ -59,8 +59,7 @@ TBDBG_AVX512 bool AddFiniteFloats(const void* data, int64_t n, Counts* counts) {
   }
   const uint32_t largest = _mm512_reduce_max_epu32(_mm512_max_epu32(even.largest, odd.largest));
   if (largest >= 2 * Float::kInf) return false;
-  const auto kinds =
-      static_cast<uint32_t>(_mm512_reduce_add_epi32(_mm512_add_epi32(even.kinds, odd.kinds)));
+  const auto kinds = static_cast<uint32_t>(_mm512_reduce_add_epi32(_mm512_add_epi32(even.kinds, odd.kinds)));
   const int64_t not_zero = kinds & 0xffff, negative = kinds >> 16;
   counts->negative += negative;
   counts->positive += not_zero - negative;
