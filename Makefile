@@ -112,19 +112,22 @@ build/libraries/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@touch $@
 
 CLANG_FORMAT := git ls-files '*.cc' '*.h' | xargs $(VENV)/bin/clang-format
+MDFORMAT := git ls-files '*.md' | xargs $(VENV)/bin/mdformat
 
-lint: $(VENV)/.dev frontend ## formatting, types and import rules: Python, C++ and TypeScript
+lint: $(VENV)/.dev frontend ## formatting, types and import rules
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(CLANG_FORMAT) --dry-run --Werror
+	$(MDFORMAT) --check
 	$(VENV)/bin/mypy
 	$(NPM) run lint
 	$(PY) -m pytest -q tests/rules
 
-format: $(VENV)/.dev frontend ## format Python, C++ and TypeScript sources
+format: $(VENV)/.dev frontend ## format sources and documents
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 	$(CLANG_FORMAT) -i
+	$(MDFORMAT)
 	$(NPM) run format
 
 bench-overhead: $(VENV)/.dev ## what recording costs, beside TensorFlow's own recorder

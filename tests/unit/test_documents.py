@@ -54,8 +54,8 @@ def _documented() -> dict[str, set[str]]:
     tables = {}
     for section in re.split(r"^## ", _SCHEMA, flags=re.MULTILINE)[1:]:
         name, _, body = section.partition("\n")
-        first_cells = re.findall(r"^\| ([^|]*) \|", body, re.MULTILINE)
-        tables[name] = {word for cell in first_cells[1:] for word in cell.split(", ")}
+        _, _, *cells = re.findall(r"^\| ([^|]*) \|", body, re.MULTILINE)
+        tables[name] = {word for cell in cells for word in cell.split(", ")}
     return tables
 
 
