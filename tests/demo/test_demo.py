@@ -81,7 +81,8 @@ def test_it_serves_the_recording_until_ctrl_c(serving):
     ],
 )
 def test_it_ends_with_its_tensorboard(serving, end):
-    process, port = serving(_SERVE)
+    # The tests may run under nohup, and what ignores a signal passes that on.
+    process, port = serving(_SERVE, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
     end(process)
     assert process.wait(timeout=30) == 0
     assert not _serves(port)
