@@ -1,14 +1,15 @@
-"""Alerts: every NaN or infinity that was recorded, the one that came first in front.
+"""Alerts: the recorded values that fulfil an alert rule, in the order of time.
 
-In comes a run, out come its alerts in the order of time, eager ops and graphs together.
-
-Rule: ops of a graph run in parallel, so what was recorded first need not be the cause. Among the first bad
-tensors of a call, the one whose own inputs were all good is put in front of the list.
+Eager ops and graphs are one list. The *first cause* is the position of the alert from which the others most
+likely follow. It need not be the first: ops of a graph run in parallel, so among the bad tensors of the first
+call it is the one whose inputs were good; and an infinity that the program wrote, such as a mask, is
+intended, so the first NaN is the cause then.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,103 +17,158 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis import health
+from tb_debugger_plugin.analysis.alert_rules import RULES, AlertRule
 from tb_debugger_plugin.analysis.call_owner import owners
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.graphs import input_edges
+from tb_debugger_plugin.analysis.nearest_value import trace_row
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.index.tensors import BAD
 
-INF_NAN: Final = "InfNanAlert"
-#: How many bad tensors of one call may be the cause.
+#: Number of alerts of the first call that may be the first cause.
 _CANDIDATES: Final = 256
+#: Ops whose infinities the program wrote.
+_CONSTANTS: Final = ("Const",)
+
+Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class AlertList:
-    """All alerts in order.
+    """Alerts in the order of time.
 
     Attributes:
-      index: Position of each in its list.
-      slot: Output slot of an eager op; -1 for a graph execution.
+      index: Position of each value in its list.
+      slot: Output slot of an execution; -1 for a graph execution.
+      rule: Position of the rule in :data:`~tb_debugger_plugin.analysis.alert_rules.RULES`.
+      first_cause: Position of the first cause; None when it is not among these alerts.
     """
 
-    index: npt.NDArray[np.int64]
-    slot: npt.NDArray[np.int64]
+    index: Positions
+    slot: Positions
+    rule: Positions
+    first_cause: int | None
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of alerts."""
         return len(self.index)
+
+    def count(self, rule: AlertRule) -> int:
+        """Number of alerts of a rule."""
+        return int(np.count_nonzero(self.rule == RULES.index(rule)))
+
+    def of_rule(self, rule: AlertRule) -> AlertList:
+        """The alerts of one rule."""
+        rows = np.flatnonzero(self.rule == RULES.index(rule))
+        cause = None if self.first_cause is None else int(np.searchsorted(rows, self.first_cause))
+        is_there = cause is not None and cause < len(rows) and rows[cause] == self.first_cause
+        return AlertList(self.index[rows], self.slot[rows], self.rule[rows], cause if is_there else None)
 
 
 def alert_list(snapshot: Snapshot) -> AlertList:
-    """All alerts of a run, in order."""
+    """All alerts of a run."""
     return snapshot.remember("alerts", lambda: _load(snapshot))
 
 
 def _load(snapshot: Snapshot) -> AlertList:
-    traces = snapshot.columns(
-        "SELECT idx, wall_time FROM bad_graph_executions JOIN graph_executions USING (idx) ORDER BY idx"
+    index, slot, rule, time = (
+        np.concatenate(columns)
+        for columns in zip(*(_of_rule(snapshot, number) for number in range(len(RULES))), strict=True)
+    )
+    order = np.argsort(time, kind="stable")
+    alerts = AlertList(index[order], slot[order], rule[order], None)
+    return AlertList(alerts.index, alerts.slot, alerts.rule, _first_cause(snapshot, alerts))
+
+
+def _of_rule(snapshot: Snapshot, number: int) -> tuple[Positions, Positions, Positions, npt.NDArray[Any]]:
+    rule = RULES[number]
+    graph = snapshot.columns(
+        f"SELECT idx, wall_time FROM ({rule.graph_executions}) JOIN graph_executions USING (idx) ORDER BY idx"
     )
     eager = snapshot.columns(
-        "SELECT o.idx, o.slot, e.wall_time FROM execution_outputs o JOIN executions e USING (idx)"
-        f" WHERE o.health = {BAD} ORDER BY o.idx, o.slot"
+        f"SELECT idx, slot, wall_time FROM ({rule.outputs}) JOIN executions USING (idx) ORDER BY idx, slot"
     )
-    index = np.concatenate([traces["idx"], eager["idx"]]).astype(np.int64)
-    slot = np.concatenate([np.full(len(traces["idx"]), -1), eager["slot"]]).astype(np.int64)
-    order = np.argsort(np.concatenate([traces["wall_time"], eager["wall_time"]]), kind="stable")
-    return _cause_first(snapshot, AlertList(index[order], slot[order]))
+    index = np.concatenate([graph["idx"], eager["idx"]]).astype(np.int64)
+    slot = np.concatenate([np.full(len(graph["idx"]), -1), eager["slot"]]).astype(np.int64)
+    time = np.concatenate([graph["wall_time"], eager["wall_time"]])
+    return index, slot, np.full(len(index), number), time
 
 
-def _cause_first(snapshot: Snapshot, alerts: AlertList) -> AlertList:
-    if not len(alerts) or alerts.slot[0] >= 0:
-        return alerts
-    candidates = np.flatnonzero(alerts.slot[:_CANDIDATES] < 0)
-    cause = _cause(snapshot, alerts.index[candidates].tolist())
-    place = int(candidates[cause])
-    order = [place, *(n for n in range(place)), *range(place + 1, len(alerts))]
-    return AlertList(alerts.index[order], alerts.slot[order])
+def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:
+    if not len(alerts):
+        return None
+    severity = np.array([rule.severity for rule in RULES])[alerts.rule]
+    candidates = np.flatnonzero(severity == severity.max())
+    cause = _cause_of(snapshot, alerts, candidates)
+    return _first_nan(snapshot, alerts, cause) if _is_constant(snapshot, alerts, cause) else cause
 
 
-def _cause(snapshot: Snapshot, indices: list[int]) -> int:
-    found = snapshot.columns(
+def _cause_of(snapshot: Snapshot, alerts: AlertList, candidates: Positions) -> int:
+    """The alert of the first call whose inputs were good."""
+    first = int(candidates[0])
+    if alerts.slot[first] >= 0:
+        return first
+    rows = candidates[:_CANDIDATES]
+    rows = rows[alerts.slot[rows] < 0]
+    return int(rows[_with_good_inputs(snapshot, alerts.index[rows].tolist())])
+
+
+def _with_good_inputs(snapshot: Snapshot, indices: list[int]) -> int:
+    """Which of some bad graph executions is the first one of its call whose inputs were good."""
+    columns = snapshot.columns(
         "SELECT idx, wall_time, site FROM graph_executions WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
         [sorted(indices)],
     )
+    positions, sites = columns["idx"].tolist(), columns["site"].tolist()
     owner = dict(
-        zip(found["idx"].tolist(), owners(snapshot, found["wall_time"], found["site"]).tolist(), strict=True)
+        zip(positions, owners(snapshot, columns["wall_time"], columns["site"]).tolist(), strict=True)
     )
-    site = dict(zip(found["idx"].tolist(), found["site"].tolist(), strict=True))
-    call = [index for index in indices if _same(owner[index], owner[indices[0]])]
-    bad = {
-        (snapshot.catalog.sites[site[index]].op, snapshot.catalog.sites[site[index]].slot): index
-        for index in call[::-1]
-    }
+    site_of = {index: snapshot.catalog.sites[site] for index, site in zip(positions, sites, strict=True)}
+    call = [index for index in indices if _is_same(owner[index], owner[indices[0]])]
+    bad = {(site_of[index].op, site_of[index].slot): index for index in call[::-1]}
     for index in call:
-        place = snapshot.catalog.sites[site[index]]
-        sources = {(source, slot) for _, source, slot in input_edges(snapshot, place.op)}
-        if not any(_made_bad(snapshot, key, index, bad, max(call)) for key in sources):
+        sources = {(source, slot) for _, source, slot in input_edges(snapshot, site_of[index].op)}
+        if not any(_was_bad(snapshot, source, index, bad, max(call)) for source in sources):
             return indices.index(index)
     return 0
 
 
-def _same(a: float, b: float) -> bool:
+def _is_same(a: float, b: float) -> bool:
     return a == b or (math.isnan(a) and math.isnan(b))
 
 
-def _made_bad(
+def _was_bad(
     snapshot: Snapshot, source: tuple[int, int], index: int, bad: dict[tuple[int, int], int], last: int
 ) -> bool:
-    # An input is bad when its latest trace before this one is; a later trace counts when it is the only one.
+    """Whether an input was bad: its last value before a position, or else its first one after it."""
     if source not in bad:
         return False
     sites = [site.number for site in snapshot.catalog.op_sites[source[0]] if site.slot == source[1]]
-    found = snapshot.rows(
+    rows = snapshot.rows(
         "SELECT idx, health FROM graph_executions WHERE idx <= ? AND idx >= ? AND site IN (SELECT unnest(?))"
         " ORDER BY idx",
         [last, min(bad.values()) - _CANDIDATES * 16, sites],
     )
-    before = [health for idx, health in found if idx <= index]
-    after = [health for idx, health in found if idx > index]
+    before = [health for idx, health in rows if idx <= index]
+    after = [health for idx, health in rows if idx > index]
     return bool((before[-1:] or after[:1]) == [BAD])
+
+
+def _is_constant(snapshot: Snapshot, alerts: AlertList, position: int) -> bool:
+    (alert,) = page(snapshot, alerts, Range(position, position + 1))
+    return alert["op_type"] in _CONSTANTS and not alert["num_nan"]
+
+
+def _first_nan(snapshot: Snapshot, alerts: AlertList, otherwise: int) -> int:
+    ((graph,),) = snapshot.rows(
+        "SELECT min(idx) FROM bad_graph_executions JOIN graph_executions USING (idx) WHERE nan > 0"
+    )
+    eager = snapshot.rows("SELECT idx, slot FROM execution_outputs WHERE nan > 0 ORDER BY idx, slot LIMIT 1")
+    values = [(graph, -1)] if graph is not None else []
+    found = [
+        np.flatnonzero((alerts.index == index) & (alerts.slot == slot)) for index, slot in values + eager
+    ]
+    return min((int(rows[0]) for rows in found if len(rows)), default=otherwise)
 
 
 def page(snapshot: Snapshot, alerts: AlertList, wanted: Range) -> list[dict[str, Any]]:
@@ -120,79 +176,104 @@ def page(snapshot: Snapshot, alerts: AlertList, wanted: Range) -> list[dict[str,
 
     Args:
       snapshot: The run.
-      alerts: All alerts.
-      wanted: Positions among them.
+      alerts: The list.
+      wanted: Positions in the list.
     """
-    index = alerts.index[wanted.begin : wanted.end].tolist()
-    slot = alerts.slot[wanted.begin : wanted.end].tolist()
-    traces = _graph_alerts(snapshot, [i for i, s in zip(index, slot, strict=True) if s < 0])
-    eager = _eager_alerts(snapshot, [i for i, s in zip(index, slot, strict=True) if s >= 0])
-    return [traces[i] if s < 0 else eager[i, s] for i, s in zip(index, slot, strict=True)]
+    keys = [
+        (int(index), int(slot), RULES[rule])
+        for index, slot, rule in zip(
+            *(column[wanted.begin : wanted.end] for column in (alerts.index, alerts.slot, alerts.rule)),
+            strict=True,
+        )
+    ]
+    graph = _graph_values(snapshot, [index for index, slot, _ in keys if slot < 0])
+    eager = _eager_values(snapshot, [index for index, slot, _ in keys if slot >= 0])
+    return [
+        {
+            "alert_type": rule.id,
+            "measured": rule.measure(numbers),
+            **values,
+        }
+        for index, slot, rule in keys
+        for numbers, values in [graph[index] if slot < 0 else eager[index, slot]]
+    ]
 
 
-def _graph_alerts(snapshot: Snapshot, indices: list[int]) -> dict[int, dict[str, Any]]:
-    found = snapshot.rows(
-        "SELECT idx, wall_time, site, size, neg_inf, pos_inf, nan FROM graph_executions"
-        " WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
-        [indices],
+#: The numbers of an alert, and its JSON-like value.
+_Value = tuple[Numbers, dict[str, Any]]
+
+
+def _graph_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[int, _Value]:
+    rows = snapshot.rows(
+        f"SELECT t.idx, t.wall_time, t.site, {health.SELECT} FROM graph_executions t"
+        " WHERE t.idx IN (SELECT unnest(?)) ORDER BY t.idx",
+        [list(indices)],
     )
-    times = np.array([row[1] for row in found], np.float64)
-    owner = owners(snapshot, times, np.array([row[2] for row in found], np.int32)).tolist()
+    times = np.array([row[1] for row in rows], np.float64)
+    owner = owners(snapshot, times, np.array([row[2] for row in rows], np.int32)).tolist()
     return {
-        row[0]: _trace_alert(snapshot, row, None if math.isnan(own) else int(own))
-        for row, own in zip(found, owner, strict=True)
+        index: _graph_value(snapshot, index, time, site, fields, None if math.isnan(own) else int(own))
+        for (index, time, site, *fields), own in zip(rows, owner, strict=True)
     }
 
 
-def _trace_alert(snapshot: Snapshot, row: tuple[Any, ...], owner: int | None) -> dict[str, Any]:
-    idx, wall_time, site, *counts = row
-    place = snapshot.catalog.sites[site]
-    op = snapshot.catalog.ops[place.op]
-    graph = snapshot.catalog.graphs[place.graph]
-    return {
-        **_common(op.type, place.slot, wall_time, counts),
+def _graph_value(
+    snapshot: Snapshot, index: int, time: float, site_number: int, fields: list[Any], owner: int | None
+) -> _Value:
+    site = snapshot.catalog.sites[site_number]
+    op = snapshot.catalog.ops[site.op]
+    graph = snapshot.catalog.graphs[site.graph]
+    measured = health.health(snapshot, trace_row(snapshot, site_number, fields), index=index)
+    return Numbers.of_health(measured), {
+        **_common(op.type, site.slot, time, measured),
         "execution_index": None,
-        "graph_execution_trace_index": idx,
+        "graph_execution_trace_index": index,
         "op_name": op.name,
         "graph_id": graph.graph_id,
         "graph_name": graph.name,
         "owner_execution_index": owner,
         "layer": op.layer,
         "variable": op.variable,
-        "gradient_of": snapshot.catalog.gradients.get((op.number, place.slot), []),
+        "gradient_of": snapshot.catalog.gradients.get((op.number, site.slot), []),
     }
 
 
-def _eager_alerts(snapshot: Snapshot, indices: list[int]) -> dict[tuple[int, int], dict[str, Any]]:
-    found = snapshot.rows(
-        "SELECT o.idx, o.slot, e.wall_time, n.name, e.graph, o.size, o.neg_inf, o.pos_inf, o.nan"
-        " FROM execution_outputs o JOIN executions e USING (idx) JOIN op_types n USING (op_type)"
-        f" WHERE o.health = {BAD} AND o.idx IN (SELECT unnest(?))",
+def _eager_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[tuple[int, int], _Value]:
+    rows = snapshot.rows(
+        f"SELECT t.idx, t.slot, e.wall_time, n.name, e.graph, {health.SELECT} FROM execution_outputs t"
+        " JOIN executions e USING (idx) JOIN op_types n USING (op_type) WHERE t.idx IN (SELECT unnest(?))",
         [sorted(set(indices))],
     )
-    return {
-        (idx, slot): {
-            **_common(op_type, slot, wall_time, counts),
-            "execution_index": idx,
-            "graph_execution_trace_index": None,
-            "op_name": None,
-            "graph_id": snapshot.catalog.graphs[graph].graph_id if graph >= 0 else None,
-            "graph_name": snapshot.catalog.graphs[graph].name if graph >= 0 else None,
-            "owner_execution_index": idx,
-            "layer": None,
-            "variable": None,
-            "gradient_of": [],
-        }
-        for idx, slot, wall_time, op_type, graph, *counts in found
-    }
+    values = {}
+    for index, slot, time, op_type, graph_number, *fields in rows:
+        graph = snapshot.catalog.graphs[graph_number] if graph_number >= 0 else None
+        measured = health.health(snapshot, health.as_row(fields), index=None, eager=True)
+        values[index, slot] = (
+            Numbers.of_health(measured),
+            {
+                **_common(op_type, slot, time, measured),
+                "execution_index": index,
+                "graph_execution_trace_index": None,
+                "op_name": None,
+                "graph_id": None if graph is None else graph.graph_id,
+                "graph_name": None if graph is None else graph.name,
+                "owner_execution_index": index,
+                "layer": None,
+                "variable": None,
+                "gradient_of": [],
+            },
+        )
+    return values
 
 
-def _common(op_type: str | None, slot: int, wall_time: float, counts: list[float | None]) -> dict[str, Any]:
-    names = ("size", "num_neg_inf", "num_pos_inf", "num_nan")
+def _common(op_type: str | None, slot: int, wall_time: float, measured: dict[str, Any]) -> dict[str, Any]:
     return {
-        "alert_type": INF_NAN,
         "op_type": op_type,
         "output_slot": slot,
         "wall_time": wall_time,
-        **{name: health.finite(value) for name, value in zip(names, counts, strict=True)},
+        "size": measured["size"],
+        "num_neg_inf": measured["neg_inf"],
+        "num_pos_inf": measured["pos_inf"],
+        "num_nan": measured["nan"],
+        "bad": measured["bad"],
     }

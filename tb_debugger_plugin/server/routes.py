@@ -20,6 +20,8 @@ from tb_debugger_plugin.analysis import (
     sources,
     tables,
 )
+from tb_debugger_plugin.analysis.alert_rules import RULES, AlertRule
+from tb_debugger_plugin.analysis.diagnosis.explain import diagnose
 from tb_debugger_plugin.analysis.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.selection import Selection, select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
@@ -55,20 +57,44 @@ def _logdir(library: Library, query: Query) -> Answer:
 
 
 def _alerts(snapshot: Snapshot, query: Query) -> Answer:
-    alert_type = query.optional_text("alert_type")
-    if alert_type not in (None, alerts.INF_NAN):
-        raise BadQueryError(f"There is no alert type {alert_type!r}; there is {alerts.INF_NAN}.")
-    found = alerts.alert_list(snapshot)
-    page = query.range(len(found))
+    rules = {rule.id: rule for rule in RULES}
+    alert_type = query.optional_choice("alert_type", tuple(rules))
+    every = alerts.alert_list(snapshot)
+    chosen = every if alert_type is None else every.of_rule(rules[alert_type])
+    page = query.range(len(chosen))
+    counts = {rule.id: every.count(rule) for rule in RULES}
     return {
         **_ends(page),
         "alert_type": alert_type,
-        "num_alerts": len(found),
-        "alerts_breakdown": {alerts.INF_NAN: len(found)} if len(found) else {},
+        "num_alerts": len(chosen),
+        "alerts_breakdown": {alert_type: count for alert_type, count in counts.items() if count},
         # Debugger V2 stops counting at this number; here nothing is left out.
         "per_type_alert_limit": None,
-        "alerts": alerts.page(snapshot, found, page),
+        "first_cause": chosen.first_cause,
+        "rules": [_rule(rule) for rule in RULES],
+        "alerts": alerts.page(snapshot, chosen, page),
     }
+
+
+def _rule(rule: AlertRule) -> dict[str, str]:
+    return {
+        "alert_type": rule.id,
+        "title": rule.title,
+        "severity": rule.severity.name.lower(),
+        "description": rule.description,
+    }
+
+
+def _diagnosis(snapshot: Snapshot, query: Query) -> Answer:
+    found = diagnose(
+        snapshot,
+        alert=query.optional_position("alert"),
+        execution=query.optional_position("execution"),
+        graph_id=query.optional_text("graph_id"),
+        op_name=query.optional_text("op_name"),
+        at=query.optional_integer("at"),
+    )
+    return {"diagnosis": None if found is None else found.to_json()}
 
 
 def _ends(page: Range) -> dict[str, int]:
@@ -192,6 +218,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/runs": _runs,
     "/logdir": _logdir,
     "/alerts": _of_run(_alerts),
+    "/diagnosis": _of_run(_diagnosis),
     "/execution/digests": _of_run(_execution_digests),
     "/execution/data": _of_run(_execution_data),
     "/graph_execution/digests": _of_run(_graph_execution_digests),

@@ -35,7 +35,19 @@ HOSTILE: Final = (
 )
 #: What any question may be asked with, whether the route knows it or not.
 PARAMETERS: Final = (
-    *("run", "begin", "end", "alert_type", "graph_id", "op_name", "at", "index", "stack_frame_ids", "only"),
+    *(
+        "run",
+        "begin",
+        "end",
+        "alert_type",
+        "alert",
+        "graph_id",
+        "op_name",
+        "at",
+        "index",
+        "stack_frame_ids",
+        "only",
+    ),
     *("list", "buckets", "execution", "graph_execution", "hops", "limit", "text", "op_type", "function"),
     *("device", "dtype", "host", "health", "where", "since", "until", "source", "line", "sort", "descending"),
     *("layer", "variable", "gradient_of", "from_execution", "until_execution"),
@@ -58,6 +70,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/runs": lambda facts: {},
     "/logdir": lambda facts: {},
     "/alerts": lambda facts: {"end": -1},
+    "/diagnosis": lambda facts: {},
     "/execution/digests": lambda facts: {},
     "/execution/data": lambda facts: {},
     "/graph_execution/digests": lambda facts: {},
@@ -78,6 +91,10 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
 }
 #: More questions to some of them.
 ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
+    ("/alerts", lambda facts: {"end": -1, "alert_type": "InfNanAlert"}),
+    ("/alerts", lambda facts: {"end": -1, "alert_type": "ExplodingAlert"}),
+    ("/diagnosis", lambda facts: {"execution": facts.execution}),
+    ("/diagnosis", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
     ("/columns/executions", lambda facts: {}),
     ("/columns/executions", lambda facts: {"source": 0, "line": 3, "device": "CPU", "dtype": "float32"}),
     ("/columns/graph_executions", lambda facts: {}),

@@ -1,0 +1,225 @@
+"""Checks of recorded numbers for and against a cause.
+
+A :data:`Check` takes the inputs of an op and its output, which is bad in a way that no input is, and returns
+a :data:`Finding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, Kind, Numbers, count_words
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of an op.
+
+    Attributes:
+      name: As the page shows it, such as ``probs:0``.
+      numbers: What is recorded of it; None when the input is not known at all.
+    """
+
+    name: str
+    numbers: Numbers | None = None
+
+    @property
+    def is_finite(self) -> bool | None:
+        """Whether all elements are finite; None when that is not known."""
+        return None if self.numbers is None else self.numbers.is_finite
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the input is known to have NaN or infinity."""
+        return self.numbers is not None and self.numbers.is_bad
+
+    def count(self, kind: Kind) -> int | None:
+        """Number of elements of a kind; None when it was not counted."""
+        return None if self.numbers is None else self.numbers.counts.get(kind)
+
+    @property
+    def size(self) -> int | None:
+        """Number of elements; None when it is not known."""
+        return None if self.numbers is None else self.numbers.size
+
+
+@dataclass(frozen=True)
+class Blame:
+    """An input that caused a bad value.
+
+    Attributes:
+      input: The input.
+      held: What it held, such as "200 zeros".
+    """
+
+    input: Input
+    held: str
+
+
+Inputs: TypeAlias = Sequence[Input]
+MAYBE: Final = "maybe"
+#: The inputs to blame when the cause is proven; :data:`MAYBE` when the numbers do not decide; None when they
+#: refute it. A proven cause may blame no input.
+Finding: TypeAlias = "tuple[Blame, ...] | Literal['maybe'] | None"
+Check: TypeAlias = Callable[[Inputs, Numbers], Finding]
+
+
+def measured(inputs: Inputs, output: Numbers) -> Finding:
+    """No input is to blame, and each was measured."""
+    is_known = bool(inputs) and all(each.is_finite is not None for each in inputs)
+    return () if is_known else MAYBE
+
+
+def always(inputs: Inputs, output: Numbers) -> Finding:
+    """Needs no numbers."""
+    return ()
+
+
+def finite_in(inputs: Inputs, output: Numbers) -> Finding:
+    """All inputs were finite."""
+    if any(each.is_finite is False for each in inputs):
+        return None
+    return measured(inputs, output)
+
+
+def infinities(inputs: Inputs, output: Numbers) -> Finding:
+    """Some input has infinities."""
+    findings = [infinite_in(slot)(inputs, output) for slot in range(len(inputs))]
+    blames = tuple(blame for finding in findings if isinstance(finding, tuple) for blame in finding)
+    if blames:
+        return MAYBE if measured(inputs, output) == MAYBE else blames
+    return None if all(each.is_finite for each in inputs) else MAYBE
+
+
+def empty_in(inputs: Inputs, output: Numbers) -> Finding:
+    """The first input has no elements."""
+    if not inputs or inputs[0].size is None:
+        return MAYBE
+    return (Blame(inputs[0], "no value at all"),) if inputs[0].size == 0 else None
+
+
+def holds(slot: int, kind: Kind) -> Check:
+    """The input in a slot has elements of a kind."""
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        if slot >= len(inputs):
+            return MAYBE
+        count = inputs[slot].count(kind)
+        if count is None and kind in BAD_KINDS and inputs[slot].is_finite:
+            count = 0
+        if count is None:
+            return MAYBE
+        return (Blame(inputs[slot], count_words(kind, count)),) if count else None
+
+    return check
+
+
+def both(first: Check, second: Check) -> Check:
+    """Both checks hold."""
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        a, b = first(inputs, output), second(inputs, output)
+        if a is None or b is None:
+            return None
+        return MAYBE if isinstance(a, str) or isinstance(b, str) else a + b
+
+    return check
+
+
+def either(first: Check, second: Check) -> Check:
+    """One of the checks holds; the blames of both count."""
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        a, b = first(inputs, output), second(inputs, output)
+        if a is None or b is None:
+            return b if a is None else a
+        if isinstance(a, str) or isinstance(b, str):
+            return b if isinstance(a, str) else a
+        return a + b
+
+    return check
+
+
+def unless(other: Check, wanted: Check) -> Check:
+    """The wanted check holds; it is undecided where the other one may hold as well."""
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        finding = wanted(inputs, output)
+        return finding if finding is None or other(inputs, output) is None else MAYBE
+
+    return check
+
+
+def guess(wanted: Check) -> Check:
+    """The wanted check, never proven."""
+    return unless(always, wanted)
+
+
+def infinite_in(slot: int) -> Check:
+    """The input in a slot has infinities."""
+    return either(holds(slot, "neg_inf"), holds(slot, "pos_inf"))
+
+
+def below_zero(slot: int) -> Check:
+    """The input in a slot has elements below 0."""
+    return either(holds(slot, "negative"), holds(slot, "neg_inf"))
+
+
+def all_are(slot: int, kind: Kind) -> Check:
+    """All elements of the input in a slot are of a kind."""
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        if slot < len(inputs) and inputs[slot].count(kind) != inputs[slot].size:
+            return None
+        return holds(slot, kind)(inputs, output)
+
+    return check
+
+
+def divided_by_zero(*, over: int, under: int, zero_over_zero: Literal["nan", "finite"]) -> Check:
+    """A number other than 0 is divided by 0.
+
+    A zero under the division does not count where a 0 or a NaN is over it. There are at most as many such
+    places as the input over it has zeros and NaN and, where 0 / 0 is NaN, as the output has NaN.
+
+    Args:
+      over: Slot of the dividend.
+      under: Slot of the divisor.
+      zero_over_zero: What 0 / 0 gives.
+    """
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        finding = holds(under, "zero")(inputs, output)
+        zeros = _uses(inputs, under, "zero", output)
+        zeros_over, nan_over = (_uses(inputs, over, kind, output) for kind in ("zero", "nan"))
+        limits = [
+            None if zeros_over is None or nan_over is None else zeros_over + nan_over,
+            output.counts.get("nan") if zero_over_zero == "nan" else None,
+        ]
+        is_proven = any(
+            limit == 0 or (limit is not None and zeros is not None and zeros > limit) for limit in limits
+        )
+        return finding if finding is None or is_proven else MAYBE
+
+    return check
+
+
+def _uses(inputs: Inputs, slot: int, kind: Kind, output: Numbers) -> float | None:
+    """Number of output elements computed from elements of a kind; broadcasting uses each equally often."""
+    count = inputs[slot].count(kind) if slot < len(inputs) else None
+    if not count:
+        return count
+    size = inputs[slot].size
+    return None if not size or output.size is None else count * output.size / size
+
+
+def new_kinds(inputs: Inputs, output: Numbers) -> frozenset[Kind] | None:
+    """The bad kinds of the output that no input has; None when the output is only known to be bad."""
+    there = [kind for kind in BAD_KINDS if output.counts.get(kind)]
+    if not there:
+        return None
+    return frozenset(
+        kind for kind in there if not any(each.is_bad and each.count(kind) != 0 for each in inputs)
+    )

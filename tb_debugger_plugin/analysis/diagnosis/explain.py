@@ -1,0 +1,340 @@
+"""Explains an alert, or an op with a bad output, from what a run holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis import alerts, executions
+from tb_debugger_plugin.analysis.alert_rules import RULES
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.phrases import (
+    Phrase,
+    Phrases,
+    Target,
+    code,
+    plain_text,
+    text,
+    to_json,
+)
+from tb_debugger_plugin.analysis.diagnosis.role import Role
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, explain_bad
+from tb_debugger_plugin.analysis.forward_op import forward_op
+from tb_debugger_plugin.analysis.graphs import find_op, input_edges
+from tb_debugger_plugin.analysis.nearest_value import Side, health_of, nearest_traces
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
+from tb_debugger_plugin.analysis.sources import stack_frames, stack_of
+from tb_debugger_plugin.errors import BadQueryError, NotFoundError
+from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.tensorflow_names import display_name
+
+#: Ops that return their input; they are not recorded, and have the numbers of what they return.
+_IDENTITIES: Final = frozenset({"Identity"})
+_MAX_IDENTITIES: Final = 64
+#: Inputs that are read; an op may have thousands.
+_MAX_INPUTS: Final = 256
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the user's code: the innermost one of a stack."""
+
+    path: str
+    line: int
+    function: str
+    source: str | None
+
+    @property
+    def name(self) -> str:
+        path = PureWindowsPath(self.path) if "\\" in self.path else PurePosixPath(self.path)
+        return f"{path.name}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The answer for one alert or op.
+
+    Attributes:
+      position: Position of the alert; None for an op.
+      alert: The alert, as the route ``alerts`` gives it; None for an op.
+      headline: One line of plain text: "Log in cross_entropy, train.py:68".
+      what: The value in a sentence.
+      why: The causes in sentences.
+      where: The line of the program; of a gradient, that of the op whose gradient it is.
+      help: What usually helps.
+    """
+
+    position: int | None
+    alert: dict[str, Any] | None
+    headline: str
+    what: Phrases
+    why: Phrases
+    where: Phrases
+    help: str | None
+
+    @property
+    def sentences(self) -> list[str]:
+        """The answer as plain text, a paragraph each."""
+        return [plain_text(phrases) for phrases in (self.what, self.why, self.where) if phrases] + (
+            [self.help] if self.help else []
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as the HTTP contract has it."""
+        return {
+            "index": self.position,
+            "alert": self.alert,
+            "headline": self.headline,
+            "what": to_json(self.what),
+            "why": to_json(self.why),
+            "where": to_json(self.where),
+            "help": self.help,
+        }
+
+
+def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis | None:
+    """Explain an alert.
+
+    Args:
+      snapshot: The run.
+      position: Position in the list of alerts; None for the first cause.
+
+    Returns:
+      None when the run has no alert and none was asked for.
+
+    Raises:
+      BadQueryError: There is no such position.
+    """
+    found = alerts.alert_list(snapshot)
+    if position is None:
+        position = found.first_cause
+    if position is None:
+        return None
+    check_index(position, len(found), "alert")
+    rule = RULES[found.rule[position]]
+    (alert,) = alerts.page(snapshot, found, Range(position, position + 1))
+    index = alert["graph_execution_trace_index"]
+    if index is None:
+        return _of_execution(snapshot, position, alert, rule.explain)
+    op = find_op(snapshot, alert["graph_id"], alert["op_name"])
+    return _of_op(snapshot, op, alert["output_slot"], index, rule.explain, position, alert)
+
+
+def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = None) -> Diagnosis | None:
+    """Explain the first bad output of an op.
+
+    Args:
+      snapshot: The run.
+      graph_id: The op's graph.
+      op_name: Its name.
+      at: Position in the list of graph executions; None for the end.
+
+    Returns:
+      None when no output is bad there.
+
+    Raises:
+      BadQueryError: There is no such position.
+      NotFoundError: There is no such graph, or no such op in it.
+    """
+    if at is not None:
+        check_index(at, snapshot.num_graph_executions, "graph execution")
+    op = find_op(snapshot, graph_id, op_name)
+    slots = sorted({site.slot for site in snapshot.catalog.op_sites.get(op.number, ())})
+    nearest = nearest_traces(snapshot, [(op.number, slot, Side.NEAREST) for slot in slots], at)
+    healths = health_of(snapshot, nearest.values())
+    for slot in slots:
+        index = nearest.get((op.number, slot, Side.NEAREST))
+        if index is not None and healths[index]["bad"]:
+            return _of_op(snapshot, op, slot, index, explain_bad)
+    return None
+
+
+def diagnose_execution(snapshot: Snapshot, index: int) -> Diagnosis | None:
+    """Explain the first bad output of an execution; None when no output is bad."""
+    check_index(index, snapshot.num_executions, "execution")
+    (execution,) = executions.data(snapshot, Range(index, index + 1))
+    for slot, output in enumerate(execution["outputs"]):
+        if output is not None and output["bad"]:
+            return _explained_execution(snapshot, execution, slot, explain_bad, None, None)
+    return None
+
+
+def _of_op(
+    snapshot: Snapshot,
+    op: Op,
+    slot: int,
+    index: int,
+    explain: Callable[[Subject], Explanation],
+    position: int | None = None,
+    alert: dict[str, Any] | None = None,
+) -> Diagnosis:
+    subject = Subject(
+        op.type or op.name,
+        op.name,
+        slot,
+        snapshot.catalog.graphs[op.graph].name,
+        Role(op.layer, op.variable, snapshot.catalog.gradients.get((op.number, slot), [])),
+        Numbers.of_health(health_of(snapshot, [index]).get(index), _static_dtype(snapshot, op.number, slot)),
+        _inputs_of(snapshot, op, index),
+    )
+    graph_id = snapshot.catalog.graphs[op.graph].graph_id
+    target = Target(graph_id=graph_id, op_name=op.name, graph_execution_index=index)
+    forward = forward_op(snapshot, op)
+    line = _line_of(snapshot, (forward or op).stack)
+    where: Phrases = ()
+    if forward is not None:
+        key = (forward.number, 0, Side.BEFORE)
+        target = Target(
+            snapshot.catalog.graphs[forward.graph].graph_id,
+            forward.name,
+            nearest_traces(snapshot, [key], index).get(key),
+        )
+        where = (text("Part of the gradient of "), Phrase("link", forward.name, target), text(". "))
+    return _diagnosis(
+        explain(subject), subject, (*where, *_line_phrases(line, target)), line, position, alert
+    )
+
+
+def _of_execution(
+    snapshot: Snapshot, position: int, alert: dict[str, Any], explain: Callable[[Subject], Explanation]
+) -> Diagnosis:
+    index = alert["execution_index"]
+    (execution,) = executions.data(snapshot, Range(index, index + 1))
+    return _explained_execution(snapshot, execution, alert["output_slot"], explain, position, alert)
+
+
+def _explained_execution(
+    snapshot: Snapshot,
+    execution: dict[str, Any],
+    slot: int,
+    explain: Callable[[Subject], Explanation],
+    position: int | None,
+    alert: dict[str, Any] | None,
+) -> Diagnosis:
+    inputs = [
+        Input(
+            f"number {i + 1}" if each["op_type"] is None else f"{each['op_type']}:{each['output_slot'] or 0}",
+            None if each["health"] is None else Numbers.of_health(each["health"]),
+        )
+        for i, each in enumerate(execution["inputs"])
+    ]
+    output = Numbers.of_health(execution["outputs"][slot])
+    subject = Subject(execution["op_type"], None, slot, None, Role(), output, inputs)
+    line = _line(snapshot, execution["stack_frame_ids"])
+    target = Target(execution_index=execution["index"])
+    return _diagnosis(explain(subject), subject, _line_phrases(line, target), line, position, alert)
+
+
+def _diagnosis(
+    explanation: Explanation,
+    subject: Subject,
+    where: Phrases,
+    line: _Line | None,
+    position: int | None,
+    alert: dict[str, Any] | None,
+) -> Diagnosis:
+    headline = display_name(subject.op_type)
+    if line is not None:
+        headline += f" in {line.function}, {line.name}"
+    return Diagnosis(position, alert, headline, explanation.what, explanation.why, where, explanation.help)
+
+
+def _inputs_of(snapshot: Snapshot, op: Op, index: int) -> list[Input]:
+    """The inputs of an op with the numbers of their last values before a position."""
+    edges = input_edges(snapshot, op.number)[:_MAX_INPUTS]
+    sources = {(source, slot): _measured_source(snapshot, source, slot) for _, source, slot in edges}
+    keys = {(op_number, slot, Side.BEFORE) for op_number, slot in sources.values()}
+    nearest = nearest_traces(snapshot, keys, index)
+    healths = health_of(snapshot, nearest.values())
+    inputs = []
+    for _, source, slot in edges:
+        position = nearest.get((*sources[source, slot], Side.BEFORE))
+        measured = None if position is None else healths[position]
+        dtype = _static_dtype(snapshot, source, slot)
+        name = f"{snapshot.catalog.ops[source].name}:{slot}"
+        inputs.append(Input(name, Numbers.of_health(measured, dtype)))
+    return inputs
+
+
+def _measured_source(snapshot: Snapshot, op_number: int, slot: int) -> tuple[int, int]:
+    """The tensor itself or, for an Identity that was not recorded, the tensor that it returns."""
+    source = (op_number, slot)
+    for _ in range(_MAX_IDENTITIES):
+        op = snapshot.catalog.ops[source[0]]
+        if op.type not in _IDENTITIES or snapshot.catalog.op_sites.get(op.number):
+            return source
+        edges = input_edges(snapshot, op.number)
+        if not edges:
+            return source
+        source = edges[0][1:]
+    return source
+
+
+def _static_dtype(snapshot: Snapshot, op_number: int, slot: int) -> str | None:
+    static = snapshot.catalog.statics.get((op_number, slot))
+    return None if static is None else dtype_name(static.dtype)
+
+
+def _line_of(snapshot: Snapshot, stack: int) -> _Line | None:
+    return _line(snapshot, stack_of(snapshot, stack)[1])
+
+
+def _line(snapshot: Snapshot, frame_ids: list[str]) -> _Line | None:
+    """The user's innermost line of a stack, or the innermost one; None when no stack is on record."""
+    try:
+        answer = stack_frames(snapshot, frame_ids)
+    except NotFoundError:  # a damaged file of frames
+        return None
+    frames = list(zip(answer["stack_frames"], answer["details"], strict=True))[::-1]
+    own = [frame for frame in frames if frame[1]["origin"] != "library"]
+    for (_, path, line, function), detail in (own or frames)[:1]:
+        return _Line(path or "", line, function, detail["text"])
+    return None
+
+
+def _line_phrases(line: _Line | None, target: Target) -> Phrases:
+    if line is None:
+        return ()
+    link = Phrase("link", line.name, target)
+    return (link,) if not line.source else (link, text(" "), code(line.source.strip()))
+
+
+def diagnose(
+    snapshot: Snapshot,
+    *,
+    alert: int | None = None,
+    execution: int | None = None,
+    graph_id: str | None = None,
+    op_name: str | None = None,
+    at: int | None = None,
+) -> Diagnosis | None:
+    """Explain an alert, an execution or an op: the route ``diagnosis``.
+
+    Args:
+      snapshot: The run.
+      alert: Position of the alert. Without any argument, the first cause is explained.
+      execution: Position of the execution.
+      graph_id: The op's graph.
+      op_name: Name of the op.
+      at: Position in the list of graph executions; None for the end.
+
+    Returns:
+      None when there is nothing bad to explain.
+
+    Raises:
+      BadQueryError: More than one thing is asked for, or a position does not exist.
+      NotFoundError: The op does not exist.
+    """
+    if sum(given is not None for given in (alert, execution, graph_id or op_name)) > 1:
+        raise BadQueryError("Only one of alert, execution and graph_id with op_name can be explained.")
+    if execution is not None:
+        return diagnose_execution(snapshot, execution)
+    if graph_id is None and op_name is None:
+        return diagnose_alert(snapshot, alert)
+    if graph_id is None or op_name is None:
+        raise BadQueryError("Both graph_id and op_name are needed.")
+    return diagnose_op(snapshot, graph_id, op_name, at)

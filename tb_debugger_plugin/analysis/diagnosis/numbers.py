@@ -1,0 +1,89 @@
+"""The recorded numbers of a tensor, as far as a diagnosis reads them, and their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+#: A kind of element, by the name of the summary's column that counts it.
+Kind: TypeAlias = Literal["neg_inf", "negative", "zero", "positive", "pos_inf", "nan"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+BAD_KINDS: Final[tuple[Kind, ...]] = ("neg_inf", "pos_inf", "nan")
+_SYMBOLS: Final[dict[Kind, str]] = {"neg_inf": "−∞", "pos_inf": "+∞", "nan": "NaN"}
+_NOUNS: Final[dict[Kind, str]] = {"negative": "negative value", "zero": "zero", "positive": "positive value"}
+#: Dtypes whose elements are never NaN or infinite.
+_ALWAYS_FINITE: Final = re.compile(r"q?u?int\d|bool|string|resource|variant")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is recorded of one tensor. None means that the mode did not measure it.
+
+    Attributes:
+      dtype: Name of the dtype.
+      size: Number of elements.
+      counts: Number of elements by kind.
+      largest: Largest magnitude of the finite elements.
+      bad: Whether the tensor has NaN or infinity.
+    """
+
+    dtype: str | None = None
+    size: int | None = None
+    counts: Mapping[Kind, int | None] = field(default_factory=dict)
+    largest: float | None = None
+    bad: bool | None = None
+
+    @staticmethod
+    def of_health(health: Mapping[str, Any] | None, dtype: str | None = None) -> Numbers:
+        """The numbers of a *Health* of the HTTP contract.
+
+        Args:
+          health: None when nothing was measured.
+          dtype: The dtype by the graph, used when the record has none.
+        """
+        if health is None:
+            return Numbers(dtype)
+        ends = [abs(health[name]) for name in ("min", "max") if health[name] is not None]
+        return Numbers(
+            health["dtype"] or dtype,
+            _whole(health["size"]),
+            {kind: _whole(health[kind]) for kind in KINDS},
+            max(ends, default=None),
+            health["bad"],
+        )
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the tensor is known to have NaN or infinity."""
+        return self.num_bad > 0 if self.bad is None else self.bad
+
+    @property
+    def is_finite(self) -> bool | None:
+        """Whether all elements are finite; None when that is not known."""
+        if self.dtype is not None and _ALWAYS_FINITE.match(self.dtype):
+            return True
+        return None if self.bad is None else not self.bad
+
+    @property
+    def num_bad(self) -> int:
+        """Number of bad elements that were counted."""
+        return sum(self.counts.get(kind) or 0 for kind in BAD_KINDS)
+
+    @property
+    def bad_words(self) -> str:
+        """The bad elements in words, such as "200 −∞, 3 NaN"."""
+        counted = [(kind, self.counts.get(kind) or 0) for kind in BAD_KINDS]
+        return ", ".join(count_words(kind, count) for kind, count in counted if count) or "NaN or ∞"
+
+
+def count_words(kind: Kind, count: int) -> str:
+    """A count in words: "200 −∞", "1 zero", "3 negative values"."""
+    if kind in _SYMBOLS:
+        return f"{count:,} {_SYMBOLS[kind]}"
+    return f"{count:,} {_NOUNS[kind]}{'' if count == 1 else 's'}"
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

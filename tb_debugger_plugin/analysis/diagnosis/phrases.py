@@ -1,0 +1,74 @@
+"""Sentences as phrases, each with a role that says how to draw it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+#: ``number`` is a count of bad values; ``link`` leads to a recorded value.
+Role: TypeAlias = Literal["text", "code", "number", "link"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A recorded value that a link leads to: a graph execution, an op that was not recorded, or an execution.
+
+    Attributes:
+      graph_id: The graph of the op; None for an execution.
+      op_name: The op; None for an execution.
+      graph_execution_index: Position of the value; None when the op has none on record.
+      execution_index: Position of the execution.
+    """
+
+    graph_id: str | None = None
+    op_name: str | None = None
+    graph_execution_index: int | None = None
+    execution_index: int | None = None
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A part of a sentence.
+
+    Attributes:
+      role: How the part is drawn.
+      text: The words.
+      target: Where a link leads.
+    """
+
+    role: Role
+    text: str
+    target: Target | None = None
+
+
+Phrases: TypeAlias = "tuple[Phrase, ...]"
+
+
+def text(words: str) -> Phrase:
+    """Plain words."""
+    return Phrase("text", words)
+
+
+def code(words: str) -> Phrase:
+    """A name or a line of a program."""
+    return Phrase("code", words)
+
+
+def number(words: str) -> Phrase:
+    """A count of bad values."""
+    return Phrase("number", words)
+
+
+def plain_text(phrases: Iterable[Phrase]) -> str:
+    """The words of some phrases, without roles."""
+    return "".join(phrase.text for phrase in phrases)
+
+
+def to_json(phrases: Iterable[Phrase]) -> list[dict[str, Any]]:
+    """Phrases as the HTTP contract has them; ``target`` is there for links only."""
+    return [
+        {"role": phrase.role, "text": phrase.text}
+        | ({} if phrase.target is None else {"target": dict(vars(phrase.target))})
+        for phrase in phrases
+    ]

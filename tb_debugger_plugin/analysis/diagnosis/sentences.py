@@ -1,0 +1,144 @@
+"""Writes a diagnosis: what the bad value is, and why the op gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tb_debugger_plugin.analysis.diagnosis.causes import Cause, Proven, causes_of
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code, number, text
+from tb_debugger_plugin.analysis.diagnosis.role import Role
+from tb_debugger_plugin.events.tensorflow_names import display_name
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The value that a diagnosis explains, and how it was computed.
+
+    Attributes:
+      op_type: Type of the op, or name of the function that Python called.
+      op_name: Name of the op; None for an eager op.
+      slot: Output slot.
+      function: Name of the op's graph; None for an eager op, and for a graph without a name.
+      role: What the tensor is to the model.
+      output: Its numbers.
+      inputs: The inputs of the op.
+    """
+
+    op_type: str
+    op_name: str | None
+    slot: int
+    function: str | None
+    role: Role
+    output: Numbers
+    inputs: Inputs = ()
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The answer in words.
+
+    Attributes:
+      what: Such as "`Log` (tensor `Log:0` in function `loss`) produced 200 −∞ out of 1,000 values."
+      why: Such as "Its input `probs:0` held 200 zeros: the logarithm of 0 is −∞."
+      help: What usually helps, when something does.
+    """
+
+    what: Phrases
+    why: Phrases
+    help: str | None
+
+
+def explain_bad(subject: Subject) -> Explanation:
+    """Explain a tensor with NaN or infinity."""
+    causes = causes_of(subject.op_type, subject.inputs, subject.output)
+    first = next(iter([*(proven.cause for proven in causes.proven), *causes.possible]), None)
+    return Explanation(
+        (*subject_phrases(subject), text(" produced "), *_amount(subject.output), text(".")),
+        tuple(_proven(subject, causes.proven) if causes.proven else _possible(subject, causes.possible)),
+        None if first is None else first.help,
+    )
+
+
+def subject_phrases(subject: Subject) -> Phrases:
+    """The op, its role and its place: "`Log` in layer `loss` (tensor `Log:0` in function `step`)"."""
+    op = (code(display_name(subject.op_type)), *subject.role.phrases(subject.op_name or ""))
+    if subject.op_name is None:
+        return (*op, text(" (run eagerly)"))
+    tensor = (text(" (tensor "), code(f"{subject.op_name}:{subject.slot}"))
+    function = () if not subject.function else (text(" in function "), code(display_name(subject.function)))
+    return (*op, *tensor, *function, text(")"))
+
+
+def _amount(output: Numbers) -> Phrases:
+    words = output.bad_words
+    if output.size is None or output.num_bad == 0:
+        return (number(words),)
+    if output.size == 1:
+        return (number(words.removeprefix("1 ")), text(", its only value"))
+    return (number(words), text(f" out of {output.size:,} values"))
+
+
+def _proven(subject: Subject, causes: Sequence[Proven]) -> Iterator[Phrase]:
+    # "Its input `a:0` held 3 zeros and its input `b:0` already held 1 +∞: 0 · ∞ is NaN."
+    for i, proven in enumerate(causes):
+        because = proven.cause.because
+        if i:
+            yield text(" ")
+        if proven.blames:
+            for j, blame in enumerate(proven.blames):
+                yield text(" and its input " if j else "Its input ")
+                yield from _holding(blame.input, blame.held)
+            yield text(f": {because}.")
+        else:
+            yield text(_joined("" if i else finite_inputs(subject.inputs), f"{_capital(because)}."))
+
+
+def _possible(subject: Subject, causes: Sequence[Cause]) -> Iterator[Phrase]:
+    inputs, guesses = subject.inputs, _guesses(causes)
+    carrier = next((each for each in inputs if each.is_bad), None)
+    if carrier is not None:
+        assert carrier.numbers is not None
+        yield text("Its input ")
+        yield from _holding(carrier, carrier.numbers.bad_words)
+        yield text(_joined(".", guesses))
+    elif not inputs and not guesses:
+        yield code(subject.op_type)
+        yield text(" has no input: the value comes from here.")
+    else:
+        yield text(_joined(finite_inputs(inputs) or _not_measured(inputs), guesses))
+
+
+def _not_measured(inputs: Inputs) -> str:
+    if not inputs:
+        return ""
+    if len(inputs) == 1:
+        return "Its input was not measured."
+    is_some_known = any(each.is_finite is not None for each in inputs)
+    return f"{'Some of its' if is_some_known else 'Its'} inputs were not measured."
+
+
+def _guesses(causes: Sequence[Cause]) -> str:
+    reasons = "; ".join(dict.fromkeys(cause.because for cause in causes))
+    return f"Possible reason{'' if len(causes) == 1 else 's'}: {reasons}." if causes else ""
+
+
+def _holding(input_: Input, held: str) -> Phrases:
+    return (code(input_.name), text(" already held " if input_.is_bad else " held "), number(held))
+
+
+def finite_inputs(inputs: Inputs) -> str:
+    """That the inputs were finite; empty when there are none, or when that is not known."""
+    if not inputs or not all(each.is_finite for each in inputs):
+        return ""
+    return "Its input was finite." if len(inputs) == 1 else "Its inputs were all finite."
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

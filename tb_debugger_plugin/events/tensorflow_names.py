@@ -1,0 +1,38 @@
+"""Names that TensorFlow gives to ops and graphs, shared by the recorder and the viewer."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+#: Types of the ops that are an argument of their graph.
+ARGUMENTS: Final = frozenset({"Placeholder", "PlaceholderWithDefault", "_Arg", "Arg"})
+#: Scopes before the names of ops of a gradient: those of tapes, and of ``tf.gradients``.
+GRADIENT_SCOPES: Final = re.compile(r"^(?:gradient_tape/|gradients/)+")
+_CALL: Final = re.compile(r"^__(?:inference|forward)_(?=.)")
+_BACKWARD: Final = re.compile(r"^__backward_(?=.)")
+_NUMBERS: Final = re.compile(r"(?:_\d+)+$")
+
+
+def is_gradient(op_name: str) -> bool:
+    """Whether an op is part of a gradient, by its name."""
+    return GRADIENT_SCOPES.match(op_name) is not None
+
+
+def is_function(op_type: str) -> bool:
+    """Whether the type of an execution is the name of a function: these begin with two underscores."""
+    return op_type.startswith("__")
+
+
+def display_name(name: str) -> str:
+    """The name that the program's author knows.
+
+    ``__inference_train_step_1234`` is ``train_step``. ``__inference___backward_loss_57`` is ``∇loss``, its
+    gradient. Other names stay as they are.
+    """
+    called = _CALL.sub("", name)
+    bare = _BACKWARD.sub("", called)
+    if bare == name:
+        return name
+    short = _NUMBERS.sub("", bare) or bare
+    return short if bare == called else f"∇{short}"
