@@ -65,14 +65,20 @@ def test_alerts_come_in_the_order_of_time_eager_and_graph_together(tmp_path):
     assert (found[4]["execution_index"], found[4]["output_slot"]) == (2, 1)
 
 
-def test_the_cause_comes_first_also_when_it_was_recorded_late(tmp_path):
+def _first_cause(snapshot):
+    found = alerts.alert_list(snapshot)
+    return alerts.page(snapshot, found, Range(found.first_cause, found.first_cause + 1))[0]
+
+
+def test_the_first_cause_is_named_also_when_it_was_recorded_late(tmp_path):
     recording = small_program(tmp_path, steps=0)
     for name, value in (("x", GOOD), ("Mean", BAD), ("mul", BAD), ("Log", BAD)):
         recording.trace("g1", name, value)
     recording.execution("__inference_loss_7", [BAD], graph_id="g1")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert [a["op_name"] for a in _alerts(snapshot)] == ["Log", "Mean", "mul", None]
+        assert [a["op_name"] for a in _alerts(snapshot)] == ["Mean", "mul", "Log", None]
+        assert alerts.alert_list(snapshot).first_cause == 2
 
 
 def test_what_was_bad_in_an_earlier_call_is_no_excuse(tmp_path):
@@ -83,11 +89,11 @@ def test_what_was_bad_in_an_earlier_call_is_no_excuse(tmp_path):
         recording.execution("__inference_loss_7", [step], graph_id="g1")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert _alerts(snapshot)[0]["op_name"] == "x"
-        assert _alerts(snapshot)[0]["owner_execution_index"] == 1
+        assert _first_cause(snapshot)["op_name"] == "x"
+        assert _first_cause(snapshot)["owner_execution_index"] == 1
 
 
-def test_an_eager_alert_that_came_first_stays_first(tmp_path):
+def test_an_eager_alert_that_came_first_is_the_first_cause(tmp_path):
     recording = small_program(tmp_path, steps=0)
     recording.execution("Log", [BAD])
     recording.trace("g1", "Mean", BAD)
@@ -95,6 +101,32 @@ def test_an_eager_alert_that_came_first_stays_first(tmp_path):
     recording.close()
     with _snapshot(tmp_path) as snapshot:
         assert [a["execution_index"] for a in _alerts(snapshot)] == [0, None, None]
+        assert alerts.alert_list(snapshot).first_cause == 0
+
+
+def test_an_infinity_that_the_program_wrote_is_not_the_first_cause_of_a_nan(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "mask", "Const", ids=[20])
+    recording.trace("g1", "mask", full_health([-math.inf] * 300))
+    for _ in range(300):
+        recording.trace("g1", "Log", full_health(-math.inf))
+    recording.trace("g1", "mul", full_health([math.nan, 1.0]))
+    recording.trace("g1", "Mean", full_health(math.nan))
+    recording.close()
+    with _snapshot(tmp_path) as snapshot:
+        found = alerts.alert_list(snapshot)
+        assert (len(found), found.first_cause) == (303, 301)
+        assert _first_cause(snapshot)["op_name"] == "mul"
+
+
+def test_without_a_nan_the_infinity_that_the_program_wrote_is_the_first_cause(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "mask", "Const", ids=[20])
+    recording.trace("g1", "mask", full_health(-math.inf))
+    recording.trace("g1", "Log", full_health(math.inf))
+    recording.close()
+    with _snapshot(tmp_path) as snapshot:
+        assert alerts.alert_list(snapshot).first_cause == 0
 
 
 def test_a_trace_belongs_to_the_first_call_that_returned_after_it(tmp_path):

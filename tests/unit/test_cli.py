@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.text import event_lines
 from tb_debugger_plugin.index.cache import database_path, databases
 from tb_debugger_plugin.index.runs import find_runs
@@ -340,3 +341,41 @@ def test_a_file_that_may_not_be_read_is_an_error_with_a_sentence(tmp_path, capsy
     (tmp_path / "file").touch()
     assert main(["dump", str(tmp_path / "file")]) == 1
     assert capsys.readouterr().err.startswith("tbdbg: [Errno 13] Permission denied")
+
+
+def test_why_explains_the_first_bad_value_of_each_run(tmp_path, capsys):
+    small_program(tmp_path / "bad").close()
+    small_program(tmp_path / "good", steps=0).close()
+    small_program(tmp_path / "blind", steps=0, tensor_debug_mode=TensorDebugMode.SHAPE).close()
+    assert main(["why", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == (
+        "bad\n"
+        "  First bad value: Log in loss, train.py:3\n"
+        "  Log (tensor Log:0 in function loss) produced 1 −∞ out of 2 values.\n"
+        "  Its input x:0 held 1 zero: the logarithm of 0 is −∞.\n"
+        "  train.py:3 return tf.math.log(x)\n"
+        "  Clip the argument of the log from below, or use a loss that takes the logits.\n"
+        "  Alerts: 8 NaN/∞\n"
+        "\n"
+        "blind\n"
+        "  This run was recorded in mode SHAPE, which does not measure NaN and infinity. Record with"
+        ' tensor_debug_mode="FULL_HEALTH".\n'
+        "\n"
+        "good\n"
+        "  No alert in 0 executions and 0 graph executions.\n"
+    )
+
+
+def test_why_prints_one_run_as_json_and_names_what_is_not_recorded(tmp_path, capsys):
+    recording = small_program(tmp_path / "one")
+    recording.not_recorded(1, "The debugger does not watch f.", "f")
+    recording.close()
+    small_program(tmp_path / "two").close()
+    assert main(["why", str(tmp_path), "--run", "one", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == ["one"]
+    assert found["one"]["diagnosis"]["headline"] == "Log in loss, train.py:3"
+    assert found["one"]["alerts_breakdown"] == {"InfNanAlert": 8}
+    assert found["one"]["not_recorded"][0]["names"] == ["f"]
+    assert main(["why", str(tmp_path), "--run", "one"]) == 0
+    assert "  Not recorded: The debugger does not watch f.\n" in capsys.readouterr().out

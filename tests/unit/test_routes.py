@@ -13,6 +13,7 @@ import pytest
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
+from tb_debugger_plugin.analysis.alert_rules import RULES
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
 from tb_debugger_plugin.server.routes import ROUTES
@@ -105,12 +106,23 @@ def test_alerts(page):
         "num_alerts": 8,
         "alerts_breakdown": {"InfNanAlert": 8},
         "per_type_alert_limit": None,
+        "first_cause": 0,
+        "rules": [
+            {
+                "alert_type": rule.id,
+                "title": rule.title,
+                "severity": rule.severity.name.lower(),
+                "description": rule.description,
+            }
+            for rule in RULES
+        ],
     }
     first = found["alerts"][0]
     assert set(first) == {
         *("alert_type", "op_type", "output_slot", "size", "num_neg_inf", "num_pos_inf", "num_nan"),
         *("execution_index", "graph_execution_trace_index", "op_name", "graph_id", "graph_name"),
         *("wall_time", "owner_execution_index", "layer", "variable", "gradient_of"),
+        *("measured", "bad"),
     }
     assert (first["op_name"], first["graph_execution_trace_index"], first["execution_index"]) == (
         "Log",

@@ -1,0 +1,350 @@
+"""`analysis/diagnosis`: the sentences, and the values of a run that they are made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Numbers
+from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
+from tb_debugger_plugin.analysis.diagnosis.role import Role
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, explain_bad
+from tests.support.asking import Asker
+from tests.support.events import full_health, small_program
+
+_RUN = {"run": "."}
+
+
+def numbers(counts: dict[str, int], size: int | None = 1000) -> Numbers:
+    """A tensor that was counted."""
+    is_bad = any(counts.get(kind) for kind in BAD_KINDS)
+    return Numbers("float32", size, {kind: counts.get(kind, 0) for kind in KINDS}, bad=is_bad)
+
+
+def given(name: str, size: int | None = 1000, **counts: int) -> Input:
+    return Input(name, numbers(counts, size))
+
+
+CURT = Numbers(bad=True)
+NOT_MEASURED = Input("x:0", Numbers())
+
+
+def explained(op_type: str, output: Numbers | dict[str, int], inputs: Sequence[Input], **more: Any) -> Any:
+    measured = numbers(output) if isinstance(output, dict) else output
+    subject = Subject(op_type, "scope/op", 0, "loss", Role(), measured, inputs)
+    return explain_bad(replace(subject, **more))
+
+
+def why(op_type: str, output: Numbers | dict[str, int], inputs: Sequence[Input]) -> str:
+    return plain_text(explained(op_type, output, inputs).why)
+
+
+def test_the_answer_is_two_sentences_and_a_hint() -> None:
+    probs = given("probs:0", zero=200, positive=800)
+    explanation = explained("Log", {"neg_inf": 200, "negative": 800}, [probs], op_name="Log")
+    assert plain_text(explanation.what) == (
+        "Log (tensor Log:0 in function loss) produced 200 −∞ out of 1,000 values."
+    )
+    assert plain_text(explanation.why) == "Its input probs:0 held 200 zeros: the logarithm of 0 is −∞."
+    assert "argument of the log" in explanation.help
+    roles = [(phrase.role, phrase.text) for phrase in explanation.what]
+    assert roles[0] == ("code", "Log") and ("number", "200 −∞") in roles
+
+
+@pytest.mark.parametrize(
+    "op_type, changes, what",
+    [
+        (
+            "Mean",
+            {"output": numbers({"nan": 1}, 1), "function": None},
+            "Mean (tensor scope/op:0) produced NaN, its only value.",
+        ),
+        (
+            "__inference_f_3",
+            {"output": numbers({"nan": 2}), "op_name": None},
+            "f (run eagerly) produced 2 NaN out of 1,000 values.",
+        ),
+        ("Log", {}, "Log (tensor scope/op:0 in function loss) produced NaN or ∞."),
+        (
+            "Mul",
+            {"role": Role("dense", None, ["dense/kernel", "dense/bias"]), "function": None},
+            "Mul, the gradient of dense/kernel and dense/bias, (tensor scope/op:0) produced NaN or ∞.",
+        ),
+        (
+            "Mul",
+            {"role": Role("dense"), "op_name": "gradient_tape/m/Mul", "function": None},
+            "Mul in the backward pass of layer dense (tensor gradient_tape/m/Mul:0) produced NaN or ∞.",
+        ),
+        (
+            "ReadVariableOp",
+            {"role": Role("dense", "dense/kernel"), "function": "__inference_step_12"},
+            "ReadVariableOp of the variable dense/kernel (tensor scope/op:0 in function step)"
+            " produced NaN or ∞.",
+        ),
+    ],
+)
+def test_what_the_value_is(op_type: str, changes: dict[str, Any], what: str) -> None:
+    subject = Subject(op_type, "scope/op", 0, "loss", Role(), CURT)
+    assert plain_text(explain_bad(replace(subject, **changes)).what) == what
+
+
+BASE, TWO = given("x:0", negative=500, positive=500), given("y:0", 1, positive=1)
+OVER, UNDER = given("a:0", zero=4, positive=996), given("b:0", zero=4, positive=996)
+FINITE = Input("x:0", Numbers(bad=False))
+
+
+@pytest.mark.parametrize(
+    "op_type, output, inputs, sentence",
+    [
+        (
+            "Log",
+            {"nan": 3},
+            [given("x:0", negative=3)],
+            "Its input x:0 held 3 negative values: the logarithm of a negative number is NaN.",
+        ),
+        (
+            "RealDiv",
+            {"pos_inf": 1},
+            [given("a:0", positive=9), given("b:0", zero=1)],
+            "Its input b:0 held 1 zero: x / 0 is infinite.",
+        ),
+        ("Rsqrt", {"pos_inf": 1}, [given("v:0", zero=1)], "Its input v:0 held 1 zero: 1 / √0 is infinite."),
+        (
+            "Sqrt",
+            {"nan": 1},
+            [given("v:0", negative=1)],
+            "Its input v:0 held 1 negative value: the root of a negative number is NaN.",
+        ),
+        (
+            "Exp",
+            {"pos_inf": 4},
+            [given("z:0", positive=4)],
+            "Its input was finite. Its result is beyond the range of the dtype.",
+        ),
+        (
+            "MatMul",
+            {"pos_inf": 4},
+            [given("a:0", positive=4), given("b:0", positive=4)],
+            "Its inputs were all finite. Its result is beyond the range of the dtype.",
+        ),
+        (
+            "Mean",
+            {"nan": 1},
+            [given("x:0", 0)],
+            "Its input x:0 held no value at all: the mean over nothing is NaN.",
+        ),
+        ("Placeholder", {"nan": 1}, [], "It is an argument: the caller of the function passed it in."),
+        ("ReadVariableOp", {"nan": 1}, [], "The variable held it already: see the op that assigned it last."),
+        # An input that was bad already comes before any property of the op.
+        ("Log", {"nan": 1}, [given("x:0", nan=1, zero=5)], "Its input x:0 already held 1 NaN."),
+        (
+            "Mul",
+            {"nan": 178, "pos_inf": 22},
+            [given("y:0", zero=900), given("Log:0", neg_inf=200)],
+            "Its input Log:0 already held 200 −∞ and its input y:0 held 900 zeros: 0 · ∞ is NaN.",
+        ),
+        (
+            "Softmax",
+            {"nan": 10},
+            [given("mask:0", neg_inf=10)],
+            "Its input mask:0 already held 10 −∞: the softmax of a row of nothing but −∞ is NaN.",
+        ),
+        # Causes are possible where inputs were not measured, and only for the kind that came out.
+        (
+            "Log",
+            {"neg_inf": 1},
+            [NOT_MEASURED],
+            "Its input was not measured. Possible reason: the logarithm of 0 is −∞.",
+        ),
+        (
+            "Mul",
+            {"nan": 1},
+            [given("a:0", pos_inf=1), NOT_MEASURED],
+            "Its input a:0 already held 1 +∞. Possible reason: 0 · ∞ is NaN.",
+        ),
+        (
+            "AddV2",
+            {"pos_inf": 1},
+            [given("a:0", positive=1), NOT_MEASURED],
+            "Some of its inputs were not measured. Possible reason: its result is beyond the range of the"
+            " dtype.",
+        ),
+        (
+            "Log",
+            CURT,
+            [FINITE],
+            "Its input was finite. Possible reasons: the logarithm of 0 is −∞; the logarithm of a negative"
+            " number is NaN.",
+        ),
+        (
+            "Acos",
+            CURT,
+            [FINITE],
+            "Its input was finite. Possible reason: it is defined only between −1 and 1.",
+        ),
+        ("MyOp", CURT, [FINITE], "Its input was finite."),
+        (
+            "Pow",
+            {"pos_inf": 1000},
+            [BASE, TWO],
+            "Its inputs were all finite. Its result is beyond the range of the dtype.",
+        ),
+        (
+            "Pow",
+            {"nan": 500},
+            [BASE, TWO],
+            "Its input x:0 held 500 negative values: a fractional power of a negative number is NaN.",
+        ),
+        (
+            "RealDiv",
+            {"nan": 4},
+            [OVER, UNDER],
+            "Its input a:0 held 4 zeros and its input b:0 held 4 zeros: 0 / 0 is NaN.",
+        ),
+        ("RealDiv", {"pos_inf": 4}, [OVER, UNDER], "Its input b:0 held 4 zeros: x / 0 is infinite."),
+        (
+            "RealDiv",
+            {"pos_inf": 3, "nan": 1},
+            [OVER, UNDER],
+            "Its input b:0 held 4 zeros: x / 0 is infinite. Its input a:0 held 4 zeros and its input b:0 held"
+            " 4 zeros: 0 / 0 is NaN.",
+        ),
+        # Whole numbers are finite though nothing is measured of them; of an axis nothing need be known.
+        (
+            "Cast",
+            {"pos_inf": 1},
+            [Input("axis:0", Numbers("int32"))],
+            "Its input was finite. The values are beyond the range of the narrower dtype.",
+        ),
+        (
+            "Sum",
+            {"pos_inf": 1},
+            [given("x:0", positive=9), Input("axis:0")],
+            "Its result is beyond the range of the dtype.",
+        ),
+        ("MyOp", {"nan": 1}, [given("x:0", positive=3)], "Its input was finite."),
+        ("MyOp", {"nan": 1}, [NOT_MEASURED], "Its input was not measured."),
+        ("MyOp", {"nan": 1}, [], "MyOp has no input: the value comes from here."),
+    ],
+)
+def test_why_it_is_bad(op_type: str, output: Any, inputs: Sequence[Input], sentence: str) -> None:
+    assert why(op_type, output, inputs) == sentence
+
+
+def _texts(diagnosis: dict[str, Any]) -> list[str]:
+    return ["".join(phrase["text"] for phrase in diagnosis[name]) for name in ("what", "why", "where")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    small_program(tmp_path).close()
+    return tmp_path
+
+
+def test_the_first_cause_of_a_run_is_explained_with_its_line(folder: Path) -> None:
+    with Asker(folder) as page:
+        diagnosis = page.json("/diagnosis", _RUN)["diagnosis"]
+    assert diagnosis["headline"] == "Log in loss, train.py:3"
+    assert _texts(diagnosis) == [
+        "Log (tensor Log:0 in function loss) produced 1 −∞ out of 2 values.",
+        "Its input x:0 held 1 zero: the logarithm of 0 is −∞.",
+        "train.py:3 return tf.math.log(x)",
+    ]
+    (link,) = [phrase for phrase in diagnosis["where"] if phrase["role"] == "link"]
+    assert link["target"] == {
+        "graph_id": "g1",
+        "op_name": "Log",
+        "graph_execution_index": 1,
+        "execution_index": None,
+    }
+
+
+def test_any_alert_execution_and_op_is_explained(folder: Path) -> None:
+    with Asker(folder) as page:
+
+        def ask(**query: object) -> Any:
+            return page.json("/diagnosis", {**_RUN, **query})["diagnosis"]
+
+        assert _texts(ask(alert=1))[1] == (
+            "Its input Log:0 already held 1 −∞ and its input x:0 held 1 zero: 0 · ∞ is NaN."
+        )
+        call = ask(execution=1)
+        assert call == {**ask(alert=3), "index": None, "alert": None}
+        assert _texts(call)[:2] == [
+            "loss (run eagerly) produced NaN, its only value.",
+            "Its input was finite.",
+        ]
+        assert call["where"][0]["target"]["execution_index"] == 1
+        assert ask(execution=0) is None
+        assert _texts(ask(graph_id="g1", op_name="Mean"))[1] == "Its input mul:0 already held 1 NaN."
+        assert ask(graph_id="g1", op_name="Log", at=0)["headline"] == "Log in loss, train.py:3"
+        assert ask(graph_id="g1", op_name="x") is None
+
+
+@pytest.mark.parametrize(
+    "query, status",
+    [
+        ({"alert": 99}, 400),
+        ({"alert": -1}, 400),
+        ({"execution": 99}, 400),
+        ({"alert": 0, "execution": 0}, 400),
+        ({"graph_id": "g1"}, 400),
+        ({"graph_id": "g1", "op_name": "nope"}, 404),
+        ({"graph_id": "g1", "op_name": "Log", "at": 99}, 400),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(folder: Path, query: dict[str, object], status: int) -> None:
+    with Asker(folder) as page:
+        assert page.get("/diagnosis", {**_RUN, **query}).status_code == status
+
+
+def test_a_run_without_alerts_has_no_diagnosis(tmp_path: Path) -> None:
+    small_program(tmp_path, steps=0).close()
+    with Asker(tmp_path) as page:
+        assert page.json("/diagnosis", _RUN) == {"diagnosis": None}
+        assert page.json("/alerts", _RUN)["first_cause"] is None
+
+
+def test_an_identity_has_the_numbers_of_what_it_returns(tmp_path: Path) -> None:
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "same", "Identity", ["x:0"], ids=[20])
+    recording.op("g1", "again", "Identity", ["same:0"], ids=[21])
+    recording.op("g1", "Log_1", "Log", ["again:0"], ids=[22], stack=["f1"])
+    recording.trace("g1", "x", full_health([0.0, 1.0]))
+    recording.trace("g1", "Log_1", full_health([-math.inf, 0.0]))
+    recording.close()
+    with Asker(tmp_path) as page:
+        diagnosis = page.json("/diagnosis", _RUN)["diagnosis"]
+    assert _texts(diagnosis)[1] == "Its input again:0 held 1 zero: the logarithm of 0 is −∞."
+
+
+def test_identities_in_a_circle_end(tmp_path: Path) -> None:
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "a", "Identity", ["b:0"], ids=[20])
+    recording.op("g1", "b", "Identity", ["a:0"], ids=[21])
+    recording.op("g1", "Log_1", "Log", ["a:0"], ids=[22])
+    recording.trace("g1", "Log_1", full_health([-math.inf]))
+    recording.close()
+    with Asker(tmp_path) as page:
+        assert "not measured" in _texts(page.json("/diagnosis", _RUN)["diagnosis"])[1]
+
+
+def test_a_gradient_leads_to_the_line_of_the_op_whose_gradient_it_is(tmp_path: Path) -> None:
+    recording = small_program(tmp_path, steps=0)
+    recording.frame("f3", 1, 1, "gradients")
+    recording.op("g1", "Sqrt", "Sqrt", ["x:0"], ids=[20], stack=["f1"])
+    recording.op("g1", "gradient_tape/Sqrt/SqrtGrad", "SqrtGrad", ["Sqrt:0", "x:0"], ids=[21], stack=["f3"])
+    recording.trace("g1", "gradient_tape/Sqrt/SqrtGrad", full_health([math.inf]))
+    recording.close()
+    with Asker(tmp_path) as page:
+        diagnosis = page.json("/diagnosis", _RUN)["diagnosis"]
+    where = _texts(diagnosis)[2]
+    assert where == "Part of the gradient of Sqrt. train.py:3 return tf.math.log(x)"
+    links = [phrase["target"]["op_name"] for phrase in diagnosis["where"] if phrase["role"] == "link"]
+    assert links == ["Sqrt", "Sqrt"]
