@@ -1,5 +1,5 @@
-"""Event files into DuckDB tables, resumable and live. No TensorFlow, no HTTP.
+"""The index: reads event files into DuckDB tables, live and resumable.
 
-In come file sets below a logdir, out come one database per run and a generation number that rises with every
-change. The tables are described in ``docs/schema.md``.
+Takes the file sets below a logdir. Makes one database per run, with a generation number that rises with every
+change; ``docs/schema.md`` describes the tables. Needs no TensorFlow and no HTTP.
 """

@@ -1,7 +1,7 @@
-"""What is told about the files themselves: tables ``files``, ``hosts`` and ``notices``.
+"""Writes the tables about the files themselves: ``files``, ``hosts`` and ``notices``.
 
-In come rows inside the caller's transaction, out come tables. The first two are short and written anew with
-each commit; notices are added.
+Takes rows and a connection inside the caller's transaction. ``files`` and ``hosts`` are short, so each commit
+writes them anew; notices are appended.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import duckdb
 from tb_debugger_plugin.index.columns import insert_rows
 from tb_debugger_plugin.index.source import FileState, Notice
 
-#: Of one file; a file that is damaged everywhere must not fill the page.
+#: Notices of one file; a file that is damaged everywhere must not fill the page.
 MAX_NOTICES: Final = 20
 _FILE_KINDS: Final = {
     **{"host": "i4", "suffix": "O", "name": "O", "fingerprint": "O", "resume": "i8", "size": "i8"},
@@ -29,34 +29,34 @@ HOST_KINDS: Final = {
 
 
 def file_row(host: int, suffix: str, name: str, state: FileState, dropped: int) -> tuple[Any, ...]:
-    """A row of ``files``."""
+    """Returns a row of ``files``."""
     return (host, suffix, name, state.fingerprint, state.resume, state.size, state.state, dropped)
 
 
 def replace_files(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Write ``files`` anew, from what :func:`file_row` gave."""
+    """Replace the rows of ``files`` by rows from :func:`file_row`."""
     connection.execute("DELETE FROM files")
     insert_rows(connection, "files", _FILE_KINDS, rows)
 
 
 def replace_hosts(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Write ``hosts`` anew, from what :meth:`~tb_debugger_plugin.index.describe.Host.fields` gave."""
+    """Replace the rows of ``hosts`` by rows from :meth:`~tb_debugger_plugin.index.describe.Host.fields`."""
     connection.execute("DELETE FROM hosts")
     insert_rows(connection, "hosts", HOST_KINDS, rows)
 
 
 class Notices:
-    """Adds to ``notices``, so many for each file; lives as long as the indexer.
+    """Appends to ``notices``, up to :data:`MAX_NOTICES` for each file; lives as long as the indexer.
 
     Args:
-      counts: How many notices there were of each file.
+      counts: The number of notices so far, by name of the file.
     """
 
     def __init__(self, counts: dict[str, int]) -> None:
         self._counts = counts
 
     def save(self, connection: duckdb.DuckDBPyConnection, notices: Iterable[Notice]) -> None:
-        """Add notices, but for those that are too many."""
+        """Append notices, except those over the limit of their file."""
         rows = []
         for notice in notices:
             count = self._counts[notice.file] = self._counts.get(notice.file, 0) + 1

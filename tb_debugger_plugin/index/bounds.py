@@ -1,9 +1,9 @@
-"""Records of unusual length, cut to what the tables have room for.
+"""Cuts unusually long records down to what the tables have room for.
 
-In comes a decoded event, out comes the same with its texts and lists cut. Nobody can read a name of a
-megabyte, and each text of a log is kept in memory and sent to the page.
+Takes the bytes of a record and returns the decoded event with its texts and lists cut. Nobody can read a name
+of a megabyte, and each text of a log is kept in memory and sent to the page.
 
-Rule: equal texts stay equal and different ones different, so that ids still refer to what they referred to.
+Invariant: equal texts stay equal and different ones stay different, so ids still refer to the same things.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, Final
 
 from tb_debugger_plugin.events.messages import parse_event
 
-#: Shorter records are left as they are.
+#: Records below this size are not cut.
 MIN_BYTES: Final = 1 << 16
-#: Characters of a text; a longer one ends in its length and a hash of all of it.
+#: Characters of a text; a longer text is cut and ends in its length and a hash of the whole.
 MAX_TEXT: Final = 4096
 #: Entries of a list.
 MAX_ENTRIES: Final = 1 << 16
 #: Lines of a source file.
 MAX_LINES: Final = 1 << 20
-#: What may be long, since it is a recorded tensor.
+#: Messages that are never cut, because they hold a recorded tensor.
 _WHOLE: Final = frozenset({"TensorProto"})
-#: Not looked at, and mostly the longest of all.
+#: Fields that nothing reads, and that are mostly the longest of all.
 _UNUSED: Final = ("original_graph_def", "instrumented_graph_def", "instrumented_ops")
 
 
@@ -46,7 +46,7 @@ def parse_bounded(payload: bytes) -> Any:
 
 
 def bounded_text(text: str) -> str:
-    """A text as it stands in the tables."""
+    """Returns a text as the tables hold it: cut to :data:`MAX_TEXT` characters."""
     if len(text) <= MAX_TEXT:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]

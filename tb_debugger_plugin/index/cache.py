@@ -1,9 +1,9 @@
-"""Where a run's database lives, and opening it.
+"""The cache of databases: where the database of a run is, and how it is opened.
 
-The databases are a cache: they live outside the logdir (which may be read-only), and deleting them loses
-nothing. Beside each stands a note of the run's folder, as old as the last use. DuckDB lets only one process
-hold a file; whoever comes second builds a private database in a temporary folder, so that two viewers of one
-logdir both work.
+The databases are a cache: they are outside the logdir (which may be read-only), and deleting them loses
+nothing. Each has a note beside it with the folder of its run; the note's time is that of the last use. Only
+one process can open a DuckDB file. A second process builds a private database in a temporary folder, so that
+two viewers of one logdir both work.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": False,
 }
 
-#: How long a database that is to be closed waits for its readers, and again when it has interrupted them.
+#: Seconds that closing a database waits for its readers, and again after it has interrupted them.
 _PATIENCE_SECONDS: Final = 2.0
 
-#: What belongs to a database: itself, its log, and the note.
+#: The files of a database: itself, its log, and the note.
 _SUFFIXES: Final = (".duckdb", ".duckdb.wal", ".folder")
 _NAME: Final = re.compile(r"[0-9a-f]{32}\.duckdb")
 
@@ -48,7 +48,7 @@ _open_paths_lock = threading.Lock()  # guards _open_paths
 
 
 def cache_folder() -> Path:
-    """``$TB_DEBUGGER_CACHE``, else ``tb_debugger_plugin`` in the user's cache folder."""
+    """Returns ``$TB_DEBUGGER_CACHE``, else ``tb_debugger_plugin`` in the user's cache folder."""
     chosen = os.environ.get(_ENVIRONMENT)
     if chosen:
         return Path(chosen)
@@ -57,7 +57,7 @@ def cache_folder() -> Path:
 
 
 def database_path(run: Run) -> Path:
-    """Where the run's database is kept: a name made from its absolute folder and its id."""
+    """Returns the path of the run's database; its name is a hash of the run's absolute folder and id."""
     key = f"{run.folder.resolve()}\0{run.run_id}"
     return cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.duckdb"
 
@@ -68,31 +68,32 @@ class Database:
 
     Attributes:
       connection: The writer's connection.
-      path: Its file.
-      private: Whether the file is in a temporary folder that closing deletes.
+      path: The file.
+      private: Whether the file is in a temporary folder, which closing deletes.
     """
 
     connection: duckdb.DuckDBPyConnection
     path: Path
     private: bool
-    _left: threading.Condition = field(default_factory=threading.Condition, repr=False)  # guards these two
+    # Guards the two fields below.
+    _reader_ended: threading.Condition = field(default_factory=threading.Condition, repr=False)
     _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False)
     _closed: bool = False
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed, or is about to be."""
-        with self._left:
+        """Whether the database is closed or being closed."""
+        with self._reader_ended:
             return self._closed
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection for one reader, in one thread.
+        """Gives a connection for one reader, in one thread.
 
         Raises:
           duckdb.Error: The database is closed.
         """
-        with self._left:
+        with self._reader_ended:
             if self._closed:
                 raise duckdb.ConnectionException("The database is closed.")
             cursor = self.connection.cursor()
@@ -100,40 +101,40 @@ class Database:
         try:
             yield cursor
         finally:
-            with self._left:
+            with self._reader_ended:
                 self._cursors.remove(cursor)
-                self._left.notify_all()
+                self._reader_ended.notify_all()
             cursor.close()
 
     def close(self) -> None:
-        """Close the database, after its readers or in spite of them; a private one is deleted."""
-        with self._left:
+        """Close the database after its readers have ended or were interrupted; delete it if private."""
+        with self._reader_ended:
             self._closed = True
-            if not self._left.wait_for(lambda: not self._cursors, _PATIENCE_SECONDS):
+            if not self._reader_ended.wait_for(lambda: not self._cursors, _PATIENCE_SECONDS):
                 for cursor in self._cursors:
                     cursor.interrupt()
-                self._left.wait_for(lambda: not self._cursors, _PATIENCE_SECONDS)
-            # A connection refuses to be closed while a cursor of it is at work; then that one ends it.
+                self._reader_ended.wait_for(lambda: not self._cursors, _PATIENCE_SECONDS)
+            # A connection cannot be closed while one of its cursors is working; that cursor ends it later.
             with contextlib.suppress(duckdb.Error):
                 self.connection.close()
         if self.private:
             shutil.rmtree(self.path.parent, ignore_errors=True)
             return
         with contextlib.suppress(OSError):
-            os.utime(_note_of(self.path))
+            os.utime(_note_path(self.path))
         with _open_paths_lock:
             _open_paths.discard(self.path)
 
 
 def open_database(run: Run) -> Database:
-    """Open the run's database, or an empty one where there is none that can be used.
+    """Open the run's database, or an empty one when there is none that can be used.
 
     Args:
       run: The run.
 
     Returns:
-      A database with all tables of the present schema. A file that another process holds, that is damaged, or
-      that cannot be written is replaced by a private one.
+      A database with all tables of the present schema. It is private when the file in the cache is open in
+      another process, is damaged, or cannot be written.
     """
     path = database_path(run)
     with _open_paths_lock:
@@ -142,7 +143,7 @@ def open_database(run: Run) -> Database:
     connection = None if taken else _connect_cached(path)
     if connection is not None:
         with contextlib.suppress(OSError):
-            _note_of(path).write_text(str(run.folder.resolve()), encoding="utf-8")
+            _note_path(path).write_text(str(run.folder.resolve()), encoding="utf-8")
         return Database(connection, path, private=False)
     if not taken:
         with _open_paths_lock:
@@ -160,10 +161,10 @@ def _connect_cached(path: Path) -> duckdb.DuckDBPyConnection | None:
             return None
     except (duckdb.Error, OSError):
         pass
-    return _connect_anew(path)
+    return _remove_and_connect(path)
 
 
-def _connect_anew(path: Path) -> duckdb.DuckDBPyConnection | None:
+def _remove_and_connect(path: Path) -> duckdb.DuckDBPyConnection | None:
     try:
         remove_database(path)
         return _connect(path)
@@ -171,7 +172,7 @@ def _connect_anew(path: Path) -> duckdb.DuckDBPyConnection | None:
         return None
 
 
-def _note_of(path: Path) -> Path:
+def _note_path(path: Path) -> Path:
     return path.with_suffix(".folder")
 
 
@@ -180,10 +181,10 @@ class Cached:
     """A database in the cache folder.
 
     Attributes:
-      path: Its file.
-      size: Bytes, with what belongs to it.
+      path: The file.
+      size: Bytes of all its files.
       used: When it was last opened or closed, in seconds since the epoch.
-      folder: Of its run; empty when not known.
+      folder: The folder of its run; empty when it is not known.
     """
 
     path: Path
@@ -193,16 +194,18 @@ class Cached:
 
     @property
     def is_gone(self) -> bool:
-        """Whether there is no such folder on this machine any more."""
-        here = self.folder and "://" not in self.folder
-        return bool(here) and not os.path.exists(self.folder)
+        """Whether the folder of the run was on this machine and no longer exists."""
+        is_local = self.folder and "://" not in self.folder
+        return bool(is_local) and not os.path.exists(self.folder)
 
 
 def databases() -> list[Cached]:
-    """All databases in the cache folder, by name; links and files of other names are not ours."""
+    """Lists the databases in the cache folder by name; links and files with other names are not ours."""
     try:
         with os.scandir(cache_folder()) as entries:
-            names = [one.name for one in entries if _NAME.fullmatch(one.name) and not one.is_symlink()]
+            names = [
+                entry.name for entry in entries if _NAME.fullmatch(entry.name) and not entry.is_symlink()
+            ]
     except OSError:
         return []
     return [_cached(cache_folder() / name) for name in sorted(names)]
@@ -215,13 +218,13 @@ def _cached(path: Path) -> Cached:
             status = path.with_suffix(suffix).lstat()
             size, used = size + status.st_size, max(used, status.st_mtime)
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        folder = _note_of(path).read_text(encoding="utf-8")
+        folder = _note_path(path).read_text(encoding="utf-8")
     return Cached(path, size, used, folder)
 
 
 @contextlib.contextmanager
-def _kept_from_others(path: Path) -> Iterator[bool]:
-    """Whether no viewer, of this process or another, has a database open; none opens it inside the block."""
+def _reserved(path: Path) -> Iterator[bool]:
+    """Gives whether no viewer of any process has a database open; none can open it inside the block."""
     with _open_paths_lock, contextlib.ExitStack() as stack:
         free = path not in _open_paths
         if free:
@@ -230,40 +233,40 @@ def _kept_from_others(path: Path) -> Iterator[bool]:
             except duckdb.IOException as error:
                 free = "lock" not in str(error).lower()
             except duckdb.Error:
-                pass  # damaged, and so nobody's
+                pass  # damaged, so no viewer uses it
         yield free
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether a viewer, this process or another, has a database open."""
-    with _kept_from_others(path) as free:
+    """Whether a viewer, of this process or another, has a database open."""
+    with _reserved(path) as free:
         return not free
 
 
 def remove_unused(path: Path) -> bool:
-    """Delete a database, unless a viewer, this process or another, has it open.
+    """Delete a database, unless a viewer, of this process or another, has it open.
 
     Args:
-      path: Its file.
+      path: The file.
 
     Returns:
-      Whether it is deleted.
+      Whether it was deleted.
     """
-    with _kept_from_others(path) as free:
+    with _reserved(path) as free:
         if free:
             remove_database(path)
         return free
 
 
 def remove_database(path: Path) -> None:
-    """Delete a database file with what belongs to it."""
+    """Delete all files of a database."""
     for suffix in _SUFFIXES:
         path.with_suffix(suffix).unlink(missing_ok=True)
 
 
 @functools.cache
 def _config() -> dict[str, str | bool | int | float | list[str]]:
-    # From DuckDB 2.0 on each database has eight more threads for files; before, it refuses the word.
+    # From DuckDB 2.0 on, each database has eight more threads for files; older ones reject the setting.
     with duckdb.connect(":memory:", config=_CONFIG) as connection:
         query = "SELECT name FROM duckdb_settings() WHERE name = 'async_threads'"
         return {**_CONFIG, **{name: 1 for (name,) in connection.execute(query).fetchall()}}
@@ -271,13 +274,13 @@ def _config() -> dict[str, str | bool | int | float | list[str]]:
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(str(path), config=_config())
-    found = schema.read_meta(connection).get("schema_version")
-    if found == str(schema.SCHEMA_VERSION):
+    version = schema.read_meta(connection).get("schema_version")
+    if version == str(schema.SCHEMA_VERSION):
         return connection
     connection.close()
     remove_database(path)
     connection = duckdb.connect(str(path), config=_config())
-    # One transaction: each of its own would wait for the disk.
+    # In one transaction, because each commit waits for the disk.
     connection.execute("BEGIN")
     schema.create_tables(connection)
     connection.execute("COMMIT")

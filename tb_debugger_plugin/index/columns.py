@@ -1,6 +1,6 @@
-"""Columns on their way into a table: Python rows become NumPy arrays, and those one INSERT.
+"""Writes columns into tables: Python rows become NumPy arrays, and the arrays one INSERT.
 
-Rule: nothing is inserted row by row; DuckDB reads the arrays in place.
+Invariant: nothing is inserted row by row; DuckDB reads the arrays in place.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    # The processes that decode use no database, and it takes 14 MB.
+    # The decoding processes do not use a database, and importing it takes 14 MB.
     import duckdb
 
 Array = npt.NDArray[Any]
 
 
 def integers(values: Sequence[int | None], kind: str = "i8") -> Array:
-    """A column of integers; None becomes NULL."""
+    """Makes a column of integers; None becomes NULL."""
     return _without_none(values, 0, kind)
 
 
 def texts(values: Sequence[str | None]) -> Array:
-    """A column of strings; None becomes NULL."""
+    """Makes a column of strings; None becomes NULL."""
     return _without_none(values, "", "O")
 
 
-def _without_none(values: Sequence[Any], otherwise: Any, kind: str) -> Array:
+def _without_none(values: Sequence[Any], filler: Any, kind: str) -> Array:
     mask = [value is None for value in values]
     if not any(mask):
         return np.array(values, dtype=kind)
-    filled = np.array([otherwise if value is None else value for value in values], dtype=kind)
+    filled = np.array([filler if value is None else value for value in values], dtype=kind)
     return np.ma.array(filled, mask=mask)
 
 
 def measured(values: npt.NDArray[np.float64]) -> Array | None:
-    """A column of numbers whose NaN and infinities, which mean "not measured", become NULL.
+    """Makes a column of numbers. NaN and infinities mean "not measured" and become NULL.
 
     Returns:
-      None when nothing was measured: a column that is left out of an INSERT is NULL.
+      The column; None when nothing was measured, because a column that an INSERT leaves out is NULL.
     """
     finite = np.isfinite(values)
     if finite.all():
@@ -52,15 +52,15 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
     """Append rows to a table.
 
     Args:
-      connection: With an open transaction.
-      table: Its name.
-      columns: Equally long arrays by column name; what is masked becomes NULL.
+      connection: A connection with an open transaction.
+      table: The name of the table.
+      columns: Equally long arrays by column name; masked elements become NULL.
     """
     if not len(next(iter(columns.values()))):
         return
-    given, values = _plain(columns)
+    arrays, values = _plain(columns)
     names = ", ".join(f'"{name}"' for name in values)
-    connection.register("_batch", given)
+    connection.register("_batch", arrays)
     try:
         connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values.values())} FROM _batch")
     finally:
@@ -68,23 +68,23 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
 
 
 def _plain(columns: dict[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
-    """Columns as any DuckDB reads them, and the SQL of each value by the name of its column.
+    """Returns columns that every version of DuckDB reads, and the SQL of each value by column name.
 
-    DuckDB before 2.0 does not look at masks, and 1.5 fails at a column of objects when all that it samples
-    are None. So where something is NULL is a column of its own, and what is NULL all over is left out.
+    DuckDB before 2.0 ignores masks, and 1.5 fails at a column of objects when all sampled values are None. So
+    each mask becomes a column of its own, and columns that are NULL everywhere are left out.
     """
-    given: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     values: dict[str, str] = {}
     for name, column in columns.items():
         masked = isinstance(column, np.ma.MaskedArray)
         mask = np.ma.getmaskarray(column) if masked else np.zeros(1, bool)
         if mask.all():
             continue
-        given[name], values[name] = np.ma.getdata(column), f'"{name}"'
+        arrays[name], values[name] = np.ma.getdata(column), f'"{name}"'
         if mask.any():
-            given[f"{name} is null"] = mask
+            arrays[f"{name} is null"] = mask
             values[name] = f'CASE WHEN NOT "{name} is null" THEN "{name}" END'
-    return given, values
+    return arrays, values
 
 
 def insert_rows(
@@ -93,8 +93,8 @@ def insert_rows(
     """Append Python rows to a table.
 
     Args:
-      connection: With an open transaction.
-      table: Its name.
+      connection: A connection with an open transaction.
+      table: The name of the table.
       kinds: NumPy dtype by column name, in the order of the rows' fields; ``"O"`` for strings.
       rows: The rows.
     """

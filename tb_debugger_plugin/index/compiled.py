@@ -1,6 +1,6 @@
-"""The small library that is compiled from ``src/`` where there is a compiler.
+"""Loads the small library that is compiled from ``src/`` when there is a compiler.
 
-Rule: whatever it does, Python does too, several times as slowly; where the library is not there, nothing is
+Invariant: whatever the library does, Python does too, several times as slowly; without the library nothing is
 missing.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _INT, _POINTER, _BYTES = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
-#: What each function returns, and its arguments: those of ``src/frames.h`` and ``src/templates.h``.
+#: Result and arguments of each function, as in ``src/frames.h`` and ``src/templates.h``.
 _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "tbdbg_walk": (_INT, (_BYTES, _INT, _INT, _INT, _POINTER, _POINTER)),
     "tbdbg_templates_new": (_POINTER, (ctypes.c_uint64,)),
@@ -27,18 +27,18 @@ _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The library; None where the package was built without a compiler."""
+    """Returns the library; None when the package was built without a compiler."""
     for suffix in importlib.machinery.EXTENSION_SUFFIXES:
         path = Path(__file__).with_name(f"_frames{suffix}")
         if path.exists():
-            # One that was built from older sources lacks functions.
+            # A library that was built from older sources lacks functions.
             with contextlib.suppress(OSError, AttributeError):
                 return _with_types(ctypes.CDLL(str(path)))
     return None
 
 
-def _with_types(found: ctypes.CDLL) -> ctypes.CDLL:
+def _with_types(loaded: ctypes.CDLL) -> ctypes.CDLL:
     for name, (result, arguments) in _FUNCTIONS.items():
-        function = getattr(found, name)
+        function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
-    return found
+    return loaded

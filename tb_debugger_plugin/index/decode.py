@@ -1,7 +1,7 @@
-"""Decoded records of the two long lists into columns of their tables.
+"""Turns decoded records of the two long lists into columns of their tables.
 
-In come events with host and place, out come NumPy columns that can be inserted as they are. All numbering of
-what repeats is left to the registry.
+Takes events with their host and returns NumPy columns that can be inserted as they are. The registry numbers
+everything that repeats.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Row:
     """One execution.
 
     Attributes:
-      host: Number of the host.
+      host: The number of the host.
       event: The ``DebugEvent``.
     """
 
@@ -53,11 +53,11 @@ def _summary_columns(summaries: dict[str, Array]) -> dict[str, Array]:
 
 
 def trace_columns(rows: TraceRows, first: int) -> dict[str, Array]:
-    """Columns of ``graph_executions``.
+    """Returns columns of ``graph_executions``.
 
     Args:
       rows: Decoded traces.
-      first: Position of the first row in the list.
+      first: The position of the first row in the list.
     """
     return {
         "idx": np.arange(first, first + len(rows)),
@@ -69,11 +69,11 @@ def trace_columns(rows: TraceRows, first: int) -> dict[str, Array]:
 
 
 def bad_columns(traces: dict[str, Array], first: int) -> dict[str, Array]:
-    """Columns of ``bad_graph_executions``: where the bad ones of some rows of ``graph_executions`` are.
+    """Returns columns of ``bad_graph_executions``: the positions of the bad rows of ``graph_executions``.
 
     Args:
-      traces: What :func:`trace_columns` gave.
-      first: How many bad rows come before.
+      traces: Columns from :func:`trace_columns`.
+      first: The number of bad rows before.
     """
     positions = traces["idx"][traces["health"] == tensors.BAD]
     return {"bad": np.arange(first, first + len(positions)), "idx": positions}
@@ -89,12 +89,12 @@ class ExecutionColumns:
 
 
 def execution_columns(rows: Sequence[Row], registry: Registry, first: int) -> ExecutionColumns:
-    """Columns of ``executions``, ``execution_inputs`` and ``execution_outputs``.
+    """Returns columns of ``executions``, ``execution_inputs`` and ``execution_outputs``.
 
     Args:
       rows: Events that hold an ``execution``.
       registry: Numbers op types, graphs, stacks and shapes.
-      first: Position of the first row in the list.
+      first: The position of the first row in the list.
     """
     records = [row.event.execution for row in rows]
     outputs = _output_columns(rows, records, registry, first)
@@ -139,7 +139,7 @@ def _input_columns(records: Sequence[Any], first: int) -> dict[str, Array]:
 def _output_columns(
     rows: Sequence[Row], records: Sequence[Any], registry: Registry, first: int
 ) -> dict[str, Array]:
-    places: list[tuple[int, int, int]] = []
+    keys: list[tuple[int, int, int]] = []
     ids: list[int | None] = []
     devices: list[int] = []
     modes: list[int] = []
@@ -148,17 +148,17 @@ def _output_columns(
         known_ids, known_devices = record.output_tensor_ids, record.output_tensor_device_ids
         values = record.tensor_protos
         for slot in range(max(len(known_ids), len(known_devices), len(values))):
-            places.append((position, slot, row.host))
+            keys.append((position, slot, row.host))
             ids.append(known_ids[slot] if slot < len(known_ids) else None)
             devices.append(known_devices[slot] if slot < len(known_devices) else -1)
             modes.append(record.tensor_debug_mode)
             protos.append(values[slot] if slot < len(values) else None)
     columns = _summary_columns(tensors.summarize(modes, protos, registry.shape).columns)
-    place = np.array(places, np.int64).reshape(-1, 3)
+    key_columns = np.array(keys, np.int64).reshape(-1, 3)
     columns["tensor_id"] = integers(ids)
     columns["device_id"] = np.array(devices, np.int64).clip(-1, _INT32_MAX).astype(np.int32)
-    columns["idx"], columns["host"] = place[:, 0], place[:, 2].astype(np.int32)
-    columns["slot"] = place[:, 1].astype(np.int32)
-    # An empty TensorProto keeps the place of an output that is not watched.
+    columns["idx"], columns["host"] = key_columns[:, 0], key_columns[:, 2].astype(np.int32)
+    columns["slot"] = key_columns[:, 1].astype(np.int32)
+    # An empty TensorProto is the placeholder of an output that is not watched.
     columns["has_value"] = np.array([proto is not None and bool(proto.dtype) for proto in protos], bool)
     return columns

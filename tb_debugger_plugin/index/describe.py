@@ -1,7 +1,7 @@
-"""The short files of a set into tables: metadata, sources, frames, graphs, devices and counts.
+"""Turns the short files of a set into tables: metadata, sources, frames, graphs, devices and counts.
 
-In come events of one host, out go rows that wait to be written with the next commit. Records of a kind that
-does not belong here are passed over.
+Takes the events of one host and keeps their rows until the next commit writes them. Records of other kinds
+are ignored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MAX_LINE: Final = 2**31 - 1
 
 @dataclass
 class Host:
-    """What is known of one file set: the fields of table ``hosts``."""
+    """The description of one file set: the fields of table ``hosts``."""
 
     number: int
     files: FileSet
@@ -66,7 +66,7 @@ class Host:
     failure: str = ""
 
     def fields(self) -> tuple[Any, ...]:
-        """The row of table ``hosts``."""
+        """Returns the row of table ``hosts``."""
         return (
             *(self.number, self.name, self.files.prefix, self.start_time, self.tensorflow_version),
             *(self.file_version, self.recorder_version, self.mode, self.circular_buffer_size),
@@ -81,7 +81,7 @@ class Describer:
 
     Attributes:
       registry: Numbers graphs, ops and stacks.
-      num_sources: How many sources there are already.
+      num_sources: The number of sources so far.
     """
 
     registry: Registry
@@ -89,12 +89,12 @@ class Describer:
     rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {name: [] for name in _KINDS})
     file_counts: dict[int, int] = field(default_factory=dict)
     devices: set[tuple[int, int]] = field(default_factory=set)
-    # Numbers that the registry gave, found faster; until the next commit.
+    # Numbers of the registry, which are found faster here; emptied by the next commit.
     _shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
     _stacks: dict[tuple[int, bytes], int] = field(default_factory=dict)
 
     def add(self, host: Host, event: Any) -> None:
-        """Take in one event of the host's short files."""
+        """Add one event of the host's short files."""
         kind = event.WhichOneof("what")
         handler = _HANDLERS.get(kind)
         if handler is not None:
@@ -117,7 +117,7 @@ class Describer:
         host.mode = min(max(data.tensor_debug_mode, 0), 255)
         host.circular_buffer_size = data.circular_buffer_size
         host.program = " ".join(data.program)
-        # TensorFlow's own recorder never says that it has ended.
+        # TensorFlow's own recorder never records that it has ended.
         host.finished = False if data.recorder_version else None
 
     def _counts(self, host: Host, event: Any) -> None:
@@ -145,12 +145,12 @@ class Describer:
 
     def _frame(self, host: Host, event: Any) -> None:
         frame = event.stack_frame_with_id
-        place = frame.file_line_col
-        row = (host.number, frame.id, place.file_index, place.line, place.func, place.code or None)
+        origin = frame.file_line_col
+        row = (host.number, frame.id, origin.file_index, origin.line, origin.func, origin.code or None)
         self.rows["frames"].append(row)
         self.rows["frame_lines"].extend(
-            (host.number, place.file_index, line, text)
-            for line, text in enumerate(place.lines, place.first_line)
+            (host.number, origin.file_index, line, text)
+            for line, text in enumerate(origin.lines, origin.first_line)
             if 0 < line <= _MAX_LINE
         )
 
@@ -174,8 +174,8 @@ class Describer:
         description = (creation.op_type, device, creation.num_outputs, event.wall_time, stack)
         names = (creation.layer or None, creation.variable or None)
         op = self.registry.describe_op(graph, creation.op_name, *description, *names)
-        for place, graph_id in enumerate(creation.called_graph_ids):
-            self.rows["op_graphs"].append((op, place, self.registry.graph(host.number, graph_id)))
+        for index, graph_id in enumerate(creation.called_graph_ids):
+            self.rows["op_graphs"].append((op, index, self.registry.graph(host.number, graph_id)))
         self._op_outputs(op, creation)
         self._edges(graph, op, creation.input_names)
 
@@ -201,7 +201,7 @@ class Describer:
         return dtype, shape
 
     def _stack(self, host: int, location: Any) -> int:
-        # As bytes, a long stack is compared in a third of the time that its frames take.
+        # Comparing a long stack as bytes takes a third of the time that comparing its frames takes.
         key = host, location.SerializeToString()
         stack = self._stacks.get(key)
         if stack is None:

@@ -1,7 +1,8 @@
 """Keeps the cache folder below a size: ``$TB_DEBUGGER_CACHE_GB``, else 2 GiB.
 
-Databases of runs that are gone are deleted first, then those that were used longest ago, and never one that a
-viewer has open. A loader does this in its own thread when it has opened and read a run.
+Deletes the databases of runs that no longer exist first, then those that were used longest ago. It never
+deletes a database that a viewer has open. A loader calls this in its own thread after it has opened and read
+a run.
 """
 
 from __future__ import annotations
@@ -17,34 +18,34 @@ _logger = logging.getLogger(__name__)
 
 _ENVIRONMENT: Final = "TB_DEBUGGER_CACHE_GB"
 _DEFAULT_GB: Final = 2.0
-#: Deleting goes on to below the limit, so that not each run that is opened deletes another one.
+#: Deleting continues to this share of the limit, so that not every run that is opened deletes another one.
 _SHARE_LEFT: Final = 0.8
 
 
 def cache_limit() -> int:
-    """How many bytes the cache folder may hold; what is in use may be more."""
+    """Returns the limit of the cache folder in bytes; databases in use may exceed it."""
     text = os.environ.get(_ENVIRONMENT, "")
     try:
         limit = float(text) if text else _DEFAULT_GB
     except ValueError:
         limit = math.nan
     if not (math.isfinite(limit) and limit >= 0):
-        _logger.warning("%s must be a number of GiB, but is %r; it is taken as 2.", _ENVIRONMENT, text)
+        _logger.warning("%s must be a number of GiB, but is %r; the debugger uses 2.", _ENVIRONMENT, text)
         limit = _DEFAULT_GB
     return int(limit * 2**30)
 
 
 def keep_cache_small() -> None:
-    """Delete databases that nobody uses while the cache folder holds more than it may."""
-    limit, found = cache_limit(), databases()
-    total = sum(one.size for one in found)
+    """Delete unused databases while the cache folder is above its limit."""
+    limit, cached = cache_limit(), databases()
+    total = sum(database.size for database in cached)
     if total <= limit:
         return
-    for one in sorted(found, key=lambda one: (not one.is_gone, one.used)):
+    for database in sorted(cached, key=lambda entry: (not entry.is_gone, entry.used)):
         if total <= limit * _SHARE_LEFT:
             return
         try:
-            total -= one.size if remove_unused(one.path) else 0
+            total -= database.size if remove_unused(database.path) else 0
         except OSError as error:
-            _logger.warning("The tables %s cannot be deleted: %s", one.path, error)
+            _logger.warning("The tables %s cannot be deleted: %s", database.path, error)
             return
