@@ -145,12 +145,12 @@ class Describer:
 
     def _frame(self, host: Host, event: Any) -> None:
         frame = event.stack_frame_with_id
-        origin = frame.file_line_col
-        row = (host.number, frame.id, origin.file_index, origin.line, origin.func, origin.code or None)
+        point = frame.file_line_col
+        row = (host.number, frame.id, point.file_index, point.line, point.func, point.code or None)
         self.rows["frames"].append(row)
         self.rows["frame_lines"].extend(
-            (host.number, origin.file_index, line, text)
-            for line, text in enumerate(origin.lines, origin.first_line)
+            (host.number, point.file_index, line, text)
+            for line, text in enumerate(point.lines, point.first_line)
             if 0 < line <= _MAX_LINE
         )
 

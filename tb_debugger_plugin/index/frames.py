@@ -1,11 +1,12 @@
-"""Many framed records at once: where each begins, and whether its bytes are whole.
+"""Finds many framed records at once: where each begins, and whether its bytes are whole.
 
-In come bytes of an event file, out come arrays of places. This is the fast twin of
-:class:`tb_debugger_plugin.events.framing.RecordReader`, which takes over wherever a record is not plainly
-whole: at the end of the bytes, and where something is damaged.
+Takes the bytes of an event file and returns arrays of offsets. This is the fast twin of
+:class:`tb_debugger_plugin.events.framing.RecordReader`, which takes over where a record is not plainly whole:
+at the end of the bytes, and where something is damaged.
 
-Rules: what :func:`walk` calls whole is exactly what the reader would have yielded, and it does so in Python
-as well as in the small library that is compiled from ``src/`` where there is a compiler (ten times as fast).
+Invariants: the records that :func:`walk` finds are exactly those that the reader yields. The Python
+implementation and the library that is compiled from ``src/`` (when there is a compiler; ten times as fast)
+find the same records.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 _LENGTH: Final = struct.Struct("<Q")
-#: Records are compared word by word, the last one too.
+#: Records are compared word by word, including the last one.
 _WORD: Final = 8
-#: Beyond the limit, so that the last record is seldom cut.
+#: Bytes that are read beyond the limit, so that the last record is seldom cut.
 _SLACK: Final = 1 << 16
-#: How much is read at first, and four times as much each time that all of it is whole: in a file that is
-#: damaged everywhere, reading begins again at each record.
+#: Bytes of the first chunk. Each further chunk is four times as long while all records are whole. In a file
+#: that is damaged everywhere, reading begins again at each record.
 _FIRST_CHUNK: Final = 1 << 18
 
 
 @dataclass(frozen=True)
 class Frames:
-    """Some whole records that lie in one piece of memory.
+    """Whole records in one piece of memory.
 
     Attributes:
       data: The bytes.
       starts: Where each payload begins in the data.
-      lengths: How long each payload is.
-      base: Offset of the data in the file.
+      lengths: The length of each payload in bytes.
+      base: The offset of the data in the file.
     """
 
     data: Bytes
@@ -64,17 +65,17 @@ class Frames:
         return self.starts + self.lengths + (self.base + framing.FOOTER_SIZE)
 
     def payload(self, row: int) -> bytes:
-        """The payload of one record."""
+        """Returns the payload of one record."""
         start = int(self.starts[row])
         return self.data[start : start + int(self.lengths[row])].tobytes()
 
 
 def walk(data: bytes, stop: int) -> tuple[Integers, Integers]:
-    """Find the records that stand at the beginning of some bytes, one behind the other.
+    """Find the consecutive records at the beginning of some bytes.
 
     Args:
       data: Bytes that begin with a record.
-      stop: No record is looked for from here on.
+      stop: The offset from which on no record may begin.
 
     Returns:
       Where each payload begins, and its length, up to the first record that is damaged or not whole.
@@ -91,7 +92,7 @@ def _walk_compiled(library: ctypes.CDLL, data: bytes, stop: int) -> tuple[Intege
 
 
 def walk_in_python(data: bytes, stop: int) -> tuple[Integers, Integers]:
-    """The same as :func:`walk`, without the compiled library."""
+    """Do the same as :func:`walk`, without the compiled library."""
     starts = np.array(_chain(data, stop), np.int64)
     content = np.frombuffer(data, np.uint8)
     lengths = _fields(content, starts - framing.HEADER_SIZE, "<u8").astype(np.int64)
@@ -105,26 +106,26 @@ def walk_in_python(data: bytes, stop: int) -> tuple[Integers, Integers]:
 
 
 def _chain(data: bytes, stop: int) -> list[int]:
-    # A wrong length leads astray, but its checksum tells, and then nothing behind it counts.
-    found: list[int] = []
-    note, unpack = found.append, _LENGTH.unpack_from
+    # A wrong length leads to wrong offsets, but its checksum does not match and ends the list there.
+    starts: list[int] = []
+    note, unpack = starts.append, _LENGTH.unpack_from
     at, last = 0, len(data) - framing.OVERHEAD
     stop = min(stop, last + 1)
     while at < stop:
-        following: int = at + unpack(data, at)[0] + framing.OVERHEAD
-        if following > len(data):
+        next_record: int = at + unpack(data, at)[0] + framing.OVERHEAD
+        if next_record > len(data):
             break
         note(at + framing.HEADER_SIZE)
-        at = following
-    return found
+        at = next_record
+    return starts
 
 
-def _fields(content: Bytes, places: Integers, kind: str) -> npt.NDArray[np.unsignedinteger]:
+def _fields(content: Bytes, offsets: Integers, kind: str) -> npt.NDArray[np.unsignedinteger]:
     size = np.dtype(kind).itemsize
-    if not len(places):
+    if not len(offsets):
         return np.empty(0, kind)
     windows = np.lib.stride_tricks.sliding_window_view(content, size)
-    return windows[places].view(kind).reshape(-1)
+    return windows[offsets].view(kind).reshape(-1)
 
 
 def _length_crcs(lengths: Integers) -> npt.NDArray[np.uint32]:
@@ -141,19 +142,19 @@ def _crcs(data: bytes, starts: Integers, ends: Integers) -> npt.NDArray[np.uint3
 
 
 def _needed(data: bytes, starts: Integers, lengths: Integers) -> Bytes:
-    # A few records before a damaged one must not keep all in memory that was read with them.
+    # A few records before a damaged one must not keep the whole chunk in memory.
     end = int(starts[-1] + lengths[-1]) + _WORD
     return np.frombuffer(data if 2 * end > len(data) else data[:end], np.uint8)
 
 
 class FrameReader:
-    """Iterates over the records of a stream, many at a time, then says how it ended.
+    """Iterates over the records of a stream, many at a time; afterwards ``end`` is how the stream ended.
 
-    The same as :class:`~tb_debugger_plugin.events.framing.RecordReader`, but for what it yields.
+    The same as :class:`~tb_debugger_plugin.events.framing.RecordReader`, except for the type of the items.
 
     Args:
       source: A seekable binary stream, or bytes.
-      offset: Where to begin; must be where a record begins.
+      offset: The offset of the first record.
       limit: Stop once this many bytes have been read as records; None = no limit.
     """
 
@@ -164,7 +165,7 @@ class FrameReader:
         self.end = framing.End(framing.EndKind.CLEAN, offset)
 
     def __iter__(self) -> Iterator[Frames]:
-        """Yield whole records; afterwards ``end`` is set."""
+        """Yield whole records, then set ``end``."""
         chunk = _FIRST_CHUNK
         while self.end.kind is framing.EndKind.CLEAN and self.end.offset < self._stop:
             at = self.end.offset
@@ -181,7 +182,7 @@ class FrameReader:
                 yield from self._slow_record()
 
     def _slow_record(self) -> Iterator[Frames]:
-        # Damage, the end of the file, or a record that is longer than what was read at once.
+        # Damage, the end of the file, or a record that is longer than the chunk.
         reader = framing.RecordReader(self._stream, self.end.offset, limit=1)
         for offset, payload in reader:
             data = np.frombuffer(payload, np.uint8)

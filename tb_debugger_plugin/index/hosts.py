@@ -1,9 +1,10 @@
-"""The traces of all hosts of a run, read side by side.
+"""Reads the traces of all hosts of a run side by side.
 
-In come the places where to resume, out come batches of decoded traces, one a host. While there is much to
-read of several hosts, processes do it (:mod:`tb_debugger_plugin.index.workers`); else this one does.
+Takes the states of the files, which say where to resume, and returns batches of decoded traces, one per host.
+When there is much to read from several hosts, worker processes do it
+(:mod:`tb_debugger_plugin.index.workers`); otherwise this process does.
 
-Rule: the batches are the same either way, and so are the numbers that sites and shapes get.
+Invariant: the batches are the same either way, and so are the numbers of sites and shapes.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from tb_debugger_plugin.index.frames import Frames
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.remote_pool import RemotePool
 from tb_debugger_plugin.index.source import Batch, FileState, SetFile, decoded
-from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
+from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, concatenated
 from tb_debugger_plugin.index.workers import TraceWorkers, WorkersGone, num_processors
 
 _logger = logging.getLogger(__name__)
 
-#: Below this, starting processes takes longer than what they would save.
+#: With fewer bytes to read, starting processes takes longer than they save.
 WORTH_BYTES: Final = 64 << 20
 
 
@@ -31,10 +32,10 @@ class HostTraces:
     """Reads the hosts' traces; lives as long as the registry that numbers their sites, until :meth:`close`.
 
     Args:
-      file_sets: Of the hosts, by number.
+      file_sets: The file sets of the hosts, by number of the host.
       registry: Numbers sites and shapes.
-      pool: Reads the files; stays the caller's.
-      worth_bytes: How much there must be to read of several hosts for processes to be started.
+      pool: Reads the files; the caller owns it.
+      worth_bytes: Bytes that several hosts must have left to read before processes are started.
     """
 
     def __init__(
@@ -52,27 +53,28 @@ class HostTraces:
         self._registry = registry
         self._worth_bytes = worth_bytes
         self._workers: TraceWorkers | None = None
-        # What is in the memory of this process, as memory:// is, no other one sees.
+        # Other processes do not see memory://, which is in the memory of this one.
         self._may_share = all(isinstance(files.folder, Path) for files in file_sets)
 
-    def ask(self, states: Sequence[FileState], limit: int) -> Callable[[], list[Batch]]:
-        """Begin to read the next traces.
+    def start_reading(self, states: Sequence[FileState], limit: int) -> Callable[[], list[Batch]]:
+        """Start reading the next traces.
 
         Args:
           states: Where to resume, by host.
-          limit: About how many bytes at most, of all hosts together.
+          limit: About how many bytes to read, all hosts together.
 
         Returns:
-          What waits for the batches, by host; to be called once the graphs read until now are described.
+          A function that waits for the batches and returns them by host. Call it after the graphs that were
+          read until now are described.
         """
         unread = self._unread(states)
-        each = max(1, limit // max(1, sum(map(bool, unread))))
-        workers = self._asked(states, each) if self._is_worth(unread) else None
-        return lambda: self._answers(workers, states, each)
+        host_limit = max(1, limit // max(1, sum(map(bool, unread))))
+        workers = self._start_workers(states, host_limit) if self._is_worth(unread) else None
+        return lambda: self._batches(workers, states, host_limit)
 
     def _unread(self, states: Sequence[FileState]) -> list[int]:
         if len(states) == 1:
-            return [1]  # nothing depends on it
+            return [1]  # the number does not matter with one host
         sizes = self._pool.map(SetFile.size, self._files)
         return [max(0, size - state.resume) for size, state in zip(sizes, states, strict=True)]
 
@@ -80,39 +82,39 @@ class HostTraces:
         several = sum(map(bool, unread)) > 1 and num_processors() > 1
         return several and self._may_share and (self._workers is not None or sum(unread) >= self._worth_bytes)
 
-    def _asked(self, states: Sequence[FileState], limit: int) -> TraceWorkers | None:
+    def _start_workers(self, states: Sequence[FileState], limit: int) -> TraceWorkers | None:
         try:
             if self._workers is None:
                 count = min(num_processors(), len(self._file_sets))
                 self._workers = TraceWorkers(self._file_sets, self._registry, count)
-            self._workers.ask(states, limit)
+            self._workers.request(states, limit)
         except WorkersGone as error:
-            self._do_without(error)
+            self._give_up_workers(error)
         return self._workers
 
-    def _answers(self, workers: TraceWorkers | None, states: Sequence[FileState], limit: int) -> list[Batch]:
+    def _batches(self, workers: TraceWorkers | None, states: Sequence[FileState], limit: int) -> list[Batch]:
         if workers is not None:
             try:
-                return workers.answers()
+                return workers.batches()
             except WorkersGone as error:
-                self._do_without(error)
+                self._give_up_workers(error)
         hosts = range(len(self._files))
         batches = self._pool.map(lambda host: self._files[host].read(states[host], limit), hosts)
-        # One after another: the registry is for one thread.
+        # One after another, because the registry is for one thread.
         return [decoded(batches[host], self._files[host], self._decoders[host]) for host in hosts]
 
-    def _do_without(self, error: WorkersGone) -> None:
-        _logger.warning("Reading the hosts' files one after another, since processes failed: %s", error)
+    def _give_up_workers(self, error: WorkersGone) -> None:
+        _logger.warning("Reading the hosts' files one after another, because processes failed: %s", error)
         self._may_share = False
         self.close()
 
     def decode(self, host: int, frames: Iterable[Frames]) -> TraceRows | None:
-        """The traces among some records of a host that are not in its file; None when there are none."""
-        parts = [self._decoders[host].decode(some)[0] for some in frames]
-        return joined(parts) if parts else None
+        """Decode traces of a host that are not in its file; None when there are no records."""
+        parts = [self._decoders[host].decode(records)[0] for records in frames]
+        return concatenated(parts) if parts else None
 
     def close(self) -> None:
-        """End the processes, if there are any; reading on starts new ones when it is worth it."""
+        """End the processes, if there are any; further reading starts new ones when it is worth it."""
         workers, self._workers = self._workers, None
         if workers is not None:
             workers.close()

@@ -1,10 +1,10 @@
-"""Parquet tables into a run's database, step by step.
+"""Imports Parquet tables into the database of a run, step by step.
 
-In come a run that is a folder of tables and its open database; each :meth:`Importer.step` takes in the files
-of one step of the manifest and commits them. It has the methods of
-:class:`~tb_debugger_plugin.index.indexer.Indexer`, so a loader need not know which of them it drives.
+Takes a run that is a folder of tables, and its open database. Each :meth:`Importer.step` imports the files of
+one step of the manifest and commits them. The class has the methods of
+:class:`~tb_debugger_plugin.index.indexer.Indexer`, so a loader drives either in the same way.
 
-Rule: positions in the long lists are dense, as everybody relies on; files that say otherwise are refused.
+Invariant: positions in the long lists are dense. Files with other positions are refused.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _POSITIONS: Final = {"executions": "idx", "graph_executions": "idx", "bad_graph_
 
 
 class Importer:
-    """Keeps the database of a folder of tables up to date; lives from its making to :meth:`close`.
+    """Keeps the database of a folder of tables up to date; lives until :meth:`close`.
 
     Args:
       run: The run.
-      connection: To its database; may hold what an earlier importer committed.
+      connection: A connection to its database, which may hold commits of an earlier importer.
 
     Raises:
-      FormatError: The tables are not such as this viewer reads.
-      OSError: They cannot be read.
+      FormatError: The tables are not tables that this viewer reads.
+      OSError: The tables cannot be read.
     """
 
-    #: Nothing is added to tables.
+    #: True, because nothing is added to a folder of tables.
     finished: Final = True
 
     def __init__(self, run: Run, connection: duckdb.DuckDBPyConnection) -> None:
@@ -89,43 +89,43 @@ class Importer:
             raise
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
-        """Changes whenever the tables were written again."""
+        """Returns a value that changes whenever the tables are written again."""
         status = (self._run.folder / MANIFEST).stat()
         return ((status.st_size, status.st_mtime_ns),)
 
     def was_replaced(self) -> bool:
-        """Whether the tables are others now."""
+        """Whether the tables have changed since they were opened."""
         return self._digest_now() != self._digest
 
     def reset(self) -> None:
-        """Forget all rows and take in everything again."""
+        """Forget all rows, so that everything is imported again."""
         self._open()
         self._empty()
         self.generation, self._done = self.generation + 1, 0
 
     def step(self) -> Progress:
-        """Take in and commit the files of the next step.
+        """Import and commit the files of the next step.
 
         Returns:
-          How far it has come; call again at once while ``more``.
+          The progress; call again at once while ``more``.
 
         Raises:
           FormatError: The rows do not fit together.
-          duckdb.Error: A file cannot be read, or the database not be written.
+          duckdb.Error: A file cannot be read, or the database cannot be written.
         """
         if self._done < len(self._manifest.steps):
             with self._transaction():
                 for table, name in self._manifest.steps[self._done].items():
                     if table == "meta":
-                        continue  # of the database that was written; this one has its own
+                        continue  # describes the exported database; this one has its own
                     with _on_this_machine(self._run.folder / name) as path:
-                        self._take_in(table, path)
+                        self._import_file(table, path)
                 self._save()
             self.generation, self._done = self.generation + 1, self._done + 1
         done = sum(self._sizes[: self._done])
         return Progress(self.generation, done, sum(self._sizes), self._done < len(self._sizes))
 
-    def _take_in(self, table: str, path: Path) -> None:
+    def _import_file(self, table: str, path: Path) -> None:
         if table in _POSITIONS:
             self._check_positions(table, path)
         self._connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet({quoted(path)})")
@@ -134,9 +134,11 @@ class Importer:
         column = _POSITIONS[table]
         query = f"SELECT count(*), min({column}), max({column}) FROM read_parquet({quoted(path)})"
         count, first, last = self._connection.execute(query).fetchall()[0]
-        have = self._count(table)
-        if count and (first, last) != (have, have + count - 1):
-            raise FormatError(f"{path.name} holds the rows {first} to {last}, but the next one is {have}.")
+        expected = self._count(table)
+        if count and (first, last) != (expected, expected + count - 1):
+            raise FormatError(
+                f"{path.name} holds the rows {first} to {last}, but the next row must be {expected}."
+            )
 
     def _count(self, table: str) -> int:
         return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
@@ -147,24 +149,24 @@ class Importer:
             f"stable_{name}": min(count, self._manifest.stable.get(name, count))
             for name, count in counts.items()
         }
-        # Graphs and ops all come with the first step.
+        # All graphs and ops are in the first step.
         described = {} if self._done else {"catalog_generation": self.generation + 1}
         schema.write_meta(
             self._connection, generation=self.generation + 1, steps_done=self._done + 1, **described, **stable
         )
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing; there is nothing to end."""
 
 
 @contextlib.contextmanager
-def _on_this_machine(place: Location) -> Iterator[Path]:
-    """A file, or a copy of one that is elsewhere, for as long as the block runs."""
-    if isinstance(place, Path):
-        yield place
+def _on_this_machine(file: Location) -> Iterator[Path]:
+    """Gives a local file, or a local copy of a remote one while the block runs."""
+    if isinstance(file, Path):
+        yield file
         return
     with tempfile.TemporaryDirectory(prefix="tb_debugger_") as folder:
-        copy = Path(folder) / place.name
-        with place.open("rb") as source, copy.open("wb") as target:
+        copy = Path(folder) / file.name
+        with file.open("rb") as source, copy.open("wb") as target:
             shutil.copyfileobj(source, target)
         yield copy

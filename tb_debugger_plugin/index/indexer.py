@@ -1,11 +1,11 @@
-"""One run's files into its database, step by step.
+"""Indexes the files of one run into its database, step by step.
 
-In come a run and its open database; each :meth:`Indexer.step` reads what is new, up to a limit, and commits
-it as a whole: rows, places to resume at, and a generation number one higher. Killed between two steps, the
-next indexer goes on where the last commit ended.
+Takes a run and its open database. Each :meth:`Indexer.step` reads what is new, up to a limit, and makes one
+commit: rows, the offsets to resume at, and a generation number that is one higher. If the process is killed
+between two steps, the next indexer continues after the last commit.
 
-Rules: positions of committed rows never change, except those of a circular buffer's ring, which are taken
-back when the ring turns; rows of several hosts are merged by time.
+Invariants: positions of committed rows never change, except those of a circular buffer's ring, which are
+taken back when the ring turns; rows of several hosts are merged by time.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ from tb_debugger_plugin.index.traces import TraceRows
 
 _SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
 _KIND: Final = "execution"
-#: About how many bytes of traces one step reads: enough traces to fill whole row groups of the table,
-#: which are written three times as fast as what has to pass through the database's log.
+#: About how many bytes of traces one step reads: enough traces to fill whole row groups of the table, which
+#: are written three times as fast as rows that have to pass through the database's log.
 STEP_BYTES: Final = 64 << 20
-#: Of files whose records are parsed one by one, a step reads so much less: as objects they take much more
-#: memory than as bytes, and time.
+#: A step reads this many times less from files whose records are parsed one by one: as objects they take much
+#: more memory than as bytes, and more time.
 _PARSED_SHARE: Final = 8
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far reading has come.
+    """The progress of reading.
 
     Attributes:
-      generation: Of the last commit.
-      bytes_done: Read so far.
-      bytes_total: There are now.
-      more: Whether there is more to read at once.
+      generation: The number of the last commit.
+      bytes_done: Bytes read so far.
+      bytes_total: Bytes in the files now.
+      more: Whether there is more to read now.
     """
 
     generation: int
@@ -68,15 +68,15 @@ class Progress:
 
 
 class Indexer:
-    """Keeps one run's database up to date; lives from its making to :meth:`close`, in one thread.
+    """Keeps one run's database up to date; lives in one thread until :meth:`close`.
 
     While one batch is written, a second thread reads the next one.
 
     Args:
       run: The run.
-      connection: To its database; may hold what an earlier indexer committed.
-      step_bytes: About how many bytes of the longest kind of file one step reads, of all hosts together.
-      worth_bytes: How much there must be to read of several hosts for processes to be started.
+      connection: A connection to its database, which may hold commits of an earlier indexer.
+      step_bytes: About how many bytes of the longest kind of file one step reads, all hosts together.
+      worth_bytes: Bytes that several hosts must have left to read before processes are started.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Indexer:
             self._restore()
 
     def _labels(self) -> Iterator[str]:
-        """What tells the file sets of the run apart: hosts may have a folder each."""
+        """Yields the labels that distinguish the file sets of the run: hosts may have a folder each."""
         return (str(files.path("").relative_to(self._run.folder)) for files in self._run.file_sets)
 
     def _reset(self) -> None:
@@ -155,7 +155,7 @@ class Indexer:
             GRAPH_EXECUTION_TRACES: self._count("graph_executions"),
         }
         if counts != self._stable:
-            self._rings = None  # rows of a ring are left from before; whatever is there now replaces them
+            self._rings = None  # the rows of an earlier ring are still there; the present ring replaces them
         self._restore_latest()
         self._hosts = [
             Host(number, files, files.host, float(files.start_seconds))
@@ -178,9 +178,9 @@ class Indexer:
             self._hosts[number] = Host(number, files, name, *fields)
 
     def _have_new_names(self) -> bool:
-        """Whether hosts are called otherwise than when they were committed."""
-        written = self._rows("SELECT name, process_id FROM hosts ORDER BY host")
-        return written != [(host.name, host.process_id) for host in self._hosts]
+        """Whether the names of hosts have changed since they were committed."""
+        committed = self._rows("SELECT name, process_id FROM hosts ORDER BY host")
+        return committed != [(host.name, host.process_id) for host in self._hosts]
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(query).fetchall()
@@ -190,22 +190,22 @@ class Indexer:
 
     @property
     def finished(self) -> bool:
-        """Whether every host has said that nothing will follow."""
+        """Whether every host has recorded its end."""
         return all(host.finished for host in self._hosts)
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
-        """Changes whenever a step might find something new; costs a few stats a file."""
+        """Returns a value that changes when there may be something new; costs a few stats per file."""
         return tuple(self._pool.map(SetFile.signature, self._files.values()))
 
     def was_replaced(self) -> bool:
-        """Whether a file has become another one, so that all must be read again."""
+        """Whether a file was replaced by another one, so that everything must be read again."""
         return not self._are_same()
 
     def _are_same(self) -> bool:
         return all(self._pool.map(lambda key: self._files[key].is_same(self._states[key]), self._files))
 
     def reset(self) -> None:
-        """Forget all rows and read everything again."""
+        """Forget all rows, so that everything is read again."""
         self._forget_ahead()
         self._traces.close()
         self._reset()
@@ -215,17 +215,17 @@ class Indexer:
         """Read and commit what is new, up to the limit.
 
         Returns:
-          How far it has come; call again at once while ``more``.
+          The progress; call again at once while ``more``.
 
         Raises:
-          duckdb.Error: The database cannot be written; this indexer is of no more use.
+          duckdb.Error: The database cannot be written; this indexer cannot be used any more.
         """
         ahead, self._ahead = self._ahead, None
         batches = ahead.result() if ahead else self._read(self._states)
-        found = self._pool.map(self._read_ring, self._files)
-        rings = {key: ring for key, ring in zip(self._files, found, strict=True) if ring is not None}
+        tails = self._pool.map(self._read_ring, self._files)
+        rings = {key: ring for key, ring in zip(self._files, tails, strict=True) if ring is not None}
         counters = {key: (ring.tail, ring.head) for key, ring in rings.items()}
-        if self._written and not self._is_news(batches) and counters == self._rings:
+        if self._written and not self._has_news(batches) and counters == self._rings:
             return self._progress(False)
         self._rings = counters
         self._connection.execute("BEGIN")
@@ -248,12 +248,12 @@ class Indexer:
     def _forget_ahead(self) -> None:
         ahead, self._ahead = self._ahead, None
         if ahead is not None and not ahead.cancel():
-            ahead.exception()  # what it was going to say does not matter any more
+            ahead.exception()  # waits; the result does not matter any more
 
     def _read(self, states: dict[tuple[int, str], FileState]) -> dict[tuple[int, str], Batch]:
         limit = max(1, self._step_bytes // _PARSED_SHARE // len(self._hosts))
-        asked = [states[host, GRAPH_EXECUTION_TRACES] for host in self._numbers()]
-        traces = self._traces.ask(asked, self._step_bytes)
+        resume_at = [states[host, GRAPH_EXECUTION_TRACES] for host in self._numbers()]
+        traces = self._traces.start_reading(resume_at, self._step_bytes)
         others = [key for key in self._files if key[1] != GRAPH_EXECUTION_TRACES]
         read = self._pool.map(lambda key: self._files[key].read(states[key], limit), others)
         batches = dict(zip(others, read, strict=True))
@@ -268,7 +268,7 @@ class Indexer:
             batches.update(((host, suffix), batch) for host, batch in hosts.items())
         return batches
 
-    def _is_news(self, batches: dict[tuple[int, str], Batch]) -> bool:
+    def _has_news(self, batches: dict[tuple[int, str], Batch]) -> bool:
         return any(
             batch.events or batch.traces or batch.state != self._states[key] for key, batch in batches.items()
         )
@@ -283,7 +283,7 @@ class Indexer:
         return Progress(self.generation, done, total, more)
 
     def _write(self, batches: dict[tuple[int, str], Batch], rings: dict[tuple[int, str], tail.Tail]) -> None:
-        # A ring is drained into its file now and then; what has been read from there is not read again.
+        # A ring is drained into its file now and then; records that were read from the file are skipped.
         turning = {key: ring.after(batches[key].state.resume) for key, ring in rings.items()}
         self._dropped.update((key, ring.dropped) for key, ring in rings.items())
         self._take_back()
@@ -295,18 +295,18 @@ class Indexer:
             {host: self._ring_traces(host, turning) for host in self._numbers()}, dict(latest)
         )
         self._describer.save(self._connection)
-        described = self._describer.registry.save(self._connection) or self._have_new_names()
+        catalog_changed = self._describer.registry.save(self._connection) or self._have_new_names()
         self._states = {key: batch.state for key, batch in batches.items()}
         hosts = [host.fields() for host in self._hosts]
         if any(batch.more for batch in batches.values()):
-            # What follows needs neither the describer nor the registry, which reading changes.
+            # The rest of this method uses neither the describer nor the registry, which reading changes.
             self._ahead = read_ahead(functools.partial(self._read, dict(self._states)))
         if traces is not None:
             self._stable_bad += self._insert_traces(traces)
             self._stable[GRAPH_EXECUTION_TRACES] += len(traces)
         if ring is not None:
             self._insert_traces(ring)
-        self._save_states(batches, hosts, described)
+        self._save_states(batches, hosts, catalog_changed)
 
     def _take_back(self) -> None:
         stable = self._stable[EXECUTION]
@@ -360,15 +360,15 @@ class Indexer:
         return len(bad["idx"])
 
     def _save_states(
-        self, batches: dict[tuple[int, str], Batch], hosts: list[tuple[Any, ...]], described: bool
+        self, batches: dict[tuple[int, str], Batch], hosts: list[tuple[Any, ...]], catalog_changed: bool
     ) -> None:
-        told = itertools.chain.from_iterable(batch.notices for batch in batches.values())
-        self._notices.save(self._connection, told)
+        notices = itertools.chain.from_iterable(batch.notices for batch in batches.values())
+        self._notices.save(self._connection, notices)
         replace_files(self._connection, [self._file_row(key) for key in self._files])
         replace_hosts(self._connection, hosts)
         self.generation += 1
         self._written = True
-        if described:
+        if catalog_changed:
             self._catalog_generation = self.generation
         stable = {f"stable_{suffix}": count for suffix, count in self._stable.items()}
         schema.write_meta(

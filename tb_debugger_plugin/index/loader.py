@@ -1,15 +1,15 @@
-"""A run's background reader, and what others may ask of it.
+"""Loads a run in a background thread and answers queries from its tables.
 
-A loader starts its thread when a question is asked, reads in steps until it has caught up, then looks twice a
-second whether the files changed (more seldom elsewhere than on this machine, and when every host has said
-that it ended; looking costs a few stats). When nobody has asked for a minute it closes the database and its
-thread ends; the next question opens the tables again, and they are still there.
+A loader starts its thread at the first query. The thread reads in steps until it has caught up, then checks
+twice a second whether the files have changed (less often when they are remote, and when every host has
+recorded its end; a check costs a few stats). After a minute without queries it closes the database and the
+thread ends. The next query opens the same tables again.
 
-Files that cannot be read are tried again when they change, and at growing intervals; after three times
-questions are answered with the reason.
+Files that cannot be read are tried again when they change, and at growing intervals. After three failures,
+queries are answered with the reason.
 
-Rules: the connection that writes belongs to the loader's thread; readers get cursors, whose transactions see
-whole commits only; a database is not closed while a question is answered from it, but by :meth:`close`.
+Invariants: the connection that writes belongs to the loader's thread; readers get cursors, whose transactions
+see whole commits only; only :meth:`close` closes a database while a query is answered from it.
 """
 
 from __future__ import annotations
@@ -35,31 +35,32 @@ from tb_debugger_plugin.index.source import SetFile, stat_signature
 
 _logger = logging.getLogger(__name__)
 
-#: With the page's own interval and one step of reading, what is recorded is on the page within two seconds.
+#: With this, the page's own interval and one step of reading, a record is on the page within two seconds.
 _POLL_SECONDS: Final = 0.5
 _POLL_REMOTE_SECONDS: Final = 2.0
 _POLL_FINISHED_SECONDS: Final = 5.0
-#: How long a first question waits for a small run to be read whole, and for anything at all.
+#: Seconds that the first query waits until a small run is read completely, and until there is a first commit.
 _WAIT_WHOLE_SECONDS: Final = 1.0
 _WAIT_ANY_SECONDS: Final = 10.0
-#: So often what may pass, such as a network that is away, is not yet said to be final.
+#: The number of failures after which the reason is reported. Fewer may be temporary, such as a lost network.
 _MAX_FAILURES: Final = 3
 _RETRY_SECONDS: Final = 60.0
 _MAX_DOUBLINGS: Final = 10
-#: A page that shows a run asks more often than that. Tables that are kept nowhere take as long to make again
-#: as the files take to be read, so they stay longer.
+#: A page that shows a run sends queries more often than this. A private database stays longer, because making
+#: it again takes as long as reading all files.
 _IDLE_SECONDS: Final = 60.0
 _IDLE_PRIVATE_SECONDS: Final = 600.0
 
 
 class RunLoader:
-    """Reads one run in the background; lives until :meth:`close`, and rests while nobody asks.
+    """Reads one run in the background; lives until :meth:`close`, and rests while there are no queries.
 
     Args:
       run: The run.
-      step_bytes: About how many bytes of each file one commit takes in.
-      poll_seconds: How often a run that may go on is looked at; None = as its place deserves.
-      clock: Monotonic seconds, by which nobody has asked for a minute.
+      step_bytes: About how many bytes of each file one commit reads.
+      poll_seconds: Interval at which the files of an unfinished run are checked; None = 0.5, or 2 for remote
+        files.
+      clock: Returns monotonic seconds; used to measure the time without queries.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class RunLoader:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.run = run
-        #: Whatever the room above wants to keep with the run, by name; emptied when the database is closed.
+        #: Values that the package ``analysis`` keeps with the run, by name; emptied when the database is closed.
         self.memory: dict[str, Any] = {}
         self.memory_lock = threading.Lock()  # guards memory
         self._step_bytes = step_bytes
@@ -85,49 +86,49 @@ class RunLoader:
         self._failure = ""
         self._failures = 0
         self._started = 0.0
-        self._asked = 0.0
-        self._questions = 0
-        self._wanted = False
-        self._is_to_rest = False
+        self._last_query = 0.0
+        self._num_queries = 0
+        self._is_needed = False
+        self._must_rest = False
         self._closed = False
         self._thread: threading.Thread | None = None
-        self._logged = ""  # the thread's own
+        self._logged = ""  # used by the thread only
 
     def start(self) -> None:
-        """Start reading, if that is not going on; a question that is only asked later is as good as asked."""
+        """Start reading unless the thread is running; counts as a query."""
         with self._changed:
-            self._asked = self._clock()
+            self._last_query = self._clock()
             if self._closed:
                 return
-            self._wanted, self._is_to_rest = True, False
+            self._is_needed, self._must_rest = True, False
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="tb-debugger-loader", daemon=True)
                 self._started = time.monotonic()
                 self._thread.start()
 
     def rest(self) -> None:
-        """Close the database until the next question, as soon as none is being answered."""
+        """Close the database until the next query, once no query is being answered."""
         with self._changed:
-            self._is_to_rest = True
+            self._must_rest = True
             self._changed.notify_all()
 
     def wait_until_at_rest(self, seconds: float) -> None:
         """Wait until the database is closed.
 
         Args:
-          seconds: At most how long; not at all while a question is being answered.
+          seconds: Timeout. The call does not wait while a query is being answered.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._thread is None or self._questions > 0, seconds)
+            self._changed.wait_for(lambda: self._thread is None or self._num_queries > 0, seconds)
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether no thread and no open database belong to this loader."""
+        """Whether this loader has no thread and no open database."""
         with self._changed:
             return self._thread is None
 
     def close(self) -> None:
-        """Stop reading and close the database. Questions that are being answered fail as not ready."""
+        """Stop reading and close the database. Queries that are being answered fail as not ready."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -137,31 +138,31 @@ class RunLoader:
 
     @property
     def progress(self) -> Progress | None:
-        """How far reading has come; None before the first commit."""
+        """The progress of reading; None before the first commit."""
         with self._changed:
             return self._progress
 
     @property
     def failure(self) -> str:
-        """Why the files cannot be read; empty when they can, and before that is certain."""
+        """The reason why the files cannot be read; empty when they can, and before three failures."""
         with self._changed:
             return self._failure
 
     @property
     def database_path(self) -> Path | None:
-        """Where the tables are kept; None when that is a private place, deleted with the loader."""
+        """The path of the database; None when it is private, so that closing deletes it."""
         with self._changed:
             database = self._database
         return None if database is None or database.private else database.path
 
     def wait(self, seconds: float) -> bool:
-        """Wait until everything that is in the files has been read.
+        """Wait until everything in the files has been read, or cannot be read.
 
         Args:
-          seconds: At most how long.
+          seconds: Timeout.
 
         Returns:
-          Whether it has, or cannot be: then :attr:`failure` says why.
+          False after a timeout. When the files cannot be read, :attr:`failure` is the reason.
         """
         self.start()
         with self._changed:
@@ -169,13 +170,13 @@ class RunLoader:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor inside a transaction, so that all its queries see the same commit.
+        """Gives a cursor inside a transaction, so that all its queries see the same commit.
 
         Raises:
-          NotReadyError: Nothing has been read yet, or the run is being closed.
+          NotReadyError: There is no commit yet, or the run is being closed.
           UnreadableRunError: The files cannot be read.
         """
-        with self._question() as database, contextlib.ExitStack() as stack:
+        with self._open_database() as database, contextlib.ExitStack() as stack:
             try:
                 cursor = stack.enter_context(database.reading())
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
@@ -184,7 +185,7 @@ class RunLoader:
             try:
                 yield cursor
             except duckdb.FatalException as error:
-                self.rest()  # such a database answers nothing any more; a new connection finds what is kept
+                self.rest()  # this connection cannot be used any more, but a new one finds the tables
                 raise NotReadyError("The run is being opened again; try again.") from error
             except duckdb.Error as error:
                 if database.closed:
@@ -192,43 +193,43 @@ class RunLoader:
                 raise
 
     @contextlib.contextmanager
-    def _question(self) -> Iterator[Database]:
-        """The database, which stays open inside the block."""
+    def _open_database(self) -> Iterator[Database]:
+        """Gives the database, which stays open inside the block."""
         with self._changed:
-            self._questions += 1
+            self._num_queries += 1
         try:
             self.start()
-            yield self._opened()
+            yield self._wait_for_database()
         finally:
             with self._changed:
-                self._questions -= 1
+                self._num_queries -= 1
                 self._changed.notify_all()
 
-    def _opened(self) -> Database:
+    def _wait_for_database(self) -> Database:
         with self._changed:
-            # Once, so that a page on a run that is still being read gets its answers at once.
+            # Measured from the start, so that only the first queries wait while a long run is read.
             patience = self._started + _WAIT_WHOLE_SECONDS - time.monotonic()
             self._changed.wait_for(lambda: self._caught_up or bool(self._failure), max(0.0, patience))
             self._changed.wait_for(
                 lambda: self._progress is not None or bool(self._failure) or self._closed, _WAIT_ANY_SECONDS
             )
             if self._failure:
-                # Also while it is tried again, so that rows before the damage do not come and go.
+                # Also during further attempts, so that the rows before the damage do not come and go.
                 raise UnreadableRunError(self._failure)
             if self._database is None or self._progress is None:
                 raise NotReadyError("The run is still being opened; try again.")
             return self._database
 
     def _work(self) -> None:
-        while self._is_wanted():
+        while self._should_run():
             try:
-                self._read_until_left()
+                self._read_until_idle()
             except Exception as error:
-                self._take_note(error)
+                self._note_failure(error)
                 self._wait_for_retry()
 
-    def _take_note(self, error: Exception) -> None:
-        # After its first line the database quotes queries of ours.
+    def _note_failure(self, error: Exception) -> None:
+        # After the first line, DuckDB quotes our own SQL.
         words = user_message(error).partition("\n")[0].rstrip(".")
         is_known = isinstance(error, (DebuggerError, OSError, duckdb.Error))
         if words != self._logged:
@@ -239,18 +240,18 @@ class RunLoader:
         with self._changed:
             self._failures += 1
             if self._failures >= _MAX_FAILURES:
-                again = "It is tried again when they change, and now and then."
+                again = "The viewer tries again when they change, and now and then."
                 self._failure = f"Reading this run's files failed: {words}. {again}"
                 self._changed.notify_all()
 
     def _wait_for_retry(self) -> None:
         pause = min(_RETRY_SECONDS, self._poll_seconds * 2.0 ** min(self._failures - 1, _MAX_DOUBLINGS))
         begin, seen = self._clock(), self._signature()
-        while self._clock() - begin < pause and self._signature() == seen and not self._leaves():
+        while self._clock() - begin < pause and self._signature() == seen and not self._stop_if_idle():
             self._pause(self._poll_seconds)
 
     def _signature(self) -> list[tuple[int, ...]]:
-        """Changes when the files do, whether or not they can be read."""
+        """Returns a value that changes when the files do, whether or not they can be read."""
         if not self.run.is_tables:
             return [SetFile(files, suffix).signature() for files in self.run.file_sets for suffix in SUFFIXES]
         with contextlib.suppress(OSError):
@@ -258,31 +259,31 @@ class RunLoader:
             return [stat_signature(self.run.folder / name) for name in names]
         return []
 
-    def _is_wanted(self) -> bool:
-        """Whether to open the database; else the thread is as good as over."""
+    def _should_run(self) -> bool:
+        """Whether to open the database; if not, the thread ends and is already forgotten."""
         with self._changed:
-            if self._wanted and not self._closed:
+            if self._is_needed and not self._closed:
                 return True
             self._thread = None
             self._changed.notify_all()
             return False
 
-    def _may_leave(self) -> bool:
-        """Whether nobody needs the database; under the lock."""
-        if self._closed or self._questions:
+    def _may_stop(self) -> bool:
+        """Whether the database is not needed any more; the caller holds the lock."""
+        if self._closed or self._num_queries:
             return self._closed
         settled = self._caught_up or bool(self._failure)
-        return self._is_to_rest or (settled and self._clock() - self._asked >= self._idle_seconds())
+        return self._must_rest or (settled and self._clock() - self._last_query >= self._idle_seconds())
 
     def _idle_seconds(self) -> float:
         return _IDLE_PRIVATE_SECONDS if self._database and self._database.private else _IDLE_SECONDS
 
-    def _leaves(self) -> bool:
-        """Whether the database is to be closed now; if so, nobody gets it any more."""
+    def _stop_if_idle(self) -> bool:
+        """Withdraw the database if it is not needed any more; returns whether it was."""
         with self._changed:
-            if not self._may_leave():
+            if not self._may_stop():
                 return False
-            self._wanted = False
+            self._is_needed = False
             self._withdraw()
             return True
 
@@ -292,9 +293,9 @@ class RunLoader:
 
     def _pause(self, seconds: float) -> None:
         with self._changed:
-            self._changed.wait_for(self._may_leave, seconds)
+            self._changed.wait_for(self._may_stop, seconds)
 
-    def _read_until_left(self) -> None:
+    def _read_until_idle(self) -> None:
         database = open_database(self.run)
         try:
             with self._changed:
@@ -305,7 +306,7 @@ class RunLoader:
             finally:
                 indexer.close()
         except BaseException:
-            # Memory and tables may disagree after a failure, so the next attempt begins with an empty one.
+            # After a failure, memory and tables may disagree, so the next attempt begins with empty tables.
             self._close_database(database, remove=True)
             raise
         self._close_database(database, remove=False)
@@ -327,7 +328,7 @@ class RunLoader:
 
     def _follow(self, indexer: Indexer | Importer) -> None:
         seen: tuple[tuple[int, ...], ...] | None = None
-        while not self._leaves():
+        while not self._stop_if_idle():
             signature = indexer.signature()
             if signature != seen:
                 if indexer.was_replaced():
@@ -340,7 +341,7 @@ class RunLoader:
             self._pause(_POLL_FINISHED_SECONDS if indexer.finished else self._poll_seconds)
 
     def _read_on(self, indexer: Indexer | Importer) -> bool:
-        """Whether all has been read that was there; not when the database is to be closed before."""
+        """Read until nothing is left; returns False when it stopped early to close the database."""
         more = True
         while more:
             progress = indexer.step()
@@ -351,6 +352,6 @@ class RunLoader:
                 if self._caught_up:
                     self._failure, self._failures = "", 0
                 self._changed.notify_all()
-                if more and self._may_leave():
+                if more and self._may_stop():
                     return False
         return True

@@ -1,8 +1,8 @@
-"""What TensorBoard was started with: one folder, or several with names.
+"""The logdir of TensorBoard: one folder, or several folders with names.
 
-``--logdir_spec a:X,b:Y`` is read as TensorBoard reads it: runs of a folder with a name are called by that
-name and their path below the folder. A folder that nobody here can read, for want of a package, is a problem
-that the page shows.
+``--logdir_spec a:X,b:Y`` is read as TensorBoard reads it: the name of a run is the name of the folder and the
+run's path below it. A folder that cannot be read because a package is not installed is a problem that the
+page shows.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _URL: Final = re.compile(r"[A-Za-z][0-9A-Za-z.]*://")
 
 @dataclass(frozen=True)
 class Logdir:
-    """Where runs are looked for.
+    """The folders in which runs are searched.
 
     Attributes:
-      text: As it was given.
-      roots: The folders, each with the name of its runs; without one they are called by their path.
-      problems: What was given and cannot be read at all.
+      text: The logdir as it was given.
+      roots: The folders, each with a name that begins the names of its runs; empty = no name.
+      problems: The given folders that cannot be read at all.
     """
 
     text: str
@@ -38,45 +38,45 @@ class Logdir:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether any of it is not on this machine."""
+        """Whether any folder is not on this machine."""
         return any(not isinstance(folder, Path) for _, folder in self.roots)
 
     def find_runs(self) -> tuple[dict[str, Run], list[Problem]]:
-        """All runs by name, in order, and what could not be read."""
+        """Returns all runs by name, in order, and what could not be read."""
         problems = list(self.problems)
         runs: dict[str, Run] = {}
         for root, folder in self.roots:
             for run in find_runs(folder, problems.append):
-                name = _free(_called(root, run.name), runs)
+                name = _unused_name(_full_name(root, run.name), runs)
                 runs[name] = replace(run, name=name)
         return dict(sorted(runs.items())), problems
 
     def is_worth_showing(self) -> bool:
-        """Whether there are debug events, or a folder as a whole cannot be read, of which the page says why.
+        """Whether there are debug events, or a whole folder cannot be read and the page should say why.
 
-        A folder that is not there yet, and one further below, are no reason.
+        A folder that does not exist yet, or an unreadable folder further below, is no reason.
         """
         problems: list[Problem] = []
         if any(has_debug_events(folder, problems.append) for _, folder in self.roots):
             return True
         roots = {str(folder) for _, folder in self.roots}
-        unreadable = [one for one in problems if one.place in roots and not one.is_missing]
+        unreadable = [problem for problem in problems if problem.place in roots and not problem.is_missing]
         return bool(self.problems or unreadable)
 
 
-def _called(root: str, name: str) -> str:
+def _full_name(root: str, name: str) -> str:
     if not root:
         return name
     return root + name[1:] if name == "." or name.startswith(". (") else f"{root}/{name}"
 
 
-def _free(name: str, taken: Container[str]) -> str:
+def _unused_name(name: str, taken: Container[str]) -> str:
     numbered = (f"{name} ({number})" for number in itertools.count(2))
-    return next(one for one in itertools.chain([name], numbered) if one not in taken)
+    return next(candidate for candidate in itertools.chain([name], numbered) if candidate not in taken)
 
 
 def one_folder(text: str | Path) -> Logdir:
-    """What ``--logdir`` means.
+    """Parse the value of ``--logdir``.
 
     Args:
       text: A folder or URL.
@@ -85,10 +85,10 @@ def one_folder(text: str | Path) -> Logdir:
 
 
 def several_folders(text: str) -> Logdir:
-    """What ``--logdir_spec`` means.
+    """Parse the value of ``--logdir_spec``.
 
     Args:
-      text: Folders with commas between them, each perhaps after a name and a colon.
+      text: Folders separated by commas, each optionally after a name and a colon.
     """
     named = {folder: name for name, folder in map(_name_and_folder, filter(None, text.split(",")))}
     return _read(text, [(name, folder) for folder, name in named.items()])

@@ -1,9 +1,10 @@
-"""Rows of several hosts into one order: by time, and within a host by the order of its file.
+"""Merges the rows of several hosts into one order: by time, and within a host by the order of its file.
 
-In come each host's next rows, out come these in the order of the run's lists. A clock that is set back must
-not reorder a host's rows, so what is compared is the latest time that the host has shown until then.
+Takes each host's next rows and returns them in the order of the run's lists. A clock that is set back must
+not reorder a host's rows, so rows are compared by the latest time that the host has shown so far.
 
-Rule: however the files are cut into batches, the order is the same, but for what comes late in a live run.
+Invariant: the order does not depend on how the files are cut into batches, except for rows that come late in
+a live run.
 """
 
 from __future__ import annotations
@@ -17,26 +18,26 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.index.decode import Row
 from tb_debugger_plugin.index.source import Batch
-from tb_debugger_plugin.index.traces import TraceRows, joined
+from tb_debugger_plugin.index.traces import TraceRows, concatenated
 
-#: Of each host, the latest time of the rows that are in the list already.
+#: The latest time of the rows that are already in the list, by host.
 Latest = dict[int, float]
 
 
 def never_falling(times: npt.NDArray[np.float64], latest: float) -> npt.NDArray[np.float64]:
-    """The latest time until each row, and before them."""
+    """Returns the running maximum of the times, at least ``latest``."""
     return np.maximum(np.maximum.accumulate(times), latest) if len(times) else times
 
 
 def cut_to_horizon(batches: Mapping[int, Batch], latest: Latest) -> dict[int, Batch]:
-    """Leave out rows of a host that would overtake those of another that has not been read as far in time.
+    """Leave out rows that are later than the rows read so far of a host with more to read.
 
     Args:
-      batches: By host.
-      latest: Of the rows before.
+      batches: The batches by host.
+      latest: The latest time of the rows before, by host.
 
     Returns:
-      The batches, some of them shorter; what was left out will be read again.
+      The batches, some of them shorter; the rows that were left out are read again later.
     """
     times = {host: never_falling(batch.times(), latest.get(host, -np.inf)) for host, batch in batches.items()}
     unfinished = [times[host][-1] for host, batch in batches.items() if batch.more and len(times[host])]
@@ -50,11 +51,11 @@ def cut_to_horizon(batches: Mapping[int, Batch], latest: Latest) -> dict[int, Ba
 
 
 def merge_traces(hosts: Mapping[int, TraceRows | None], latest: Latest) -> TraceRows | None:
-    """One order for the traces of all hosts.
+    """Merge the traces of all hosts into one order.
 
     Args:
       hosts: Traces by host.
-      latest: Of the rows before; brought up to date.
+      latest: The latest time of the rows before, by host; updated.
 
     Returns:
       The traces; None when there are none.
@@ -63,8 +64,8 @@ def merge_traces(hosts: Mapping[int, TraceRows | None], latest: Latest) -> Trace
     if not parts:
         return None
     times = {host: never_falling(rows.times, latest.get(host, -np.inf)) for host, rows in parts.items()}
-    latest.update((host, float(found[-1])) for host, found in times.items())
-    rows = joined(list(parts.values()))
+    latest.update((host, float(host_times[-1])) for host, host_times in times.items())
+    rows = concatenated(list(parts.values()))
     if len(parts) == 1:
         return rows
     # A stable sort keeps the order of hosts and, within one, that of its file.
@@ -72,11 +73,11 @@ def merge_traces(hosts: Mapping[int, TraceRows | None], latest: Latest) -> Trace
 
 
 def merge_executions(hosts: Mapping[int, list[Row]], latest: Latest) -> list[Row]:
-    """One order for the executions of all hosts.
+    """Merge the executions of all hosts into one order.
 
     Args:
       hosts: Executions by host.
-      latest: Of the rows before; brought up to date.
+      latest: The latest time of the rows before, by host; updated.
     """
     if len(hosts) == 1:
         return next(iter(hosts.values()))
@@ -89,6 +90,6 @@ def _with_times(rows: list[Row], host: int, latest: Latest) -> list[tuple[float,
         (row.event.wall_time for row in rows), max, initial=latest.get(host, -float("inf"))
     )
     next(times)
-    found = [(time, host, number, row) for number, (time, row) in enumerate(zip(times, rows, strict=True))]
-    latest[host] = found[-1][0]
-    return found
+    timed = [(time, host, number, row) for number, (time, row) in enumerate(zip(times, rows, strict=True))]
+    latest[host] = timed[-1][0]
+    return timed

@@ -1,9 +1,9 @@
-"""A folder of Parquet files that is a run: the tables of ``docs/schema.md`` and a manifest.
+"""Reads and writes runs that are folders of Parquet files: the tables of ``docs/schema.md`` and a manifest.
 
-In comes a database, or what a pipeline made of a dump, out comes a folder that the viewer opens like event
-files. The manifest is written last, so a folder without one is not finished, and nobody's run.
+Takes a database, or what a pipeline made of a dump, and writes a folder that the viewer opens like event
+files. The manifest is written last, so a folder without one is not finished and is not a run.
 
-Rule: the names in a manifest are file names in its folder and nothing else.
+Invariant: the names in a manifest are names of files in its folder and nothing else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONG: Final = (
     "graph_executions",
     "bad_graph_executions",
 )
-#: Tables in which rows may follow that a circular buffer would take back, by what ``meta`` calls them.
+#: Tables whose last rows may be those of a circular buffer, by their names in ``meta``.
 STABLE: Final = {
     EXECUTION: "executions",
     GRAPH_EXECUTION_TRACES: "graph_executions",
@@ -41,13 +41,13 @@ _NAME: Final = re.compile(r"[a-z_]+(-\d{5})?\.parquet")
 
 @dataclass(frozen=True)
 class Manifest:
-    """What stands in the manifest.
+    """The content of a manifest.
 
     Attributes:
-      schema_version: Of the tables.
-      start_time: Of the run, in seconds.
-      stable: How many rows of :data:`STABLE` are there for good.
-      steps: File by table, in the order in which they are taken in; the first step has all short tables.
+      schema_version: The version of the tables.
+      start_time: The start of the run, in seconds since the epoch.
+      stable: The number of rows of each table of :data:`STABLE` that are never taken back.
+      steps: File by table, in the order in which they are imported; the first step has all short tables.
     """
 
     schema_version: int
@@ -56,16 +56,16 @@ class Manifest:
     steps: tuple[dict[str, str], ...]
 
     def text(self) -> str:
-        """As it is written."""
+        """Returns the manifest as JSON."""
         return json.dumps(asdict(self), indent=1)
 
 
 def read_manifest(folder: Location) -> Manifest:
-    """The manifest of a folder.
+    """Read the manifest of a folder.
 
     Raises:
-      FormatError: It is not one, or not one that this version reads.
-      OSError: It cannot be read.
+      FormatError: The file is not a manifest, or not one that this version reads.
+      OSError: The file cannot be read.
     """
     with (folder / MANIFEST).open("rb") as stream:
         content = stream.read()
@@ -78,7 +78,7 @@ def read_manifest(folder: Location) -> Manifest:
             tuple(map(dict, fields["steps"])),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise FormatError(f"{MANIFEST} does not say which tables there are: {error!r}") from error
+        raise FormatError(f"{MANIFEST} does not list the tables: {error!r}") from error
     _check(manifest)
     return manifest
 
@@ -86,22 +86,22 @@ def read_manifest(folder: Location) -> Manifest:
 def _check(manifest: Manifest) -> None:
     if manifest.schema_version != SCHEMA_VERSION:
         raise FormatError(
-            f"These tables are of version {manifest.schema_version}, and this viewer reads version"
+            f"These tables have version {manifest.schema_version}, but this viewer reads version"
             f" {SCHEMA_VERSION}: make them again from the event files."
         )
     for step in manifest.steps:
         for table, name in step.items():
             if table not in TABLES or not isinstance(name, str) or not _NAME.fullmatch(name):
-                raise FormatError(f"{MANIFEST} names {name!r} for the table {table!r}.")
+                raise FormatError(f"{MANIFEST} must not name {name!r} for the table {table!r}.")
 
 
 def quoted(path: Path) -> str:
-    """A path as a literal of SQL."""
+    """Returns a path as an SQL literal."""
     return "'" + str(path).replace("'", "''") + "'"
 
 
 def write_table(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> int:
-    """Write one table as a Parquet file; how many rows it has."""
+    """Write one table as a Parquet file; returns its number of rows."""
     query = f"COPY {table} TO {quoted(path)} (FORMAT parquet, COMPRESSION zstd)"
     return int(connection.execute(query).fetchall()[0][0])
 
@@ -110,12 +110,12 @@ def write_tables(connection: duckdb.DuckDBPyConnection, folder: Path, start_time
     """Write all tables of a database, and a manifest.
 
     Args:
-      connection: To the database.
+      connection: A connection to the database.
       folder: An existing folder.
-      start_time: Of the run, in seconds.
+      start_time: The start of the run, in seconds since the epoch.
 
     Returns:
-      How many rows each table has.
+      The number of rows of each table.
 
     Raises:
       OSError: The folder cannot be written.

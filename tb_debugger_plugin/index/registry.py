@@ -1,9 +1,10 @@
-"""What repeats, and so is stored once: graphs, ops, sites, op types, shapes and stacks.
+"""Numbers the things that repeat, so that each is stored once: graphs, ops, sites, op types, shapes and
+stacks.
 
-In come keys, out come small integers. A graph or op that is referred to before (or without ever) being
-described gets its number at once and is marked as not known; its description completes it later.
+Takes keys and returns small integers. A graph or op may be referred to before it is described, or never be
+described: it gets its number at once and is marked as not known, and its description completes it later.
 
-Rule: numbers are dense from 0 and never change; ``save`` writes what changed since the last time.
+Invariant: numbers are dense from 0 and never change; ``save`` writes what has changed since the last time.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 from tb_debugger_plugin.index.columns import insert_rows
 
 if TYPE_CHECKING:
-    # The processes that decode use no database, and it takes 14 MB.
+    # The decoding processes do not use a database, and importing it takes 14 MB.
     import duckdb
 
-# What the column holds; no tensor has as many dimensions.
+# The largest value of the column; no tensor has as many dimensions.
 _MAX_RANK: Final = 32767
 _FUNCTION: Final = re.compile(r"^__(inference|forward|backward)_")
 
@@ -43,8 +44,9 @@ class Table:
 
     Attributes:
       numbers: Row number by key.
-      rows: The rows, by number, without it.
+      rows: The rows by number, without the number.
       dirty: Numbers of rows that are not saved yet.
+      saved: How many rows the database has.
     """
 
     numbers: dict[Any, int] = field(default_factory=dict)
@@ -53,22 +55,22 @@ class Table:
     saved: int = 0
 
     def number(self, key: Any, row: tuple[Any, ...]) -> int:
-        """Number of a key; a new one gets the row."""
-        found = self.numbers.get(key)
-        if found is None:
-            found = self.numbers[key] = len(self.rows)
+        """Returns the number of a key; a new key gets the row."""
+        number = self.numbers.get(key)
+        if number is None:
+            number = self.numbers[key] = len(self.rows)
             self.rows.append(row)
-            self.dirty.add(found)
-        return found
+            self.dirty.add(number)
+        return number
 
     def replace(self, number: int, row: tuple[Any, ...]) -> None:
-        """Change a row."""
+        """Replace a row."""
         if self.rows[number] != row:
             self.rows[number] = row
             self.dirty.add(number)
 
     def save(self, connection: duckdb.DuckDBPyConnection, table: str, kinds: dict[str, str]) -> None:
-        """Write the changed rows; the first of the kinds is the number's column."""
+        """Write the changed rows; the first key of ``kinds`` is the column of the number."""
         changed = sorted(number for number in self.dirty if number < self.saved)
         if changed:
             connection.execute(
@@ -80,7 +82,7 @@ class Table:
 
 
 class Registry:
-    """All numbered things of a run; lives as long as its indexer, filled from the tables at its start."""
+    """All numbered things of a run; lives as long as its indexer, which fills it from the tables."""
 
     def __init__(self) -> None:
         self.graphs = Table()
@@ -92,46 +94,46 @@ class Registry:
         self._site_cache: dict[tuple[int, str, str, int, str], int] = {}
 
     def graph(self, host: int, graph_id: str) -> int:
-        """Number of a graph, which need not be described yet."""
+        """Returns the number of a graph, which may not be described yet."""
         return self.graphs.number((host, graph_id), (host, graph_id, None, None, False))
 
     def describe_graph(self, host: int, graph_id: str, name: str, outer_id: str) -> None:
-        """Complete a graph."""
+        """Complete a graph by its description."""
         self.graphs.replace(
             self.graph(host, graph_id), (host, graph_id, name or None, outer_id or None, True)
         )
 
     def op(self, graph: int, name: str) -> int:
-        """Number of an op, which need not be described yet."""
+        """Returns the number of an op, which may not be described yet."""
         return self.ops.number((graph, name), (graph, name, None, None, None, None, -1, None, None, False))
 
     def describe_op(self, graph: int, name: str, *description: Any) -> int:
-        """Complete an op with type, device, number of outputs, wall time, stack, layer and variable."""
+        """Complete an op by its type, device, number of outputs, wall time, stack, layer and variable."""
         number = self.op(graph, name)
         self.ops.replace(number, (graph, name, *description, True))
         return number
 
     def site(self, host: int, graph_id: str, op_name: str, slot: int, device: str) -> int:
-        """Number of a place where tensors are computed: a slot of an op on a device."""
+        """Returns the number of a site: a slot of an op on a device."""
         key = (host, graph_id, op_name, slot, device)
-        found = self._site_cache.get(key)
-        if found is None:
+        number = self._site_cache.get(key)
+        if number is None:
             graph = self.graph(host, graph_id)
             op = self.op(graph, op_name)
             row = (op, graph, host, slot, device or None)
-            found = self._site_cache[key] = self.sites.number(row, row)
-        return found
+            number = self._site_cache[key] = self.sites.number(row, row)
+        return number
 
     def op_type(self, name: str) -> int:
-        """Number of an op type or function name that was run eagerly."""
+        """Returns the number of an op type, or name of a function, that ran eagerly."""
         return self.op_types.number(name, (name, bool(_FUNCTION.match(name))))
 
     def shape(self, text: str, rank: int) -> int:
-        """Number of a shape."""
+        """Returns the number of a shape."""
         return self.shapes.number(text, (text, min(rank, _MAX_RANK)))
 
     def stack(self, host: int, location: Any) -> int:
-        """Number of a stack; -1 for a ``CodeLocation`` without frames."""
+        """Returns the number of a stack; -1 for a ``CodeLocation`` without frames."""
         frames = tuple(location.stack_frame_ids)
         key = (host, location.host_name, frames)
         return self.stacks.number(key, key) if frames else -1
@@ -162,10 +164,10 @@ class Registry:
 
 
 def load_registry(connection: duckdb.DuckDBPyConnection) -> Registry:
-    """The registry as it was saved.
+    """Load the registry as it was saved.
 
     Args:
-      connection: To the run's database.
+      connection: A connection to the run's database.
     """
     registry = Registry()
     _load(connection, registry.graphs, "graphs", "graph", lambda row: (row[0], row[1]))

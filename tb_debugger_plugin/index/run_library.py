@@ -1,9 +1,9 @@
-"""All runs of a logdir, with a loader for each one that was asked for.
+"""The library of runs: all runs of a logdir, each with a loader once it was queried.
 
-Few databases are open at a time: those that nobody asks about rest, and when another one is opened that would
-be too many, so do those that were asked about longest ago. Looking through the folders is done at most once
-a second, and for :meth:`Library.is_active` in the background, since TensorBoard asks that of every plugin
-each time it lists them.
+Few databases are open at a time. Loaders without queries are at rest; when opening one more would be too
+many, the least recently used ones are put to rest. The folders are searched at most once a second, and in the
+background for :meth:`Library.is_active`, because TensorBoard calls that of every plugin whenever it lists
+them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tb_debugger_plugin.index.logdir import Logdir, one_folder
 from tb_debugger_plugin.index.runs import Problem, Run
 
 _RESCAN_SECONDS: Final = 1.0
-#: Listing a folder elsewhere takes long, and may cost money.
+#: Listing a remote folder takes long, and may cost money.
 _RESCAN_REMOTE_SECONDS: Final = 5.0
-_LOOK_AGAIN_SECONDS: Final = 0.25
-#: The first listing of plugins may wait for one look at the logdir; later ones hardly.
+_SEARCH_AGAIN_SECONDS: Final = 0.25
+#: Seconds that the first listing of plugins waits for a search of the logdir, and that later ones wait.
 _FIRST_WAIT_SECONDS: Final = 0.25
 _LATER_WAIT_SECONDS: Final = 0.002
-#: An open one takes three threads and some megabytes, a long one up to its limit of memory.
+#: Open databases. Each takes three threads and some megabytes, and that of a long run up to its memory limit.
 _MAX_OPEN: Final = 8
-#: How long a question waits for others to be closed; a file that is elsewhere may keep one busy.
+#: Seconds that a query waits until each surplus database is closed; a remote file may keep a loader busy.
 _MAKE_ROOM_SECONDS: Final = 1.0
 
 
@@ -38,8 +38,8 @@ class Library:
     """The runs of a logdir; lives as long as the viewer.
 
     Args:
-      logdir: Where they are; the folders need not exist yet. None = there is nothing to show.
-      clock: Monotonic seconds.
+      logdir: The folders of the runs, which need not exist yet; None = there is nothing to show.
+      clock: Returns monotonic seconds.
       make_loader: Makes the loader of a run.
     """
 
@@ -59,35 +59,37 @@ class Library:
         self._problems: list[Problem] = []
         self._scanned = float("-inf")
         self._loaders: dict[str, RunLoader] = {}
-        self._look = threading.Lock()  # guards _looking, _looked, _active
-        self._looking: threading.Event | None = None
-        self._looked = float("-inf")
+        self._search_lock = threading.Lock()  # guards _search, _searched, _active
+        self._search: threading.Event | None = None
+        self._searched = float("-inf")
         self._active = False
         _close_at_exit(self)
 
     def is_active(self) -> bool:
-        """Whether there is something to show, as far as can be said within milliseconds."""
-        with self._look:
-            first = self._looked == float("-inf")
-            if self._looking is None and self._clock() - self._looked >= _LOOK_AGAIN_SECONDS:
-                self._looking = threading.Event()
-                threading.Thread(target=self._find_first, name="tb-debugger-discovery", daemon=True).start()
-            looking = self._looking
-        if looking is not None:
-            looking.wait(_FIRST_WAIT_SECONDS if first else _LATER_WAIT_SECONDS)
+        """Whether there is something to show, as far as is known within milliseconds."""
+        with self._search_lock:
+            first = self._searched == float("-inf")
+            if self._search is None and self._clock() - self._searched >= _SEARCH_AGAIN_SECONDS:
+                self._search = threading.Event()
+                threading.Thread(
+                    target=self._search_logdir, name="tb-debugger-discovery", daemon=True
+                ).start()
+            search = self._search
+        if search is not None:
+            search.wait(_FIRST_WAIT_SECONDS if first else _LATER_WAIT_SECONDS)
         return self._active
 
-    def _find_first(self) -> None:
-        found = self._logdir.is_worth_showing()
-        with self._look:
-            self._active = found
-            self._looked = self._clock()
-            looking, self._looking = self._looking, None
-        if looking is not None:
-            looking.set()
+    def _search_logdir(self) -> None:
+        active = self._logdir.is_worth_showing()
+        with self._search_lock:
+            self._active = active
+            self._searched = self._clock()
+            search, self._search = self._search, None
+        if search is not None:
+            search.set()
 
     def runs(self) -> dict[str, Run]:
-        """The runs by name, at most a second old."""
+        """Returns the runs by name; the result is at most a second old."""
         gone: list[RunLoader] = []
         with self._lock:
             if self._clock() - self._scanned >= self._rescan_seconds:
@@ -101,11 +103,11 @@ class Library:
 
     @property
     def logdir(self) -> str:
-        """Where the runs are, as it was given."""
+        """The logdir as it was given."""
         return self._logdir.text
 
     def problems(self) -> list[Problem]:
-        """What kept runs from being found, at most a second old."""
+        """Returns what could not be read of the logdir; the result is at most a second old."""
         self.runs()
         with self._lock:
             return list(self._problems)
@@ -115,10 +117,10 @@ class Library:
         return [self._loaders.pop(name) for name in changed]
 
     def loader(self, name: str) -> RunLoader:
-        """The loader of a run, which this call starts.
+        """Returns the loader of a run, which this call starts.
 
         Args:
-          name: Of the run.
+          name: The name of the run.
 
         Raises:
           NotFoundError: There is no such run.
@@ -129,15 +131,15 @@ class Library:
         with self._lock:
             loader = self._loaders.pop(name, None) or self._make_loader(run)
             loader.start()
-            self._loaders[name] = loader  # the last one is the one asked about last
-            in_the_way = self._too_many()
-        for other in in_the_way:
+            self._loaders[name] = loader  # moved to the end, as the most recently used one
+            surplus = self._surplus()
+        for other in surplus:
             other.rest()
-        for other in in_the_way:
+        for other in surplus:
             other.wait_until_at_rest(_MAKE_ROOM_SECONDS)
         return loader
 
-    def _too_many(self) -> list[RunLoader]:
+    def _surplus(self) -> list[RunLoader]:
         is_open = [loader for loader in self._loaders.values() if not loader.is_at_rest]
         return is_open[:-_MAX_OPEN]
 
@@ -151,12 +153,12 @@ class Library:
 
 
 def _close_at_exit(library: Library) -> None:
-    # Private databases are deleted when they are closed, and a killed thread would not do it.
+    # Closing deletes private databases, and the threads of loaders are killed at exit.
     reference = weakref.ref(library)
 
     def close() -> None:
-        found = reference()
-        if found is not None:
-            found.close()
+        alive = reference()
+        if alive is not None:
+            alive.close()
 
     atexit.register(close)

@@ -22,7 +22,7 @@ from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, TAILED, Fi
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.frames import FrameReader, Frames
-from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
+from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, concatenated
 
 _FINGERPRINT_BYTES: Final = 64
 #: Of one batch.
@@ -252,7 +252,7 @@ def decoded(batch: Batch, file: SetFile, decoder: TraceDecoder) -> Batch:
         parts.append(rows)
         batch.notices += [unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records]
     batch.frames.clear()
-    batch.traces = joined(parts) if parts else None
+    batch.traces = concatenated(parts) if parts else None
     return batch
 
 

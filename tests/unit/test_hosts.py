@@ -173,16 +173,16 @@ def test_without_its_workers_the_viewer_reads_by_itself(tmp_path, monkeypatch, c
     if what == "never starts":
         monkeypatch.setattr(sys, "executable", str(tmp_path / "no such program"))
     else:
-        ask = workers._Worker.ask
+        send = workers._Worker.send
 
-        def ask_the_dead(self, request) -> None:
-            ask(self, request)
+        def kill_after_sending(self, request) -> None:
+            send(self, request)
             self._process.kill()
             self._process.wait()
 
-        monkeypatch.setattr(workers._Worker, "ask", ask_the_dead)
+        monkeypatch.setattr(workers._Worker, "send", kill_after_sending)
     assert _told(tmp_path, worth_bytes=0) == expected
-    assert "since processes failed" in caplog.text
+    assert "because processes failed" in caplog.text
 
 
 def test_hosts_that_are_behind_are_followed_live(tmp_path):

@@ -106,10 +106,10 @@ def test_importing_goes_on_where_the_last_commit_ended(exported):
                     {"graph_executions": "graph_executions.parquet"},
                 ]
             },
-            "the next one is 12",
+            "the next row must be 12",
         ),
-        ({"steps": 3}, "does not say"),
-        ({"stable": None}, "does not say"),
+        ({"steps": 3}, "does not list"),
+        ({"stable": None}, "does not list"),
     ],
 )
 def test_what_a_manifest_may_not_say_is_refused_with_a_sentence(exported, change, reason):

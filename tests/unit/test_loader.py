@@ -263,7 +263,7 @@ def test_a_loader_that_keeps_failing_says_why_and_reads_when_it_can(tmp_path, mo
     clock, tried = no_disk
     loader = _failing(tmp_path, clock, tried)
     with (
-        pytest.raises(UnreadableRunError, match=r"the disk is gone\. It is tried again"),
+        pytest.raises(UnreadableRunError, match=r"the disk is gone\. The viewer tries again"),
         open_snapshot(loader),
     ):
         pass
