@@ -72,7 +72,7 @@ class RunLoader:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.run = run
-        #: Values that the package ``analysis`` keeps with the run, by name; emptied when the database is closed.
+        #: Values that ``analysis`` keeps with the run, by name; emptied when the database is closed.
         self.memory: dict[str, Any] = {}
         self.memory_lock = threading.Lock()  # guards memory
         self._step_bytes = step_bytes

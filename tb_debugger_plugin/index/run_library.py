@@ -71,15 +71,13 @@ class Library:
             first = self._searched == float("-inf")
             if self._search is None and self._clock() - self._searched >= _SEARCH_AGAIN_SECONDS:
                 self._search = threading.Event()
-                threading.Thread(
-                    target=self._search_logdir, name="tb-debugger-discovery", daemon=True
-                ).start()
+                threading.Thread(target=self._scan_logdir, name="tb-debugger-discovery", daemon=True).start()
             search = self._search
         if search is not None:
             search.wait(_FIRST_WAIT_SECONDS if first else _LATER_WAIT_SECONDS)
         return self._active
 
-    def _search_logdir(self) -> None:
+    def _scan_logdir(self) -> None:
         active = self._logdir.is_worth_showing()
         with self._search_lock:
             self._active = active

@@ -1,11 +1,11 @@
-"""Which runs a logdir holds.
+"""Finds the runs of a logdir.
 
-In comes a logdir, out come its runs: one for each ``tfdbg_run_id`` in each folder at any depth that holds a
-``tfdbg_events.*.metadata``. A run is named by its folder's relative path, as TensorBoard does; programs that
-shared a folder get ``name``, ``name (2)``, ... in the order in which they started.
+Takes a logdir and returns its runs: one for each ``tfdbg_run_id`` in each folder at any depth that holds a
+``tfdbg_events.*.metadata``. The name of a run is the relative path of its folder, as in TensorBoard; programs
+that shared a folder get ``name``, ``name (2)``, ... in the order in which they started.
 
-Hosts of one job may each have a folder of their own: folders beside each other whose file sets carry one
-``tfdbg_run_id`` but come from different processes are one run, named by the folder above them. A folder of
+Each host of a job may have its own folder: folders beside each other whose file sets have the same
+``tfdbg_run_id`` but come from different processes are one run, named after the folder above them. A folder of
 Parquet tables is a run, too.
 """
 
@@ -36,7 +36,7 @@ class Run:
     """One run.
 
     Attributes:
-      name: As users see it.
+      name: The name that users see.
       folder: Its dump root, or the folder above the dump roots of its hosts.
       run_id: The ``tfdbg_run_id`` that its file sets share; empty when the metadata cannot be read.
       file_sets: One for each host, oldest first.
@@ -53,7 +53,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        """The name in words: the logdir itself, whose relative path is ``.``, by its own name."""
+        """The name for display: in place of ``.``, which is the logdir itself, the name of the logdir."""
         if self.name != "." and not self.name.startswith(". ("):
             return self.name
         return (self.folder.resolve().name or str(self.folder)) + self.name[1:]
@@ -61,12 +61,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that kept us from seeing all runs there are.
+    """A folder or file that could not be read, so that runs may be missing.
 
     Attributes:
-      place: The folder or file that could not be read.
+      place: The folder or file.
       message: A sentence.
-      is_missing: Whether it is not there, which may change when a program begins.
+      is_missing: Whether it does not exist, which may change when a program begins.
     """
 
     place: str
@@ -81,17 +81,17 @@ def _ignore(problem: Problem) -> None:
     pass
 
 
-def _problem(place: Location, error: OSError) -> Problem:
+def _problem(path: Location, error: OSError) -> Problem:
     if isinstance(error, FileNotFoundError):
-        return Problem(str(place), f"{place} does not exist.", is_missing=True)
+        return Problem(str(path), f"{path} does not exist.", is_missing=True)
     reason = error.strerror or str(error)
-    message = reason if reason.startswith(str(place)) else f"{place} cannot be read: {reason}"
-    return Problem(str(place), f"{message.rstrip('.')}.")
+    message = reason if reason.startswith(str(path)) else f"{path} cannot be read: {reason}"
+    return Problem(str(path), f"{message.rstrip('.')}.")
 
 
 def _walk(logdir: Location, on_problem: OnProblem) -> Iterator[tuple[Location, list[str]]]:
     def on_error(folder: Location, error: OSError) -> None:
-        # Below the logdir a folder may have been deleted since the one above was listed.
+        # Below the logdir, a folder may have been deleted since the folder above was listed.
         if folder == logdir or not isinstance(error, FileNotFoundError):
             on_problem(_problem(folder, error))
 
@@ -103,7 +103,7 @@ def _walk(logdir: Location, on_problem: OnProblem) -> Iterator[tuple[Location, l
 def _walk_local(
     logdir: Path, on_error: Callable[[Location, OSError], None]
 ) -> Iterator[tuple[Location, list[str]]]:
-    # Links are followed, since people collect runs by linking to them; a loop of links is walked once.
+    # Links are followed, because people collect runs by linking to them; a loop of links is walked once.
     seen: set[str] = set()
 
     def failed(error: OSError) -> None:
@@ -120,11 +120,11 @@ def _walk_local(
 
 
 def has_debug_events(logdir: Location, on_problem: OnProblem = _ignore) -> bool:
-    """Whether any folder at or below the logdir holds a metadata file, or tables; stops at the first.
+    """Whether any folder at or below the logdir holds a metadata file or tables; stops at the first.
 
     Args:
       logdir: A folder.
-      on_problem: Called for what could not be read until then.
+      on_problem: Called for each folder that could not be read until then.
     """
     return any(
         name == MANIFEST or parse_metadata_name(folder, name) is not None
@@ -134,13 +134,13 @@ def has_debug_events(logdir: Location, on_problem: OnProblem = _ignore) -> bool:
 
 
 def find_runs(logdir: Location, on_problem: OnProblem = _ignore) -> list[Run]:
-    """All runs of a logdir, sorted by name.
+    """Returns all runs of a logdir, sorted by name.
 
     Args:
-      logdir: A folder; one that does not exist holds no runs.
+      logdir: A folder; a folder that does not exist holds no runs.
       on_problem: Called for each folder or file that could not be read, and for a logdir that does not exist.
     """
-    found: dict[tuple[Location, str], list[_Member]] = {}
+    members: dict[tuple[Location, str], list[_Member]] = {}
     tables: list[Location] = []
     for folder, names in _walk(logdir, on_problem):
         if MANIFEST in names:
@@ -148,24 +148,25 @@ def find_runs(logdir: Location, on_problem: OnProblem = _ignore) -> list[Run]:
         if any(parse_metadata_name(folder, name) is not None for name in names):
             for files in find_file_sets(folder):
                 identity = _identity(files, on_problem)
-                found.setdefault((folder, identity.run_id), []).append(_Member(identity, files))
-    runs = list(_named(_joined(found, logdir), logdir))
-    runs += _of_tables(tables, logdir, {run.name for run in runs})
+                members.setdefault((folder, identity.run_id), []).append(_Member(identity, files))
+    runs = list(_named(_group_by_run(members, logdir), logdir))
+    runs += _table_runs(tables, logdir, {run.name for run in runs})
     return sorted(runs, key=lambda run: run.name)
 
 
-def _of_tables(folders: list[Location], logdir: Location, taken: set[str]) -> Iterator[Run]:
+def _table_runs(folders: list[Location], logdir: Location, taken: set[str]) -> Iterator[Run]:
     for folder in folders:
-        # What is wrong with tables is said when they are opened.
+        # Opening the tables reports what is wrong with them.
         with contextlib.suppress(OSError):
             status = (folder / MANIFEST).stat()
             name = str(folder.relative_to(logdir))  # type: ignore[arg-type]
             name = f"{name} (tables)" if name in taken else name
-            yield Run(name, folder, "tables", (), _start_of(folder, status.st_size, status.st_mtime_ns), True)
+            start_time = _start_time(folder, status.st_size, status.st_mtime_ns)
+            yield Run(name, folder, "tables", (), start_time, True)
 
 
 @functools.lru_cache(maxsize=4096)
-def _start_of(folder: Location, size: int, modified: int) -> float:
+def _start_time(folder: Location, size: int, modified: int) -> float:
     try:
         time = read_manifest(folder).start_time
         return time if math.isfinite(time) else 0.0
@@ -173,24 +174,24 @@ def _start_of(folder: Location, size: int, modified: int) -> float:
         return 0.0
 
 
-def _joined(
-    found: dict[tuple[Location, str], list[_Member]], top: Location
+def _group_by_run(
+    members: dict[tuple[Location, str], list[_Member]], top: Location
 ) -> dict[Location, list[list[_Member]]]:
-    """Members of each run by its folder; folders beside each other that hold one job become one run above."""
+    """Groups members into runs, by folder; sibling folders with one job become one run of their parent."""
     beside: dict[tuple[Location, str], list[Location]] = {}
-    for folder, run_id in found:
+    for folder, run_id in members:
         if run_id and folder != top:
             beside.setdefault((folder.parent, run_id), []).append(folder)
     jobs: dict[Location, list[list[_Member]]] = {}
     for (parent, run_id), folders in beside.items():
-        members = [member for folder in folders for member in found[folder, run_id]]
-        # Copies of a recording, and later recordings of the same process, are no other hosts.
-        if len(folders) > 1 and len({member.identity.process for member in members}) == len(members):
-            jobs.setdefault(parent, []).append(members)
+        run_members = [member for folder in folders for member in members[folder, run_id]]
+        # Copies of a recording, and later recordings of the same process, are not other hosts.
+        if len(folders) > 1 and len({member.identity.process for member in run_members}) == len(run_members):
+            jobs.setdefault(parent, []).append(run_members)
             for folder in folders:
-                del found[folder, run_id]
-    for (folder, _), members in found.items():
-        jobs.setdefault(folder, []).append(members)
+                del members[folder, run_id]
+    for (folder, _), run_members in members.items():
+        jobs.setdefault(folder, []).append(run_members)
     return jobs
 
 
@@ -202,13 +203,13 @@ def _named(jobs: dict[Location, list[list[_Member]]], logdir: Location) -> Itera
         for number, members in enumerate(sorted(runs), start=1):
             first = members[0].identity
             sets = tuple(member.files for member in members)
-            called = name if number == 1 else f"{name} ({number})"
-            yield Run(called, folder, first.run_id, sets, first.start_time)
+            run_name = name if number == 1 else f"{name} ({number})"
+            yield Run(run_name, folder, first.run_id, sets, first.start_time)
 
 
 @dataclass(frozen=True, order=True)
 class _Identity:
-    """What a metadata record says of its file set: when it began, by which process of which job."""
+    """The identity of a file set by its metadata record: when it began, and in which process of which job."""
 
     start_time: float
     run_id: str = ""
@@ -224,22 +225,22 @@ class _Member:
 def _identity(files: FileSet, on_problem: OnProblem) -> _Identity:
     try:
         status = files.path(METADATA).stat()
-        return _identity_of(files, status.st_size, status.st_mtime_ns)
+        return _read_identity(files, status.st_size, status.st_mtime_ns)
     except FileNotFoundError:
-        pass  # deleted since its folder was listed
+        pass  # the file was deleted since its folder was listed
     except OSError as error:
         on_problem(_problem(files.path(METADATA), error))
     return _Identity(float(files.start_seconds))
 
 
 @functools.lru_cache(maxsize=4096)
-def _identity_of(files: FileSet, size: int, modified: int) -> _Identity:
-    # Size and time of the file are part of the key: a logdir is looked through again and again.
+def _read_identity(files: FileSet, size: int, modified: int) -> _Identity:
+    # Size and time of the file are part of the cache's key, because a logdir is searched again and again.
     contents = read_file(files.path(METADATA))
     for record in contents.records:
         if record.event.HasField("debug_metadata"):
             data, time = record.event.debug_metadata, record.event.wall_time
-            # A time that is not finite is damage; nobody could sort it or send it as JSON.
+            # A time that is not finite is damage; it can be neither sorted nor sent as JSON.
             time = time if math.isfinite(time) else 0.0
             return _Identity(time, data.tfdbg_run_id, (data.host_name or files.host, data.process_id))
     return _Identity(float(files.start_seconds))

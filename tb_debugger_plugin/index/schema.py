@@ -1,7 +1,7 @@
-"""The tables of a run's database. ``docs/schema.md`` says what each column means.
+"""The tables of a run's database; ``docs/schema.md`` explains each column.
 
-Rows of the two long lists, ``executions`` and ``graph_executions``, have a dense position ``idx`` from 0: a
-page is a range of it and never needs an OFFSET. Values that repeat are stored once, in tables with small
+Rows of the two long lists, ``executions`` and ``graph_executions``, have a dense position ``idx`` from 0, so
+a page is a range of it and never needs an OFFSET. Values that repeat are stored once, in tables with small
 integer keys.
 """
 
@@ -12,10 +12,10 @@ from typing import Final
 
 import duckdb
 
-#: Raised whenever a table changes; a database of another version is thrown away and built again.
+#: Incremented whenever a table changes; a database of another version is deleted and built again.
 SCHEMA_VERSION: Final = 5
 
-#: The columns that any measured tensor has, in ``graph_executions`` and in ``execution_outputs``.
+#: The columns of every measured tensor, in ``graph_executions`` and in ``execution_outputs``.
 SUMMARY: Final = """
   tensor_id BIGINT, device_id INTEGER, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
   dtype UTINYINT NOT NULL, rank SMALLINT NOT NULL, shape INTEGER NOT NULL,
@@ -64,25 +64,25 @@ TABLES: Final[dict[str, str]] = {
     "bad_graph_executions": "bad BIGINT NOT NULL, idx BIGINT NOT NULL",
 }
 
-#: Tables whose rows beyond a position are taken back when a circular buffer turns.
+#: Tables whose rows after a position are deleted when a circular buffer turns.
 PROVISIONAL: Final = ("executions", "execution_inputs", "execution_outputs")
 
 
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create all tables in an empty database and note the schema's version in it."""
+    """Create all tables in an empty database and store the schema's version in it."""
     for name, columns in TABLES.items():
         connection.execute(f"CREATE TABLE {name} ({columns})")
     write_meta(connection, schema_version=SCHEMA_VERSION, generation=_first_generation())
 
 
 def _first_generation() -> int:
-    # Of a run that was deleted and recorded anew, or read anew, a page must not take the new tables for the
-    # old ones because both count from 1.
+    # When a run is deleted and recorded again, or read again, a page must not take the new tables for the old
+    # ones. If both counted from 1, it could.
     return time.time_ns() // 1_000_000
 
 
 def read_meta(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The key-value facts about the database; empty when it is not one of ours."""
+    """Returns the key-value facts about the database; empty when it is not one of ours."""
     try:
         return dict(connection.execute("SELECT key, value FROM meta").fetchall())
     except duckdb.CatalogException:

@@ -1,7 +1,7 @@
-"""Reading a run's files from where the last reading stopped.
+"""Reads a run's files from where the last reading stopped.
 
-In comes one file of a set with its state, out come batches of decoded records, and notices of what could
-not be read. The state says where to resume and is stored beside the rows, in the same transaction.
+Takes one file of a set and its state. Returns batches of decoded records, and notices of what could not be
+read. The state is the offset to resume at; it is stored beside the rows, in the same transaction.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from tb_debugger_plugin.index.frames import FrameReader, Frames
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, concatenated
 
 _FINGERPRINT_BYTES: Final = 64
-#: Of one batch.
+#: Notices of one batch.
 _MAX_NOTICES: Final = 100
 
 
 @dataclass(frozen=True)
 class FileState:
-    """How far a file has been read.
+    """The state of reading one file.
 
     Attributes:
-      resume: First byte not read yet, counted in the file followed by its journal tail.
-      size: Bytes there were when it was last looked at.
+      resume: The first byte that is not read yet, counted in the file followed by its journal tail.
+      size: Bytes of the file at the last reading.
       state: ``open``, ``truncated`` (ends inside a record), ``corrupt`` (cannot be read beyond ``resume``) or
         ``missing`` (has not been there yet).
-      fingerprint: Of the file's first bytes; another one means that the file was replaced.
+      fingerprint: A hash of the file's first bytes; when it changes, the file was replaced.
     """
 
     resume: int = 0
@@ -49,11 +49,11 @@ class FileState:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the user should know about the files.
+    """A message for the user about a file.
 
     Attributes:
-      file: Name without the folder.
-      position: Byte offset, or None.
+      file: The name of the file without the folder.
+      position: A byte offset, or None.
       message: A sentence.
     """
 
@@ -64,17 +64,16 @@ class Notice:
 
 @dataclass
 class Batch:
-    """Some records of one file, in order.
+    """Consecutive records of one file.
 
     Attributes:
       events: The decoded ``DebugEvent`` messages.
-      offsets: Where each begins.
-      ends: Where the next one begins.
-      state: The file's state after the last of them.
+      offsets: Where each record begins.
+      ends: Where the record after it begins.
+      state: The file's state after the last record.
       more: Whether there is more to read now.
       notices: What had to be left out.
-      frames: In place of events, offsets and ends: the records as they stand in the file, until somebody
-        decodes them.
+      frames: Records that are not decoded yet, in place of events, offsets and ends.
       traces: Decoded records of ``graph_execution_traces``.
     """
 
@@ -88,17 +87,17 @@ class Batch:
     traces: TraceRows | None = None
 
     def note(self, notices: Sequence[Notice]) -> None:
-        """Add notices, as long as there are few: a file can be damaged at each record."""
+        """Add notices up to a limit: a file can be damaged at each record."""
         self.notices += notices[: max(0, _MAX_NOTICES - len(self.notices))]
 
     def times(self) -> npt.NDArray[np.float64]:
-        """``wall_time`` of each record."""
+        """Returns the ``wall_time`` of each record."""
         if self.traces is not None:
             return self.traces.times
         return np.array([event.wall_time for event in self.events], np.float64)
 
     def cut(self, count: int) -> Batch:
-        """Only the first records; the rest will be read again."""
+        """Returns the first records only; the others will be read again."""
         offsets = self.offsets if self.traces is None else self.traces.offsets
         ends = self.ends if self.traces is None else self.traces.ends
         if count >= len(offsets):
@@ -116,7 +115,7 @@ class Batch:
 
 
 class SetFile:
-    """One file of a set with its tail; what it is asked is answered from the disk each time."""
+    """One file of a set with its tail; every method reads from the disk."""
 
     def __init__(self, files: FileSet, suffix: str) -> None:
         self.path = files.path(suffix)
@@ -124,11 +123,11 @@ class SetFile:
         self._extend = _extend_frames if suffix == GRAPH_EXECUTION_TRACES else _extend
 
     def signature(self) -> tuple[int, ...]:
-        """Changes whenever the file or its tail may have changed; costs two stats."""
+        """Returns a value that changes whenever the file or its tail may change; costs two stats."""
         return (*stat_signature(self.path), *(_tail_signature(self._tail_path) if self._tail_path else ()))
 
     def fingerprint(self, size: int) -> str:
-        """Of the first bytes; of at most ``size`` of them."""
+        """Returns a hash of the first bytes, at most ``size``."""
         try:
             with self.path.open("rb") as stream:
                 head = stream.read(min(size, _FINGERPRINT_BYTES))
@@ -137,40 +136,40 @@ class SetFile:
         return f"{len(head)}:{hashlib.sha256(head).hexdigest()[:16]}"
 
     def is_same(self, state: FileState) -> bool:
-        """Whether the file still is the one that the state speaks of, only longer."""
+        """Whether the file is still the file of the state, possibly longer."""
         length = int(state.fingerprint.split(":")[0] or 0) if state.fingerprint else 0
         return self.size_with_journal() >= state.resume and (
             not length or self.fingerprint(length) == state.fingerprint
         )
 
     def size(self) -> int:
-        """Bytes of the file; costs one stat."""
+        """Returns the bytes of the file; costs one stat."""
         return stat_signature(self.path)[0]
 
     def size_with_journal(self) -> int:
-        """Bytes of the file followed by what its journal tail holds beyond it."""
+        """Returns the bytes of the file, plus those that its journal tail holds beyond the end of the file."""
         size = stat_signature(self.path)[0]
         journal = self.read_tail()
         return size + (len(journal.after(size)) if journal and journal.mode is tail.TailMode.JOURNAL else 0)
 
     def read_tail(self) -> tail.Tail | None:
-        """The tail file; None when there is none or it cannot be used."""
+        """Returns the tail file; None when there is none or it cannot be used."""
         try:
             return tail.read_tail(self._tail_path) if self._tail_path else None
         except (FormatError, OSError):
             return None
 
     def read(self, state: FileState, limit: int) -> Batch:
-        """The next records.
+        """Read the next records.
 
         Args:
-          state: Where the last reading stopped.
-          limit: About how many bytes at most.
+          state: The state after the last reading.
+          limit: About how many bytes to read.
         """
         batch = Batch(state=state)
         if state.state == "corrupt":
             return batch
-        # The tail is read before the file: what is drained in between is then found in the file.
+        # The tail is read before the file: records that are drained in between are then in the file.
         journal = self.read_tail()
         try:
             with self.path.open("rb") as stream:
@@ -212,7 +211,7 @@ def _extend(
             batch.note([unreadable(name, base + at, str(error))])
             continue
         if not math.isfinite(event.wall_time):
-            event.wall_time = 0.0  # damage; nobody could sort it or send it as JSON
+            event.wall_time = 0.0  # damage, which can be neither sorted nor sent as JSON
         batch.events.append(event)
         batch.offsets.append(base + at)
         batch.ends.append(base + at + len(payload) + framing.OVERHEAD)
@@ -228,24 +227,24 @@ def _extend_frames(
 
 
 def unreadable(name: str, position: int, reason: str) -> Notice:
-    """The notice about a record that could not be parsed."""
+    """Makes the notice about a record that could not be parsed."""
     return Notice(name, position, f"A record was left out: {reason}.")
 
 
 def read_traces(file: SetFile, decoder: TraceDecoder, state: FileState, limit: int) -> Batch:
-    """The next records of ``graph_execution_traces``, decoded.
+    """Read and decode the next records of ``graph_execution_traces``.
 
     Args:
       file: The file.
-      decoder: Of its host.
-      state: Where the last reading stopped.
-      limit: About how many bytes at most.
+      decoder: The decoder of its host.
+      state: The state after the last reading.
+      limit: About how many bytes to read.
     """
     return decoded(file.read(state, limit), file, decoder)
 
 
 def decoded(batch: Batch, file: SetFile, decoder: TraceDecoder) -> Batch:
-    """A batch of ``graph_execution_traces`` with its records decoded."""
+    """Decode the records of a batch of ``graph_execution_traces``; returns the batch."""
     parts = []
     for frames in batch.frames:
         rows, unreadable_records = decoder.decode(frames)
@@ -269,7 +268,7 @@ def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:
 
 
 def ring_events(data: bytes) -> Iterator[Any]:
-    """The decoded records of a ring, oldest first; what cannot be decoded is left out."""
+    """Yield the decoded records of a ring, oldest first; leaves out those that cannot be decoded."""
     for _, payload in framing.read_records(data)[0]:
         try:
             yield parse_bounded(payload)
@@ -278,7 +277,7 @@ def ring_events(data: bytes) -> Iterator[Any]:
 
 
 def ring_frames(data: bytes) -> Iterator[Frames]:
-    """The records of a ring, oldest first."""
+    """Yield the records of a ring, oldest first."""
     at: int | None = 0
     while at is not None:
         reader = FrameReader(data, at)
@@ -287,7 +286,7 @@ def ring_frames(data: bytes) -> Iterator[Frames]:
 
 
 def stat_signature(path: Location) -> tuple[int, int, int]:
-    """Size, time and number of a file, which change with it; zeros when it is not there."""
+    """Returns size, modification time and inode of a file; zeros when it cannot be read."""
     try:
         result = path.stat()
     except OSError:

@@ -1,11 +1,11 @@
-"""Traces that are like one seen before, found without parsing them.
+"""Recognises traces that are like an earlier one, without parsing them.
 
-Almost all records of an op are equal but for the time and the numbers of the summary. So each op's first
-record is parsed and becomes a template, and the others are compared with the templates, all of them at once:
-by the compiled library, or else by NumPy, as rows of a matrix for each length.
+Almost all records of an op are equal except for the time and the numbers of the summary. So the first record
+of each op is parsed and becomes a template. All other records are compared with the templates at once: by the
+compiled library, or else by NumPy, as rows of one matrix per record length.
 
-Rule: :class:`CompiledTemplates` and :class:`NumpyTemplates` are twins; what either says of a record is what
-parsing it would say.
+Invariant: :class:`CompiledTemplates` and :class:`NumpyTemplates` are twins; the result of either is the
+result of parsing the records.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ TRACE: Final = "graph_execution_trace"
 _FLOAT64: Final = 2
 _TIME_BEGIN: Final = 1
 _TIME_END: Final = 9
-#: A log in which every record is another op's must not fill the memory.
+#: Limit of templates: a log in which every record is of another op must not fill the memory.
 MAX_TEMPLATES: Final = 1 << 16
-#: Longer records are parsed; so are those of a length of which that many could be no template.
+#: Longer records are parsed. So are records of a length for which this many could not become templates.
 _MAX_LENGTH: Final = 4096
 _MAX_REFUSALS: Final = 64
-_MAX_PLACES: Final = 16
-#: Each byte with all its bits the other way round.
+_MAX_OFFSETS: Final = 16
+#: Maps each byte to the byte with all bits inverted.
 _INVERTED: Final = bytes(range(255, -1, -1))
 
 
@@ -51,11 +51,11 @@ class Match:
     """Records of one mode that are like templates.
 
     Attributes:
-      rows: Which ones, in order.
-      mode: Tensor debug mode.
-      sites: Where they were computed.
-      times: When.
-      values: The numbers of their summaries.
+      rows: Numbers of the records, rising.
+      mode: Their tensor debug mode.
+      sites: Their sites.
+      times: Their times.
+      values: The numbers of their summaries, one row per record.
     """
 
     rows: Integers
@@ -67,7 +67,7 @@ class Match:
 
 @dataclass(frozen=True)
 class _Template:
-    """Where the numbers of a record begin, its mode and its site."""
+    """The offset of the numbers in a record, its mode and its site."""
 
     begin: int
     mode: TensorDebugMode
@@ -79,10 +79,10 @@ class _Template:
 
 
 class Templates(ABC):
-    """The templates of one host's traces; lives as long as what numbers their sites.
+    """The templates of one host's traces; lives as long as the registry that numbers their sites.
 
     Args:
-      site_of: Gives the number of the site of a trace.
+      site_of: Returns the number of the site of a trace.
     """
 
     def __init__(self, site_of: Callable[[Any], int]) -> None:
@@ -92,46 +92,46 @@ class Templates(ABC):
 
     @abstractmethod
     def match(self, frames: Frames) -> tuple[list[Match], Integers]:
-        """Find the records that are like templates, and make templates of those that are new.
+        """Find the records that are like templates, and make templates of new records.
 
         Args:
-          frames: Of the host's ``graph_execution_traces``.
+          frames: Records of the host's ``graph_execution_traces``.
 
         Returns:
-          What was found, and which records have to be parsed.
+          The matches, and the numbers of the records that have to be parsed.
         """
 
     def _is_hopeless(self, length: int) -> bool:
         return self._num_templates >= MAX_TEMPLATES or self._refusals.get(length, 0) >= _MAX_REFUSALS
 
     def _template(self, frames: Frames, row: int) -> _Template | None:
-        """The template that a record makes; None when it can be none."""
+        """Makes a template of a record; None when it cannot be a template."""
         length = int(frames.lengths[row])
         if self._is_hopeless(length):
             return None
-        found = numbers_of(frames.payload(row))
-        if found is None:
+        position = numbers_of(frames.payload(row))
+        if position is None:
             self._refusals[length] = self._refusals.get(length, 0) + 1
             return None
-        begin, record = found
+        begin, record = position
         return _Template(begin, TensorDebugMode(record.tensor_debug_mode), self._site_of(record))
 
 
 def make_templates(site_of: Callable[[Any], int]) -> Templates:
-    """Templates that are found in the fastest way there is here.
+    """Make templates that use the compiled library when there is one.
 
     Args:
-      site_of: Gives the number of the site of a trace.
+      site_of: Returns the number of the site of a trace.
     """
     library = compiled.library()
     return NumpyTemplates(site_of) if library is None else CompiledTemplates(site_of, library)
 
 
 class CompiledTemplates(Templates):
-    """Templates that the compiled library knows; see :class:`Templates`.
+    """Templates of the compiled library; see :class:`Templates`.
 
     Args:
-      site_of: Gives the number of the site of a trace.
+      site_of: Returns the number of the site of a trace.
       library: The compiled library.
     """
 
@@ -140,7 +140,7 @@ class CompiledTemplates(Templates):
         self._library = library
         self._handle = library.tbdbg_templates_new(secrets.randbits(64))
         weakref.finalize(self, library.tbdbg_templates_delete, self._handle)
-        # Of each template, by its number.
+        # The mode and the site of each template, by its number.
         self._modes: list[TensorDebugMode] = []
         self._sites: list[int] = []
 
@@ -155,53 +155,53 @@ class CompiledTemplates(Templates):
         count = len(frames.starts)
         if not self._modes:
             return [], np.arange(count)
-        found, times = np.empty(count, np.int32), np.empty(count)
+        templates, times = np.empty(count, np.int32), np.empty(count)
         widths = {mode: len(SUMMARY_COLUMNS.get(mode, ())) for mode in set(self._modes)}
         numbers = np.empty((max(widths.values()), count))
         starts, lengths = np.ascontiguousarray(frames.starts), np.ascontiguousarray(frames.lengths)
         self._library.tbdbg_templates_match(
             *(self._handle, frames.data.ctypes.data, starts.ctypes.data, lengths.ctypes.data, count),
-            *(found.ctypes.data, times.ctypes.data, numbers.ctypes.data),
+            *(templates.ctypes.data, times.ctypes.data, numbers.ctypes.data),
         )
-        modes = np.where(found < 0, -1, np.array(self._modes, np.int32)[found])
+        modes = np.where(templates < 0, -1, np.array(self._modes, np.int32)[templates])
         sites = np.array(self._sites, np.int32)
         matches = []
         for mode, width in widths.items():
             rows = np.flatnonzero(modes == mode)
-            # Nearly always all are of one mode; then nothing is copied.
-            chosen = slice(None) if len(rows) == count else rows
+            # Nearly always all records have one mode; then nothing is copied.
+            selected = slice(None) if len(rows) == count else rows
             if len(rows):
-                values = numbers[:width, chosen].T
-                matches.append(Match(rows, mode, sites[found[chosen]], times[chosen], values))
-        return matches, np.flatnonzero(found < 0)
+                values = numbers[:width, selected].T
+                matches.append(Match(rows, mode, sites[templates[selected]], times[selected], values))
+        return matches, np.flatnonzero(templates < 0)
 
     def _learn(self, frames: Frames, rows: Integers) -> bool:
-        """Make templates of records that are new; returns whether any was made."""
+        """Make templates of new records; returns whether any was made."""
         before, data = self._num_templates, frames.data.ctypes.data
-        places = zip(rows.tolist(), frames.starts[rows].tolist(), frames.lengths[rows].tolist(), strict=True)
-        for row, start, length in places:
+        spans = zip(rows.tolist(), frames.starts[rows].tolist(), frames.lengths[rows].tolist(), strict=True)
+        for row, start, length in spans:
             if not _TIME_END <= length <= _MAX_LENGTH or self._is_hopeless(length):
                 continue
             if self._library.tbdbg_templates_find(self._handle, data + start, length) >= 0:
-                continue  # like one that was new just now
-            made = self._template(frames, row)
-            if made is not None:
-                place = (self._handle, data + start, length, made.begin, made.end)
-                self._library.tbdbg_templates_add(*place)
-                self._modes.append(made.mode)
-                self._sites.append(made.site)
+                continue  # like a template that was just made
+            template = self._template(frames, row)
+            if template is not None:
+                record = (data + start, length, template.begin, template.end)
+                self._library.tbdbg_templates_add(self._handle, *record)
+                self._modes.append(template.mode)
+                self._sites.append(template.site)
                 self._num_templates += 1
         return self._num_templates > before
 
 
 @dataclass
 class _Layout:
-    """Records of one length whose numbers stand at one place; the templates are their other bytes.
+    """Records of one length whose numbers begin at one offset; their other bytes are the templates.
 
     Attributes:
-      length: Of the payload.
-      begin: Where the numbers of the summary begin.
-      mode: Tensor debug mode.
+      length: Bytes of the payload.
+      begin: The offset of the numbers of the summary.
+      mode: The tensor debug mode.
     """
 
     length: int
@@ -222,28 +222,28 @@ class _Layout:
 
     @property
     def end(self) -> int:
-        """Where the numbers of the summary end."""
+        """The offset of the end of the numbers of the summary."""
         return self.begin + 8 * len(SUMMARY_COLUMNS.get(self.mode, ()))
 
     def without_numbers(self, words: Words) -> tuple[Words, Words]:
-        """What is left of some records without time and numbers, and a hash of each."""
-        left = words & self._mask
-        return left, left @ self._factors
+        """Returns records with time and numbers set to zero, and a hash of each."""
+        masked = words & self._mask
+        return masked, masked @ self._factors
 
-    def find(self, left: Words, hashes: Words) -> Integers:
-        """Which template each record is like; -1 = none of them."""
+    def find(self, masked: Words, hashes: Words) -> Integers:
+        """Returns the number of the template that each record is like; -1 = none."""
         if not len(self.hashes):
-            return np.full(len(left), -1)
-        place = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        same = (self.templates[place] == left).all(axis=1)
-        return np.where(same, place, -1)
+            return np.full(len(masked), -1)
+        index = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        same = (self.templates[index] == masked).all(axis=1)
+        return np.where(same, index, -1)
 
-    def learn(self, left: Words, hashes: Words, sites: list[int]) -> None:
+    def learn(self, masked: Words, hashes: Words, sites: list[int]) -> None:
         """Add templates."""
         merged = np.concatenate([self.hashes, hashes])
         order = np.argsort(merged, kind="stable")
         self.hashes = merged[order]
-        self.templates = np.concatenate([self.templates, left])[order]
+        self.templates = np.concatenate([self.templates, masked])[order]
         self.sites = np.concatenate([self.sites, np.array(sites, np.int32)])[order]
 
 
@@ -255,7 +255,7 @@ class NumpyTemplates(Templates):
     """Templates as matrices, one for each layout; see :class:`Templates`.
 
     Args:
-      site_of: Gives the number of the site of a trace.
+      site_of: Returns the number of the site of a trace.
     """
 
     def __init__(self, site_of: Callable[[Any], int]) -> None:
@@ -269,14 +269,14 @@ class NumpyTemplates(Templates):
         return matches, np.sort(np.concatenate(others)) if others else np.empty(0, np.int64)
 
     def _match(self, frames: Frames, length: int, rows: Integers, matches: list[Match]) -> Integers:
-        """Append what is like a template to ``matches``; returns the other rows."""
+        """Append the records that are like a template to ``matches``; returns the other rows."""
         if not _TIME_END <= length <= _MAX_LENGTH:
             return rows
         size = _words(length) * 8
         if size > len(frames.data):
             return rows
         windows = np.lib.stride_tricks.sliding_window_view(frames.data, size)
-        # A record at the very end has no whole word behind it.
+        # A record at the very end has no whole word after it.
         inside = frames.starts[rows] < len(windows)
         unlike = [rows[~inside]]
         rows = rows[inside]
@@ -299,32 +299,32 @@ class NumpyTemplates(Templates):
     def _match_layout(
         self, frames: Frames, layout: _Layout, rows: Integers, records: Array, matches: list[Match]
     ) -> tuple[Integers, Array]:
-        left, hashes = layout.without_numbers(records.view("<u8"))
-        found = layout.find(left, hashes)
-        if (found < 0).any() and self._learn(frames, layout, rows, left, hashes, found < 0):
-            found = layout.find(left, hashes)
-        like = found >= 0
+        masked, hashes = layout.without_numbers(records.view("<u8"))
+        templates = layout.find(masked, hashes)
+        if (templates < 0).any() and self._learn(frames, layout, rows, masked, hashes, templates < 0):
+            templates = layout.find(masked, hashes)
+        like = templates >= 0
         if not like.any():
             return rows, records
-        chosen = slice(None) if like.all() else like
-        matches.append(_matched(layout, rows[chosen], records[chosen], found[chosen]))
+        selected = slice(None) if like.all() else like
+        matches.append(_matched(layout, rows[selected], records[selected], templates[selected]))
         return rows[~like], records[~like]
 
     def _learn(
-        self, frames: Frames, layout: _Layout, rows: Integers, left: Words, hashes: Words, new: Array
+        self, frames: Frames, layout: _Layout, rows: Integers, masked: Words, hashes: Words, new: Array
     ) -> bool:
         _, firsts = np.unique(hashes[new], return_index=True)
-        places: list[int] = []
+        indices: list[int] = []
         sites: list[int] = []
-        for place in np.flatnonzero(new)[np.sort(firsts)].tolist():
-            template = self._template(frames, int(rows[place]))
+        for index in np.flatnonzero(new)[np.sort(firsts)].tolist():
+            template = self._template(frames, int(rows[index]))
             if template is not None and (template.begin, template.mode) == (layout.begin, layout.mode):
-                places.append(place)
+                indices.append(index)
                 sites.append(template.site)
-        if places:
-            layout.learn(left[places], hashes[places], sites)
-            self._num_templates += len(places)
-        return bool(places)
+        if indices:
+            layout.learn(masked[indices], hashes[indices], sites)
+            self._num_templates += len(indices)
+        return bool(indices)
 
     def _layout_of(self, frames: Frames, row: int) -> _Layout | None:
         template = self._template(frames, row)
@@ -338,23 +338,23 @@ def _by_length(lengths: Integers) -> list[tuple[int, Integers]]:
     return [(int(lengths[rows[0]]), rows) for rows in np.split(order, cuts) if len(rows)]
 
 
-def _matched(layout: _Layout, rows: Integers, records: Array, found: Integers) -> Match:
+def _matched(layout: _Layout, rows: Integers, records: Array, templates: Integers) -> Match:
     times = np.ascontiguousarray(records[:, _TIME_BEGIN:_TIME_END]).view("<f8").reshape(-1)
     size = (layout.end - layout.begin) // 8
     numbers = np.ascontiguousarray(records[:, layout.begin : layout.end])
     values = numbers.view("<f8") if size else np.empty((len(rows), 0), np.float64)
-    return Match(rows, layout.mode, layout.sites[found], times, values)
+    return Match(rows, layout.mode, layout.sites[templates], times, values)
 
 
 def numbers_of(payload: bytes) -> tuple[int, Any] | None:
-    """Where the numbers of a trace's summary stand in its bytes.
+    """Find the numbers of a trace's summary in its bytes.
 
     Args:
       payload: A serialised ``DebugEvent``.
 
     Returns:
-      Where the ``tensor_content`` begins, of a trace whose bytes mean the same but for time and summary
-      whatever stands there and at bytes 1 to 8, and the trace; None when this is not such a record.
+      The offset of the ``tensor_content``, and the trace. Whatever bytes are there and at bytes 1 to 8, only
+      time and summary change. None when this is not such a record.
     """
     try:
         event = parse_event(payload)
@@ -365,8 +365,8 @@ def numbers_of(payload: bytes) -> tuple[int, Any] | None:
     if record is None or not _is_vector(record, content):
         return None
     begin = payload.find(content, _TIME_END)
-    for _ in range(_MAX_PLACES):
-        if begin < 0 or _is_place_of_numbers(payload, event, begin, len(content)):
+    for _ in range(_MAX_OFFSETS):
+        if begin < 0 or _holds_numbers(payload, event, begin, len(content)):
             break
         begin = payload.find(content, begin + 1)
     else:
@@ -382,9 +382,9 @@ def _is_vector(record: Any, content: bytes) -> bool:
     return names is not None and record.tensor_proto.dtype == _FLOAT64 and len(content) == 8 * len(names)
 
 
-def _is_place_of_numbers(payload: bytes, event: Any, begin: int, size: int) -> bool:
-    # Other bytes at the two places must change just the two fields. The places then are the values of
-    # fields of fixed length, so that nothing that stands there can change the meaning of other bytes.
+def _holds_numbers(payload: bytes, event: Any, begin: int, size: int) -> bool:
+    # Other bytes at the two offsets must change just the two fields. Then they are the values of fields of
+    # fixed length, so that no value there can change the meaning of other bytes.
     time = b"\x01\x02\x03\x04\x05\x06\x07\x40"
     changed = bytearray(payload)
     changed[_TIME_BEGIN:_TIME_END] = time

@@ -1,10 +1,10 @@
-"""Recorded tensors into columns of numbers.
+"""Turns recorded tensors into columns of numbers.
 
-In come ``TensorProto`` messages with the mode they were recorded in, out come NumPy columns, one row a
-tensor: what each mode measured, NaN where it did not. Summaries are decoded all at once by mode; a whole
-tensor (FULL_TENSOR) is counted here, so that it has the same columns as a full health summary.
+Takes ``TensorProto`` messages with the modes they were recorded in. Returns NumPy columns with one row per
+tensor: what its mode measured, and NaN elsewhere. Summaries are decoded all at once by mode. A whole tensor
+(FULL_TENSOR) is counted here, so that it has the same columns as a full health summary.
 
-Rule: any bytes are accepted; what makes no sense becomes "not measured".
+Invariant: any bytes are accepted; those that make no sense become "not measured".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tb_debugger_plugin.events.modes import SHAPE_DIMS, SUMMARY_COLUMNS, TensorD
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, count_values, stored
 
 Floats = npt.NDArray[np.float64]
-#: Which tensors; a slice means all of them.
+#: The tensors of a part; a slice means all of them.
 Rows = list[int] | npt.NDArray[np.int64] | slice
 
 #: Columns of numbers, NaN = not measured.
@@ -41,13 +41,13 @@ _FLOAT64: Final = 2
 
 
 def shape_text(dims: Sequence[int]) -> str:
-    """``[32, 10]``, with ``?`` for a dimension below 0, which means not known."""
+    """Formats a shape as ``[32, 10]``, with ``?`` for a dimension below 0, which is not known."""
     return "[" + ", ".join("?" if dim < 0 else str(dim) for dim in dims) + "]"
 
 
 @dataclass(frozen=True)
 class Summaries:
-    """The columns of some tensors, one row each.
+    """The columns of some tensors, one row per tensor.
 
     Attributes:
       columns: ``tensor_id`` and those of :data:`NUMBERS` (float64, NaN = not measured), ``device_id``,
@@ -58,7 +58,7 @@ class Summaries:
 
 
 class _Table:
-    """Columns of numbers, of which most modes measure a few: the others take no memory."""
+    """Columns of numbers; columns that are not measured take no memory, since most modes measure few."""
 
     def __init__(self, rows: int) -> None:
         self._not_measured = np.broadcast_to(np.float64(np.nan), rows)
@@ -75,13 +75,13 @@ class _Table:
                 self.column(name)[rows] = values[:, column]
 
     def column(self, name: str) -> Floats:
-        """A column to write into."""
+        """Returns a column that can be written to."""
         if self.data[name] is self._not_measured:
             self.data[name] = np.array(self._not_measured)
         return self.data[name]
 
     def measured(self, names: Sequence[str]) -> list[Floats]:
-        """Those of some columns that are not empty."""
+        """Returns the columns of these names that are not empty."""
         return [self.data[name] for name in names if self.data[name] is not self._not_measured]
 
 
@@ -91,12 +91,12 @@ def summarize(
     """Turn recorded tensors into columns.
 
     Args:
-      modes: Tensor debug mode of each.
-      protos: The ``TensorProto`` of each; None where there is none.
-      intern_shape: Gives the number of a shape from its text and rank.
+      modes: The tensor debug mode of each tensor.
+      protos: The ``TensorProto`` of each tensor, or None.
+      intern_shape: Returns the number of a shape by its text and rank.
 
     Returns:
-      One row for each, in order.
+      One row for each tensor, in order.
     """
     modes = [_mode_of_value(mode, proto) for mode, proto in zip(modes, protos, strict=True)]
     table = _Table(len(protos))
@@ -113,7 +113,7 @@ def summarize(
 
 
 def _mode_of_value(mode: int, proto: Any) -> int:
-    """The mode of a value: that of its record, or of the summary in place of a tensor too large."""
+    """Returns the mode of a record, or that of the summary that replaces a tensor that is too large."""
     if mode == TensorDebugMode.FULL_TENSOR and proto is not None and proto.summary_mode:
         return int(proto.summary_mode)
     return mode
@@ -124,16 +124,16 @@ def summarize_vectors(
     vectors: Mapping[TensorDebugMode, Sequence[tuple[Rows, Floats]]],
     intern_shape: Callable[[str, int], int],
 ) -> Summaries:
-    """Turn summaries that are vectors already into columns.
+    """Turn summaries that are already vectors into columns.
 
     Args:
-      count: How many tensors there are.
-      vectors: By mode: which of the tensors, and the vector of each, as long as the mode wants it. Each
-        tensor is in exactly one of them.
+      count: The number of tensors.
+      vectors: By mode: the tensors, and the vector of each with as many numbers as the mode has columns. Each
+        tensor is in exactly one part.
       intern_shape: As for :func:`summarize`.
 
     Returns:
-      One row for each, in order.
+      One row for each tensor, in order.
     """
     table = _Table(count)
     modes = np.zeros(count, np.int64)
@@ -152,28 +152,28 @@ def _vectors_by_mode(
     modes: Sequence[int], protos: Sequence[Any]
 ) -> dict[TensorDebugMode, tuple[list[int], Floats]]:
     sizes = {int(mode): len(names) for mode, names in SUMMARY_COLUMNS.items()}
-    found: dict[TensorDebugMode, dict[int, bytes]] = defaultdict(dict)
+    vectors: dict[TensorDebugMode, dict[int, bytes]] = defaultdict(dict)
     for row, (mode, proto) in enumerate(zip(modes, protos, strict=True)):
         size = sizes.get(mode)
         vector = None if size is None or proto is None else _vector(proto, size)
         if vector is not None:
-            found[TensorDebugMode(mode)][row] = vector
+            vectors[TensorDebugMode(mode)][row] = vector
     return {
         mode: (list(rows), np.frombuffer(b"".join(rows.values()), "<f8").reshape(len(rows), sizes[mode]))
-        for mode, rows in found.items()
+        for mode, rows in vectors.items()
     }
 
 
 def _vector(proto: Any, size: int) -> bytes | None:
-    """The numbers of a summary as those of a float64 tensor; None when there are not so many."""
-    # Its shape is not asked for: how many there are says the mode.
+    """Returns the numbers of a summary as bytes of float64; None when there are not ``size`` numbers."""
+    # The shape does not matter, because the mode determines how many numbers there are.
     if proto.dtype == _FLOAT64 and len(proto.tensor_content) == 8 * size:
         return bytes(proto.tensor_content)
-    found = stored(proto)
-    if found is None or found.size != size or found.values.dtype.kind not in "fiub":
+    tensor = stored(proto)
+    if tensor is None or tensor.size != size or tensor.values.dtype.kind not in "fiub":
         return None
-    values = found.values.astype("<f8")
-    return values.tobytes() + values[-1:].tobytes() * found.repeats
+    values = tensor.values.astype("<f8")
+    return values.tobytes() + values[-1:].tobytes() * tensor.repeats
 
 
 def _summary_shapes(values: Floats, intern_shape: Callable[[str, int], int]) -> npt.NDArray[np.int32]:
@@ -197,12 +197,12 @@ def _put_whole_tensor(table: _Table, row: int, proto: Any, intern_shape: Callabl
     table.shape[row] = intern_shape(shape_text(dims), len(dims))
     if min(dims, default=0) >= 0:
         table.column("size")[row] = _as_float(math.prod(dims))
-    found = stored(proto)
-    if found is None:
+    tensor = stored(proto)
+    if tensor is None:
         return False
-    last = count_values(found.values[-1:]) if found.repeats else {}
-    for name, value in count_values(found.values).items():
-        table.column(name)[row] = value + found.repeats * last.get(name, 0)
+    last = count_values(tensor.values[-1:]) if tensor.repeats else {}
+    for name, value in count_values(tensor.values).items():
+        table.column(name)[row] = value + tensor.repeats * last.get(name, 0)
     return True
 
 
@@ -227,7 +227,7 @@ def _columns(
     return columns
 
 
-def _integers(values: Floats, low: int, high: int, otherwise: int, kind: Any) -> npt.NDArray[Any]:
+def _integers(values: Floats, low: int, high: int, default: int, kind: Any) -> npt.NDArray[Any]:
     with np.errstate(invalid="ignore"):
         fits = (values >= low) & (values <= high)
-    return np.where(fits, values, otherwise).astype(kind)
+    return np.where(fits, values, default).astype(kind)

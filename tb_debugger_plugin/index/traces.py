@@ -1,9 +1,9 @@
-"""Traces out of their bytes, a whole batch at a time.
+"""Decodes traces from their bytes, a whole batch at a time.
 
-Takes framed records of one host's ``graph_execution_traces`` and gives columns. Records that are like one
-seen before are read by :mod:`~tb_debugger_plugin.index.templates`; the others are parsed.
+Takes framed records of one host's ``graph_execution_traces`` and returns columns. Records that are like an
+earlier one are read by :mod:`~tb_debugger_plugin.index.templates`; the others are parsed.
 
-Rule: :func:`parse_traces`, which parses every record, gives the same rows.
+Invariant: :func:`parse_traces`, which parses every record, returns the same rows.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class TraceRows:
       times: ``wall_time``; 0 where it is not finite.
       sites: Numbers of the sites.
       offsets: Where each record begins in the file.
-      ends: Where the next one begins.
-      summaries: What was measured, as in :class:`~tb_debugger_plugin.index.tensors.Summaries`.
+      ends: Where the record after it begins.
+      summaries: The columns of the summaries, as in :class:`~tb_debugger_plugin.index.tensors.Summaries`.
     """
 
     times: npt.NDArray[np.float64]
@@ -46,17 +46,17 @@ class TraceRows:
     summaries: dict[str, Array]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Returns the number of traces."""
         return len(self.times)
 
     def take(self, rows: Integers | slice) -> TraceRows:
-        """Only some of the rows, in the order given."""
+        """Returns some of the rows, in the given order."""
         summaries = {name: values[rows] for name, values in self.summaries.items()}
         return TraceRows(self.times[rows], self.sites[rows], self.offsets[rows], self.ends[rows], summaries)
 
 
 def concatenated(parts: Sequence[TraceRows]) -> TraceRows:
-    """Rows behind each other; at least one part is needed."""
+    """Concatenate rows; at least one part is needed."""
     if len(parts) == 1:
         return parts[0]
 
@@ -70,7 +70,7 @@ def concatenated(parts: Sequence[TraceRows]) -> TraceRows:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A record that could not be parsed: its offset, and why."""
+    """A record that could not be parsed: its offset, and the reason."""
 
     offset: int
     reason: str
@@ -83,12 +83,12 @@ def parse_traces(
 
     Args:
       frames: Records.
-      rows: Which of them.
+      rows: Numbers of the records to parse.
       registry: Numbers sites and shapes.
-      host: Number of the host.
+      host: The number of the host.
 
     Returns:
-      Which of the records are traces, these, and what could not be parsed.
+      The numbers of the records that are traces, the traces, and the records that could not be parsed.
     """
     kept: list[int] = []
     events: list[Any] = []
@@ -102,8 +102,8 @@ def parse_traces(
         if event.HasField(TRACE):
             kept.append(row)
             events.append(event)
-    found = np.array(kept, np.int64)
-    return found, _rows_of_events(frames, found, events, registry, host), unreadable
+    traces = np.array(kept, np.int64)
+    return traces, _rows_of_events(frames, traces, events, registry, host), unreadable
 
 
 def _rows_of_events(
@@ -131,7 +131,7 @@ def _site(record: Any, registry: Registry, host: int) -> int:
 
 
 def _finite(times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    # A time that is not finite is damage; nobody could sort it or send it as JSON.
+    # A time that is not finite is damage; it can be neither sorted nor sent as JSON.
     return np.where(np.isfinite(times), times, 0.0)
 
 
@@ -140,7 +140,7 @@ class TraceDecoder:
 
     Args:
       registry: Numbers sites and shapes.
-      host: Number of the host.
+      host: The number of the host.
     """
 
     def __init__(self, registry: Registry, host: int) -> None:
@@ -152,39 +152,39 @@ class TraceDecoder:
         """Decode records.
 
         Args:
-          frames: Of the host's ``graph_execution_traces``.
+          frames: Records of the host's ``graph_execution_traces``.
 
         Returns:
-          The traces among them, in order, and what could not be parsed.
+          The traces among them, in order, and the records that could not be parsed.
         """
         matches, rest = self._templates.match(frames)
-        found, parsed, unreadable = parse_traces(frames, rest, self._registry, self._host)
+        rows, parsed, unreadable = parse_traces(frames, rest, self._registry, self._host)
         if not matches:
             return parsed, unreadable
         fast = self._rows_of_matches(frames, matches)
-        if not len(found):
+        if not len(rows):
             return fast, unreadable
         order = np.argsort(np.concatenate([fast.offsets, parsed.offsets]), kind="stable")
         return concatenated([fast, parsed]).take(order), unreadable
 
     def _rows_of_matches(self, frames: Frames, matches: list[Match]) -> TraceRows:
-        wheres, order = _places(matches, len(frames.starts))
+        targets, order = _targets(matches, len(frames.starts))
         count = sum(len(match.rows) for match in matches)
         times, sites = np.empty(count, np.float64), np.empty(count, np.int32)
         vectors: dict[TensorDebugMode, list[tuple[tensors.Rows, npt.NDArray[np.float64]]]] = {}
-        for match, where in zip(matches, wheres, strict=True):
-            times[where], sites[where] = match.times, match.sites
-            vectors.setdefault(match.mode, []).append((where, match.values))
+        for match, target in zip(matches, targets, strict=True):
+            times[target], sites[target] = match.times, match.sites
+            vectors.setdefault(match.mode, []).append((target, match.values))
         summaries = tensors.summarize_vectors(count, vectors, self._registry.shape)
         return TraceRows(_finite(times), sites, frames.offsets[order], frames.ends[order], summaries.columns)
 
 
-def _places(matches: list[Match], count: int) -> tuple[Sequence[Integers | slice], Integers | slice]:
-    """Where the rows of each match stand among those of all, and which of the records these are."""
+def _targets(matches: list[Match], count: int) -> tuple[Sequence[Integers | slice], Integers | slice]:
+    """Returns the positions of each match's rows among the rows of all matches, and all rows in order."""
     if len(matches) == 1:
         rows = matches[0].rows
         return [slice(None)], slice(None) if len(rows) == count else rows
     order = np.sort(np.concatenate([match.rows for match in matches]))
-    place = np.empty(count, np.int64)
-    place[order] = np.arange(len(order))
-    return [place[match.rows] for match in matches], order
+    position = np.empty(count, np.int64)
+    position[order] = np.arange(len(order))
+    return [position[match.rows] for match in matches], order

@@ -1,8 +1,8 @@
-"""The values of recorded tensors as NumPy arrays, and how many of them are of each kind.
+"""The values of recorded tensors as NumPy arrays, and counts of their kinds.
 
-In come ``TensorProto`` messages, out come flat arrays and counts.
+Takes ``TensorProto`` messages and returns flat arrays and counts.
 
-Rules: any bytes are accepted, and what is stored in few bytes costs little, whatever shape it claims.
+Invariants: any bytes are accepted; what is stored in few bytes costs little, whatever its shape.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy.typing as npt
 from tb_debugger_plugin.events import dtypes
 
 MAX_RANK: Final = 254
-#: Elements of a tensor; what says that it has more has no size. So many fit a float64 one by one.
+#: Elements of a tensor; a tensor with more has no size. A float64 represents every count up to this one.
 MAX_SIZE: Final = 1 << 53
-#: How often the last value of a tensor is repeated where all values are wanted.
+#: How often :func:`whole_tensor` repeats the last value of a tensor at most.
 _MAX_REPEATS: Final = 1 << 24
 _VALUE_FIELDS: Final = (
     *("float_val", "double_val", "int_val", "int64_val", "bool_val"),
@@ -29,11 +29,11 @@ _VALUE_FIELDS: Final = (
 
 @dataclass(frozen=True)
 class Stored:
-    """The values of a tensor as they are stored: the last one may stand for more of them.
+    """The values of a tensor as they are stored: the last value may stand for more elements.
 
     Attributes:
-      values: Flat; of dtypes that NumPy has not as wider ones.
-      repeats: How many more there are that equal the last one.
+      values: A flat array; dtypes that NumPy does not have are widened.
+      repeats: How many more elements equal the last value.
     """
 
     values: npt.NDArray[Any]
@@ -41,34 +41,34 @@ class Stored:
 
     @property
     def size(self) -> int:
-        """How many elements the tensor has."""
+        """The number of elements of the tensor."""
         return len(self.values) + self.repeats
 
 
 def whole_tensor(proto: Any) -> npt.NDArray[Any] | None:
-    """All values of a ``TensorProto``, flat.
+    """Returns all values of a ``TensorProto`` as a flat array.
 
     Args:
       proto: As for :func:`stored`.
 
     Returns:
-      None where :func:`stored` gives none, and when few values stand for a huge tensor.
+      The values; None when :func:`stored` returns None, and when few values stand for a huge tensor.
     """
-    found = stored(proto)
-    if found is None or found.repeats > _MAX_REPEATS:
+    tensor = stored(proto)
+    if tensor is None or tensor.repeats > _MAX_REPEATS:
         return None
-    return np.concatenate([found.values, np.repeat(found.values[-1:], found.repeats)])
+    return np.concatenate([tensor.values, np.repeat(tensor.values[-1:], tensor.repeats)])
 
 
 def stored(proto: Any) -> Stored | None:
-    """The values of a ``TensorProto``, no more of them than are stored.
+    """Returns the stored values of a ``TensorProto``.
 
     Args:
-      proto: Written by TensorFlow or by us: bytes in ``tensor_content`` or elements in a ``*_val`` field,
-        whose last one stands for all that follow.
+      proto: Written by TensorFlow or by us: bytes in ``tensor_content``, or elements in a ``*_val`` field,
+        whose last one stands for all elements after it.
 
     Returns:
-      None when the dtype has no numbers or the bytes do not fit the shape.
+      The values; None when the dtype has no numbers or the bytes do not fit the shape.
     """
     kind = dtypes.NUMPY.get(proto.dtype)
     dims = [dim.size for dim in proto.tensor_shape.dim]
@@ -97,7 +97,7 @@ def _widened(dtype: int, raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _e4m3fn(raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-    """Four bits of exponent, three of fraction, no infinity and one NaN of either sign."""
+    """Decodes four bits of exponent and three of fraction; no infinity, and one NaN of either sign."""
     bits = np.arange(128)
     exponent, fraction = bits >> 3, bits & 7
     values = np.ldexp(np.where(exponent > 0, fraction + 8.0, fraction), np.maximum(exponent, 1) - 10)
@@ -108,7 +108,7 @@ def _e4m3fn(raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
 def _from_values(proto: Any, kind: str, size: int) -> Stored | None:
     values = next((getattr(proto, name) for name in _VALUE_FIELDS if len(getattr(proto, name))), None)
     if values is None:
-        # All elements are the dtype's zero, which protobuf leaves out; a shape alone must not cost memory.
+        # All elements are zero, which protobuf leaves out; a shape alone must not cost memory.
         return Stored(np.zeros(size, kind)) if size <= 1 else None
     array = _elements(proto, values, kind)
     if array is None or not 0 < array.size <= size < MAX_SIZE:
@@ -118,7 +118,7 @@ def _from_values(proto: Any, kind: str, size: int) -> Stored | None:
 
 def _elements(proto: Any, values: Any, kind: str) -> npt.NDArray[Any] | None:
     try:
-        # What does not fit its type is damage: any number may come out of it, but no warning.
+        # A value that does not fit its type is damage: any number may result, but no warning.
         with np.errstate(invalid="ignore", over="ignore"):
             if proto.dtype in (dtypes.NUMBERS["float16"], dtypes.BFLOAT16) and len(proto.half_val):
                 raw = np.array(proto.half_val, np.int64).astype(np.uint16)
@@ -131,11 +131,11 @@ def _elements(proto: Any, values: Any, kind: str) -> npt.NDArray[Any] | None:
 
 
 def count_values(values: npt.NDArray[Any]) -> dict[str, float]:
-    """Full health of a whole tensor: how many of its elements are of each kind.
+    """Counts the elements of each kind, as the summary of mode FULL_HEALTH does.
 
     Args:
       values: Any numeric or bool array. A complex number is NaN, or infinite, when one of its parts is; its
-        sign is that of its real part, or of the imaginary one where the real one is 0.
+        sign is that of its real part, or of the imaginary part when the real part is 0.
 
     Returns:
       ``size``, ``neg_inf``, ``pos_inf``, ``nan``, ``negative``, ``zero``, ``positive``.

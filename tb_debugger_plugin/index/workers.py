@@ -1,11 +1,11 @@
-"""The traces of a job's hosts, decoded by several processes.
+"""Worker processes that decode the traces of a job's hosts.
 
-In come the file sets of a run and where to resume each, out come the batches that reading and decoding them
-in this process would have given. A worker numbers sites and shapes on its own and says what is new; they
-get the numbers of the run here.
+Takes the file sets of a run and the state of each. Returns the batches that reading and decoding them in this
+process would have given. A worker numbers sites and shapes on its own and sends the new ones; here they get
+the numbers of the run.
 
-Rules: a worker keeps nothing that could not be read again, and it ends by itself when its pipe is closed, so
-neither side is harmed by the death of the other. Whatever goes wrong is :class:`WorkersGone`.
+Invariants: a worker keeps nothing that cannot be read again, and it ends by itself when its pipe is closed,
+so neither side is harmed by the death of the other. Every failure is raised as :class:`WorkersGone`.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ SiteKey = tuple[str, str, int, str]
 
 
 class WorkersGone(Exception):
-    """The processes cannot be started, or do not answer as they should."""
+    """The processes cannot be started, or do not reply as they should."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a worker is asked: the next traces of one host.
+    """A request to a worker for the next traces of one host.
 
     Attributes:
       files: The host's file set.
-      host: Its number.
-      state: Where to resume.
-      limit: About how many bytes at most.
+      host: The number of the host.
+      state: The state of the file, which says where to resume.
+      limit: About how many bytes to read.
     """
 
     files: FileSet
@@ -61,12 +61,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a worker answers.
+    """A worker's reply to a request.
 
     Attributes:
       batch: The traces, with the worker's numbers of sites and shapes.
-      sites: Graph, op, slot and device of the sites that are new, in the order of their numbers.
-      shapes: Text and rank of the shapes that are new, in the order of their numbers.
+      sites: Graph, op, slot and device of the new sites, in the order of their numbers.
+      shapes: Text and rank of the new shapes, in the order of their numbers.
     """
 
     batch: Batch
@@ -81,15 +81,15 @@ class _HostReader:
         self._file = SetFile(request.files, GRAPH_EXECUTION_TRACES)
         self._registry = Registry()
         self._decoder = TraceDecoder(self._registry, 0)
-        self._told = (0, 0)
+        self._sent = (0, 0)
 
     def read(self, request: Request) -> Reply:
         batch = read_traces(self._file, self._decoder, request.state, request.limit)
-        return Reply(batch, *self._news())
+        return Reply(batch, *self._new_keys())
 
-    def _news(self) -> tuple[list[SiteKey], list[tuple[str, int]]]:
+    def _new_keys(self) -> tuple[list[SiteKey], list[tuple[str, int]]]:
         sites, shapes = self._registry.sites.rows, self._registry.shapes.rows
-        (first_site, first_shape), self._told = self._told, (len(sites), len(shapes))
+        (first_site, first_shape), self._sent = self._sent, (len(sites), len(shapes))
         return [self._key(row) for row in sites[first_site:]], [
             (row[0], row[1]) for row in shapes[first_shape:]
         ]
@@ -100,11 +100,11 @@ class _HostReader:
 
 
 def work(requests: BinaryIO, replies: BinaryIO) -> None:
-    """Answer requests until there are none; the life of a worker.
+    """Reply to requests until there are no more; the main function of a worker.
 
     Args:
-      requests: Pickled :class:`Request` objects.
-      replies: Gets pickled :class:`Reply` objects, packed.
+      requests: A stream of pickled :class:`Request` objects.
+      replies: Receives pickled :class:`Reply` objects, packed.
     """
     readers: dict[int, _HostReader] = {}
     with contextlib.suppress(EOFError, BrokenPipeError):
@@ -117,15 +117,15 @@ def work(requests: BinaryIO, replies: BinaryIO) -> None:
 
 
 def _packed(batch: Batch) -> Batch:
-    """A batch with columns of one value as that value: most modes measure but a few of the numbers."""
+    """Shortens columns that repeat one value to that value: most modes measure few of the numbers."""
     if batch.traces is None:
         return batch
     rows = batch.traces
-    columns: dict[str, Any] = {name: _one_or_all(values) for name, values in rows.summaries.items()}
+    columns: dict[str, Any] = {name: _shortened(values) for name, values in rows.summaries.items()}
     return replace(batch, traces=replace(rows, summaries=columns))
 
 
-def _one_or_all(values: Array) -> Array:
+def _shortened(values: Array) -> Array:
     same = np.isnan(values).all() if values.dtype.kind == "f" and np.isnan(values[:1]).all() else False
     return values[:1] if len(values) > 1 and (same or (values == values[0]).all()) else values
 
@@ -140,7 +140,7 @@ class _Worker:
     """One process; lives until :meth:`close`."""
 
     def __init__(self) -> None:
-        # In a session of its own: Ctrl-C is for the viewer, which then closes the pipe.
+        # The process has its own session: Ctrl-C reaches only the viewer, which then closes the pipe.
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START, *sys.path],
             stdin=subprocess.PIPE,
@@ -150,13 +150,13 @@ class _Worker:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._requests, self._replies = self._process.stdin, self._process.stdout
 
-    def ask(self, request: Request) -> None:
+    def send(self, request: Request) -> None:
         pickle.dump(request, self._requests)
         self._requests.flush()
 
-    def answer(self) -> Reply:
-        found: Reply = pickle.load(self._replies)
-        return found
+    def receive(self) -> Reply:
+        reply: Reply = pickle.load(self._replies)
+        return reply
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -170,11 +170,11 @@ class _Worker:
 
 
 class _Numbers:
-    """The run's numbers of one host's sites and shapes, by the worker's."""
+    """Maps a worker's numbers of one host's sites and shapes to those of the run."""
 
     def __init__(self) -> None:
         self._sites: Array = np.empty(0, np.int32)
-        self._shapes: Array = np.array([-1], np.int32)  # not known, which is -1, stands last
+        self._shapes: Array = np.array([-1], np.int32)  # the last one is -1, which means not known
 
     def learn(self, reply: Reply, registry: Registry, host: int) -> None:
         sites = [registry.site(host, *key) for key in reply.sites]
@@ -189,15 +189,15 @@ class _Numbers:
 
 
 class TraceWorkers:
-    """Processes that read and decode traces; lives from its making to :meth:`close`.
+    """Processes that read and decode traces; lives until :meth:`close`.
 
     Args:
-      file_sets: Of the hosts, by number.
+      file_sets: The file sets of the hosts, by number of the host.
       registry: Numbers sites and shapes.
-      count: How many processes; each has its hosts for itself.
+      count: The number of processes; each host belongs to one of them.
 
     Raises:
-      WorkersGone: They cannot be started.
+      WorkersGone: The processes cannot be started.
     """
 
     def __init__(self, file_sets: Sequence[FileSet], registry: Registry, count: int) -> None:
@@ -208,34 +208,34 @@ class TraceWorkers:
         with self._failing():
             self._workers.extend(_Worker() for _ in range(count))
 
-    def ask(self, states: Sequence[FileState], limit: int) -> None:
-        """Let the workers begin to read the next traces of each host.
+    def request(self, states: Sequence[FileState], limit: int) -> None:
+        """Request the next traces of each host.
 
         Args:
           states: Where to resume, by host.
-          limit: About how many bytes of each host at most.
+          limit: About how many bytes to read of each host.
 
         Raises:
-          WorkersGone: They do not listen; the caller has to read by itself.
+          WorkersGone: A process cannot be reached; the caller has to read by itself.
         """
         with self._failing():
             for host, state in enumerate(states):
-                self._worker(host).ask(Request(self._file_sets[host], host, state, limit))
+                self._worker(host).send(Request(self._file_sets[host], host, state, limit))
 
-    def answers(self) -> list[Batch]:
-        """What was asked for, by host.
+    def batches(self) -> list[Batch]:
+        """Returns the requested traces, by host.
 
         Raises:
-          WorkersGone: They do not answer; the caller has to read by itself.
+          WorkersGone: A process does not reply; the caller has to read by itself.
         """
-        return [self._answer(host) for host in range(len(self._file_sets))]
+        return [self._batch(host) for host in range(len(self._file_sets))]
 
     def _worker(self, host: int) -> _Worker:
         return self._workers[host % len(self._workers)]
 
-    def _answer(self, host: int) -> Batch:
+    def _batch(self, host: int) -> Batch:
         with self._failing():
-            reply = self._worker(host).answer()
+            reply = self._worker(host).receive()
         numbers = self._numbers[host]
         numbers.learn(reply, self._registry, host)
         rows = reply.batch.traces
@@ -256,7 +256,7 @@ class TraceWorkers:
 
 
 def num_processors() -> int:
-    """How many processors this process may use."""
+    """Returns the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
