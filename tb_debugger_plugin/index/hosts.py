@@ -19,7 +19,7 @@ from tb_debugger_plugin.index.frames import Frames
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.remote_pool import RemotePool
 from tb_debugger_plugin.index.source import Batch, FileState, SetFile, decoded
-from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, concatenated
+from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 from tb_debugger_plugin.index.workers import TraceWorkers, WorkersGone, num_processors
 
 _logger = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class HostTraces:
     def decode(self, host: int, frames: Iterable[Frames]) -> TraceRows | None:
         """Decode traces of a host that are not in its file; None when there are no records."""
         parts = [self._decoders[host].decode(records)[0] for records in frames]
-        return concatenated(parts) if parts else None
+        return joined(parts) if parts else None
 
     def close(self) -> None:
         """End the processes, if there are any; further reading starts new ones when it is worth it."""

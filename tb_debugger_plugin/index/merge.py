@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.index.decode import Row
 from tb_debugger_plugin.index.source import Batch
-from tb_debugger_plugin.index.traces import TraceRows, concatenated
+from tb_debugger_plugin.index.traces import TraceRows, joined
 
 #: The latest time of the rows that are already in the list, by host.
 Latest = dict[int, float]
@@ -65,7 +65,7 @@ def merge_traces(hosts: Mapping[int, TraceRows | None], latest: Latest) -> Trace
         return None
     times = {host: never_falling(rows.times, latest.get(host, -np.inf)) for host, rows in parts.items()}
     latest.update((host, float(host_times[-1])) for host, host_times in times.items())
-    rows = concatenated(list(parts.values()))
+    rows = joined(list(parts.values()))
     if len(parts) == 1:
         return rows
     # A stable sort keeps the order of hosts and, within one, that of its file.

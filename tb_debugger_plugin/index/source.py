@@ -22,7 +22,7 @@ from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, TAILED, Fi
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.frames import FrameReader, Frames
-from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, concatenated
+from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 
 _FINGERPRINT_BYTES: Final = 64
 #: Notices of one batch.
@@ -123,7 +123,7 @@ class SetFile:
         self._extend = _extend_frames if suffix == GRAPH_EXECUTION_TRACES else _extend
 
     def signature(self) -> tuple[int, ...]:
-        """Returns a value that changes whenever the file or its tail may change; costs two stats."""
+        """Returns a value that changes when the file or its tail may have changed; costs two stats."""
         return (*stat_signature(self.path), *(_tail_signature(self._tail_path) if self._tail_path else ()))
 
     def fingerprint(self, size: int) -> str:
@@ -147,7 +147,7 @@ class SetFile:
         return stat_signature(self.path)[0]
 
     def size_with_journal(self) -> int:
-        """Returns the bytes of the file, plus those that its journal tail holds beyond the end of the file."""
+        """Returns the bytes of the file plus those that its journal tail holds beyond its end."""
         size = stat_signature(self.path)[0]
         journal = self.read_tail()
         return size + (len(journal.after(size)) if journal and journal.mode is tail.TailMode.JOURNAL else 0)
@@ -251,7 +251,7 @@ def decoded(batch: Batch, file: SetFile, decoder: TraceDecoder) -> Batch:
         parts.append(rows)
         batch.notices += [unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records]
     batch.frames.clear()
-    batch.traces = concatenated(parts) if parts else None
+    batch.traces = joined(parts) if parts else None
     return batch
 
 

@@ -55,7 +55,7 @@ class TraceRows:
         return TraceRows(self.times[rows], self.sites[rows], self.offsets[rows], self.ends[rows], summaries)
 
 
-def concatenated(parts: Sequence[TraceRows]) -> TraceRows:
+def joined(parts: Sequence[TraceRows]) -> TraceRows:
     """Concatenate rows; at least one part is needed."""
     if len(parts) == 1:
         return parts[0]
@@ -165,7 +165,7 @@ class TraceDecoder:
         if not len(rows):
             return fast, unreadable
         order = np.argsort(np.concatenate([fast.offsets, parsed.offsets]), kind="stable")
-        return concatenated([fast, parsed]).take(order), unreadable
+        return joined([fast, parsed]).take(order), unreadable
 
     def _rows_of_matches(self, frames: Frames, matches: list[Match]) -> TraceRows:
         targets, order = _targets(matches, len(frames.starts))
