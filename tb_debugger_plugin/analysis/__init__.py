@@ -1,5 +1,5 @@
-"""Questions asked of the tables: alerts, ops and their neighbours, pages, stacks. No HTTP.
+"""Queries on the tables of a run: alerts, ops and their neighbours, pages, stacks. Knows no HTTP.
 
-In come a run's loader and plain values, out come frozen values and JSON-like dictionaries. A question that
-cannot be answered raises one of the ``QueryError`` classes.
+Takes a run's loader and plain values; returns frozen values and JSON-like dictionaries. A query that cannot
+be answered raises one of the ``QueryError`` classes.
 """

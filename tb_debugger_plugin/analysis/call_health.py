@@ -1,10 +1,10 @@
-"""Health of what ran inside each execution.
+"""Computes the health of what ran inside each execution.
 
-In comes a run, out comes the worst health of the graph executions of each call. Of a long list hardly all
-rows are looked at: the bad ones, some of the others, and all of those that could belong to a call of which
-none was among them.
+Takes a run and returns the worst health of the graph executions of each call. In a long list only some rows
+are read: the bad ones, a sample of the others, and those that could belong to a call of which none was read
+yet.
 
-Rule: the answer is the one that the owners of all rows give.
+Invariant: the result is the one that the owners of all rows give.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 Health = npt.NDArray[np.uint8]
 
 _CHUNK: Final = 1 << 20
-#: Of more rows than a chunk, one in so many is looked at first.
+#: When there are more rows than a chunk, one of this many is read first.
 _SAMPLED: Final = 64
-_MAX_WINDOWS: Final = 64
+_MAX_SPANS: Final = 64
 
 
 @dataclass(frozen=True)
 class _Settled:
-    """Inner health as far as no later record can change it; the array only grows.
+    """The part of the inner health that no later record can change; the array only grows.
 
     Attributes:
-      described: Of the snapshot that it was made from; owners depend on the graphs.
-      num_graph_executions: How many traces are counted in.
-      health: By position of the execution.
+      described: That of the snapshot it was made from; owners depend on the graphs.
+      num_graph_executions: The number of traces it includes.
+      health: Health by position of the execution.
     """
 
     described: int
@@ -43,7 +43,7 @@ class _Settled:
     health: Health
 
     def is_within(self, snapshot: Snapshot) -> bool:
-        """Whether it was made from what the snapshot sees too: somebody may have looked at a later commit."""
+        """Whether the snapshot has all its rows; it may have been made from a later commit."""
         return (
             self.num_graph_executions <= snapshot.num_graph_executions
             and len(self.health) <= snapshot.num_executions
@@ -51,12 +51,12 @@ class _Settled:
 
 
 def call_health(snapshot: Snapshot) -> Health:
-    """Health of what ran inside each execution.
+    """Returns the health of what ran inside each execution.
 
-    What cannot change any more is kept, so that a look at a growing run costs what is new in it.
+    The part that cannot change any more is kept, so that for a growing run only new rows are read.
 
     Returns:
-      For each position of the list of executions: 0 nothing measured, 1 good, 2 bad.
+      For each position in the list of executions: 0 = nothing measured, 1 = good, 2 = bad.
     """
     return snapshot.remember("call_health", lambda: _inner_health(snapshot))
 
@@ -70,26 +70,26 @@ def _inner_health(snapshot: Snapshot) -> Health:
         kept = _Settled(snapshot.described, 0, np.empty(0, np.uint8))
     settled[: len(kept.health)] = kept.health
     final = _num_final(snapshot, kept.num_graph_executions)
-    _note(snapshot, settled, Range(kept.num_graph_executions, final))
+    _add_health(snapshot, settled, Range(kept.num_graph_executions, final))
     if snapshot.is_settled:
         snapshot.keep("settled_health", _Settled(snapshot.described, final, settled))
     health = settled.copy()
-    _note(snapshot, health, Range(final, snapshot.num_graph_executions))
+    _add_health(snapshot, health, Range(final, snapshot.num_graph_executions))
     return health
 
 
 def _num_final(snapshot: Snapshot, begin: int) -> int:
-    """How many traces, from the first, have an owner that no later call can take from them.
+    """Returns how many traces, from the first, have an owner that no later call can change.
 
     Args:
       snapshot: The run.
-      begin: So many are known to have.
+      begin: This many are already known to have one.
     """
     limits = {host: _final_until(snapshot, host) for host in np.unique(snapshot.catalog.site_hosts).tolist()}
     parts = " OR ".join(["host = ? AND wall_time <= ?"] * len(limits)) or "false"
-    ((found,),) = snapshot.rows(
+    ((first_other,),) = snapshot.rows(
         "SELECT min(idx) FROM graph_executions JOIN sites USING (site)"
-        # The least limit lets the database pass over almost all rows.
+        # The smallest limit lets the database skip almost all rows.
         f" WHERE idx >= ? AND wall_time > ? AND NOT ({parts})",
         [
             begin,
@@ -97,7 +97,7 @@ def _num_final(snapshot: Snapshot, begin: int) -> int:
             *(value for item in limits.items() for value in item),
         ],
     )
-    return snapshot.num_graph_executions if found is None else int(found)
+    return snapshot.num_graph_executions if first_other is None else int(first_other)
 
 
 def _final_until(snapshot: Snapshot, host: int) -> float:
@@ -107,48 +107,50 @@ def _final_until(snapshot: Snapshot, host: int) -> float:
     return float(calls.times[-1 - CONCURRENT_CALLS])
 
 
-def _note(snapshot: Snapshot, health: Health, rows: Range) -> None:
-    """Raise the health of calls to that of the traces in a range that ran in them."""
+def _add_health(snapshot: Snapshot, health: Health, rows: Range) -> None:
+    """Raise the health of each call to that of the traces in a range that ran in it."""
     if rows.end - rows.begin > _CHUNK:
-        _note_some(snapshot, health, rows, f"health = {BAD} OR idx % {_SAMPLED} = 0")
-        windows = _unseen_windows(snapshot, health)
-        if len(windows) <= _MAX_WINDOWS:
-            times = " OR ".join(["wall_time > ? AND wall_time <= ?"] * len(windows))
-            _note_some(
-                snapshot, health, rows, times or "false", *(time for window in windows for time in window)
+        _add_some_health(snapshot, health, rows, f"health = {BAD} OR idx % {_SAMPLED} = 0")
+        spans = _unmeasured_spans(snapshot, health)
+        if len(spans) <= _MAX_SPANS:
+            times = " OR ".join(["wall_time > ? AND wall_time <= ?"] * len(spans))
+            _add_some_health(
+                snapshot, health, rows, times or "false", *(time for span in spans for time in span)
             )
             return
-    _note_some(snapshot, health, rows, "true")
+    _add_some_health(snapshot, health, rows, "true")
 
 
-def _note_some(snapshot: Snapshot, health: Health, rows: Range, condition: str, *parameters: Any) -> None:
+def _add_some_health(
+    snapshot: Snapshot, health: Health, rows: Range, condition: str, *parameters: Any
+) -> None:
     query = (
         "SELECT wall_time, site, health FROM graph_executions"
         f" WHERE idx >= ? AND idx < ? AND health <> {NOT_MEASURED} AND ({condition})"
     )
     for begin in range(rows.begin, rows.end, _CHUNK):
-        found = snapshot.columns(query, [begin, min(begin + _CHUNK, rows.end), *parameters])
-        owner = owners(snapshot, found["wall_time"], found["site"])
+        traces = snapshot.columns(query, [begin, min(begin + _CHUNK, rows.end), *parameters])
+        owner = owners(snapshot, traces["wall_time"], traces["site"])
         known = ~np.isnan(owner)
-        np.maximum.at(health, owner[known].astype(np.int64), found["health"][known])
+        np.maximum.at(health, owner[known].astype(np.int64), traces["health"][known])
 
 
-def _unseen_windows(snapshot: Snapshot, health: Health) -> list[tuple[float, float]]:
-    """Between which times something ran, if anything did, in the calls in which nothing was measured so far.
+def _unmeasured_spans(snapshot: Snapshot, health: Health) -> list[tuple[float, float]]:
+    """Returns the times at which the calls with nothing measured so far may have run something.
 
     Returns:
-      Spans of time, the end included and the begin not, which do not meet on one host.
+      Spans of time, with the end and without the begin, which are disjoint on each host.
     """
-    return [window for calls in host_calls(snapshot).values() for window in _windows(calls, health)]
+    return [span for calls in host_calls(snapshot).values() for span in _spans(calls, health)]
 
 
-def _windows(calls: HostCalls, health: Health) -> list[tuple[float, float]]:
-    unseen = np.flatnonzero(health[calls.positions] == NOT_MEASURED)
-    if not len(unseen):
+def _spans(calls: HostCalls, health: Health) -> list[tuple[float, float]]:
+    unmeasured = np.flatnonzero(health[calls.positions] == NOT_MEASURED)
+    if not len(unmeasured):
         return []
-    # What ran in a call returned before fewer others that returned before it.
-    cuts = np.flatnonzero(np.diff(unseen) > CONCURRENT_CALLS)
-    firsts = np.maximum(unseen[np.append(0, cuts + 1)] - CONCURRENT_CALLS, 0)
-    lasts = unseen[np.append(cuts, -1)]
+    # Fewer than CONCURRENT_CALLS other calls return between a trace and its owner.
+    cuts = np.flatnonzero(np.diff(unmeasured) > CONCURRENT_CALLS)
+    firsts = np.maximum(unmeasured[np.append(0, cuts + 1)] - CONCURRENT_CALLS, 0)
+    lasts = unmeasured[np.append(cuts, -1)]
     begins = np.concatenate([[-np.inf], calls.times])[firsts]
     return list(zip(begins.tolist(), calls.times[lasts].tolist(), strict=True))

@@ -1,8 +1,8 @@
-"""What a run's graphs, ops and sites are, in memory.
+"""The catalog of a run: its graphs, ops and sites, in memory.
 
-In come the tables of a database, out come lists indexed by their numbers. It is small beside the long lists
-(one row per op of the program, not per execution), changes only when new graphs are met, and is kept
-between questions.
+Takes the tables of a database and returns lists indexed by number. The catalog is small compared with the
+long lists (one row per op of the program, not per execution), changes only when new graphs are recorded, and
+is kept between queries.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-#: Of graphs inside graphs; programs have a dozen.
+#: Levels of graphs inside graphs; programs have a dozen.
 _MAX_DEPTH: Final = 64
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph; ``outer`` is the number of the graph in whose making it was made, -1 = none."""
+    """A graph; ``outer`` is the number of the graph during whose making it was made, -1 = none."""
 
     number: int
     host: int
@@ -36,7 +36,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Op:
-    """An op of a graph; one that is only referred to is not known and has no type."""
+    """An op of a graph; an op that is only referred to is not known and has no type."""
 
     number: int
     graph: int
@@ -65,7 +65,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Static:
-    """What is known of an op's output without running it."""
+    """The facts about an op's output that are known without running it."""
 
     tensor_id: int | None
     dtype: int
@@ -74,11 +74,11 @@ class Static:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Everything of a run that is numbered. Lists are indexed by number.
+    """All numbered things of a run. Lists are indexed by number.
 
     Attributes:
       gradients: The variables whose gradient a tensor is, by op and slot.
-      op_graphs: The graphs that an op runs, as far as they are recorded, in order.
+      op_graphs: The recorded graphs that an op runs, in order.
     """
 
     graphs: list[Graph]
@@ -93,35 +93,35 @@ class Catalog:
 
     @cached_property
     def op_numbers(self) -> dict[tuple[int, str], int]:
-        """Number of an op by graph and name."""
+        """The number of an op by graph and name."""
         return {(op.graph, op.name): op.number for op in self.ops}
 
     @cached_property
     def graph_numbers(self) -> dict[str, int]:
-        """Number of a graph by id; of the first host's when several hosts use one id."""
+        """The number of a graph by id; that of the first host when several hosts use one id."""
         return {graph.graph_id: graph.number for graph in reversed(self.graphs)}
 
     @cached_property
     def op_sites(self) -> dict[int, list[Site]]:
         """The sites of each op."""
-        found: dict[int, list[Site]] = {}
+        sites: dict[int, list[Site]] = {}
         for site in self.sites:
-            found.setdefault(site.op, []).append(site)
-        return found
+            sites.setdefault(site.op, []).append(site)
+        return sites
 
     @cached_property
     def site_graphs(self) -> npt.NDArray[np.int32]:
-        """Graph of each site, as an array."""
+        """The graph of each site, as an array."""
         return np.array([site.graph for site in self.sites], np.int32)
 
     @cached_property
     def site_hosts(self) -> npt.NDArray[np.int32]:
-        """Host of each site, as an array."""
+        """The host of each site, as an array."""
         return np.array([site.host for site in self.sites], np.int32)
 
     @cached_property
     def site_statics(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-        """Static dtype and shape of each site, as arrays."""
+        """The static dtype and shape of each site, as arrays."""
         none = Static(None, 0, -1)
         statics = [self.statics.get((site.op, site.slot), none) for site in self.sites]
         return (
@@ -131,13 +131,13 @@ class Catalog:
 
     @cached_property
     def graph_callers(self) -> dict[int, list[int]]:
-        """The graphs whose ops run each graph, as far as they are recorded."""
+        """The recorded graphs whose ops run each graph."""
         return _grouped(
             (graph, self.ops[op].graph) for op, graphs in self.op_graphs.items() for graph in set(graphs)
         )
 
     def ancestry(self, graph: int) -> list[int]:
-        """The graph and those around it, outermost first; a cycle or a tower, made by damage, is cut."""
+        """Returns the graph and those around it, outermost first; cuts cycles and towers made by damage."""
         chain: dict[int, None] = {}
         while graph >= 0 and graph not in chain and len(chain) < _MAX_DEPTH:
             chain[graph] = None
@@ -145,11 +145,11 @@ class Catalog:
         return list(chain)[::-1]
 
     def graph_ids(self, graph: int) -> list[str]:
-        """Ids of :meth:`ancestry`."""
+        """Returns the ids of :meth:`ancestry`."""
         return [self.graphs[number].graph_id for number in self.ancestry(graph)]
 
     def dims(self, shape: int) -> list[int | None] | None:
-        """Dimensions of a shape, None for one that is not known; None for shape -1."""
+        """Returns the dimensions of a shape, None for an unknown dimension; None for shape -1."""
         if shape < 0:
             return None
         parsed: list[int | None] = json.loads(self.shapes[shape].replace("?", "null"))
@@ -191,25 +191,26 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
 
 
 def distinct_names(hosts: Sequence[tuple[str, int | None]]) -> list[str]:
-    """Names that tell the hosts of a run apart: several processes of a job may run on one machine.
+    """Returns distinct names of the hosts of a run: several processes of a job may run on one machine.
 
     Args:
-      hosts: Name and process of each, by number; 0 or None where the process is not known.
+      hosts: Name and process id of each host, by number; 0 or None when the process is not known.
 
     Returns:
-      The names, in the same order; one that several have is followed by the process, or else by the number.
+      The names in the same order; a name that several hosts have is followed by the process id, or else by
+      the number.
     """
     counts = Counter(name for name, _ in hosts)
-    found = [f"{name} (process {pid})" if pid and counts[name] > 1 else name for name, pid in hosts]
-    counts = Counter(found)
-    return [f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(found)]
+    names = [f"{name} (process {pid})" if pid and counts[name] > 1 else name for name, pid in hosts]
+    counts = Counter(names)
+    return [f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)]
 
 
 def _grouped(rows: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
-    found: dict[Any, list[Any]] = {}
+    groups: dict[Any, list[Any]] = {}
     for key, value in rows:
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def _graphs(rows: list[tuple[Any, ...]]) -> list[Graph]:

@@ -1,6 +1,6 @@
 """Pages of the list of executions: what Python ran, op by op.
 
-In comes a range of positions, out come JSON-like values in the shapes of Debugger V2 with our own fields
+Takes a range of positions and returns JSON-like values in the shapes of Debugger V2, with our own fields
 added.
 """
 
@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis.sources import stacks_of
 
 
 def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
-    """The short form of each execution of a page."""
+    """Returns the short form of each execution of a page."""
     devices = _output_devices(snapshot, page)
     return [
         {"wall_time": wall_time, "op_type": op_type, "output_tensor_device_ids": devices.get(idx)}
@@ -27,18 +27,18 @@ def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
 
 
 def _output_devices(snapshot: Snapshot, page: Range) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    devices: dict[int, list[int]] = {}
     for idx, device in snapshot.rows(
         "SELECT idx, device_id FROM execution_outputs WHERE idx >= ? AND idx < ? AND device_id >= 0"
         " ORDER BY idx, slot",
         [page.begin, page.end],
     ):
-        found.setdefault(idx, []).append(device)
-    return found
+        devices.setdefault(idx, []).append(device)
+    return devices
 
 
 def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
-    """The long form of each execution of a page."""
+    """Returns the long form of each execution of a page."""
     rows = snapshot.rows(
         "SELECT e.idx, e.host, e.wall_time, o.name, e.graph, e.stack, e.mode, e.num_values"
         " FROM executions e JOIN op_types o USING (op_type) WHERE e.idx >= ? AND e.idx < ? ORDER BY e.idx",
@@ -91,30 +91,30 @@ def _health(snapshot: Snapshot, row: dict[str, Any], has_value: bool) -> dict[st
 
 
 def _outputs(snapshot: Snapshot, page: Range) -> dict[int, list[dict[str, Any]]]:
-    found: dict[int, list[dict[str, Any]]] = {}
+    outputs: dict[int, list[dict[str, Any]]] = {}
     for idx, has_value, *fields in snapshot.rows(
         f"SELECT t.idx, t.has_value, {health.SELECT} FROM execution_outputs t"
         " WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx, t.slot",
         [page.begin, page.end],
     ):
-        found.setdefault(idx, []).append({**health.as_row(fields), "has_value": has_value})
-    return found
+        outputs.setdefault(idx, []).append({**health.as_row(fields), "has_value": has_value})
+    return outputs
 
 
 def _inputs(snapshot: Snapshot, page: Range) -> dict[int, list[dict[str, Any]]]:
-    # A tensor's id may be used again, so the latest execution before this one made the input.
-    found: dict[int, list[dict[str, Any]]] = {}
+    # A tensor id may be used again, so the maker of an input is the latest execution before this one.
+    inputs: dict[int, list[dict[str, Any]]] = {}
     makers = _makers(snapshot, page)
     for idx, slot, tensor_id in snapshot.rows(
         "SELECT idx, slot, tensor_id FROM execution_inputs WHERE idx >= ? AND idx < ? ORDER BY idx, slot",
         [page.begin, page.end],
     ):
-        maker = makers.get((idx, slot), _NOBODY)
-        found.setdefault(idx, []).append({"tensor_id": tensor_id, **maker})
-    return found
+        maker = makers.get((idx, slot), _UNKNOWN_MAKER)
+        inputs.setdefault(idx, []).append({"tensor_id": tensor_id, **maker})
+    return inputs
 
 
-_NOBODY: dict[str, Any] = {
+_UNKNOWN_MAKER: dict[str, Any] = {
     "execution_index": None,
     "output_slot": None,
     "op_type": None,
@@ -125,12 +125,12 @@ _NOBODY: dict[str, Any] = {
 
 def _makers(snapshot: Snapshot, page: Range) -> dict[tuple[int, int], dict[str, Any]]:
     rows = snapshot.rows(
-        "WITH wanted AS (SELECT i.idx AS consumer, i.slot AS input, i.tensor_id, e.host"
+        "WITH inputs AS (SELECT i.idx AS consumer, i.slot AS input, i.tensor_id, e.host"
         "  FROM execution_inputs i JOIN executions e USING (idx) WHERE i.idx >= ? AND i.idx < ?),"
-        " made AS (SELECT w.consumer, w.input, max(o.idx) AS idx FROM wanted w JOIN execution_outputs o"
+        " made AS (SELECT w.consumer, w.input, max(o.idx) AS idx FROM inputs w JOIN execution_outputs o"
         "  ON o.tensor_id = w.tensor_id AND o.host = w.host AND o.idx < w.consumer GROUP BY ALL)"
         f" SELECT m.consumer, m.input, t.idx, t.slot, n.name, t.has_value, {health.SELECT}"
-        " FROM made m JOIN wanted w ON w.consumer = m.consumer AND w.input = m.input"
+        " FROM made m JOIN inputs w ON w.consumer = m.consumer AND w.input = m.input"
         " JOIN execution_outputs t ON t.idx = m.idx AND t.tensor_id = w.tensor_id"
         " JOIN executions e ON e.idx = t.idx JOIN op_types n ON n.op_type = e.op_type ORDER BY t.slot DESC",
         [page.begin, page.end],

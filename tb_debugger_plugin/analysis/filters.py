@@ -1,11 +1,11 @@
-"""Which rows of a long list are wanted, and in which order.
+"""Turns filters on a long list into SQL conditions.
 
-In come words of a question, out comes a condition for the database. What is said of a place (its op,
-function, device, source line) is first turned into numbers of sites or stacks, of which a program has few, so
-that the long list is only ever searched for numbers.
+Takes the filter of a query and returns a condition for the database. Criteria about a site (op, function,
+device, source line) are first turned into numbers of sites or stacks, of which a program has few, so that the
+long list is searched for numbers only.
 
-Rules: regular expressions are RE2's, which takes time in proportion to the text, whatever the expression;
-every value goes to the database as a parameter.
+Invariants: regular expressions are RE2's, which takes time in proportion to the text, whatever the
+expression; every value goes to the database as a parameter.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ EXECUTION_ORDERS: Final = ("wall_time", "num_inputs", "num_outputs")
 MAX_REGEX: Final = 1000
 _MAX_COMPARISONS: Final = 16
 _MAX_POSITION: Final = 2**53
-#: One or two a host, unless its clock was set back again and again.
+#: A host has one or two spans, unless its clock was set back again and again.
 _MAX_SPANS: Final = 500
 _COMPARISON: Final = re.compile(r"^([a-z_]+)(<=|>=|=|<|>)([-+]?[0-9.]+(?:[eE][-+]?[0-9]{1,3})?)$")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A column, a sign of comparison and a number."""
+    """A column, a comparison sign and a number."""
 
     column: str
     sign: str
@@ -49,21 +49,21 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Filter:
-    """What a row must be; None leaves out the question.
+    """The criteria of a filter; None = no criterion.
 
     Attributes:
-      op_name, op_type, function, device, layer: Regular expressions that are found somewhere in the text.
-      variable, gradient_of: The same, of the variable that an op reads or assigns, and of those whose
+      op_name, op_type, function, device, layer: Regular expressions that match any part of the text.
+      variable, gradient_of: The same for the variable that an op reads or assigns, and for the ones whose
         gradient a tensor is.
-      dtype: Name of a dtype.
-      host: Name of a host.
-      health: One of :data:`HEALTH`.
-      where: Comparisons that must all hold. What was not measured fulfils none.
-      since, until: Seconds; the latter is not included.
-      from_execution, until_execution: Positions in the list of executions, the latter not included; of graph
-        executions, of the calls that they ran in.
-      source: Number of a source file that is somewhere in the stack.
-      line: A line of it.
+      dtype: The name of a dtype.
+      host: The name of a host.
+      health: A key of :data:`HEALTH`.
+      where: Comparisons that must all hold; a number that was not measured fulfils none.
+      since, until: Seconds since the epoch; ``until`` is exclusive.
+      from_execution, until_execution: Positions in the list of executions, the latter exclusive; for graph
+        executions, positions of their owners.
+      source: The number of a source file that is anywhere in the stack.
+      line: A line of this file.
     """
 
     op_name: str | None = None
@@ -86,12 +86,12 @@ class Filter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all rows are wanted."""
-        return all(getattr(self, one.name) in (None, ()) for one in fields(self))
+        """Whether every row fulfils the filter."""
+        return all(getattr(self, field.name) in (None, ()) for field in fields(self))
 
     @property
     def executions(self) -> Range | None:
-        """The executions that were asked for; None = all."""
+        """The range of executions; None = all."""
         if self.from_execution is None and self.until_execution is None:
             return None
         until = _MAX_POSITION if self.until_execution is None else self.until_execution
@@ -100,7 +100,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Order:
-    """By which column rows are sorted; equal ones, and those without a number, in the order of the list."""
+    """The column that sorts rows; equal rows, and rows without a number, stay in the order of the list."""
 
     column: str
     descending: bool = False
@@ -108,17 +108,17 @@ class Order:
 
 @dataclass(frozen=True)
 class Condition:
-    """An SQL condition over rows called ``t`` with its parameters."""
+    """An SQL condition on the rows of a table ``t``, with its parameters."""
 
     sql: str
     parameters: tuple[Any, ...]
 
 
 def parse_comparisons(text: str) -> tuple[Comparison, ...]:
-    """Comparisons from text such as ``nan>0,size>=100``.
+    """Parse comparisons such as ``nan>0,size>=100``.
 
     Raises:
-      BadQueryError: It is something else, or compares what is no number.
+      BadQueryError: The text has another form, or names an unknown column.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if len(parts) > _MAX_COMPARISONS:
@@ -135,7 +135,7 @@ def _comparison(text: str) -> Comparison:
     try:
         return Comparison(match[1], match[2], float(match[3]))
     except ValueError:
-        raise BadQueryError(f"where has {match[3][:50]!r}, which is no number.") from None
+        raise BadQueryError(f"where has {match[3][:50]!r}, which is not a number.") from None
 
 
 class _Conditions:
@@ -152,15 +152,15 @@ class _Conditions:
             check_regex(snapshot, name, pattern)
             self.add(f"regexp_matches(coalesce({column}, ''), ?)", pattern)
 
-    def finished(self) -> Condition:
+    def build(self) -> Condition:
         return Condition(" AND ".join(self.parts) or "true", tuple(self.parameters))
 
 
 def check_regex(snapshot: Snapshot, name: str, pattern: str) -> None:
-    """See that a regular expression is one.
+    """Check a regular expression.
 
     Raises:
-      BadQueryError: It is not, or is too long.
+      BadQueryError: It is not a regular expression, or is too long.
     """
     if len(pattern) > MAX_REGEX:
         raise BadQueryError(f"{name} is longer than {MAX_REGEX} characters.")
@@ -171,126 +171,128 @@ def check_regex(snapshot: Snapshot, name: str, pattern: str) -> None:
         raise BadQueryError(f"{name} is not a regular expression: {reason}.") from None
 
 
-def graph_execution_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
-    """The condition for rows of ``graph_executions``.
+def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> Condition:
+    """Returns the condition for rows of ``graph_executions``.
 
     Raises:
-      BadQueryError: The filter holds something that there is not, or that is no regular expression.
+      BadQueryError: The filter names something that does not exist, or has an invalid regular expression.
     """
-    found = _common(snapshot, wanted)
-    if wanted.executions is not None:
-        _add_spans(snapshot, wanted.executions, found)
-    sites = _sites(snapshot, wanted)
+    conditions = _common(snapshot, row_filter)
+    if row_filter.executions is not None:
+        _add_spans(snapshot, row_filter.executions, conditions)
+    sites = _sites(snapshot, row_filter)
     if sites is not None:
-        found.add("t.site IN (SELECT unnest(?))", sites)
-    if wanted.dtype is not None:
-        number = _dtype(wanted.dtype)
+        conditions.add("t.site IN (SELECT unnest(?))", sites)
+    if row_filter.dtype is not None:
+        number = _dtype(row_filter.dtype)
         static = np.flatnonzero(snapshot.catalog.site_statics[0] == number).tolist()
-        found.add("(t.dtype = ? OR t.dtype = 0 AND t.site IN (SELECT unnest(?)))", number, static)
-    for one in wanted.where:
-        found.add(f"t.{one.column} {one.sign} ?", one.number)
-        if one.column == "rank":
-            found.add("t.rank >= 0")
-    return found.finished()
+        conditions.add("(t.dtype = ? OR t.dtype = 0 AND t.site IN (SELECT unnest(?)))", number, static)
+    for comparison in row_filter.where:
+        conditions.add(f"t.{comparison.column} {comparison.sign} ?", comparison.number)
+        if comparison.column == "rank":
+            conditions.add("t.rank >= 0")
+    return conditions.build()
 
 
-def execution_condition(snapshot: Snapshot, wanted: Filter) -> Condition:
-    """The condition for rows of ``executions``.
+def execution_condition(snapshot: Snapshot, row_filter: Filter) -> Condition:
+    """Returns the condition for rows of ``executions``.
 
-    ``device``, ``dtype`` and ``where`` speak of their outputs, ``function`` of the graph that they ran.
+    ``device``, ``dtype`` and ``where`` apply to their outputs, ``function`` to the graph that they ran.
 
     Raises:
       BadQueryError: As for :func:`graph_execution_condition`.
     """
-    found = _common(snapshot, wanted)
-    if wanted.executions is not None:
-        found.add("t.idx >= ? AND t.idx < ?", wanted.executions.begin, wanted.executions.end)
-    if wanted.op_type is not None:
+    conditions = _common(snapshot, row_filter)
+    if row_filter.executions is not None:
+        conditions.add("t.idx >= ? AND t.idx < ?", row_filter.executions.begin, row_filter.executions.end)
+    if row_filter.op_type is not None:
         types = _Conditions()
-        types.add_regex(snapshot, "name", "op_type", wanted.op_type)
-        found.add(f"t.op_type IN (SELECT op_type FROM op_types WHERE {types.parts[0]})", *types.parameters)
-    if wanted.function is not None:
+        types.add_regex(snapshot, "name", "op_type", row_filter.op_type)
+        conditions.add(
+            f"t.op_type IN (SELECT op_type FROM op_types WHERE {types.parts[0]})", *types.parameters
+        )
+    if row_filter.function is not None:
         graphs = _Conditions()
-        graphs.add_regex(snapshot, "name", "function", wanted.function)
-        found.add(f"t.graph IN (SELECT graph FROM graphs WHERE {graphs.parts[0]})", *graphs.parameters)
+        graphs.add_regex(snapshot, "name", "function", row_filter.function)
+        conditions.add(f"t.graph IN (SELECT graph FROM graphs WHERE {graphs.parts[0]})", *graphs.parameters)
     for name in ("op_name", "layer", "variable", "gradient_of"):
-        if getattr(wanted, name) is not None:
-            only = f"{name} is of graph executions only"
-            raise BadQueryError(f"{only}; executions have op_type and function.")
-    if wanted.host is not None:
-        found.add("t.host IN (SELECT unnest(?))", _hosts(snapshot, wanted.host))
-    stacks = _stacks(snapshot, wanted)
+        if getattr(row_filter, name) is not None:
+            only = f"{name} filters graph executions only"
+            raise BadQueryError(f"{only}; use op_type or function for executions.")
+    if row_filter.host is not None:
+        conditions.add("t.host IN (SELECT unnest(?))", _hosts(snapshot, row_filter.host))
+    stacks = _stacks(snapshot, row_filter)
     if stacks is not None:
-        found.add("t.stack IN (SELECT unnest(?))", stacks)
-    _add_outputs(snapshot, wanted, found)
-    return found.finished()
+        conditions.add("t.stack IN (SELECT unnest(?))", stacks)
+    _add_outputs(snapshot, row_filter, conditions)
+    return conditions.build()
 
 
-def _add_outputs(snapshot: Snapshot, wanted: Filter, found: _Conditions) -> None:
+def _add_outputs(snapshot: Snapshot, row_filter: Filter, conditions: _Conditions) -> None:
     outputs = _Conditions()
-    if wanted.dtype is not None:
-        outputs.add("o.dtype = ?", _dtype(wanted.dtype))
-    for one in wanted.where:
-        outputs.add(f"o.{one.column} {one.sign} ?", one.number)
-        if one.column == "rank":
+    if row_filter.dtype is not None:
+        outputs.add("o.dtype = ?", _dtype(row_filter.dtype))
+    for comparison in row_filter.where:
+        outputs.add(f"o.{comparison.column} {comparison.sign} ?", comparison.number)
+        if comparison.column == "rank":
             outputs.add("o.rank >= 0")
-    if wanted.device is not None:
+    if row_filter.device is not None:
         devices = _Conditions()
-        devices.add_regex(snapshot, "name", "device", wanted.device)
+        devices.add_regex(snapshot, "name", "device", row_filter.device)
         outputs.add(
             f"(o.host, o.device_id) IN (SELECT (host, device_id) FROM devices WHERE {devices.parts[0]})",
             *devices.parameters,
         )
     if outputs.parts:
         where = " AND ".join(outputs.parts)
-        found.add(f"t.idx IN (SELECT o.idx FROM execution_outputs o WHERE {where})", *outputs.parameters)
+        conditions.add(f"t.idx IN (SELECT o.idx FROM execution_outputs o WHERE {where})", *outputs.parameters)
 
 
-def _common(snapshot: Snapshot, wanted: Filter) -> _Conditions:
-    found = _Conditions()
-    if wanted.health is not None:
-        found.add(f"t.health = {HEALTH[wanted.health]}")
-    if wanted.since is not None:
-        found.add("t.wall_time >= ?", wanted.since)
-    if wanted.until is not None:
-        found.add("t.wall_time < ?", wanted.until)
-    return found
+def _common(snapshot: Snapshot, row_filter: Filter) -> _Conditions:
+    conditions = _Conditions()
+    if row_filter.health is not None:
+        conditions.add(f"t.health = {HEALTH[row_filter.health]}")
+    if row_filter.since is not None:
+        conditions.add("t.wall_time >= ?", row_filter.since)
+    if row_filter.until is not None:
+        conditions.add("t.wall_time < ?", row_filter.until)
+    return conditions
 
 
-def _add_spans(snapshot: Snapshot, executions: Range, found: _Conditions) -> None:
+def _add_spans(snapshot: Snapshot, executions: Range, conditions: _Conditions) -> None:
     parts: list[str] = ["false"]
     parameters: list[Any] = []
     inside = spans_inside(snapshot, executions)
     if sum(len(spans.times) for spans in inside) > _MAX_SPANS:
-        raise BadQueryError("Clocks were set back too often to tell what ran in these executions.")
+        raise BadQueryError("Clocks were set back too often to find what ran in these executions.")
     for spans in inside:
         sites = np.flatnonzero(np.isin(snapshot.catalog.site_graphs, spans.graphs)).tolist()
         times = " OR ".join(["t.wall_time > ? AND t.wall_time <= ?"] * len(spans.times))
         parts.append(f"t.site IN (SELECT unnest(?)) AND ({times})")
         parameters += [sites, *itertools.chain.from_iterable(spans.times)]
-    found.add(f"({' OR '.join(parts)})", *parameters)
+    conditions.add(f"({' OR '.join(parts)})", *parameters)
 
 
-def _sites(snapshot: Snapshot, wanted: Filter) -> list[int] | None:
-    found = _Conditions()
-    found.add_regex(snapshot, "o.name", "op_name", wanted.op_name)
-    found.add_regex(snapshot, "o.type", "op_type", wanted.op_type)
-    found.add_regex(snapshot, "g.name", "function", wanted.function)
-    found.add_regex(snapshot, "s.device", "device", wanted.device)
-    found.add_regex(snapshot, "o.layer", "layer", wanted.layer)
-    found.add_regex(snapshot, "o.variable", "variable", wanted.variable)
-    if wanted.gradient_of is not None:
-        check_regex(snapshot, "gradient_of", wanted.gradient_of)
+def _sites(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:
+    conditions = _Conditions()
+    conditions.add_regex(snapshot, "o.name", "op_name", row_filter.op_name)
+    conditions.add_regex(snapshot, "o.type", "op_type", row_filter.op_type)
+    conditions.add_regex(snapshot, "g.name", "function", row_filter.function)
+    conditions.add_regex(snapshot, "s.device", "device", row_filter.device)
+    conditions.add_regex(snapshot, "o.layer", "layer", row_filter.layer)
+    conditions.add_regex(snapshot, "o.variable", "variable", row_filter.variable)
+    if row_filter.gradient_of is not None:
+        check_regex(snapshot, "gradient_of", row_filter.gradient_of)
         gradients = "SELECT (d.op, d.slot) FROM gradients d WHERE regexp_matches(d.variable, ?)"
-        found.add(f"(s.op, s.slot) IN ({gradients})", wanted.gradient_of)
-    if wanted.host is not None:
-        found.add("s.host IN (SELECT unnest(?))", _hosts(snapshot, wanted.host))
-    stacks = _stacks(snapshot, wanted)
+        conditions.add(f"(s.op, s.slot) IN ({gradients})", row_filter.gradient_of)
+    if row_filter.host is not None:
+        conditions.add("s.host IN (SELECT unnest(?))", _hosts(snapshot, row_filter.host))
+    stacks = _stacks(snapshot, row_filter)
     if stacks is not None:
-        found.add("o.stack IN (SELECT unnest(?))", stacks)
-    if not found.parts:
+        conditions.add("o.stack IN (SELECT unnest(?))", stacks)
+    if not conditions.parts:
         return None
-    condition = found.finished()
+    condition = conditions.build()
     return [
         site
         for (site,) in snapshot.rows(
@@ -314,15 +316,15 @@ def _dtype(name: str) -> int:
     return DTYPES[name]
 
 
-def _stacks(snapshot: Snapshot, wanted: Filter) -> list[int] | None:
-    if wanted.source is None:
-        if wanted.line is not None:
+def _stacks(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:
+    if row_filter.source is None:
+        if row_filter.line is not None:
             raise BadQueryError("line needs source, the number of a source file.")
         return None
     rows = snapshot.rows(
         "SELECT DISTINCT k.stack FROM stacks k JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"
         " JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
         " WHERE s.source = $source AND ($line IS NULL OR f.line = $line) ORDER BY 1",
-        {"source": wanted.source, "line": wanted.line},
+        {"source": row_filter.source, "line": row_filter.line},
     )
     return [stack for (stack,) in rows]

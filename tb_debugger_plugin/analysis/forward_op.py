@@ -1,10 +1,10 @@
-"""The op whose gradient another op is part of.
+"""Finds the forward op of an op of a gradient: the op whose gradient it is part of.
 
-An op of a gradient is made where the gradient is asked for, often inside a library; the line that users look
-for is that of the op whose gradient it is. The files do not name that op, but TensorFlow names ops of a
+An op of a gradient is made where the gradient is computed, often inside a library; the line that users look
+for is that of the forward op. The files do not name the forward op, but TensorFlow names the ops of a
 gradient after its scope, and they mostly take its inputs or outputs.
 
-Rule: where more than one op could be meant, none is named.
+Invariant: when several ops are possible, the result is None.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph_calls import ARGUMENTS
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
-#: What TensorFlow puts before the names of gradients: those of tapes, and of tf.gradients.
+#: Prefixes that TensorFlow gives to the names of gradients: those of tapes, and of tf.gradients.
 _GRADIENTS: Final = re.compile(r"^(?:gradient_tape/|gradients/)+")
 _BACKWARD: Final = re.compile(r"^__backward_(.*)_\d+$")
 #: ``FusedBatchNormGradV3`` belongs to ``FusedBatchNormV3``.
 _TYPE: Final = re.compile(r"Grad(?=(V\d+)?$)")
-#: Ops whose gradient is that of nothing: a scope may be called as they are.
+#: Types of ops that have no gradient; a scope may have the same name as such an op.
 _NOT_COMPUTED: Final = frozenset({*ARGUMENTS, "Const", "NoOp"})
-#: Scopes of a name that are looked at.
+#: Scopes of a name that are searched.
 _MAX_SCOPES: Final = 64
-#: Ops that only look at a tensor, or hand it on.
-_ASIDE: Final = frozenset({"Shape", "ShapeN", "Size", "Rank", "Identity", "NoOp", "StopGradient"})
+#: Types of ops that only inspect a tensor or pass it on.
+_PASSIVE: Final = frozenset({"Shape", "ShapeN", "Size", "Rank", "Identity", "NoOp", "StopGradient"})
 
 
 def is_backward(op: Op) -> bool:
@@ -37,16 +37,18 @@ def is_backward(op: Op) -> bool:
 
 
 def forward_op(snapshot: Snapshot, op: Op) -> Op | None:
-    """The op whose gradient an op is part of; None when it is none, or more than one could be meant."""
+    """Returns the op whose gradient an op is part of; None when there is none, or several are possible."""
     if not is_backward(op):
         return None
     plain = _GRADIENTS.sub("", op.name)
     graphs = _forward_graphs(snapshot, op.graph)
-    return _named_after(snapshot, graphs, plain) or _beside(snapshot, op, graphs, plain.rpartition("/")[0])
+    return _named_after(snapshot, graphs, plain) or _in_same_scope(
+        snapshot, op, graphs, plain.rpartition("/")[0]
+    )
 
 
 def _forward_graphs(snapshot: Snapshot, graph: int) -> list[int]:
-    """The graph of a gradient and those around it; or, of an outermost function, that of its name."""
+    """Returns the graph of a gradient, those around it, and the one that a function is named after."""
     graphs = snapshot.catalog.ancestry(graph)[::-1]
     outermost = snapshot.catalog.graphs[graphs[-1]]
     function = _BACKWARD.match(outermost.name or "")
@@ -57,14 +59,14 @@ def _forward_graphs(snapshot: Snapshot, graph: int) -> list[int]:
 
 
 def _named_after(snapshot: Snapshot, graphs: list[int], name: str) -> Op | None:
-    """The op whose name is the scope, or with ``_grad`` behind it, as ``tf.gradients`` has it."""
+    """Returns the op that is named like the scope; ``tf.gradients`` appends ``_grad``."""
     for scope in _scopes(name):
         for graph in graphs:
             for candidate in (scope, scope.removesuffix("_grad")):
                 number = snapshot.catalog.op_numbers.get((graph, candidate))
-                found = None if number is None else snapshot.catalog.ops[number]
-                if found is not None and found.type not in _NOT_COMPUTED and not is_backward(found):
-                    return found
+                op = None if number is None else snapshot.catalog.ops[number]
+                if op is not None and op.type not in _NOT_COMPUTED and not is_backward(op):
+                    return op
     return None
 
 
@@ -76,13 +78,13 @@ def _scopes(name: str) -> Iterator[str]:
         yield name
 
 
-def _beside(snapshot: Snapshot, op: Op, graphs: list[int], scope: str) -> Op | None:
-    """An op in the scope: of the type that the gradient is of, else the one that takes the same tensors."""
+def _in_same_scope(snapshot: Snapshot, op: Op, graphs: list[int], scope: str) -> Op | None:
+    """Returns the op in the scope with the forward op's type, else the one that takes the same tensors."""
     members = [
         snapshot.catalog.ops[n] for graph in graphs for n in _in_scope(snapshot).get((graph, scope), ())
     ]
-    wanted = _TYPE.sub("", op.type or "")
-    made = [member for member in members if wanted != op.type and member.type == wanted]
+    forward_type = _TYPE.sub("", op.type or "")
+    same_type = [member for member in members if forward_type != op.type and member.type == forward_type]
     sources = {
         (source, slot)
         for source, slot in snapshot.rows(
@@ -91,11 +93,11 @@ def _beside(snapshot: Snapshot, op: Op, graphs: list[int], scope: str) -> Op | N
         if not is_backward(snapshot.catalog.ops[source])
     }
     known = {source for source, _ in sources}
-    inputs = [member for member in made if member.number in known]
-    if inputs or made:
-        return _only(inputs) or _only(made)
+    inputs = [member for member in same_type if member.number in known]
+    if inputs or same_type:
+        return _only(inputs) or _only(same_type)
     return _only(
-        [member for member in members if member.type not in _ASIDE and _takes(snapshot, member, sources)]
+        [member for member in members if member.type not in _PASSIVE and _takes(snapshot, member, sources)]
     )
 
 
@@ -109,13 +111,13 @@ def _only(ops: list[Op]) -> Op | None:
 
 
 def _in_scope(snapshot: Snapshot) -> dict[tuple[int, str], list[int]]:
-    """Ops that are no part of a gradient, by graph and scope."""
+    """Returns the ops that are not part of a gradient, by graph and scope."""
     return snapshot.remember_of_graphs("ops_by_scope", lambda: _group(snapshot.catalog.ops))
 
 
 def _group(ops: list[Op]) -> dict[tuple[int, str], list[int]]:
-    found: dict[tuple[int, str], list[int]] = defaultdict(list)
+    groups: dict[tuple[int, str], list[int]] = defaultdict(list)
     for op in ops:
         if not is_backward(op):
-            found[op.graph, op.name.rpartition("/")[0]].append(op.number)
-    return found
+            groups[op.graph, op.name.rpartition("/")[0]].append(op.number)
+    return groups

@@ -1,10 +1,10 @@
-"""Which graph an op of another graph runs: calls, branches and loops.
+"""Finds the graphs that ops of other graphs run: calls, branches and loops.
 
-In comes a run, out come pairs of an op and a graph. Our recorder writes them down. TensorFlow's does not, but
-says in whose making a graph was made, and names what belongs to a loop or a branch after its op.
+Takes a run and returns pairs of an op and a graph. Our recorder records them. TensorFlow's does not, but it
+records in which graph another one was made, and it names the graphs of a loop or a branch after the op.
 
-Rule: where it is not written down and more than one graph could be meant, none is named; a wrong edge would
-be worse than a missing one.
+Invariant: when a call is not recorded and several graphs are possible, there is no pair: a wrong edge is
+worse than a missing one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 from tb_debugger_plugin.analysis.catalog import Graph, Op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
-#: Ops that stand for an argument of their graph, in the order of the arguments.
+#: Types of ops that are the arguments of their graph, in the order of the arguments.
 ARGUMENTS: Final = frozenset({"Placeholder", "_Arg", "Arg"})
 _CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"})
 _LOOPS: Final = frozenset({"While", "StatelessWhile"})
@@ -34,8 +34,8 @@ class Calls:
     """Ops and the graphs that they run.
 
     Attributes:
-      graphs: By number of the op, the graphs, and which input of the op is their first argument.
-      callers: By number of the graph, the ops.
+      graphs: By number of the op: the graphs, and the input of the op that is their first argument.
+      callers: By number of the graph: the ops.
     """
 
     graphs: dict[int, list[tuple[int, int]]]
@@ -43,7 +43,7 @@ class Calls:
 
 
 def graph_calls(snapshot: Snapshot) -> Calls:
-    """All calls that are known for certain."""
+    """Returns all calls that are certain."""
     return snapshot.remember_of_graphs("calls_in_graphs", lambda: _graph_calls(snapshot))
 
 
@@ -54,24 +54,24 @@ def _graph_calls(snapshot: Snapshot) -> Calls:
     graphs: dict[int, list[tuple[int, int]]] = {}
     callers: dict[int, list[int]] = defaultdict(list)
     for op in catalog.ops:
-        found = _recorded(snapshot, op)
-        if found is None:
-            found = _graphs_of(op, inner[op.graph], inputs.get(op.number, 0)) if op.graph in inner else []
-        if found:
-            graphs[op.number] = found
-        for graph_number, _ in found:
+        called = _recorded(snapshot, op)
+        if called is None:
+            called = _graphs_of(op, inner[op.graph], inputs.get(op.number, 0)) if op.graph in inner else []
+        if called:
+            graphs[op.number] = called
+        for graph_number, _ in called:
             callers[graph_number].append(op.number)
     return Calls(graphs, dict(callers))
 
 
 @dataclass(frozen=True)
 class _Inner:
-    """The graphs that ops of one graph may run, by what can be known of them.
+    """The graphs that ops of one graph may run, under several keys.
 
     Attributes:
       named: By name.
       parts: By name without the number at its end.
-      plain: Those that are no part of a loop or branch, by number of arguments.
+      plain: By number of arguments, without those that are part of a loop or branch.
     """
 
     named: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -79,7 +79,7 @@ class _Inner:
     plain: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, graph: Graph, num_arguments: int) -> None:
-        """Note a graph under all that is known of it."""
+        """Add a graph under all keys."""
         name = graph.name or ""
         self.named[name].append(graph.number)
         match = _NUMBER.match(name)
@@ -92,25 +92,25 @@ class _Inner:
 def _inner_graphs(snapshot: Snapshot) -> dict[int, _Inner]:
     graphs = snapshot.catalog.graphs
     arguments = Counter(op.graph for op in snapshot.catalog.ops if op.type in ARGUMENTS)
-    found: dict[int, _Inner] = defaultdict(_Inner)
+    inner: dict[int, _Inner] = defaultdict(_Inner)
     for graph in graphs:
         around = graphs[graph.outer].outer if graph.outer >= 0 else -1
         if graph.outer not in (-1, graph.number):
-            found[graph.outer].add(graph, arguments[graph.number])
-        # A backward graph is made inside its forward graph, but run by whoever runs that.
+            inner[graph.outer].add(graph, arguments[graph.number])
+        # A backward graph is made inside its forward graph, but run by the caller of the forward graph.
         is_backward = (graph.name or "").startswith(_BACKWARD)
         if is_backward and around not in (-1, graph.number, graph.outer):
-            found[around].add(graph, arguments[graph.number])
-    return found
+            inner[around].add(graph, arguments[graph.number])
+    return inner
 
 
 def _recorded(snapshot: Snapshot, op: Op) -> list[tuple[int, int]] | None:
-    """What the recorder wrote down; None when it wrote nothing."""
+    """Returns the recorded graphs of an op; None when nothing is recorded."""
     graphs = snapshot.catalog.op_graphs.get(op.number)
     if graphs is None:
         return None
     if op.type not in _CALLS | _LOOPS | _BRANCHES:
-        return []  # it hands its functions something else than its inputs: one of data sets, elements
+        return []  # the arguments are not the op's inputs, but the elements of a data set, for example
     return [(graph, int(op.type in _BRANCHES)) for graph in dict.fromkeys(graphs)]
 
 
@@ -121,7 +121,7 @@ def _graphs_of(op: Op, inner: _Inner, num_inputs: int) -> list[tuple[int, int]]:
     if op.type in _LOOPS:
         return [(number, 0) for number in _parts(op, inner, ("body", "cond"))]
     if op.type in _BRANCHES:
-        # The first input says which branch is taken.
+        # The first input selects the branch.
         words = ("true", "false", *(f"branch{n}" for n in range(_MAX_BRANCHES)))
         return [(number, 1) for number in _parts(op, inner, words)]
     if op.type not in _CALLS:
@@ -131,7 +131,7 @@ def _graphs_of(op: Op, inner: _Inner, num_inputs: int) -> list[tuple[int, int]]:
 
 
 def _parts(op: Op, inner: _Inner, words: Iterable[str]) -> list[int]:
-    """Graphs that TensorFlow named after the op: ``a/while`` has ``a_while_body_12``."""
+    """Returns the graphs that TensorFlow named after the op: ``a/while`` has ``a_while_body_12``."""
     scope = op.name.replace("/", "_")
-    found = [inner.parts.get(f"{scope}_{word}", []) for word in words]
-    return sorted(numbers[0] for numbers in found if len(numbers) == 1)
+    candidates = [inner.parts.get(f"{scope}_{word}", []) for word in words]
+    return sorted(numbers[0] for numbers in candidates if len(numbers) == 1)

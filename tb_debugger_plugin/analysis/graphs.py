@@ -1,7 +1,7 @@
 """Graphs, ops and their neighbours, with health.
 
-In come a graph's id, an op's name and a position in the list of graph executions, out come the op, its
-inputs and its consumers, each with what was last measured of it there.
+Takes the id of a graph, the name of an op and a position in the list of graph executions. Returns the op, its
+inputs and its consumers, each with its last measurements at that position.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
 
 _MAX_SLOTS: Final = 256
-#: Of an answer: how many inputs and consumers of neighbours are named, so that a graph in which everything is
-#: connected with everything does not fill the memory.
+#: Inputs and consumers of neighbours that one answer names, so that a graph in which all ops are connected
+#: does not fill the memory.
 MAX_NAMED: Final = 100_000
 
-#: Slot of the op, the other op, slot of that: the edges of some ops, in order.
+#: By op, the edges in order: slot of the op, the other op, slot of the other op.
 _Edges = dict[int, list[tuple[int, int, int]]]
-#: The other op of an edge, and what is said of the edge.
-_Said = tuple[int, dict[str, Any]]
+#: The other op of an edge, and the JSON of the edge.
+_NamedEdge = tuple[int, dict[str, Any]]
 
 
 def graph_number(snapshot: Snapshot, graph_id: str) -> int:
-    """Number of a graph.
+    """Returns the number of a graph.
 
     Raises:
       NotFoundError: There is no such graph.
@@ -41,7 +41,7 @@ def graph_number(snapshot: Snapshot, graph_id: str) -> int:
 
 
 def graph_info(snapshot: Snapshot, graph_id: str) -> dict[str, Any]:
-    """A graph with the ids of the graphs around and inside it.
+    """Returns a graph with the ids of the graphs around and inside it.
 
     Raises:
       NotFoundError: There is no such graph.
@@ -57,13 +57,13 @@ def graph_info(snapshot: Snapshot, graph_id: str) -> dict[str, Any]:
 
 
 def op_info(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = None) -> dict[str, Any]:
-    """An op with its inputs and consumers.
+    """Returns an op with its inputs and consumers.
 
     Args:
       snapshot: The run.
-      graph_id: The op's graph.
-      op_name: Its name.
-      at: Position in the list of graph executions that health is asked for; None = the end.
+      graph_id: The id of the op's graph.
+      op_name: The name of the op.
+      at: The position in the list of graph executions at which health is reported; None = the end.
 
     Raises:
       BadQueryError: There is no such position.
@@ -75,7 +75,7 @@ def op_info(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = No
 
 
 def find_op(snapshot: Snapshot, graph_id: str, op_name: str) -> Op:
-    """An op by its graph's id and its name.
+    """Returns an op by its graph's id and its name.
 
     Raises:
       NotFoundError: There is no such graph, or no such op in it.
@@ -87,7 +87,7 @@ def find_op(snapshot: Snapshot, graph_id: str, op_name: str) -> Op:
 
 
 class _Neighbourhood:
-    """An op, its inputs and its consumers at one position; lives for one question."""
+    """An op, its inputs and its consumers at one position; lives for one query."""
 
     def __init__(self, snapshot: Snapshot, op: Op, at: int | None) -> None:
         self._snapshot = snapshot
@@ -100,9 +100,9 @@ class _Neighbourhood:
         inputs, consumers = _edges_of(snapshot, [n for n in sides if n != op.number])
         self._inputs.update(inputs)
         self._consumers.update(consumers)
-        self._may_name = MAX_NAMED
-        wanted = [(n, slot, side) for n, side in sides.items() for slot in range(self._num_slots(n))]
-        traces = nearest_traces(snapshot, wanted, at)
+        self._names_left = MAX_NAMED
+        tensors = [(n, slot, side) for n, side in sides.items() for slot in range(self._num_slots(n))]
+        traces = nearest_traces(snapshot, tensors, at)
         healths = health_of(snapshot, traces.values())
         self._health = {(n, slot): healths.get(index) for (n, slot, _), index in traces.items()}
 
@@ -112,7 +112,7 @@ class _Neighbourhood:
         return min(_MAX_SLOTS, max([declared, *recorded]))
 
     def info(self) -> dict[str, Any]:
-        """The answer to the question."""
+        """Returns the answer to the query."""
         number = self._op.number
         return {
             **self._data(self._op),
@@ -125,34 +125,34 @@ class _Neighbourhood:
             "consumers": [list(map(self._with_data, edges)) for edges in self._consumers_of(number)],
         }
 
-    def _inputs_of(self, number: int) -> list[_Said]:
+    def _inputs_of(self, number: int) -> list[_NamedEdge]:
         ops = self._snapshot.catalog.ops
         return [
             (source, {"op_name": ops[source].name, "output_slot": slot})
             for _, source, slot in self._inputs[number]
         ]
 
-    def _consumers_of(self, number: int) -> list[list[_Said]]:
+    def _consumers_of(self, number: int) -> list[list[_NamedEdge]]:
         ops = self._snapshot.catalog.ops
-        found: list[list[_Said]] = [[] for _ in range(self._num_slots(number))]
+        consumers: list[list[_NamedEdge]] = [[] for _ in range(self._num_slots(number))]
         for slot, consumer, input_slot in self._consumers[number]:
-            if slot < len(found):
-                found[slot].append((consumer, {"op_name": ops[consumer].name, "input_slot": input_slot}))
-        return found
+            if slot < len(consumers):
+                consumers[slot].append((consumer, {"op_name": ops[consumer].name, "input_slot": input_slot}))
+        return consumers
 
-    def _with_data(self, edge: _Said) -> dict[str, Any]:
-        number, said = edge
+    def _with_data(self, edge: _NamedEdge) -> dict[str, Any]:
+        number, fields = edge
         op = self._snapshot.catalog.ops[number]
-        return {**said, "data": {**self._data(op), **self._named_around(number)}} if op.known else said
+        return {**fields, "data": {**self._data(op), **self._named_around(number)}} if op.known else fields
 
     def _named_around(self, number: int) -> dict[str, Any]:
-        """Inputs and consumers of a neighbour, without what is said of them."""
-        self._may_name -= len(self._inputs[number]) + len(self._consumers[number])
-        if self._may_name < 0:
+        """Returns the names of a neighbour's inputs and consumers."""
+        self._names_left -= len(self._inputs[number]) + len(self._consumers[number])
+        if self._names_left < 0:
             return {}
         return {
-            "inputs": [said for _, said in self._inputs_of(number)],
-            "consumers": [[said for _, said in edges] for edges in self._consumers_of(number)],
+            "inputs": [fields for _, fields in self._inputs_of(number)],
+            "consumers": [[fields for _, fields in edges] for edges in self._consumers_of(number)],
         }
 
     def _data(self, op: Op) -> dict[str, Any]:
@@ -178,15 +178,15 @@ class _Neighbourhood:
         }
 
     def _forward(self, op: Op) -> dict[str, Any] | None:
-        found = forward_op(self._snapshot, op)
-        if found is None:
+        forward = forward_op(self._snapshot, op)
+        if forward is None:
             return None
-        key = (found.number, 0, Side.BEFORE)
+        key = (forward.number, 0, Side.BEFORE)
         return {
-            "graph_id": self._snapshot.catalog.graphs[found.graph].graph_id,
-            "op_name": found.name,
-            "op_type": found.type,
-            "stack_frame_ids": stack_of(self._snapshot, found.stack)[1],
+            "graph_id": self._snapshot.catalog.graphs[forward.graph].graph_id,
+            "op_name": forward.name,
+            "op_type": forward.type,
+            "stack_frame_ids": stack_of(self._snapshot, forward.stack)[1],
             "graph_execution_index": nearest_traces(self._snapshot, [key], self._at).get(key),
         }
 
@@ -197,19 +197,19 @@ class _Neighbourhood:
 
     def _output(self, op: Op, slot: int) -> dict[str, Any]:
         static = self._snapshot.catalog.statics.get((op.number, slot))
-        found = self._health.get((op.number, slot))
+        health = self._health.get((op.number, slot))
         dtype = dtype_name(static.dtype) if static else None
         shape = self._snapshot.catalog.dims(static.shape) if static else None
         return {
-            "dtype": dtype or (found["dtype"] if found else None),
-            "shape": shape if shape is not None or found is None else found["shape"],
+            "dtype": dtype or (health["dtype"] if health else None),
+            "shape": shape if shape is not None or health is None else health["shape"],
             "gradient_of": self._snapshot.catalog.gradients.get((op.number, slot), []),
-            "health": found,
+            "health": health,
         }
 
 
 def _edges_of(snapshot: Snapshot, numbers: list[int]) -> tuple[_Edges, _Edges]:
-    """The edges into some ops, and those out of them."""
+    """Returns the edges into some ops, and those out of them."""
     inputs: _Edges = {number: [] for number in numbers}
     consumers: _Edges = {number: [] for number in numbers}
     query = (
@@ -224,22 +224,22 @@ def _edges_of(snapshot: Snapshot, numbers: list[int]) -> tuple[_Edges, _Edges]:
 
 
 def input_edges(snapshot: Snapshot, op: int) -> list[tuple[int, int, int]]:
-    """Inputs of an op as ``(input slot, source op, source slot)``, in order."""
-    found = snapshot.rows(
+    """Returns the inputs of an op as ``(input slot, source op, source slot)``, in order."""
+    rows = snapshot.rows(
         "SELECT input_slot, source_op, source_slot FROM edges WHERE op = ? ORDER BY input_slot", [op]
     )
-    return [(a, b, c) for a, b, c in found]
+    return [(input_slot, source, source_slot) for input_slot, source, source_slot in rows]
 
 
 def inputs_of(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
-    """What went into the op of one trace.
+    """Returns the inputs of the op of one trace.
 
     Args:
       snapshot: The run.
-      index: Position of the trace.
+      index: The position of the trace.
 
     Returns:
-      For each input: ``op_name``, ``output_slot``, ``graph_execution_index`` and ``health``, the last two
+      For each input: ``op_name``, ``output_slot``, ``graph_execution_index`` and ``health``; the last two are
       None when no earlier trace of that tensor was recorded.
 
     Raises:
@@ -248,8 +248,12 @@ def inputs_of(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
     check_index(index, snapshot.num_graph_executions, "graph execution")
     ((site,),) = snapshot.rows("SELECT site FROM graph_executions WHERE idx = ?", [index])
     edges = input_edges(snapshot, snapshot.catalog.sites[site].op)
-    wanted = [(source, slot, Side.BEFORE) for _, source, slot in edges]
-    traces = {key: found for key, found in nearest_traces(snapshot, wanted, index).items() if found <= index}
+    tensors = [(source, slot, Side.BEFORE) for _, source, slot in edges]
+    traces = {
+        key: position
+        for key, position in nearest_traces(snapshot, tensors, index).items()
+        if position <= index
+    }
     healths = health_of(snapshot, traces.values())
     return [
         {

@@ -1,7 +1,7 @@
-"""What was measured of a tensor, in the words of the HTTP contract.
+"""The numbers that were recorded of a tensor, in the terms of the HTTP contract.
 
-Turns rows of ``graph_executions`` or ``execution_outputs`` into JSON-like values: the summary vector as
-Debugger V2 gives it, and a breakdown with names.
+Turns rows of ``graph_executions`` or ``execution_outputs`` into JSON-like values: the summary vector of
+Debugger V2, and a breakdown with names.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ Row = Mapping[str, Any]
 
 
 def as_row(values: Iterable[Any]) -> dict[str, Any]:
-    """A row from the values of :data:`SELECT`."""
+    """Makes a row from the values of :data:`SELECT`."""
     return dict(zip(COLUMNS, values, strict=True))
 
 
 def finite(value: float | None) -> float | None:
-    """A number that JSON can carry; None for what it cannot."""
+    """Returns a number that JSON can represent; None in place of NaN and infinities."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def summary_vector(snapshot: Snapshot, row: Row, *, eager: bool) -> list[float | None] | None:
-    """The vector that stood in the file, as Debugger V2's ``debug_tensor_value``.
+    """Returns the vector of the file, as Debugger V2's ``debug_tensor_value``.
 
     Args:
       snapshot: The run.
       row: The tensor.
-      eager: Of an eager op's output, where the vector holds -1 instead of the tensor's id.
+      eager: Whether it is an eager op's output, whose vector holds -1 instead of the tensor id.
 
     Returns:
-      None when nothing was recorded of the tensor, or the tensor itself instead of a summary.
+      The vector; None when nothing was recorded of the tensor, or the tensor itself instead of a summary.
     """
     try:
         mode = TensorDebugMode(row["mode"])
@@ -84,7 +84,7 @@ def _slot(name: str, row: Row, special: Mapping[str, float | None]) -> float | N
 
 
 def health(snapshot: Snapshot, row: Row, *, index: int | None, eager: bool = False) -> dict[str, Any]:
-    """Our own breakdown of a tensor.
+    """Returns our own breakdown of a tensor.
 
     Args:
       snapshot: The run.

@@ -1,7 +1,8 @@
-"""What a recording wrote and its files do not hold: copies that ended early, files that were left behind.
+"""Finds records that a recording wrote and its files do not hold: incomplete copies, files that were not
+copied.
 
-A recording that has ended says how many records it wrote. One that has not may end inside a record at any
-time, which is ordinary, so nothing is said of it; but three of its files are there from the beginning.
+A recording that has ended records how many records it wrote. A recording that has not ended may end inside a
+record at any time, which is ordinary and not reported; but three of its files exist from the beginning.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _HELD: Final = {
     " JOIN sites USING (site) GROUP BY host",
 }
 _RECORDS: Final = {EXECUTION: "executions", GRAPH_EXECUTION_TRACES: "graph executions"}
-#: By the state of a file: what is the matter with it when records are missing.
-_MATTERS: Final = {
+#: The reason why records are missing, by the state of the file.
+_REASONS: Final = {
     "open": "ends early",
     "truncated": "ends early",
     "corrupt": "is damaged",
@@ -30,26 +31,26 @@ _MATTERS: Final = {
 
 
 def num_seen(host: Host, suffix: str) -> int:
-    """How many records of a long file there were, as far as the recording has said."""
+    """Returns how many records of a long file there were, according to the recording's last count."""
     return host[_SEEN[suffix]] or 0
 
 
 def num_held(snapshot: Snapshot, suffix: str) -> dict[int, int]:
-    """How many records of a long file the tables hold, by the number of the host."""
-    found: dict[int, int] = snapshot.remember(f"held {suffix}", lambda: dict(snapshot.rows(_HELD[suffix])))
-    return found
+    """Returns how many records of a long file the tables hold, by the number of the host."""
+    counts: dict[int, int] = snapshot.remember(f"held {suffix}", lambda: dict(snapshot.rows(_HELD[suffix])))
+    return counts
 
 
 def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
-    """An entry of ``not_recorded`` for each file of which something is missing; none until they are read.
+    """Returns an entry of ``not_recorded`` for each incomplete file; nothing until the files are read.
 
     Args:
       snapshot: The run.
-      hosts: Rows of table ``hosts`` by name of column, in order.
+      hosts: Rows of table ``hosts`` by column name, in order.
     """
     progress = snapshot.loader.progress
     if progress is None or progress.more:
-        return []  # imported tables come one after another, those that count the records first
+        return []  # tables are imported one after another, beginning with those that count the records
     files = snapshot.rows(
         "SELECT host, suffix, f.name, CASE WHEN n.file IS NULL THEN state ELSE 'corrupt' END"
         " FROM files f LEFT JOIN (SELECT DISTINCT file FROM notices) n ON n.file = f.name"
@@ -70,20 +71,20 @@ def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
 def _sentence(
     snapshot: Snapshot, hosts: list[Host], number: int, suffix: str, name: str, state: str
 ) -> str | None:
-    """What is missing of a file that has been read to its end; None when nothing is, or nobody knows."""
+    """Describes what is missing of a file that was read to its end; None when nothing is known to be."""
     host = hosts[number]
-    matter = _MATTERS.get(state, "is damaged")
+    reason = _REASONS.get(state, "is damaged")
     is_over = host["finished"] and not host["failure"]
     if is_over and suffix in TAILED:
         kept, size = num_seen(host, suffix), host["circular_buffer_size"]
         last = ""
         if 0 < size < kept:
             kept, last = size, "the last "
-        have = num_held(snapshot, suffix).get(number, 0)
-        if have < kept:
+        held = num_held(snapshot, suffix).get(number, 0)
+        if held < kept:
             whose = f" of {host['name']}" if len(hosts) > 1 else ""
-            records = f"{have} of {last}{kept} {_RECORDS[suffix]}{whose} are on record"
-            return f"{records}: the file {name} {matter}; copy it again."
+            records = f"{held} of {last}{kept} {_RECORDS[suffix]}{whose} are on record"
+            return f"{records}: the file {name} {reason}; copy it again."
     if (is_over and state == "truncated") or (suffix not in TAILED and state == "missing"):
-        return f"The file {name} {matter}; copy it again."
+        return f"The file {name} {reason}; copy it again."
     return None

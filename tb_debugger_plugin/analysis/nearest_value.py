@@ -1,9 +1,10 @@
-"""The traces of tensors that are nearest to a position in the list of graph executions, and their health.
+"""Finds the traces of tensors that are nearest to a position in the list of graph executions, and their
+health.
 
-In come ops with slots and a position, out come positions of traces and what was measured there.
+Takes ops with slots and a position. Returns positions of traces, and their health.
 
-Rule: an input ran before the op and a consumer after it, so the trace that counts for an input is the last
-one at or before the position, and for a consumer the first one at or after it.
+Invariant: an input ran before the op and a consumer after it. So the relevant trace of an input is the last
+one at or before the position, and that of a consumer the first one at or after it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import Any, Final
 from tb_debugger_plugin.analysis import health
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
-#: How far from a position its nearest traces are looked for first.
+#: Distance from a position within which its nearest traces are searched first.
 _REACH: Final = 1 << 16
 
 
 class Side(enum.Enum):
-    """On which side of a position the trace is that counts."""
+    """The side of a position on which the relevant trace is."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -28,45 +29,45 @@ class Side(enum.Enum):
 
 
 def nearest_traces(
-    snapshot: Snapshot, wanted: Iterable[tuple[int, int, Side]], at: int | None
+    snapshot: Snapshot, tensors: Iterable[tuple[int, int, Side]], at: int | None
 ) -> dict[tuple[int, int, Side], int]:
-    """The trace that counts for each of some tensors.
+    """Returns the relevant trace of each of some tensors.
 
     Args:
       snapshot: The run.
-      wanted: Op, slot and side of each.
+      tensors: Op, slot and side of each tensor.
       at: The position; None = the end of the list.
 
     Returns:
-      Position of the trace by what was wanted; tensors that were never recorded are left out.
+      The position of the trace by op, slot and side; tensors that were never recorded are left out.
     """
-    place = snapshot.num_graph_executions if at is None else at
-    wanted = list(wanted)
+    position = snapshot.num_graph_executions if at is None else at
+    tensors = list(tensors)
     sites = {
         site.number: (site.op, site.slot)
-        for op in {op for op, _, _ in wanted}
+        for op in {op for op, _, _ in tensors}
         for site in snapshot.catalog.op_sites.get(op, ())
     }
     if not sites:
         return {}
-    bounds = _bounds(snapshot, sites, place, wanted)
+    bounds = _bounds(snapshot, sites, position, tensors)
     return {
-        (op, slot, side): chosen
-        for op, slot, side in wanted
+        (op, slot, side): nearest
+        for op, slot, side in tensors
         if (op, slot) in bounds
-        and (chosen := _choose((bounds[op, slot][0], bounds[op, slot][1]), side, place)) is not None
+        and (nearest := _choose((bounds[op, slot][0], bounds[op, slot][1]), side, position)) is not None
     }
 
 
 def _bounds(
-    snapshot: Snapshot, sites: dict[int, tuple[int, int]], at: int, wanted: list[tuple[int, int, Side]]
+    snapshot: Snapshot, sites: dict[int, tuple[int, int]], at: int, tensors: list[tuple[int, int, Side]]
 ) -> dict[tuple[int, int], list[int | None]]:
-    """Of each tensor, the last trace at or before a position and the first at or after it.
+    """Returns for each tensor the last trace at or before a position and the first at or after it.
 
-    A program runs its ops again and again, so what counts is mostly near. Farther away is looked only as long
-    as a side that is wanted is missing.
+    A program runs its ops again and again, so the relevant traces are mostly near. The search goes farther
+    only while a relevant trace is missing.
     """
-    needed = {(op, slot, side) for op, slot, side in wanted if (op, slot) in sites.values()}
+    needed = {(op, slot, side) for op, slot, side in tensors if (op, slot) in sites.values()}
     reach = _REACH
     while True:
         bounds: dict[tuple[int, int], list[int | None]] = {}
@@ -102,28 +103,28 @@ def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int |
 
 
 def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
-    """Health of some traces by position."""
-    found = snapshot.rows(
+    """Returns the health of some traces by position."""
+    rows = snapshot.rows(
         f"SELECT t.idx, t.site, {health.SELECT} FROM graph_executions t WHERE t.idx IN (SELECT unnest(?))",
         [list(set(indices))],
     )
     return {
         idx: health.health(snapshot, trace_row(snapshot, site, fields), index=idx)
-        for idx, site, *fields in found
+        for idx, site, *fields in rows
     }
 
 
 def trace_row(snapshot: Snapshot, site: int, fields: Iterable[Any]) -> dict[str, Any]:
-    """A row of ``graph_executions`` with what the graph says where the trace is silent: dtype and shape.
+    """Makes a row of ``graph_executions``; the graph gives the dtype, shape and tensor id that a trace lacks.
 
     Args:
       snapshot: The run.
-      site: Where it was computed.
+      site: The number of the site.
       fields: The values of ``health.SELECT``.
     """
     row = health.as_row(fields)
-    place = snapshot.catalog.sites[site]
-    static = snapshot.catalog.statics.get((place.op, place.slot))
+    output = snapshot.catalog.sites[site]
+    static = snapshot.catalog.statics.get((output.op, output.slot))
     if static is not None:
         row["dtype"] = row["dtype"] or static.dtype
         row["shape"] = static.shape if row["shape"] < 0 else row["shape"]

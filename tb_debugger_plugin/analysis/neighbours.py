@@ -1,8 +1,8 @@
-"""The ops around an op, some hops in either direction, across calls of functions.
+"""Finds the ops around an op, some hops in either direction, across function calls.
 
-In come an op and a number of hops, out come ops and the tensors between them, each op with what was measured
-of it. What went into an argument of a function is what went into the op that called it, and what takes a
-call's result takes it from the ops at the end of the function.
+Takes an op and a number of hops. Returns ops and the tensors between them, each op with its health. An
+argument of a function gets its tensor from an input of the op that calls the function. A consumer of the
+call's result gets it from the ops at the end of the function.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MAX_SLOTS: Final = 32
 
 @dataclass(frozen=True)
 class Edge:
-    """A tensor on its way from one op to another.
+    """A tensor between two ops.
 
     Attributes:
-      source, source_slot: The op that made it.
+      source, source_slot: The op that makes it.
       target, input_slot: The op that takes it.
       call: ``into`` a function, ``out`` of one, or None inside a graph.
     """
@@ -42,15 +42,15 @@ class Edge:
 def neighbours(
     snapshot: Snapshot, graph_id: str, op_name: str, *, hops: int, limit: int, at: int | None = None
 ) -> dict[str, Any]:
-    """The ops within some hops of an op.
+    """Returns the ops within some hops of an op.
 
     Args:
       snapshot: The run.
-      graph_id: The op's graph.
-      op_name: Its name.
-      hops: How far.
-      limit: How many ops at most, the nearest ones.
-      at: Position in the list of graph executions that health is asked for; None = the end.
+      graph_id: The id of the op's graph.
+      op_name: The name of the op.
+      hops: The greatest distance.
+      limit: The largest number of ops; the nearest ones are kept.
+      at: The position in the list of graph executions at which health is reported; None = the end.
 
     Returns:
       ``ops``, ``edges`` between them, and whether the list is ``truncated``.
@@ -70,14 +70,14 @@ def neighbours(
         distance.setdefault(op, steps)
     whole = {e for e in (*edges_before, *edges_after) if e.source in distance and e.target in distance}
     edges = sorted(whole, key=lambda e: (e.source, e.source_slot, e.target, e.input_slot, e.call or ""))
-    place = {op: number for number, op in enumerate(distance)}
+    indices = {op: number for number, op in enumerate(distance)}
     return {
-        "ops": _described(snapshot, distance, at),
+        "ops": _op_objects(snapshot, distance, at),
         "edges": [
             {
-                "source": place[edge.source],
+                "source": indices[edge.source],
                 "output_slot": edge.source_slot,
-                "target": place[edge.target],
+                "target": indices[edge.target],
                 "input_slot": edge.input_slot,
                 "call": edge.call,
             }
@@ -90,7 +90,7 @@ def neighbours(
 def _walk(
     snapshot: Snapshot, start: int, hops: int, limit: int, *, backward: bool
 ) -> tuple[dict[int, int], list[Edge], bool]:
-    found = {start: 0}
+    distances = {start: 0}
     edges: list[Edge] = []
     front = [start]
     for steps in range(1, hops + 1):
@@ -98,13 +98,13 @@ def _walk(
             break
         step = _inputs(snapshot, front) if backward else _consumers(snapshot, front)
         edges += step
-        following = dict.fromkeys(edge.source if backward else edge.target for edge in step)
-        front = [op for op in following if op not in found]
-        room = limit - len(found)
-        found.update(dict.fromkeys(front[:room], steps))
+        next_ops = dict.fromkeys(edge.source if backward else edge.target for edge in step)
+        front = [op for op in next_ops if op not in distances]
+        room = limit - len(distances)
+        distances.update(dict.fromkeys(front[:room], steps))
         if len(front) > room:
-            return found, edges, True
-    return found, edges, False
+            return distances, edges, True
+    return distances, edges, False
 
 
 def _inputs(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
@@ -145,20 +145,20 @@ def _consumers(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
 
 
 def _from_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
-    """What went into an argument of a function, at those who call it."""
+    """Returns the edges into an argument of a function, from the inputs of the ops that call it."""
     if op.type not in ARGUMENTS:
         return []
     known = graph_calls(snapshot)
-    place = _arguments(snapshot, op.graph).index(op.number)
-    wanted = [
-        (caller, place + first)
+    argument = _arguments(snapshot, op.graph).index(op.number)
+    caller_inputs = [
+        (caller, argument + first)
         for caller in known.callers.get(op.graph, ())
         for graph, first in known.graphs[caller]
         if graph == op.graph
     ]
     return [
         Edge(source, slot, op.number, 0, "into")
-        for caller, input_slot in wanted
+        for caller, input_slot in caller_inputs
         for source, slot in snapshot.rows(
             "SELECT source_op, source_slot FROM edges WHERE op = ? AND input_slot = ?", [caller, input_slot]
         )
@@ -166,7 +166,7 @@ def _from_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
 
 
 def _to_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
-    """An op at the end of a function gives its result to those who call it."""
+    """Returns the edges from an op at the end of a function to the ops that call it."""
     return [
         Edge(op.number, 0, caller, 0, "out") for caller in graph_calls(snapshot).callers.get(op.graph, ())
     ]
@@ -181,10 +181,10 @@ def _graph_ops(snapshot: Snapshot) -> dict[int, list[Op]]:
 
 
 def _group(ops: Iterable[Op]) -> dict[int, list[Op]]:
-    found: dict[int, list[Op]] = {}
+    groups: dict[int, list[Op]] = {}
     for op in ops:
-        found.setdefault(op.graph, []).append(op)
-    return found
+        groups.setdefault(op.graph, []).append(op)
+    return groups
 
 
 def _ends_inside(snapshot: Snapshot, caller: int) -> list[int]:
@@ -199,19 +199,19 @@ def _ends_inside(snapshot: Snapshot, caller: int) -> list[int]:
     ]
 
 
-def _described(snapshot: Snapshot, distance: dict[int, int], at: int | None) -> list[dict[str, Any]]:
+def _op_objects(snapshot: Snapshot, distance: dict[int, int], at: int | None) -> list[dict[str, Any]]:
     slots = {op: _slots(snapshot, op) for op in distance}
-    wanted = [
+    tensors = [
         (op, slot, Side.NEAREST if not steps else Side.BEFORE if steps < 0 else Side.AFTER)
         for op, steps in distance.items()
         for slot in slots[op]
     ]
-    traces = nearest_traces(snapshot, wanted, at)
+    traces = nearest_traces(snapshot, tensors, at)
     healths = health_of(snapshot, traces.values())
     health = {(op, slot): healths.get(index) for (op, slot, _), index in traces.items()}
     return [
         {
-            **_op(snapshot, snapshot.catalog.ops[op]),
+            **_op_object(snapshot, snapshot.catalog.ops[op]),
             "distance": steps,
             "outputs": [
                 {
@@ -230,7 +230,7 @@ def _slots(snapshot: Snapshot, op: int) -> range:
     return range(min(_MAX_SLOTS, max([snapshot.catalog.ops[op].num_outputs or 0, *recorded])))
 
 
-def _op(snapshot: Snapshot, op: Op) -> dict[str, Any]:
+def _op_object(snapshot: Snapshot, op: Op) -> dict[str, Any]:
     graph = snapshot.catalog.graphs[op.graph]
     return {
         "graph_id": graph.graph_id,

@@ -1,7 +1,7 @@
-"""Full-text search: where to jump from a few letters.
+"""Full-text search: finds things by a few letters of their names.
 
-In comes text, out come ops, tensors, layers, variables, functions, source files and lines that hold it, in
-any case of letters. What is equal comes first, then what begins with it, then the shortest.
+Takes text and returns ops, tensors, layers, variables, functions, source files and lines that contain it,
+ignoring case. Equal names come first, then names that begin with the text, then the shortest.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 KINDS: Final = ("ops", "tensors", "layers", "variables", "functions", "files", "lines")
 MAX_FOUND: Final = 1000
 _TENSOR: Final = re.compile(r"^(.+):([0-9]{1,9})$", re.DOTALL)
-_PLACE: Final = re.compile(r"^(.*?):([0-9]{1,9})$", re.DOTALL)
+_SOURCE_LINE: Final = re.compile(r"^(.*?):([0-9]{1,9})$", re.DOTALL)
 _MAX_LINE: Final = 500
 
 
 def find(snapshot: Snapshot, text: str, limit: int) -> dict[str, list[dict[str, Any]]]:
-    """Everything that holds a text.
+    """Returns everything that contains a text.
 
     Args:
       snapshot: The run.
       text: ``name:2`` also finds the third output of an op, ``train.py:12`` also a line.
-      limit: How many of each kind at most.
+      limit: The largest number of results of each kind.
 
     Returns:
       A list for each of :data:`KINDS`.
@@ -97,7 +97,7 @@ def _layers(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
 
 
 def _variables(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
-    """Variables with the first op that has to do with each, and the tensors that are its gradient."""
+    """Returns variables, each with the first op that uses it, and the tensors that are its gradient."""
     rows = snapshot.rows(
         "SELECT v.name, arg_min(g.graph_id, v.op), arg_min(o.name, v.op)"
         " FROM (SELECT variable AS name, op FROM ops UNION ALL SELECT variable, op FROM gradients) v"
@@ -139,7 +139,7 @@ def _files(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
 
 
 def _lines(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
-    place = _PLACE.match(text)
+    match = _SOURCE_LINE.match(text)
     rows = snapshot.rows(
         "SELECT l.source, s.path, l.line, l.text FROM source_lines l JOIN sources s USING (source)"
         " WHERE contains(lower(l.text), lower($text))"
@@ -148,8 +148,8 @@ def _lines(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
         {
             "text": text,
             "limit": limit,
-            "path": place[1] if place else None,
-            "line": int(place[2]) if place else 0,
+            "path": match[1] if match else None,
+            "line": int(match[2]) if match else 0,
         },
     )
     return [

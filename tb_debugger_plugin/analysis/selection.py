@@ -1,8 +1,8 @@
-"""Rows of a long list that fulfil a filter, by their position among themselves.
+"""Selections: the rows of a long list that fulfil a filter, by their position among themselves.
 
-In come a filter and an order, out comes a :class:`Selection`, which is counted once per commit and then gives
-pages. Of a list in its own order it keeps how many rows of each stretch match, so that a page reads the few
-stretches that it needs; of a sorted list it keeps the first rows.
+Takes a filter and an order and returns a :class:`Selection`, which is counted once per commit and then gives
+pages. For a list in its own order it stores how many rows of each stretch match, so that a page reads only
+the few stretches that it needs. For a sorted list it stores the first rows.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tb_debugger_plugin.analysis.filters import (
 )
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 
-#: How many rows a sorted list holds; the others come behind all of them.
+#: How many rows a sorted list holds; the rows after them are left out.
 MAX_SORTED: Final = 10_000
-#: Rows of a stretch: as many as the database keeps together.
+#: Rows of a stretch: the size of DuckDB's row groups.
 _STRETCH: Final = 122_880
 _KEPT: Final = 16
 
@@ -36,11 +36,11 @@ class Selection:
 
     Attributes:
       table: ``executions`` or ``graph_executions``.
-      condition: That they fulfil.
-      matching: How many there are.
-      total: How many positions there are: all of them, but of a sorted list at most :data:`MAX_SORTED`.
-      ends: How many rows match in a stretch and all before it.
-      order: Positions in the whole list, sorted; None when they are in the list's own order.
+      condition: The condition that the rows fulfil.
+      matching: The number of rows that fulfil it.
+      total: The number of rows in pages: ``matching``, but in a sorted list at most :data:`MAX_SORTED`.
+      ends: How many rows match in each stretch and all stretches before it.
+      order: Positions in the whole list, sorted; None = the list's own order.
     """
 
     table: str
@@ -50,30 +50,30 @@ class Selection:
     ends: npt.NDArray[np.int64]
     order: npt.NDArray[np.int64] | None
 
-    def rows(self, snapshot: Snapshot, select: str, wanted: Range) -> dict[str, npt.NDArray[Any]]:
-        """Some of the rows.
+    def rows(self, snapshot: Snapshot, select: str, page: Range) -> dict[str, npt.NDArray[Any]]:
+        """Returns a range of rows as NumPy columns.
 
         Args:
           snapshot: The run, at the same commit.
-          select: Columns, of rows called ``t``, with ``t.idx`` among them.
-          wanted: Positions among the rows of the selection.
+          select: SQL of the columns of table ``t``, with ``t.idx`` among them.
+          page: Positions among the rows of the selection.
         """
         if self.order is not None:
-            return self._sorted_rows(snapshot, select, self.order[wanted.begin : wanted.end])
-        first = int(np.searchsorted(self.ends, wanted.begin, side="right"))
-        last = int(np.searchsorted(self.ends, wanted.end, side="left"))
+            return self._sorted_rows(snapshot, select, self.order[page.begin : page.end])
+        first = int(np.searchsorted(self.ends, page.begin, side="right"))
+        last = int(np.searchsorted(self.ends, page.end, side="left"))
         before = int(self.ends[first - 1]) if first else 0
         return snapshot.columns(
             f"SELECT {select} FROM {self.table} t WHERE t.idx >= ? AND t.idx < ? AND ({self.condition.sql})"
             " ORDER BY t.idx LIMIT ? OFFSET ?",
             [
                 *(first * _STRETCH, (last + 1) * _STRETCH, *self.condition.parameters),
-                *(wanted.end - wanted.begin, wanted.begin - before),
+                *(page.end - page.begin, page.begin - before),
             ],
         )
 
     def before(self, snapshot: Snapshot, index: int) -> int:
-        """How many of the rows come before a position in the whole list; of a sorted one as if it were not.
+        """Returns how many rows are before a position in the whole list; ignores the sorting.
 
         Args:
           snapshot: The run, at the same commit.
@@ -86,39 +86,39 @@ class Selection:
         self, snapshot: Snapshot, select: str, positions: npt.NDArray[np.int64]
     ) -> dict[str, Any]:
         query = f"SELECT {select} FROM {self.table} t WHERE t.idx IN (SELECT unnest(?)) ORDER BY t.idx"
-        found = snapshot.columns(query, [positions.tolist()])
-        place = np.searchsorted(found["idx"], positions)
-        return {name: values[place] for name, values in found.items()}
+        rows = snapshot.columns(query, [positions.tolist()])
+        indices = np.searchsorted(rows["idx"], positions)
+        return {name: values[indices] for name, values in rows.items()}
 
 
-def select(snapshot: Snapshot, table: str, wanted: Filter, order: Order | None = None) -> Selection:
+def select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | None = None) -> Selection:
     """Find the rows of a list that fulfil a filter.
 
     Args:
       snapshot: The run.
       table: ``executions`` or ``graph_executions``.
-      wanted: The filter.
+      row_filter: The filter.
       order: How they are sorted; None = as in the list.
 
     Raises:
-      BadQueryError: The filter asks for what there is not.
+      BadQueryError: The filter names something that does not exist.
     """
     kept: OrderedDict[Any, Selection] = snapshot.remember("selections", OrderedDict)
-    key = (table, wanted, order)
+    key = (table, row_filter, order)
     with snapshot.loader.memory_lock:
-        found = kept.get(key)
-    if found is None:
-        found = _select(snapshot, table, wanted, order)
+        selection = kept.get(key)
+    if selection is None:
+        selection = _select(snapshot, table, row_filter, order)
         with snapshot.loader.memory_lock:
-            kept[key] = found
+            kept[key] = selection
             while len(kept) > _KEPT:
                 kept.popitem(last=False)
-    return found
+    return selection
 
 
-def _select(snapshot: Snapshot, table: str, wanted: Filter, order: Order | None) -> Selection:
+def _select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | None) -> Selection:
     condition = (graph_execution_condition if table == "graph_executions" else execution_condition)(
-        snapshot, wanted
+        snapshot, row_filter
     )
     total = snapshot.num_graph_executions if table == "graph_executions" else snapshot.num_executions
     counts = np.zeros(-(-total // _STRETCH), np.int64)
@@ -131,7 +131,7 @@ def _select(snapshot: Snapshot, table: str, wanted: Filter, order: Order | None)
     if order is None:
         return Selection(table, condition, matching, matching, np.cumsum(counts), None)
     direction = "DESC" if order.descending else "ASC"
-    # What is infinite or NaN in the files is NULL here; a rank that is not known is -1.
+    # Infinities and NaN of the files are NULL here; a rank that is not known is -1.
     column = "nullif(t.rank, -1)" if order.column == "rank" else f"t.{order.column}"
     rows = snapshot.columns(
         f"SELECT t.idx FROM {table} t WHERE {condition.sql}"

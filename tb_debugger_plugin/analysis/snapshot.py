@@ -1,7 +1,7 @@
-"""One consistent look at a run, from which every answer is computed.
+"""A consistent look at a run, from which every answer is computed.
 
-Takes a loader and gives a :class:`Snapshot` whose queries all see the same commit. What is derived from the
-tables and costs more than a moment is kept in the loader's memory, under the generation it was derived from.
+Takes a loader and gives a :class:`Snapshot` whose queries all see the same commit. Results that are derived
+from the tables and expensive are kept in the loader's memory, under the generation they were derived from.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Snapshot:
     Attributes:
       loader: The run's loader.
       connection: A cursor in a transaction.
-      generation: Number of the commit.
-      described: Number of the commit in which graphs, ops or sites last changed.
-      is_settled: Whether positions stay as they are: nothing is in the ring of a circular buffer.
+      generation: The number of the commit.
+      described: The number of the commit in which graphs, ops or sites last changed.
+      is_settled: Whether all positions are final: no circular buffer has rows in its ring.
       catalog: Graphs, ops and sites.
-      num_executions: Length of the list of executions.
-      num_graph_executions: Length of the list of graph executions.
+      num_executions: The length of the list of executions.
+      num_graph_executions: The length of the list of graph executions.
       num_bad_graph_executions: How many of them are bad.
     """
 
@@ -51,30 +51,30 @@ class Snapshot:
     num_bad_graph_executions: int
 
     def rows(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Rows of a query."""
+        """Returns the rows of an SQL query."""
         return self.connection.execute(query, parameters).fetchall()
 
     def columns(self, query: str, parameters: list[Any] | None = None) -> Columns:
-        """Columns of a query as NumPy arrays; NULL in a column of numbers is NaN."""
-        found = self.connection.execute(query, parameters).fetchnumpy()
-        return {name: _filled(values) for name, values in found.items()}
+        """Returns the columns of an SQL query as NumPy arrays; NULL in a column of floats is NaN."""
+        arrays = self.connection.execute(query, parameters).fetchnumpy()
+        return {name: _filled(values) for name, values in arrays.items()}
 
     def remember(self, name: str, make: Callable[[], T]) -> T:
-        """What ``make`` gives, made once per generation."""
+        """Returns the result of ``make``, which is called once per generation."""
         return _remember(self.loader, name, self.generation, make)
 
     def remember_of_graphs(self, name: str, make: Callable[[], T]) -> T:
-        """What ``make`` gives of the catalog alone, made once for as long as that stays as it is."""
+        """Returns the result of ``make``, which uses the catalog only and is called once per catalog."""
         return _remember(self.loader, name, self.described, make)
 
     def recall(self, name: str) -> Any:
-        """What :meth:`keep` was last given, in whatever generation; None when nothing."""
+        """Returns the value last passed to :meth:`keep`, in any generation; None when there is none."""
         with self.loader.memory_lock:
-            found = self.loader.memory.get(name)
-        return None if found is None else found[1]
+            entry = self.loader.memory.get(name)
+        return None if entry is None else entry[1]
 
     def keep(self, name: str, value: Any) -> None:
-        """Keep a value with the run; whoever recalls it has to see whether it still holds."""
+        """Keep a value with the run; the caller of :meth:`recall` checks whether it is still valid."""
         with self.loader.memory_lock:
             self.loader.memory[name] = (self.generation, value)
 
@@ -87,25 +87,25 @@ def _filled(values: Any) -> npt.NDArray[Any]:
 
 def _remember(loader: RunLoader, name: str, version: int, make: Callable[[], T]) -> T:
     with loader.memory_lock:
-        found = loader.memory.get(name)
-    if found is not None and found[0] == version:
-        value: T = found[1]
+        entry = loader.memory.get(name)
+    if entry is not None and entry[0] == version:
+        value: T = entry[1]
         return value
-    made = make()
+    result = make()
     with loader.memory_lock:
-        loader.memory[name] = (version, made)
-    return made
+        loader.memory[name] = (version, result)
+    return result
 
 
 @contextlib.contextmanager
 def open_snapshot(loader: RunLoader) -> Iterator[Snapshot]:
-    """Look at a run's last commit.
+    """Open a snapshot of a run's last commit.
 
     Args:
       loader: The run's loader.
 
     Raises:
-      NotReadyError: Nothing has been read yet.
+      NotReadyError: There is no commit yet.
     """
     with loader.reading() as connection:
         meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
@@ -122,7 +122,7 @@ def open_snapshot(loader: RunLoader) -> Iterator[Snapshot]:
 
 @dataclass(frozen=True)
 class Range:
-    """Positions ``begin`` to ``end``, the latter not included."""
+    """Positions ``begin`` to ``end``; ``end`` is exclusive."""
 
     begin: int
     end: int
@@ -132,27 +132,27 @@ def resolve_range(begin: int, end: int, total: int, limit: int) -> Range:
     """Check a range against a list.
 
     Args:
-      begin: First position, from 0.
-      end: One behind the last; -1 = the end of the list, or of the longest page if that comes before.
-      total: Length of the list.
-      limit: How long a page may be.
+      begin: The first position, from 0.
+      end: The last position plus 1; -1 = the end of the list, or of the longest page if that comes first.
+      total: The length of the list.
+      limit: The largest number of rows in a page.
 
     Raises:
-      BadQueryError: The range is not in the list, or is longer than a page although it says where it ends.
+      BadQueryError: The range is not in the list, or has an end and is longer than a page.
     """
     if begin < 0:
         raise BadQueryError(f"begin must not be below 0, but is {begin}.")
     if end < -1:
         raise BadQueryError(f"end must be a position, or -1 for the end of the list, but is {end}.")
     if begin > total:
-        raise BadQueryError(f"begin is {begin}, but there are only {total}.")
+        raise BadQueryError(f"begin is {begin}, but the list has only {total} rows.")
     if end > total:
-        raise BadQueryError(f"end is {end}, but there are only {total}.")
+        raise BadQueryError(f"end is {end}, but the list has only {total} rows.")
     stop = min(total, begin + limit) if end == -1 else end
     if stop < begin:
         raise BadQueryError(f"end is {end}, which is before begin, {begin}.")
     if stop - begin > limit:
-        raise BadQueryError(f"{stop - begin} rows were asked for; a page holds at most {limit}.")
+        raise BadQueryError(f"The range has {stop - begin} rows, but a page holds at most {limit}.")
     return Range(begin, stop)
 
 

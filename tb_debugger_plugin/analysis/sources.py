@@ -1,6 +1,6 @@
 """Source files, stack frames, and whose code a frame is.
 
-In come numbers and ids, out come paths, lines and functions as they were recorded. Source text comes from the
+Takes numbers and ids and returns paths, lines and functions as they were recorded. Source text comes from the
 log only: no path that a log names is ever opened.
 """
 
@@ -24,20 +24,20 @@ _LIBRARY: Final = re.compile(
 )
 _OWN: Final = re.compile(r"(^|/)tb_debugger_plugin/(?!examples/)")
 _OWN_EXAMPLE: Final = re.compile(r"(^|/)tb_debugger_plugin/examples/")
-# TensorFlow writes what autograph made of a function to files of this name.
+# TensorFlow writes the code that autograph generates to files with this name.
 _GENERATED: Final = re.compile(r"(^|/)__autograph_generated_file[^/]*\.py$")
 
 
 def origin(path: str, recorded: int | None = None) -> str:
-    """Whose code a file is.
+    """Returns whose code a file is.
 
     Args:
-      path: As it was recorded, on whatever system.
-      recorded: What the recorder said, who knew where its libraries are; TensorFlow's says nothing.
+      path: The path as it was recorded, on any system.
+      recorded: The origin from our recorder, which knows where its libraries are; TensorFlow's has none.
 
     Returns:
-      :data:`LIBRARY` for installed packages, the standard library, TensorFlow, Keras and this package but its
-      examples; else :data:`USER`.
+      :data:`LIBRARY` for installed packages, the standard library, TensorFlow, Keras and this package except
+      its examples; else :data:`USER`.
     """
     if recorded:
         return LIBRARY if recorded == Origin.LIBRARY else USER
@@ -49,20 +49,20 @@ def origin(path: str, recorded: int | None = None) -> str:
 
 
 def source_list(snapshot: Snapshot) -> list[list[str]]:
-    """Host and path of each source file, in the order of their indices."""
+    """Returns host and path of each source file, in the order of their indices."""
     return [list(row) for row in snapshot.rows("SELECT host_name, path FROM sources ORDER BY source")]
 
 
 def source_file(snapshot: Snapshot, index: int) -> dict[str, Any]:
-    """One source file: whole, or the lines around recorded frames.
+    """Returns one source file: the whole file, or the lines around recorded frames.
 
     Raises:
-      NotFoundError: There is none with that index.
+      NotFoundError: There is no file with that index.
     """
-    found = snapshot.rows("SELECT host_name, path, origin FROM sources WHERE source = ?", [index])
-    if not found:
+    rows = snapshot.rows("SELECT host_name, path, origin FROM sources WHERE source = ?", [index])
+    if not rows:
         raise NotFoundError(f"There is no source file {index}.")
-    host_name, path, recorded = found[0]
+    host_name, path, recorded = rows[0]
     lines = snapshot.rows("SELECT text FROM source_lines WHERE source = ? ORDER BY line", [index])
     return {
         "host_name": host_name,
@@ -74,51 +74,51 @@ def source_file(snapshot: Snapshot, index: int) -> dict[str, Any]:
 
 
 def _excerpts(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
-    """The lines around recorded frames, those that follow one another together."""
-    found: list[dict[str, Any]] = []
+    """Returns the lines around recorded frames; consecutive lines are one excerpt."""
+    excerpts: list[dict[str, Any]] = []
     for line, text in snapshot.rows(
         "SELECT f.line, any_value(f.text) FROM frame_lines f JOIN sources s USING (host, file_index)"
         " WHERE s.source = ? GROUP BY f.line ORDER BY f.line",
         [index],
     ):
-        if not found or found[-1]["first_line"] + len(found[-1]["lines"]) != line:
-            found.append({"first_line": line, "lines": []})
-        found[-1]["lines"].append(text)
-    return found
+        if not excerpts or excerpts[-1]["first_line"] + len(excerpts[-1]["lines"]) != line:
+            excerpts.append({"first_line": line, "lines": []})
+        excerpts[-1]["lines"].append(text)
+    return excerpts
 
 
 def stack_of(snapshot: Snapshot, stack: int) -> tuple[str | None, list[str]]:
-    """Host name and frame ids of a stack, outermost first; of stack -1, nothing."""
+    """Returns host name and frame ids of a stack, outermost first; nothing for stack -1."""
     return stacks_of(snapshot, [stack]).get(stack, (None, []))
 
 
 def stacks_of(snapshot: Snapshot, stacks: list[int]) -> dict[int, tuple[str | None, list[str]]]:
-    """Host name and frame ids of some stacks by number."""
-    wanted = sorted({stack for stack in stacks if stack >= 0})
-    if not wanted:
+    """Returns host name and frame ids of some stacks by number."""
+    numbers = sorted({stack for stack in stacks if stack >= 0})
+    if not numbers:
         return {}
-    found = snapshot.rows(
+    rows = snapshot.rows(
         "SELECT stack, any_value(host_name), list(frame_id ORDER BY depth) FROM stacks"
         " WHERE stack IN (SELECT unnest(?)) GROUP BY stack",
-        [wanted],
+        [numbers],
     )
-    return {stack: (host_name, list(frames)) for stack, host_name, frames in found}
+    return {stack: (host_name, list(frames)) for stack, host_name, frames in rows}
 
 
 def stack_frames(snapshot: Snapshot, ids: list[str]) -> dict[str, Any]:
-    """Frames by their ids.
+    """Returns frames by their ids.
 
     Args:
       snapshot: The run.
-      ids: In the order that is wanted; one may come several times.
+      ids: The ids in the order of the result; an id may occur several times.
 
     Returns:
-      ``stack_frames`` as Debugger V2 gives them, and ``details`` beside.
+      ``stack_frames`` as in Debugger V2, and ``details`` in the same order.
 
     Raises:
       NotFoundError: A frame does not exist.
     """
-    found = {
+    rows = {
         row[0]: row[1:]
         for row in snapshot.rows(
             "SELECT f.frame_id, coalesce(s.host_name, h.name), s.path, f.line, f.function, s.source, l.text,"
@@ -129,10 +129,10 @@ def stack_frames(snapshot: Snapshot, ids: list[str]) -> dict[str, Any]:
             [sorted(set(ids))],
         )
     }
-    missing = next((frame_id for frame_id in ids if frame_id not in found), None)
+    missing = next((frame_id for frame_id in ids if frame_id not in rows), None)
     if missing is not None:
         raise NotFoundError(f"There is no stack frame with the id {missing!r}.")
-    frames = [found[frame_id] for frame_id in ids]
+    frames = [rows[frame_id] for frame_id in ids]
     return {
         "stack_frames": [[host, path, line, function] for host, path, line, function, *_ in frames],
         "details": [

@@ -1,6 +1,6 @@
-"""How a run stands: counts, progress, hosts, and what could not be read.
+"""The status of a run: counts, progress, hosts, and what could not be read.
 
-In comes a run, out comes one JSON-like value.
+Takes a run and returns one JSON-like value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 
 
 def status(snapshot: Snapshot) -> dict[str, Any]:
-    """The answer to the route ``status``, also what ``tbdbg info`` shows."""
+    """Returns the answer of the route ``status``, which ``tbdbg info`` shows too."""
     hosts = _hosts(snapshot)
     start_time, end_time = _times(snapshot, hosts)
     return {
@@ -77,7 +77,7 @@ def _finished(hosts: list[dict[str, Any]]) -> bool | None:
 def _mode(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> str | None:
     mode = next((host["mode"] for host in hosts if host["mode"]), None)
     if mode is None:
-        # TensorFlow's own recorder says it in each record only.
+        # TensorFlow's own recorder stores the mode in each record only.
         rows = snapshot.rows(
             "(SELECT mode FROM graph_executions WHERE idx = 0)"
             " UNION ALL (SELECT mode FROM executions WHERE idx = 0)"
@@ -87,9 +87,9 @@ def _mode(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> str | None:
 
 
 def _dropped(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> int:
-    """How many records circular buffers have overwritten.
+    """Returns how many records circular buffers have overwritten.
 
-    A recording says now and then, and at its end, how many there were; in between its ring counts.
+    A recording writes the number of records now and then, and at its end; in between, its ring counts them.
     """
     if _buffer_size(hosts) is None:
         return 0
@@ -120,12 +120,12 @@ def _times(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> tuple[float | Non
 
 
 def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the program ran, or may have run, and is not on record: each a reason to doubt a clean list."""
+    """Returns what the program ran, or may have run, and is not recorded: reasons to doubt a clean list."""
     rows = snapshot.rows(
         "SELECT host, reason, message, graph_id, list(name ORDER BY name) FILTER (name IS NOT NULL)"
         " FROM not_recorded GROUP BY host, reason, message, graph_id ORDER BY host, reason, message, graph_id"
     )
-    found = [
+    entries = [
         {
             "host": hosts[host]["name"],
             "reason": reason,
@@ -138,10 +138,10 @@ def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[
     for host in hosts:
         if host["failure"]:
             message = f"Recording on {host['name']} stopped early: {host['failure']}"
-            found.append(
+            entries.append(
                 {"host": host["name"], "reason": "stopped", "names": [], "message": message, "graph_id": None}
             )
-    return found + missing(snapshot, hosts)
+    return entries + missing(snapshot, hosts)
 
 
 def _notices(snapshot: Snapshot) -> list[dict[str, Any]]:

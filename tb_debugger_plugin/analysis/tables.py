@@ -1,7 +1,7 @@
 """Pages of the long lists as columns, and their overview in buckets.
 
-In comes a range, out come NumPy columns with dictionaries for what repeats; nothing is turned into Python
-objects row by row.
+Takes a range and returns NumPy columns, with dictionaries for values that repeat. Nothing is turned into
+Python objects row by row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 _COUNTS: Final = ("size", "neg_inf", "zero", "pos_inf", "nan", "negative", "positive")
-#: Of one mode only: columns that nearly all recordings would send for nothing.
+#: Columns of one mode only, which nearly all recordings would send empty.
 _NUMERICS: Final = ("min", "max", "mean", "variance")
 
 
@@ -32,7 +32,7 @@ class Page:
     Attributes:
       generation: The commit they were read from.
       range: The positions.
-      total: Length of the list.
+      total: The length of the list.
       columns: Arrays of float64, int32 or uint8 by name.
       dictionaries: Values of the columns that hold positions in a dictionary (-1 = none).
       matching: How many rows fulfil the filter; None when there is none.
@@ -52,16 +52,16 @@ class _Builder:
         self.dictionaries: dict[str, list[str]] = {}
 
     def encode(self, name: str, numbers: npt.NDArray[Any], values: Sequence[str | None]) -> None:
-        """Add a dictionary column: the values that the numbers point to, -1 and None for none."""
+        """Add a dictionary column of the values at the given numbers; -1 and None mean no value."""
         used, inverse = np.unique(numbers, return_inverse=True)
         texts = [values[number] if number >= 0 else None for number in used.tolist()]
-        entries = {text: place for place, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
+        entries = {text: code for code, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
         codes = np.array([entries[text] if text is not None else -1 for text in texts], np.int32)
         self.columns[name] = codes[inverse.reshape(-1)] if len(codes) else np.empty(0, np.int32)
         self.dictionaries[name] = list(entries)
 
     def encode_sites(self, name: str, sites: npt.NDArray[Any], values: dict[int, str | None]) -> None:
-        """The same for values that are given by site."""
+        """Add a dictionary column of values that are given by site."""
         used, inverse = np.unique(sites, return_inverse=True)
         self.encode(name, inverse.reshape(-1), [values[site] for site in used.tolist()])
 
@@ -73,106 +73,110 @@ _TRACES: Final = (
 )
 
 
-def executions_page(snapshot: Snapshot, wanted: Range, chosen: Selection | None = None) -> Page:
-    """A page of the list of executions.
+def executions_page(snapshot: Snapshot, positions: Range, chosen: Selection | None = None) -> Page:
+    """Returns a page of the list of executions.
 
     Args:
       snapshot: The run.
-      wanted: Positions; among the chosen ones if ``chosen``.
-      chosen: Which rows, from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all.
+      positions: The positions, among the rows of ``chosen`` if given.
+      chosen: A selection from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all rows.
     """
     if chosen is None:
         query = f"SELECT {_EXECUTIONS} FROM executions t WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx"
-        found = snapshot.columns(query, [wanted.begin, wanted.end])
+        rows = snapshot.columns(query, [positions.begin, positions.end])
     else:
-        found = chosen.rows(snapshot, _EXECUTIONS, wanted)
+        rows = chosen.rows(snapshot, _EXECUTIONS, positions)
     builder = _Builder()
     if chosen is not None:
-        builder.columns["index"] = found["idx"].astype(np.float64)
-    builder.columns["wall_time"] = found["wall_time"]
-    builder.encode("op_type", found["op_type"], [name for name, _ in snapshot.catalog.op_types])
+        builder.columns["index"] = rows["idx"].astype(np.float64)
+    builder.columns["wall_time"] = rows["wall_time"]
+    builder.encode("op_type", rows["op_type"], [name for name, _ in snapshot.catalog.op_types])
     functions = np.array([is_function for _, is_function in snapshot.catalog.op_types], bool)
-    is_function = functions[found["op_type"]] | (found["graph"] >= 0)
+    is_function = functions[rows["op_type"]] | (rows["graph"] >= 0)
     builder.columns["is_function"] = is_function.astype(np.uint8)
-    builder.columns["health"] = found["health"]
-    builder.columns["call_health"] = call_health(snapshot)[found["idx"]]
-    builder.encode("graph_id", found["graph"], [graph.graph_id for graph in snapshot.catalog.graphs])
-    builder.columns["num_inputs"] = found["num_inputs"]
-    builder.columns["num_outputs"] = found["num_outputs"]
-    builder.encode("host", found["host"], snapshot.catalog.host_names)
-    return _page(snapshot, wanted, snapshot.num_executions, chosen, builder)
+    builder.columns["health"] = rows["health"]
+    builder.columns["call_health"] = call_health(snapshot)[rows["idx"]]
+    builder.encode("graph_id", rows["graph"], [graph.graph_id for graph in snapshot.catalog.graphs])
+    builder.columns["num_inputs"] = rows["num_inputs"]
+    builder.columns["num_outputs"] = rows["num_outputs"]
+    builder.encode("host", rows["host"], snapshot.catalog.host_names)
+    return _page(snapshot, positions, snapshot.num_executions, chosen, builder)
 
 
-def _page(snapshot: Snapshot, wanted: Range, total: int, chosen: Selection | None, builder: _Builder) -> Page:
+def _page(
+    snapshot: Snapshot, positions: Range, total: int, chosen: Selection | None, builder: _Builder
+) -> Page:
     matching = None if chosen is None else chosen.matching
     total = total if chosen is None else chosen.total
-    return Page(snapshot.generation, wanted, total, builder.columns, builder.dictionaries, matching)
+    return Page(snapshot.generation, positions, total, builder.columns, builder.dictionaries, matching)
 
 
 def graph_executions_page(
-    snapshot: Snapshot, wanted: Range, *, only_bad: bool = False, chosen: Selection | None = None
+    snapshot: Snapshot, positions: Range, *, only_bad: bool = False, chosen: Selection | None = None
 ) -> Page:
-    """A page of the list of graph executions.
+    """Returns a page of the list of graph executions.
 
     Args:
       snapshot: The run.
-      wanted: Positions; among the bad ones if ``only_bad``, among the chosen ones if ``chosen``.
-      only_bad: Leave out what is not bad.
-      chosen: Which rows, from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all.
+      positions: The positions, among the bad rows if ``only_bad``, among the rows of ``chosen`` if given.
+      only_bad: Whether to leave out rows that are not bad.
+      chosen: A selection from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all rows.
     """
     if chosen is not None:
-        found = chosen.rows(snapshot, _TRACES, wanted)
+        rows = chosen.rows(snapshot, _TRACES, positions)
     else:
-        which = (
+        condition = (
             "t.idx IN (SELECT idx FROM bad_graph_executions WHERE bad >= ? AND bad < ?)"
             if only_bad
             else "t.idx >= ? AND t.idx < ?"
         )
-        query = f"SELECT {_TRACES} FROM graph_executions t WHERE {which} ORDER BY t.idx"
-        found = snapshot.columns(query, [wanted.begin, wanted.end])
+        query = f"SELECT {_TRACES} FROM graph_executions t WHERE {condition} ORDER BY t.idx"
+        rows = snapshot.columns(query, [positions.begin, positions.end])
     builder = _Builder()
-    builder.columns["index"] = found["idx"].astype(np.float64)
-    builder.columns["wall_time"] = found["wall_time"]
-    _add_places(snapshot, builder, found["site"])
-    builder.columns["mode"] = found["mode"]
-    builder.columns["health"] = found["health"]
-    _add_shapes(snapshot, builder, found)
-    has_numerics = bool((found["mode"] == TensorDebugMode.FULL_NUMERICS).any())
+    builder.columns["index"] = rows["idx"].astype(np.float64)
+    builder.columns["wall_time"] = rows["wall_time"]
+    _add_sites(snapshot, builder, rows["site"])
+    builder.columns["mode"] = rows["mode"]
+    builder.columns["health"] = rows["health"]
+    _add_shapes(snapshot, builder, rows)
+    has_numerics = bool((rows["mode"] == TensorDebugMode.FULL_NUMERICS).any())
     for name in (*_COUNTS, *(_NUMERICS if has_numerics else ())):
-        builder.columns[name] = found[name].astype(np.float64)
-    builder.columns["owner"] = owners(snapshot, found["wall_time"], found["site"])
+        builder.columns[name] = rows[name].astype(np.float64)
+    builder.columns["owner"] = owners(snapshot, rows["wall_time"], rows["site"])
     return _page(
         snapshot,
-        wanted,
+        positions,
         snapshot.num_bad_graph_executions if only_bad else snapshot.num_graph_executions,
         chosen,
         builder,
     )
 
 
-def _add_places(snapshot: Snapshot, builder: _Builder, sites: npt.NDArray[Any]) -> None:
+def _add_sites(snapshot: Snapshot, builder: _Builder, numbers: npt.NDArray[Any]) -> None:
     catalog = snapshot.catalog
-    places = {number: catalog.sites[number] for number in np.unique(sites).tolist()}
-    ops = {number: catalog.ops[place.op] for number, place in places.items()}
-    graphs = {number: catalog.graphs[place.graph] for number, place in places.items()}
-    builder.encode_sites("op_name", sites, {n: op.name for n, op in ops.items()})
-    builder.encode_sites("op_type", sites, {n: op.type for n, op in ops.items()})
-    builder.encode_sites("graph_id", sites, {n: graph.graph_id for n, graph in graphs.items()})
-    builder.encode_sites("function", sites, {n: graph.name for n, graph in graphs.items()})
-    builder.encode_sites("device", sites, {n: place.device for n, place in places.items()})
-    builder.encode_sites("host", sites, {n: catalog.host_names[place.host] for n, place in places.items()})
-    builder.encode_sites("layer", sites, {n: op.layer for n, op in ops.items()})
-    gradients = {n: catalog.gradients.get((place.op, place.slot)) for n, place in places.items()}
-    builder.encode_sites("gradient_of", sites, {n: ", ".join(g) if g else None for n, g in gradients.items()})
-    slots = np.array([place.slot for place in catalog.sites], np.int32)
-    builder.columns["slot"] = slots[sites] if len(sites) else np.empty(0, np.int32)
+    sites = {number: catalog.sites[number] for number in np.unique(numbers).tolist()}
+    ops = {number: catalog.ops[site.op] for number, site in sites.items()}
+    graphs = {number: catalog.graphs[site.graph] for number, site in sites.items()}
+    builder.encode_sites("op_name", numbers, {n: op.name for n, op in ops.items()})
+    builder.encode_sites("op_type", numbers, {n: op.type for n, op in ops.items()})
+    builder.encode_sites("graph_id", numbers, {n: graph.graph_id for n, graph in graphs.items()})
+    builder.encode_sites("function", numbers, {n: graph.name for n, graph in graphs.items()})
+    builder.encode_sites("device", numbers, {n: site.device for n, site in sites.items()})
+    builder.encode_sites("host", numbers, {n: catalog.host_names[site.host] for n, site in sites.items()})
+    builder.encode_sites("layer", numbers, {n: op.layer for n, op in ops.items()})
+    gradients = {n: catalog.gradients.get((site.op, site.slot)) for n, site in sites.items()}
+    builder.encode_sites(
+        "gradient_of", numbers, {n: ", ".join(g) if g else None for n, g in gradients.items()}
+    )
+    slots = np.array([site.slot for site in catalog.sites], np.int32)
+    builder.columns["slot"] = slots[numbers] if len(numbers) else np.empty(0, np.int32)
 
 
-def _add_shapes(snapshot: Snapshot, builder: _Builder, found: dict[str, npt.NDArray[Any]]) -> None:
-    # The graph says what a trace is silent about.
+def _add_shapes(snapshot: Snapshot, builder: _Builder, rows: dict[str, npt.NDArray[Any]]) -> None:
+    # The graph gives dtypes and shapes that the traces do not have.
     static_dtype, static_shape = snapshot.catalog.site_statics
-    sites = found["site"]
-    dtype, shape, rank = found["dtype"], found["shape"], found["rank"].astype(np.int32)
+    sites = rows["site"]
+    dtype, shape, rank = rows["dtype"], rows["shape"], rows["rank"].astype(np.int32)
     if len(sites):
         dtype = np.where(dtype == 0, static_dtype[sites], dtype)
         shape = np.where(shape < 0, static_shape[sites], shape)
@@ -187,16 +191,16 @@ def _add_shapes(snapshot: Snapshot, builder: _Builder, found: dict[str, npt.NDAr
 
 
 def overview(snapshot: Snapshot, table: str, buckets: int) -> dict[str, Any]:
-    """How many bad and measured rows each part of a list holds.
+    """Returns how many bad and measured rows each bucket of a list has.
 
     Args:
       snapshot: The run.
       table: ``executions`` or ``graph_executions``. An execution is also bad when something bad ran in it.
-      buckets: Into how many equal parts the list is cut.
+      buckets: The number of equal buckets.
 
     Returns:
-      ``total``, ``bad`` and ``measured``; part ``b`` holds the rows whose ``position * buckets // total``
-      is b.
+      ``total``, ``bad`` and ``measured``; bucket ``b`` has the rows whose ``position * buckets // total`` is
+      b.
     """
     total = snapshot.num_executions if table == "executions" else snapshot.num_graph_executions
     bad = np.zeros(buckets, np.int64)
@@ -204,35 +208,35 @@ def overview(snapshot: Snapshot, table: str, buckets: int) -> dict[str, Any]:
     if table == "executions" and total:
         own = snapshot.columns("SELECT health FROM executions ORDER BY idx")["health"]
         worst = np.maximum(own, call_health(snapshot))
-        part = np.arange(total) * buckets // total
-        np.add.at(bad, part, worst == BAD)
-        np.add.at(measured, part, worst != NOT_MEASURED)
+        buckets_of_rows = np.arange(total) * buckets // total
+        np.add.at(bad, buckets_of_rows, worst == BAD)
+        np.add.at(measured, buckets_of_rows, worst != NOT_MEASURED)
     elif total:
-        place = f"idx * {buckets} // {total}"
-        bad = _count_parts(
-            snapshot, f"SELECT {place}, count(*) FROM bad_graph_executions GROUP BY 1", buckets
+        bucket = f"idx * {buckets} // {total}"
+        bad = _count_by_bucket(
+            snapshot, f"SELECT {bucket}, count(*) FROM bad_graph_executions GROUP BY 1", buckets
         )
-        measured = _measured_parts(snapshot, place, buckets)
+        measured = _measured_by_bucket(snapshot, bucket, buckets)
     return {"total": total, "bad": bad.tolist(), "measured": measured.tolist()}
 
 
-def _count_parts(snapshot: Snapshot, query: str, buckets: int) -> npt.NDArray[np.int64]:
+def _count_by_bucket(snapshot: Snapshot, query: str, buckets: int) -> npt.NDArray[np.int64]:
     counts = np.zeros(buckets, np.int64)
-    for part, count in snapshot.rows(query):
-        counts[part] = count
+    for bucket, count in snapshot.rows(query):
+        counts[bucket] = count
     return counts
 
 
-def _measured_parts(snapshot: Snapshot, place: str, buckets: int) -> npt.NDArray[np.int64]:
-    # Mostly everything is measured, or nothing. The rarer of the two is counted: the database knows which
-    # stretches of the column hold none of it and passes over them.
+def _measured_by_bucket(snapshot: Snapshot, bucket: str, buckets: int) -> npt.NDArray[np.int64]:
+    # Mostly everything is measured, or nothing. The rarer of the two is counted, because DuckDB knows which
+    # row groups of the column have none of it and skips them.
     unmeasured = snapshot.remember("unmeasured", lambda: _num_unmeasured(snapshot))
     rarer = "=" if unmeasured * 2 <= snapshot.num_graph_executions else "<>"
-    query = f"SELECT {place}, count(*) FROM graph_executions WHERE health {rarer} {NOT_MEASURED} GROUP BY 1"
-    counts = _count_parts(snapshot, query, buckets)
+    query = f"SELECT {bucket}, count(*) FROM graph_executions WHERE health {rarer} {NOT_MEASURED} GROUP BY 1"
+    counts = _count_by_bucket(snapshot, query, buckets)
     if rarer == "<>":
         return counts
-    # The first row of part b is the first whose position * buckets is not below b * total.
+    # The first row of bucket b is the first whose position * buckets is not below b * total.
     firsts = -(-np.arange(buckets + 1) * snapshot.num_graph_executions // buckets)
     return np.diff(firsts) - counts
 

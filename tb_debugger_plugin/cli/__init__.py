@@ -1,5 +1,5 @@
-"""The `tbdbg` command, one file a verb.
+"""The `tbdbg` command, one file per verb.
 
-In come arguments, out come text and an exit code. Each verb's module has `add_parser(subparsers)`, which sets
-`run` as the parser's default, and `run(args)`, which returns the exit code.
+Takes arguments, prints text and returns an exit code. The module of each verb has `add_parser(subparsers)`,
+which sets `run` as the parser's default, and `run(args)`, which returns the exit code.
 """

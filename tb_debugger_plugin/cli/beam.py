@@ -1,6 +1,6 @@
-"""`tbdbg beam`: a dump that is too big for one machine into Parquet tables, on Apache Beam.
+"""`tbdbg beam`: converts a dump that is too big for one machine into Parquet tables, on Apache Beam.
 
-In goes a dump root, out comes a folder that the viewer opens as a run. Needs the extra `beam`.
+Takes a dump root and writes a folder that the viewer opens as a run. Needs the extra `beam`.
 """
 
 from __future__ import annotations
@@ -15,28 +15,31 @@ from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.parquet import read_manifest
 
 if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
+    # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
 
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `beam` to the command line."""
     parser = subparsers.add_parser("beam", help="write the tables of a run as Parquet files, on Apache Beam")
-    add_arguments(parser, one=True)
+    add_arguments(parser, single=True)
     parser.add_argument("out", metavar="OUT", help="folder or URL to write into")
     parser.add_argument(
-        "options", metavar="OPTION", nargs="*", help="Beam's, behind --, such as --runner=DataflowRunner"
+        "options",
+        metavar="OPTION",
+        nargs="*",
+        help="options of Beam after --, such as --runner=DataflowRunner",
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Convert; the exit code."""
+    """Convert a run; returns the exit code."""
     chosen = only_run(args.logdir, args.name)
     if chosen.is_tables:
         raise UsageError(f"{chosen.folder} holds tables already.")
     try:
-        # Only here: Beam is large, and most people never need it.
+        # Imported only here, because Beam is large and most people never need it.
         from tb_debugger_plugin.pipeline.dataflow import convert
     except ImportError as error:
         raise UsageError(

@@ -1,7 +1,7 @@
-"""Runs a module as a program that ends when the program that started it ends, however that one ended.
+"""Runs a module as a program that ends when its parent program ends, even if the parent was killed.
 
-`python -m tb_debugger_plugin.cli.child MODULE ARGUMENT …` with a pipe as its standard input. Whoever holds
-the other end need not do anything: the system closes it even for a program that was killed.
+`python -m tb_debugger_plugin.cli.child MODULE ARGUMENT …` with a pipe as its standard input. The parent holds
+the other end of the pipe and need not do anything: the system closes it even when the parent is killed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from typing import Any, Final
 
 _STDIN: Final = 0
-#: How long the module may take to end in its own way.
+#: Seconds that the module may take to end by itself.
 _PATIENCE_S: Final = 10.0
 
 
@@ -24,16 +24,16 @@ def start(module: str, *arguments: str, **options: Any) -> subprocess.Popen[byte
     """Start a module that ends with this program.
 
     Args:
-      module: Its full name.
+      module: The full name of the module.
       *arguments: Its command line.
-      **options: For `subprocess.Popen`; the standard input is taken.
+      **options: Options of `subprocess.Popen`, except `stdin`, which is the pipe.
     """
     command = [sys.executable, "-m", __name__, module, *arguments]
     return subprocess.Popen(command, stdin=subprocess.PIPE, **options)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End such a process, if it has not ended, and wait for it."""
+    """End a process from :func:`start`, unless it has ended, and wait for it."""
     process.terminate()
     try:
         process.wait(_PATIENCE_S)
@@ -53,7 +53,7 @@ def _end_with_the_parent() -> None:
 
 
 def main() -> None:
-    """Run the module that is named by the first argument."""
+    """Run the module that the first argument names."""
     threading.Thread(target=_end_with_the_parent, name="tb-debugger-parent", daemon=True).start()
     sys.argv = sys.argv[1:]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

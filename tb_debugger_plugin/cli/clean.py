@@ -1,7 +1,7 @@
-"""`tbdbg clean`: delete tables that were made from event files.
+"""`tbdbg clean`: deletes tables that were made from event files.
 
-Without a logdir all of them, with one those of its runs, also of runs that are gone. Event files are never
-touched, and tables that a viewer has open are left to it.
+Without a logdir it deletes all tables, with a logdir those of its runs, including runs that no longer exist.
+It never deletes event files, or tables that a viewer has open.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tb_debugger_plugin.index.eviction import cache_limit
 from tb_debugger_plugin.index.runs import find_runs
 
 if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
+    # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
 
 
@@ -31,57 +31,65 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `clean` to the command line."""
     parser = subparsers.add_parser("clean", help="delete tables from the cache; event files stay")
     parser.add_argument(
-        "logdir", type=a_location, metavar="LOGDIR", nargs="?", help="only of the runs below (default: all)"
+        "logdir",
+        type=a_location,
+        metavar="LOGDIR",
+        nargs="?",
+        help="delete only the tables of the runs below (default: all)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be deleted")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Delete, or say what would be deleted; the exit code, 1 when something is left that is in use."""
-    found = databases() if args.logdir is None else _of(args.logdir)
-    if not found and args.logdir is not None:
+    """Delete tables, or show what would be deleted; returns the exit code, 1 when some tables are in use."""
+    cached = databases() if args.logdir is None else _databases_of(args.logdir)
+    if not cached and args.logdir is not None:
         check_folder(args.logdir)
     is_free = (lambda path: not is_in_use(path)) if args.dry_run else remove_unused
-    victims = [one for one in found if is_free(one.path)]
-    in_use = [one for one in found if one not in victims]
-    print(_facts(victims, in_use, args.dry_run) if args.json else _text(victims, args.dry_run))
+    deleted = [database for database in cached if is_free(database.path)]
+    in_use = [database for database in cached if database not in deleted]
+    print(_facts(deleted, in_use, args.dry_run) if args.json else _text(deleted, args.dry_run))
     if in_use:
-        print(f"tbdbg: {len(in_use)} left, because a viewer has them open.", file=sys.stderr)
+        print(f"tbdbg: {len(in_use)} not deleted, because a viewer has them open.", file=sys.stderr)
     return 1 if in_use and not args.dry_run else 0
 
 
-def _of(logdir: Location) -> list[Cached]:
-    """The databases of the runs of a logdir, also of those that are gone."""
-    paths = {database_path(one) for one in find_runs(logdir)}
-    # Not resolve(), which older Pythons let raise for a link that leads to itself.
+def _databases_of(logdir: Location) -> list[Cached]:
+    """Returns the databases of the runs of a logdir, including runs that no longer exist."""
+    paths = {database_path(run) for run in find_runs(logdir)}
+    # Not resolve(), which raises in older Pythons for a link that leads to itself.
     top = os.path.realpath(logdir) if isinstance(logdir, Path) else str(logdir)
-    return [one for one in databases() if one.path in paths or f"{one.folder}/".startswith(f"{top}/")]
+    return [
+        database
+        for database in databases()
+        if database.path in paths or f"{database.folder}/".startswith(f"{top}/")
+    ]
 
 
-def _facts(victims: Sequence[Cached], in_use: Sequence[Cached], dry_run: bool) -> str:
+def _facts(deleted: Sequence[Cached], in_use: Sequence[Cached], dry_run: bool) -> str:
     facts = {
-        "would_delete" if dry_run else "deleted": [str(one.path) for one in victims],
-        "bytes": _size(victims),
-        "in_use": [str(one.path) for one in in_use],
+        "would_delete" if dry_run else "deleted": [str(database.path) for database in deleted],
+        "bytes": _size(deleted),
+        "in_use": [str(database.path) for database in in_use],
     }
     return json.dumps(facts, indent=2)
 
 
-def _text(victims: Sequence[Cached], dry_run: bool) -> str:
+def _text(deleted: Sequence[Cached], dry_run: bool) -> str:
     if not dry_run:
-        return f"{len(victims)} deleted, {_size(victims) / 1e6:.1f} MB."
-    lines = [_line(one) for one in sorted(victims, key=lambda one: one.used)]
+        return f"{len(deleted)} deleted, {_size(deleted) / 1e6:.1f} MB."
+    lines = [_line(database) for database in sorted(deleted, key=lambda database: database.used)]
     limit = f"The cache may hold {cache_limit() / 1e6:.1f} MB."
-    return "\n".join([*lines, f"{len(victims)} would be deleted, {_size(victims) / 1e6:.1f} MB. {limit}"])
+    return "\n".join([*lines, f"{len(deleted)} would be deleted, {_size(deleted) / 1e6:.1f} MB. {limit}"])
 
 
-def _line(one: Cached) -> str:
-    used = datetime.fromtimestamp(one.used).isoformat(" ", "minutes")
-    gone = " (gone)" if one.is_gone else ""
-    return printable(f"{one.size / 1e6:8.1f} MB  {used}  {one.folder or one.path.name}{gone}")
+def _line(database: Cached) -> str:
+    used = datetime.fromtimestamp(database.used).isoformat(" ", "minutes")
+    gone = " (gone)" if database.is_gone else ""
+    return printable(f"{database.size / 1e6:8.1f} MB  {used}  {database.folder or database.path.name}{gone}")
 
 
-def _size(found: Sequence[Cached]) -> int:
-    return sum(one.size for one in found)
+def _size(cached: Sequence[Cached]) -> int:
+    return sum(database.size for database in cached)

@@ -1,8 +1,8 @@
-"""`tbdbg demo`: record the example with the known bug, then show it in TensorBoard.
+"""`tbdbg demo`: records the example with the known bug, then shows it in TensorBoard.
 
-In goes a folder and a port; out comes a recording in that folder and a TensorBoard that runs until Ctrl-C.
-Both the example and TensorBoard are programs of their own: this one needs no TensorFlow. They end with it, in
-whichever way it ends.
+Takes a folder and a port. Writes a recording into that folder and runs TensorBoard until Ctrl-C. The example
+and TensorBoard are separate programs, so this one needs no TensorFlow. They end when this program ends, even
+if it is killed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, TextIO
 from tb_debugger_plugin.cli import child
 
 if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
+    # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
 
 EXAMPLE = "buggy_digits"
@@ -52,13 +52,13 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record, then serve until Ctrl-C; the exit code."""
+    """Record, then serve until Ctrl-C; returns the exit code."""
     problem = None if args.no_serve else _port_problem(args.port)
     if problem:
         print(problem, file=sys.stderr)
         return 1
     try:
-        with _every_end_is_ctrl_c():
+        with _signals_as_ctrl_c():
             code = record(args.logdir, args.steps)
             return code if code or args.no_serve else serve(args.logdir, args.port)
     except KeyboardInterrupt:
@@ -66,10 +66,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _every_end_is_ctrl_c() -> Iterator[None]:
-    """Let each signal that asks this program to end raise KeyboardInterrupt."""
-    # A shell has what it starts in the background ignore SIGINT; whoever sends one all the same means it.
-    # That a terminal was closed is only ignored where somebody wanted that: nohup.
+def _signals_as_ctrl_c() -> Iterator[None]:
+    """Make each signal that ends this program raise KeyboardInterrupt."""
+    # Shells let background programs ignore SIGINT; it is handled even so, because it was sent on purpose.
+    # SIGHUP stays ignored if the user ignores it, as nohup does.
     hang_up = getattr(signal, "SIGHUP", None)
     ends = [signal.SIGINT, signal.SIGTERM]
     if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:
@@ -83,10 +83,10 @@ def _every_end_is_ctrl_c() -> Iterator[None]:
 
 
 def record(logdir: Path, steps: int) -> int:
-    """Train the example under the recorder into `logdir/buggy_digits`; its exit code."""
+    """Record the training of the example into `logdir/buggy_digits`; returns its exit code."""
     folder = logdir / EXAMPLE
     forget_earlier_recording(folder)
-    # TensorFlow's greetings would bury the accuracy of the steps.
+    # TensorFlow's startup messages would hide the accuracy of the steps.
     environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
     example = child.start(
         f"tb_debugger_plugin.examples.{EXAMPLE}",
@@ -100,12 +100,12 @@ def record(logdir: Path, steps: int) -> int:
 
 
 def serve(logdir: Path, port: int) -> int:
-    """Run TensorBoard on `logdir` until Ctrl-C, or until nobody reads the output; the exit code."""
+    """Run TensorBoard on `logdir` until Ctrl-C or until the output is closed; returns the exit code."""
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         server = child.start(
             "tensorboard.main",
             *("--logdir", str(logdir), "--port", str(port)),
-            # Ctrl-C reaches this program only, which then ends TensorBoard.
+            # Then Ctrl-C reaches only this program, which ends TensorBoard.
             start_new_session=True,
             stdout=log,
             stderr=log,
@@ -120,31 +120,31 @@ def serve(logdir: Path, port: int) -> int:
 
 
 def _show(server: subprocess.Popen[bytes], port: int, log: TextIO) -> int:
-    if not _answers(server, port):
+    if not _wait_for_server(server, port):
         log.seek(0)
-        print(f"TensorBoard did not start; it said:\n{log.read()}", file=sys.stderr)
+        print(f"TensorBoard did not start. Its output was:\n{log.read()}", file=sys.stderr)
         return 1
     print(f"\nOpen http://localhost:{port} and click the alert NaN/∞.   Ctrl-C ends TensorBoard.", flush=True)
     while server.poll() is None:
-        if _reader_left(_PAUSE_S):
+        if _output_closed(_PAUSE_S):
             return 0
     return server.wait()
 
 
-def _reader_left(seconds: float) -> bool:
-    """Wait until whoever reads the output has closed it, so many seconds at most; whether that was so."""
+def _output_closed(seconds: float) -> bool:
+    """Wait some seconds, or until the reader of the output has closed it; returns whether it has."""
     if sys.stdout is None or not hasattr(select, "poll"):
         time.sleep(seconds)
         return False
     output = select.poll()
-    # No event is asked for: that the other end is closed is always said.
+    # No events are registered, because poll always reports that the other end is closed.
     output.register(sys.stdout.fileno(), 0)
     return bool(output.poll(1000 * seconds))
 
 
-def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
-    """Wait until TensorBoard lists its plugins; False when it ends before that or takes too long."""
-    # No proxy: it is this machine that is asked.
+def _wait_for_server(server: subprocess.Popen[bytes], port: int) -> bool:
+    """Wait until TensorBoard lists its plugins; returns False when it ends before or takes too long."""
+    # Without a proxy, because the server is on this machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     deadline = time.monotonic() + _PATIENCE_S
     while server.poll() is None and time.monotonic() < deadline:
@@ -158,7 +158,7 @@ def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
 
 def _port_problem(port: int) -> str | None:
     with socket.socket() as probe:
-        # TensorBoard binds like this too: a port that was only just freed is not in use.
+        # TensorBoard binds like this too: a port that was just freed is not in use.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -167,12 +167,12 @@ def _port_problem(port: int) -> str | None:
         except OSError as error:
             other = "make demo PORT=6007, or tbdbg demo --port 6007"
             return (
-                f"Port {port} cannot be used ({error.strerror}): end what uses it, or take another ({other})."
+                f"Port {port} cannot be used ({error.strerror}): end what uses it, or use another ({other})."
             )
     return None
 
 
 def forget_earlier_recording(folder: Path) -> None:
-    """Remove an earlier demo's files; a folder that holds anything else is left as it is."""
+    """Delete the files of an earlier demo; a folder with anything else in it is left as it is."""
     if folder.is_dir() and all(file.name.startswith("tfdbg_events.") for file in folder.iterdir()):
         shutil.rmtree(folder)

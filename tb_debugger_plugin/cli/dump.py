@@ -1,6 +1,6 @@
-"""`tbdbg dump`: the records of event files as text.
+"""`tbdbg dump`: prints the records of event files as text.
 
-In goes an event file or a dump root, out come lines; tail files are read with the files that they belong to.
+Takes an event file or a dump root and prints lines. Tail files are read with the event files they belong to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tb_debugger_plugin.events.objects import event_objects, set_objects
 from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set
 
 if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
+    # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
 
 
@@ -32,14 +32,14 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="replace ids, times, hosts and folders, so that two recordings of one program can be compared",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, an object on each line")
+    parser.add_argument("--json", action="store_true", help="print JSON, one object per line")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the records; the exit code."""
+    """Print the records; returns the exit code."""
     if args.json and args.normalize:
-        raise UsageError("--json and --normalize do not go together.")
+        raise UsageError("--json and --normalize cannot be combined; leave one of them out.")
     for line in _json_lines(args.path) if args.json else _lines(args.path, args.normalize):
         print(printable(line))
     return 0

@@ -1,7 +1,7 @@
-"""`tbdbg export`: the tables of runs as Parquet files.
+"""`tbdbg export`: writes the tables of runs as Parquet files.
 
-In goes a logdir, out comes a folder with one file a table (`docs/schema.md`), and one such folder a run. The
-viewer opens such a folder as it opens event files.
+Takes a logdir and writes one folder per run, with one file per table (`docs/schema.md`). The viewer opens
+such a folder like event files.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, look_at_each, print_found, read_whole
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.index.parquet import write_tables
 from tb_debugger_plugin.index.runs import Run
 
 if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
+    # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
 
 
@@ -32,17 +32,17 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Export; the exit code."""
+    """Export runs; returns the exit code."""
     runs = chosen_runs(args.logdir, args.name)
-    found = look_at_each(runs, lambda one: _export(one, args.parquet / one.name))
-    return print_found(found, _line, as_json=args.json)
+    results = run_each(runs, lambda run: _export(run, args.parquet / run.name))
+    return print_results(results, _line, as_json=args.json)
 
 
-def _export(one: Run, folder: Path) -> dict[str, Any]:
-    with read_whole(one) as loader, loader.reading() as connection:
+def _export(run: Run, folder: Path) -> dict[str, Any]:
+    with read_whole(run) as loader, loader.reading() as connection:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            rows = write_tables(connection, folder, one.start_time)
+            rows = write_tables(connection, folder, run.start_time)
         except (OSError, duckdb.Error) as error:
             raise UsageError(f"{folder} cannot be written: {error}") from error
     return {"folder": str(folder), "rows": rows}

@@ -1,6 +1,6 @@
-"""`tbdbg index`: build the tables of the runs of a logdir, or bring them up to date.
+"""`tbdbg index`: builds the tables of the runs of a logdir, or brings them up to date.
 
-In goes a logdir, out come tables in the cache, which the viewer then opens at once.
+Takes a logdir and writes tables into the cache, which the viewer then opens at once.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, look_at_each, print_found, read_whole
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
 from tb_debugger_plugin.index import indexer
 from tb_debugger_plugin.index.runs import Run
 
 if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
+    # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
 
 
@@ -32,24 +32,24 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Index; the exit code."""
-    # The bar goes to stderr, so that what is printed stays clean, and is not drawn where nobody sees it.
+    """Index runs; returns the exit code."""
+    # The bar goes to stderr, so that stdout has the results only. It is drawn on terminals only.
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    # Quiet, too: Rich 13.0 ends also a bar that is not drawn with an empty line.
+    # The console is quiet too, because Rich 13.0 prints an empty line even after a bar that is not drawn.
     console = Console(stderr=True, quiet=not sys.stderr.isatty())
     with Progress(*columns, console=console, disable=console.quiet) as bar:
-        found = look_at_each(chosen_runs(args.logdir, args.name), lambda one: _index(one, bar))
-    return print_found(found, _line, as_json=args.json)
+        results = run_each(chosen_runs(args.logdir, args.name), lambda run: _index(run, bar))
+    return print_results(results, _line, as_json=args.json)
 
 
-def _index(one: Run, bar: Progress) -> dict[str, Any]:
-    task = bar.add_task(one.name, total=None)
+def _index(run: Run, bar: Progress) -> dict[str, Any]:
+    task = bar.add_task(run.name, total=None)
 
     def report(progress: indexer.Progress) -> None:
         bar.update(task, completed=progress.bytes_done, total=progress.bytes_total)
 
     begin = time.monotonic()
-    with read_whole(one, report) as loader, open_snapshot(loader) as snapshot:
+    with read_whole(run, report) as loader, open_snapshot(loader) as snapshot:
         if loader.progress is not None:
             report(loader.progress)
         return {
@@ -64,5 +64,5 @@ def _index(one: Run, bar: Progress) -> dict[str, Any]:
 
 def _line(name: str, facts: dict[str, Any]) -> str:
     counts = f"{facts['executions']:,} executions, {facts['graph_executions']:,} graph executions"
-    kept = "" if facts["database"] else "; another program has the tables open, so these were not kept"
+    kept = "" if facts["database"] else "; not kept, because another program has the tables open"
     return printable(f"{name}: {counts}, {facts['seconds']:.1f} s{kept}")

@@ -1,6 +1,6 @@
-"""`tbdbg info`: what a logdir holds.
+"""`tbdbg info`: shows what a logdir holds.
 
-In goes a logdir, out come its runs with hosts, counts, modes, first and last time, as a table or as JSON.
+Takes a logdir and prints its runs with hosts, counts, modes, first and last time, as a table or as JSON.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.cli.reading import a_location, all_runs, check_read, look_at_each, print_found
+from tb_debugger_plugin.cli.reading import a_location, all_runs, check_read, print_results, run_each
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Run
 
 if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
+    # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
 
-#: Of a run that takes longer to read, what has been read until then is shown.
+#: Seconds after which a run is shown as far as it was read.
 _READ_SECONDS: Final = 600.0
 _SHOWN: Final = (
     ("hosts", "hosts"),
@@ -46,18 +46,18 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what the logdir holds; the exit code."""
-    found = look_at_each(all_runs(args.logdir), _status)
-    return print_found(found, _table, as_json=args.json, between="\n\n")
+    """Print what the logdir holds; returns the exit code."""
+    results = run_each(all_runs(args.logdir), _status)
+    return print_results(results, _table, as_json=args.json, separator="\n\n")
 
 
-def _status(one: Run) -> dict[str, Any]:
-    loader = RunLoader(one)
+def _status(run: Run) -> dict[str, Any]:
+    loader = RunLoader(run)
     try:
         loader.wait(_READ_SECONDS)
         check_read(loader)
         with open_snapshot(loader) as snapshot:
-            return {"folder": str(one.folder), **status(snapshot)}
+            return {"folder": str(run.folder), **status(snapshot)}
     finally:
         loader.close()
 
@@ -69,17 +69,17 @@ def _table(name: str, facts: dict[str, Any]) -> str:
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")
-    lines += [printable(f"  not recorded: {_missing(missing)}") for missing in facts["not_recorded"]]
-    lines += [printable(f"  ! {_place(notice)}{notice['message']}") for notice in facts["notices"]]
+    lines += [printable(f"  not recorded: {_not_recorded(entry)}") for entry in facts["not_recorded"]]
+    lines += [printable(f"  ! {_prefix(notice)}{notice['message']}") for notice in facts["notices"]]
     return "\n".join(lines)
 
 
-def _missing(missing: dict[str, Any]) -> str:
-    names = f" ({', '.join(missing['names'])})" if missing["names"] else ""
-    return f"{missing['message']}{names}"
+def _not_recorded(entry: dict[str, Any]) -> str:
+    names = f" ({', '.join(entry['names'])})" if entry["names"] else ""
+    return f"{entry['message']}{names}"
 
 
-def _place(notice: dict[str, Any]) -> str:
+def _prefix(notice: dict[str, Any]) -> str:
     if notice["file"] is None:
         return ""
     return f"{notice['file']}" + ("" if notice["offset"] is None else f" at {notice['offset']}") + ": "
@@ -89,7 +89,7 @@ def _time_text(seconds: float) -> str:
     try:
         return datetime.fromtimestamp(seconds, timezone.utc).astimezone().isoformat(" ", "milliseconds")
     except (OverflowError, ValueError, OSError):
-        return str(seconds)  # damage: no calendar has that day
+        return str(seconds)  # damage: there is no such date
 
 
 def _text(key: str, value: Any) -> str:

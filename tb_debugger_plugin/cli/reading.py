@@ -1,7 +1,7 @@
-"""What the verbs that read tables share.
+"""Functions that the verbs that read tables share.
 
-They choose runs, read one until nothing is left to read, and go on after one that cannot be read. Input: a
-logdir and perhaps a run's name. Output: loaders that have caught up with the files.
+They choose runs, read one until nothing is left to read, and continue after one that cannot be read. They
+take a logdir and optionally a run's name, and return loaders that have caught up with the files.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Problem, Run, find_runs, has_debug_events
 
-_LOOK_SECONDS: Final = 0.2
-#: Of many names so many are shown.
+_REPORT_SECONDS: Final = 0.2
+#: How many of several names an error message shows.
 _NAMES: Final = 5
 
 
@@ -34,19 +34,19 @@ def say(message: str) -> None:
 
 
 def a_location(text: str) -> Location:
-    """The type of an argument that names a file or a folder, here or elsewhere."""
+    """Parses an argument that names a local or remote file or folder."""
     try:
         return location(text)
     except UsageError as error:
-        # Of any other ValueError argparse does not show what it says.
+        # argparse does not show the message of any other ValueError.
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def check_folder(folder: Location) -> None:
-    """Refuse a folder of which something cannot be read, or that is not there.
+    """Check that a folder exists and can be read completely.
 
     Raises:
-      NotFoundError: That is so.
+      NotFoundError: It does not exist, or cannot be read completely.
     """
     problems: list[Problem] = []
     has_debug_events(folder, problems.append)
@@ -58,57 +58,57 @@ def _sentences(problems: Sequence[Problem]) -> str:
     return "\n".join(problem.message for problem in problems)
 
 
-def add_arguments(parser: argparse.ArgumentParser, *, one: bool = False) -> None:
+def add_arguments(parser: argparse.ArgumentParser, *, single: bool = False) -> None:
     """Add LOGDIR, --run and --json.
 
     Args:
-      parser: The verb's.
-      one: Whether the verb is about one run.
+      parser: The verb's parser.
+      single: Whether the verb takes a single run.
     """
-    of_none = "needed where there are several" if one else "default: all"
+    default = "needed if there are several" if single else "default: all"
     parser.add_argument(
         "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
     )
-    parser.add_argument("--run", dest="name", metavar="NAME", help=f"only this run ({of_none})")
+    parser.add_argument("--run", dest="name", metavar="NAME", help=f"only this run ({default})")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def all_runs(logdir: Location) -> list[Run]:
-    """The runs of a logdir, at least one; what of it cannot be read is said on stderr.
+    """Returns the runs of a logdir, at least one; reports on stderr what cannot be read.
 
     Raises:
-      NotFoundError: There is none.
+      NotFoundError: There are no runs.
     """
     problems: list[Problem] = []
     runs = find_runs(logdir, problems.append)
     if not runs:
-        none = f"{logdir} holds no debug events; record some with tb_debugger_plugin.record(...)."
-        raise NotFoundError(_sentences(problems) or none)
+        message = f"{logdir} holds no debug events; record some with tb_debugger_plugin.record(...)."
+        raise NotFoundError(_sentences(problems) or message)
     if problems:
         say(_sentences(problems))
     return runs
 
 
 def chosen_runs(logdir: Location, name: str | None) -> list[Run]:
-    """The runs of a logdir, or the one that is named.
+    """Returns the runs of a logdir, or the run with the given name.
 
     Raises:
-      NotFoundError: There is none.
-      OSError: The place cannot be read.
+      NotFoundError: There is no such run.
+      OSError: The logdir cannot be read.
     """
     runs = all_runs(logdir)
     chosen = [run for run in runs if name is None or run.name == name]
     if not chosen:
-        raise NotFoundError(f"There is no run named {name!r} in {logdir}, but {_names(runs)}.")
+        raise NotFoundError(f"There is no run named {name!r} in {logdir}; choose from {_names(runs)}.")
     return chosen
 
 
 def only_run(logdir: Location, name: str | None) -> Run:
-    """The one run that is meant.
+    """Returns the run with the given name, or the only run.
 
     Raises:
-      NotFoundError: There is none, or several and none is named.
-      OSError: The place cannot be read.
+      NotFoundError: There is no such run, or there are several and no name is given.
+      OSError: The logdir cannot be read.
     """
     runs = chosen_runs(logdir, name)
     if len(runs) > 1:
@@ -123,45 +123,45 @@ def _names(runs: Sequence[Run]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def look_at_each(runs: Sequence[Run], look: Callable[[Run], dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What is found out about each run, by its name; of one that cannot be read an `error`.
+def run_each(runs: Sequence[Run], action: Callable[[Run], dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Apply a function to each run; returns the results by name, with an `error` for an unreadable run.
 
     Args:
       runs: The runs.
-      look: Finds out what is to be said of one.
+      action: Returns the result for one run.
     """
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for run in runs:
         try:
-            found[run.name] = look(run)
+            results[run.name] = action(run)
         except (DebuggerError, OSError, duckdb.Error) as error:
-            found[run.name] = {"error": user_message(error)}
-    return found
+            results[run.name] = {"error": user_message(error)}
+    return results
 
 
-def print_found(
-    found: dict[str, dict[str, Any]],
-    words: Callable[[str, dict[str, Any]], str],
+def print_results(
+    results: dict[str, dict[str, Any]],
+    text: Callable[[str, dict[str, Any]], str],
     *,
     as_json: bool,
-    between: str = "\n",
+    separator: str = "\n",
 ) -> int:
-    """Print what :func:`look_at_each` has found, and on stderr what it could not read.
+    """Print the results of :func:`run_each`, and the errors on stderr.
 
     Args:
-      found: That.
-      words: What is printed of one run: its name, and what was found.
-      as_json: Whether to print everything as one JSON object instead.
-      between: What stands between the words of two runs.
+      results: The results by name of the run.
+      text: Returns the text of one run by its name and result.
+      as_json: Whether to print all results as one JSON object instead.
+      separator: Printed between the texts of two runs.
 
     Returns:
       The exit code: 1 when a run could not be read.
     """
-    failures = {name: facts["error"] for name, facts in found.items() if "error" in facts}
+    failures = {name: facts["error"] for name, facts in results.items() if "error" in facts}
     if as_json:
-        print(json.dumps(found, indent=2))
-    elif len(failures) < len(found):
-        print(between.join(words(name, facts) for name, facts in found.items() if name not in failures))
+        print(json.dumps(results, indent=2))
+    elif len(failures) < len(results):
+        print(separator.join(text(name, facts) for name, facts in results.items() if name not in failures))
     for name, error in failures.items():
         say(f"{name}: {error}")
     return 1 if failures else 0
@@ -169,18 +169,18 @@ def print_found(
 
 @contextlib.contextmanager
 def read_whole(run: Run, report: Callable[[Progress], None] = lambda progress: None) -> Iterator[RunLoader]:
-    """A loader that has read everything that is in the run's files now.
+    """Gives a loader that has read everything in the run's files.
 
     Args:
       run: The run.
-      report: Told now and then how far it has come.
+      report: Called with the progress now and then.
 
     Raises:
       NotReadyError: The files cannot be read.
     """
     loader = RunLoader(run)
     try:
-        while not loader.wait(_LOOK_SECONDS):
+        while not loader.wait(_REPORT_SECONDS):
             progress = loader.progress
             if progress is not None:
                 report(progress)
@@ -191,24 +191,24 @@ def read_whole(run: Run, report: Callable[[Progress], None] = lambda progress: N
 
 
 def check_read(loader: RunLoader) -> None:
-    """Refuse a loader that could not read its run.
+    """Check that a loader could read its run.
 
     Raises:
       NotReadyError: It could not.
     """
     if loader.failure:
-        # After its first line the database quotes queries of ours.
+        # After the first line, DuckDB quotes our own SQL.
         raise NotReadyError(loader.failure.partition("\n")[0])
 
 
 def plain(value: Any) -> Any:
-    """A value of a table as JSON can carry it: NaN and infinities are null, other things are text."""
+    """Converts a value of a table for JSON: NaN and infinities become null, other types text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     return str(value)

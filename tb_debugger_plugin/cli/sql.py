@@ -1,7 +1,7 @@
-"""`tbdbg sql`: ask the tables of a run.
+"""`tbdbg sql`: runs a query on the tables of a run.
 
-In go a logdir and a query on the tables of `docs/schema.md`, out come rows. The query sees one commit and can
-change nothing.
+Takes a logdir and an SQL query on the tables of `docs/schema.md`, and prints rows. The query sees one commit
+and cannot change anything.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain, read_
 from tb_debugger_plugin.errors import BadQueryError
 
 if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
+    # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
 
-_AT_ONCE: Final = 10_000
-#: Of a table on a terminal; a pipe gets all rows.
+_BATCH_ROWS: Final = 10_000
+#: Rows of a table on a terminal; a pipe gets all rows.
 _SHOWN: Final = 1000
 
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `sql` to the command line."""
-    parser = subparsers.add_parser("sql", help="ask the tables of a run (docs/schema.md)")
-    add_arguments(parser, one=True)
+    parser = subparsers.add_parser("sql", help="query the tables of a run (docs/schema.md)")
+    add_arguments(parser, single=True)
     parser.add_argument("query", metavar="QUERY", help="such as 'SELECT count(*) FROM graph_executions'")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask and print; the exit code."""
+    """Run the query and print its rows; returns the exit code."""
     with read_whole(only_run(args.logdir, args.name)) as loader, loader.reading() as connection:
         try:
-            _ask(connection, args.query)
+            _execute(connection, args.query)
             names = [str(column[0]) for column in connection.description or ()]
             _print(connection, names, as_json=args.json)
         except duckdb.Error as error:
@@ -48,11 +48,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _ask(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+def _execute(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     statements = connection.extract_statements(query)
     kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
     if len(statements) != 1 or statements[0].type not in kinds:
-        raise BadQueryError("Give one SELECT; the tables cannot be changed here.")
+        raise BadQueryError("The query must be one SELECT; the tables cannot be changed here.")
     connection.execute(statements[0])
 
 
@@ -64,7 +64,7 @@ def _print(connection: duckdb.DuckDBPyConnection, names: list[str], *, as_json: 
         _print_table(names, connection.fetchmany(_SHOWN + 1))
     else:
         print("\t".join(names))
-        while rows := connection.fetchmany(_AT_ONCE):
+        while rows := connection.fetchmany(_BATCH_ROWS):
             print("\n".join("\t".join(map(_cell, row)) for row in rows))
 
 
@@ -72,7 +72,7 @@ def _print_table(names: list[str], rows: list[tuple[Any, ...]]) -> None:
     table = Table(*names)
     for row in rows[:_SHOWN]:
         table.add_row(*map(_cell, row))
-    # A name in a log may look like the markup of the printing library.
+    # A name in a log may look like Rich's markup.
     console = Console(markup=False, highlight=False)
     console.print(table, markup=False)
     if len(rows) > _SHOWN:

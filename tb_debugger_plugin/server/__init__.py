@@ -1,5 +1,5 @@
-"""The TensorBoard plugin and its routes: check the request, ask ``analysis``, answer.
+"""The TensorBoard plugin and its routes: check the request, query ``analysis``, answer.
 
-In come WSGI requests, out come JSON, columns or files of the built front end. ``docs/http-api.md`` is the
+Takes WSGI requests and returns JSON, columns or files of the built front end. ``docs/http-api.md`` is the
 contract.
 """

@@ -1,7 +1,7 @@
-"""The binary form of a page of columns.
+"""Encodes a page of columns in binary form.
 
-In comes a page, out come bytes: ``u32`` length of the header, the header (JSON, padded with spaces), and the
-columns as little-endian blocks, each beginning at a multiple of 8 bytes.
+Takes a page and returns bytes: the length of the header as ``u32``, the header (JSON, padded with spaces),
+and the columns as little-endian blocks, each beginning at a multiple of 8 bytes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _TYPES: Final = {"f8": "f64", "i4": "i32", "u1": "u8"}
 
 
 def encode(page: Page) -> bytes:
-    """The bytes of a page.
+    """Encode a page as bytes.
 
     Args:
-      page: Its arrays are of float64, int32 or uint8.
+      page: A page whose arrays are float64, int32 or uint8.
     """
     described: list[dict[str, Any]] = []
     blocks: list[bytes] = []

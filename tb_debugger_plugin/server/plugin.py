@@ -1,11 +1,11 @@
 """The plugin that TensorBoard loads.
 
-In come WSGI requests below ``/data/plugin/debugger/``, out come responses. Here requests are taken apart,
-and here alone errors become status codes: 400 for a bad query, 404 for what is not there, 405 for
+Takes WSGI requests below ``/data/plugin/debugger/`` and returns responses. This module takes requests apart,
+and only this module turns errors into status codes: 400 for a bad query, 404 for what does not exist, 405 for
 another method than GET and HEAD, 422 for a run whose files cannot be read, 503 while a run is being opened,
-and 500 with a sentence for what should not happen.
+and 500 with a sentence for unexpected errors.
 
-Rule: answering changes nothing but caches.
+Invariant: a request changes nothing but caches.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
     """The tab *Debugger*; lives as long as TensorBoard.
 
     Args:
-      context: TensorBoard's; only its ``logdir`` is used, and of its flags ``logdir_spec``.
+      context: TensorBoard's context, of which ``logdir`` and the flag ``logdir_spec`` are used.
     """
 
     plugin_name = PLUGIN_NAME
@@ -62,22 +62,22 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         super().__init__(context)
         logdir = _logdir(context)
         for problem in logdir.problems:
-            _logger.warning("The debugger shows nothing of %s: %s", problem.place, problem.message)
+            _logger.warning("The debugger cannot show %s: %s", problem.place, problem.message)
         self._library = Library(logdir)
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
-        """The routes; what is none of them is looked up among the files of the front end."""
+        """Returns the routes; other paths are files of the front end."""
         apps: dict[str, WsgiApp] = {path: self._app(path, route) for path, route in ROUTES.items()}
         apps[ENTRY] = self._static
         apps["/*"] = self._static
         return apps
 
     def is_active(self) -> bool:
-        """Whether there are debug events, or a reason why there are none; answers within milliseconds."""
+        """Whether there are debug events, or a problem to show; returns within milliseconds."""
         return self._library.is_active()
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
-        """The tab and its module."""
+        """Returns the name of the tab and its JavaScript module."""
         return base_plugin.FrontendMetadata(
             es_module_path=ENTRY, tab_name=TAB_NAME, disable_reload=False, remove_dom=False
         )
@@ -108,7 +108,7 @@ def _logdir(context: base_plugin.TBContext) -> Logdir:
 
 
 def _answer_static(request: wrappers.Request) -> wrappers.Response:
-    # TensorBoard may be served under a prefix, and strips an experiment's; the plugin's own is always there.
+    # TensorBoard may be served below a prefix, and strips that of an experiment; the plugin's is kept.
     _, _, below = request.path.partition(f"/plugin/{PLUGIN_NAME}")
     file = static_file(below or request.path)
     return _respond(request, file.content, file.content_type, expires=file.expires)
@@ -117,12 +117,12 @@ def _answer_static(request: wrappers.Request) -> wrappers.Response:
 def _wsgi(answer: Callable[[wrappers.Request], wrappers.Response]) -> WsgiApp:
     def app(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = wrappers.Request(dict(environ))
-        return _answered(answer, request)(dict(environ), start_response)
+        return _respond_to(answer, request)(dict(environ), start_response)
 
     return app
 
 
-def _answered(
+def _respond_to(
     answer: Callable[[wrappers.Request], wrappers.Response], request: wrappers.Request
 ) -> wrappers.Response:
     if request.method not in ("GET", "HEAD"):
@@ -136,7 +136,9 @@ def _answered(
         return _error(request, str(error), code)
     except Exception:
         _logger.exception("Answering %s failed.", request.path)
-        return _error(request, "The debugger failed to answer; TensorBoard's log says why.", 500)
+        return _error(
+            request, "The debugger failed to answer this request; TensorBoard's log has the reason.", 500
+        )
 
 
 def _error(request: wrappers.Request, sentence: str, code: int) -> wrappers.Response:

@@ -1,7 +1,7 @@
-"""What a request asks: its parameters, checked.
+"""Queries: the checked parameters of a request.
 
-In comes the query of a URL, out come plain values. This is the only place that looks at query text;
-whatever is wrong with it is a :class:`BadQueryError` that names the parameter.
+Takes the query string of a URL and returns plain values. Only this module reads query text; every error in it
+is a :class:`BadQueryError` that names the parameter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _INTEGER: Final = re.compile(r"^-?[0-9]{1,15}$")
 _NUMBER: Final = re.compile(r"^[-+]?[0-9]{1,20}(\.[0-9]{0,20})?([eE][-+]?[0-9]{1,2})?$")
 _MAX_TEXT: Final = 10_000
 _MAX_LIST: Final = 10_000
-#: Rows of one page of the JSON routes, of those that give digests, and of the columnar ones.
+#: Rows of one page of the JSON routes, of the routes for digests, and of the columnar routes.
 JSON_ROWS: Final = 10_000
 DIGEST_ROWS: Final = 100_000
 COLUMN_ROWS: Final = 100_000
@@ -30,13 +30,13 @@ class Query:
     """The parameters of one request.
 
     Attributes:
-      parameters: As they stand in the URL, decoded.
+      parameters: The decoded parameters of the URL.
     """
 
     parameters: Mapping[str, str]
 
     def text(self, name: str) -> str:
-        """A parameter that must be there.
+        """Returns a required parameter.
 
         Raises:
           BadQueryError: It is missing, empty or far too long.
@@ -47,7 +47,7 @@ class Query:
         return value
 
     def optional_text(self, name: str) -> str | None:
-        """A parameter that may be left out.
+        """Returns an optional parameter.
 
         Raises:
           BadQueryError: It is far too long.
@@ -58,10 +58,10 @@ class Query:
         return value
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """A parameter that must be one of some words.
+        """Returns a required parameter that must be one of some words.
 
         Raises:
-          BadQueryError: It is missing or another word.
+          BadQueryError: It is missing or is another word.
         """
         value = self.text(name)
         if value not in choices:
@@ -69,7 +69,7 @@ class Query:
         return value
 
     def integer(self, name: str) -> int:
-        """A number that must be there.
+        """Returns a required whole number.
 
         Raises:
           BadQueryError: It is missing or not a whole number.
@@ -77,7 +77,7 @@ class Query:
         return _integer(name, self.text(name))
 
     def optional_integer(self, name: str) -> int | None:
-        """A number that may be left out.
+        """Returns an optional whole number.
 
         Raises:
           BadQueryError: It is not a whole number.
@@ -86,7 +86,7 @@ class Query:
         return None if value is None else _integer(name, value)
 
     def optional_number(self, name: str) -> float | None:
-        """A finite number that may be left out.
+        """Returns an optional finite number.
 
         Raises:
           BadQueryError: It is not a number.
@@ -99,7 +99,7 @@ class Query:
         return float(value)
 
     def optional_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
-        """A parameter that may be left out, else must be one of some words.
+        """Returns an optional parameter that must be one of some words.
 
         Raises:
           BadQueryError: It is another word.
@@ -107,10 +107,10 @@ class Query:
         return None if self.optional_text(name) is None else self.choice(name, choices)
 
     def filter(self) -> Filter:
-        """The parameters that choose rows of a long list.
+        """Returns the filter of a long list.
 
         Raises:
-          BadQueryError: One of them makes no sense.
+          BadQueryError: One of its parameters is wrong.
         """
         return Filter(
             op_name=self.optional_text("op_name") or None,
@@ -133,7 +133,7 @@ class Query:
         )
 
     def optional_position(self, name: str) -> int | None:
-        """A number that may be left out, else must not be below 0.
+        """Returns an optional whole number that must not be below 0.
 
         Raises:
           BadQueryError: It is not a whole number, or negative.
@@ -141,19 +141,19 @@ class Query:
         return None if self.optional_text(name) is None else self.position(name)
 
     def order(self, columns: tuple[str, ...]) -> Order | None:
-        """The parameters ``sort`` and ``descending``.
+        """Returns the order of the parameters ``sort`` and ``descending``; None = the order of the list.
 
         Raises:
-          BadQueryError: There is no such column to sort by.
+          BadQueryError: The column cannot be sorted by, or ``descending`` is given without ``sort``.
         """
         column = self.optional_choice("sort", columns)
         descending = self.optional_choice("descending", ("true", "false")) == "true"
         if column is None and descending:
-            raise BadQueryError("descending needs sort.")
+            raise BadQueryError("descending needs the parameter sort.")
         return None if column is None else Order(column, descending)
 
     def position(self, name: str) -> int:
-        """A number that must be there and not be below 0.
+        """Returns a required whole number that must not be below 0.
 
         Raises:
           BadQueryError: It is missing, not a whole number, or negative.
@@ -164,7 +164,7 @@ class Query:
         return value
 
     def bounded(self, name: str, lowest: int, highest: int, default: int | None = None) -> int:
-        """A number within bounds.
+        """Returns a whole number within bounds.
 
         Raises:
           BadQueryError: It is missing and has no default, or it is not a whole number within the bounds.
@@ -177,7 +177,7 @@ class Query:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """A list of words with commas between them.
+        """Returns a list of words that are separated by commas.
 
         Raises:
           BadQueryError: It is missing, empty or far too long.
@@ -185,22 +185,22 @@ class Query:
         value = self.parameters.get(name)
         if value is None:
             raise BadQueryError(f"The parameter {name} is missing.")
-        found = [word for word in value.split(",") if word]
-        if not found:
+        words = [word for word in value.split(",") if word]
+        if not words:
             raise BadQueryError(f"The parameter {name} is empty.")
-        if len(found) > _MAX_LIST:
+        if len(words) > _MAX_LIST:
             raise BadQueryError(f"The parameter {name} lists more than {_MAX_LIST} entries.")
-        return found
+        return words
 
     def range(self, total: int, limit: int = JSON_ROWS) -> Range:
-        """The parameters ``begin`` and ``end``.
+        """Returns the range of the parameters ``begin`` and ``end``.
 
         Args:
-          total: Length of the list.
-          limit: How many rows a page may have.
+          total: The length of the list.
+          limit: The largest number of rows in a page.
 
         Raises:
-          BadQueryError: They are not numbers, or no range of the list, or one too long.
+          BadQueryError: They are not whole numbers, or the range is not in the list, or it is too long.
         """
         begin, end = self.optional_integer("begin"), self.optional_integer("end")
         return resolve_range(0 if begin is None else begin, -1 if end is None else end, total, limit)

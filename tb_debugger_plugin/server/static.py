@@ -1,8 +1,8 @@
-"""Files of the built front end.
+"""Serves the files of the built front end.
 
-In comes a path below the plugin's prefix, out comes a file of ``tb_debugger_plugin/static/`` with its type.
+Takes a path below the plugin's prefix and returns a file of ``tb_debugger_plugin/static/`` with its type.
 
-Rule: only names that a build can have made are looked up, so no path leads out of the folder.
+Invariant: only names that a build can have made are looked up, so no path leads out of the folder.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tb_debugger_plugin.errors import NotFoundError
 
 STATIC: Final = Path(__file__).resolve().parent.parent / "static"
 ENTRY: Final = "/index.js"
-#: How long browsers may keep a file whose name changes with its content.
+#: Seconds that browsers may keep a file whose name changes with its content.
 HASHED_SECONDS: Final = 365 * 24 * 3600
 
-# Own table: the system's can be anything, on Windows it is the registry.
+# The system's table can contain anything; on Windows it is the registry.
 _TYPES: Final = {
     ".js": "text/javascript",
     ".mjs": "text/javascript",
@@ -45,9 +45,9 @@ class StaticFile:
     """A file to send.
 
     Attributes:
-      content: Its bytes.
-      content_type: MIME type.
-      expires: Seconds that it may be kept; 0 = ask each time.
+      content: The bytes of the file.
+      content_type: The MIME type.
+      expires: Seconds that browsers may keep it; 0 = request it each time.
     """
 
     content: bytes
@@ -59,8 +59,8 @@ def static_file(path: str, folder: Path = STATIC) -> StaticFile:
     """Look up a file of the front end.
 
     Args:
-      path: Below the plugin's prefix, with the leading slash, such as ``/index.js``.
-      folder: Where the built files are.
+      path: The path below the plugin's prefix, with the leading slash, such as ``/index.js``.
+      folder: The folder of the built files.
 
     Raises:
       NotFoundError: There is no such file.
@@ -73,8 +73,8 @@ def static_file(path: str, folder: Path = STATIC) -> StaticFile:
     except OSError:
         if path == ENTRY:
             return StaticFile(_explanation(), _TYPES[".js"], 0)
-        raise NotFoundError("There is no such file; the page may have been built anew: reload it.") from None
-    # Vite puts hashed names into a folder of their own; the entry's name is fixed.
+        raise NotFoundError("There is no such file. The page may have been rebuilt: reload it.") from None
+    # Vite puts files with hashed names into their own folder; the name of the entry is fixed.
     hashed = path.startswith("/assets/") and _HASHED.search(path) is not None
     return StaticFile(content, content_type, HASHED_SECONDS if hashed else 0)
 

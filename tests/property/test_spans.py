@@ -99,5 +99,5 @@ def test_the_worst_of_a_call_is_found_without_looking_at_all_of_it(hosts, chunk,
                 worst[int(own)] = max(worst[int(own)], health)
         patch.setattr(call_health, "_CHUNK", chunk)
         patch.setattr(call_health, "_SAMPLED", sampled)
-        patch.setattr(call_health, "_MAX_WINDOWS", windows)
+        patch.setattr(call_health, "_MAX_SPANS", windows)
         assert call_health.call_health(snapshot).tolist() == worst

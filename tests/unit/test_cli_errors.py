@@ -148,10 +148,13 @@ def test_a_url_that_cannot_be_read_here_is_a_wrong_argument_with_its_reason(caps
 @pytest.mark.parametrize(
     ("runs", "sentence"),
     [
-        (["a"], "There is no run named 'nope' in logs, but 'a'."),
-        (["a", "b", "c"], "There is no run named 'nope' in logs, but 'a', 'b' and 'c'."),
-        (list("abcdefgh"), "There is no run named 'nope' in logs, but 'a', 'b', 'c', 'd', 'e' and 3 more."),
-        (["."], "There is no run named 'nope' in logs, but '.'."),
+        (["a"], "There is no run named 'nope' in logs; choose from 'a'."),
+        (["a", "b", "c"], "There is no run named 'nope' in logs; choose from 'a', 'b' and 'c'."),
+        (
+            list("abcdefgh"),
+            "There is no run named 'nope' in logs; choose from 'a', 'b', 'c', 'd', 'e' and 3 more.",
+        ),
+        (["."], "There is no run named 'nope' in logs; choose from '.'."),
     ],
     ids=["one", "few", "many", "the logdir itself"],
 )
@@ -212,7 +215,7 @@ def test_an_error_of_duckdb_controls_nothing(tmp_path, capsys):
 
 
 def test_the_help_of_a_verb_about_one_run_says_that_one_is_needed(capsys):
-    for verb, words in (("sql", "needed where there are several"), ("index", "default: all")):
+    for verb, words in (("sql", "needed if there are several"), ("index", "default: all")):
         with pytest.raises(SystemExit):
             main([verb, "--help"])
         assert words in " ".join(capsys.readouterr().out.split())

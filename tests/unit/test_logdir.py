@@ -124,7 +124,7 @@ def test_a_url_whose_package_is_missing_is_one_warning_and_a_reason_on_the_page(
     assert active and not runs
     assert found["problems"] == [{"place": "gs://bucket/logs", "message": reason}]
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("WARNING", f"The debugger shows nothing of gs://bucket/logs: {reason}")
+        ("WARNING", f"The debugger cannot show gs://bucket/logs: {reason}")
     ]
 
 
