@@ -1,10 +1,9 @@
 """Computes the health of what ran inside each execution.
 
 Takes a run and returns the worst health of the graph executions of each call. In a long list only some rows
-are read: the bad ones, a sample of the others, and those that could belong to a call of which none was read
-yet.
+are read: the bad ones, a sample of the others, and those that could belong to a call without any row so far.
 
-Invariant: the result is the one that the owners of all rows give.
+Invariant: the result is the same as with the owners of all rows.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _MAX_DEPTH: Final = 64
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph; ``outer`` is the number of the graph during whose making it was made, -1 = none."""
+    """A graph; ``outer`` is the number of the graph that was being made when this one was made, -1 = none."""
 
     number: int
     host: int

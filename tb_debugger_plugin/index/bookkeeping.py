@@ -1,7 +1,7 @@
 """Writes the tables about the files themselves: ``files``, ``hosts`` and ``notices``.
 
 Takes rows and a connection inside the caller's transaction. ``files`` and ``hosts`` are short, so each commit
-writes them anew; notices are appended.
+replaces them; notices are appended.
 """
 
 from __future__ import annotations

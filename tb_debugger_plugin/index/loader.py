@@ -176,7 +176,7 @@ class RunLoader:
           NotReadyError: There is no commit yet, or the run is being closed.
           UnreadableRunError: The files cannot be read.
         """
-        with self._open_database() as database, contextlib.ExitStack() as stack:
+        with self._held_database() as database, contextlib.ExitStack() as stack:
             try:
                 cursor = stack.enter_context(database.reading())
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
@@ -193,7 +193,7 @@ class RunLoader:
                 raise
 
     @contextlib.contextmanager
-    def _open_database(self) -> Iterator[Database]:
+    def _held_database(self) -> Iterator[Database]:
         """Gives the database, which stays open inside the block."""
         with self._changed:
             self._num_queries += 1
@@ -230,18 +230,18 @@ class RunLoader:
 
     def _note_failure(self, error: Exception) -> None:
         # After the first line, DuckDB quotes our own SQL.
-        words = user_message(error).partition("\n")[0].rstrip(".")
+        reason = user_message(error).partition("\n")[0].rstrip(".")
         is_known = isinstance(error, (DebuggerError, OSError, duckdb.Error))
-        if words != self._logged:
+        if reason != self._logged:
             _logger.warning(
-                "Reading the debug events of run %r failed: %s", self.run.name, words, exc_info=not is_known
+                "Reading the debug events of run %r failed: %s", self.run.name, reason, exc_info=not is_known
             )
-        self._logged = words
+        self._logged = reason
         with self._changed:
             self._failures += 1
             if self._failures >= _MAX_FAILURES:
                 again = "The viewer tries again when they change, and now and then."
-                self._failure = f"Reading this run's files failed: {words}. {again}"
+                self._failure = f"Reading this run's files failed: {reason}. {again}"
                 self._changed.notify_all()
 
     def _wait_for_retry(self) -> None:
@@ -279,7 +279,7 @@ class RunLoader:
         return _IDLE_PRIVATE_SECONDS if self._database and self._database.private else _IDLE_SECONDS
 
     def _stop_if_idle(self) -> bool:
-        """Withdraw the database if it is not needed any more; returns whether it was."""
+        """Withdraw the database if it is not needed any more; returns whether it was withdrawn."""
         with self._changed:
             if not self._may_stop():
                 return False

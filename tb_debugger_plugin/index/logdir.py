@@ -52,7 +52,7 @@ class Logdir:
         return dict(sorted(runs.items())), problems
 
     def is_worth_showing(self) -> bool:
-        """Whether there are debug events, or a whole folder cannot be read and the page should say why.
+        """Whether there are debug events, or a whole folder cannot be read, which the page explains.
 
         A folder that does not exist yet, or an unreadable folder further below, is no reason.
         """
