@@ -1,1 +1,1 @@
-"""Functions that XLA compiles: what they compute is handed out of them and recorded."""
+"""Records tensors of functions that XLA compiles."""

@@ -3,7 +3,7 @@
 Takes a `ProbeLayout` and defines a function in the runtime with two more results: a vector of measurements
 (largest magnitudes, counts of bad elements, sizes) and a vector with the turn of a loop in which each tensor
 first was bad (0 outside loops). The body of a loop gets both as loop variables, so it has more arguments and
-results. -1 marks the elements of a branch that was not taken. Of a loop, the vectors hold the largest
+results. -1 marks the elements of a branch that was not taken. For a loop, the vectors hold the largest
 magnitude of all turns, and the counts of the turn in which the tensor first was bad.
 """
 
@@ -18,50 +18,52 @@ from tensorflow.core.framework import attr_value_pb2
 from tb_debugger_plugin.capture.functions.called import function_attributes
 from tb_debugger_plugin.capture.functions.copies import Copies, functions_of
 from tb_debugger_plugin.capture.functions.definitions import definition_of, source_name
-from tb_debugger_plugin.capture.xla.bad_counts import counted
+from tb_debugger_plugin.capture.xla.bad_counts import count_bad
 from tb_debugger_plugin.capture.xla.magnitudes import INFINITY, Nodes, magnitudes, sizes
 from tb_debugger_plugin.capture.xla.probe_layout import Call, ProbeLayout
 
 _NOT_RUN = -1
 #: Bit offsets in `first_bad_turn`: of the turn of the loop, and of the tensor's group in the loop's body.
 _TURN, _GROUP = 32, 20
-#: Loop variables of ours: measurements, first_bad_turn, turn.
-_CARRIED = ("TbDebuggerMagnitudes", "TbDebuggerFirstBadTurn", "TbDebuggerTurn")
+#: Names of the loop variables that are added: measurements, first_bad_turn, turn.
+_LOOP_VARIABLES = ("TbDebuggerMagnitudes", "TbDebuggerFirstBadTurn", "TbDebuggerTurn")
 
 
-def define_copy(layout: ProbeLayout, copies: Copies, *, before: int = 0, after: int = 0) -> str:
+def define_copy(layout: ProbeLayout, copies: Copies, *, size_before: int = 0, size_after: int = 0) -> str:
     """Define the copy of a function or of a branch.
 
     Args:
       layout: Describes the function and its measurements.
       copies: Registers the copy.
-      before: Number of elements of other branches before its own.
-      after: Number of elements of other branches after its own.
+      size_before: Number of elements of other branches before its own elements.
+      size_after: Number of elements of other branches after its own elements.
 
     Returns:
       The name of the copy.
     """
-    name = layout.function.name + layout.suffix + (f"_{before}_{after}" if before or after else "")
+    suffix = f"_{size_before}_{size_after}" if size_before or size_after else ""
+    name = f"{layout.function.name}{layout.suffix}{suffix}"
     made = copies.get(name)
     if made is not None:
         return made
     nodes = Nodes(definition_of(layout.function))
-    measurements, first_bad_turn = _handed_over(nodes, layout, copies)
-    outputs = [_padded(nodes, measurements, before, after), _padded(nodes, first_bad_turn, before, after)]
+    vectors = _add_measurements(nodes, layout, copies)
+    outputs = [_padded(nodes, vector, size_before, size_after) for vector in vectors]
     return copies.define(name, layout.function, nodes.definition, stacks=layout.stacks, more_outputs=outputs)
 
 
-def _padded(nodes: Nodes, vector: str, before: int, after: int) -> str:
-    parts = [nodes.constant(np.full(before, _NOT_RUN), tf.int64)] if before else []
+def _padded(nodes: Nodes, vector: str, size_before: int, size_after: int) -> str:
+    """A vector between the elements of the branches that do not run."""
+    parts = [nodes.constant(np.full(size_before, _NOT_RUN), tf.int64)] if size_before else []
     parts += [vector]
-    parts += [nodes.constant(np.full(after, _NOT_RUN), tf.int64)] if after else []
-    return nodes.joined(parts, tf.int64)
+    parts += [nodes.constant(np.full(size_after, _NOT_RUN), tf.int64)] if size_after else []
+    return nodes.concat(parts, tf.int64)
 
 
-def _handed_over(nodes: Nodes, layout: ProbeLayout, copies: Copies) -> tuple[str, str]:
-    """The two vectors of a function."""
+def _add_measurements(nodes: Nodes, layout: ProbeLayout, copies: Copies) -> tuple[str, str]:
+    """Add the nodes that measure; returns `measurements` and `first_bad_turn`."""
     measurements = [magnitudes(nodes, kind, tensors) for kind, tensors in layout.measured.items()]
-    measurements += [counted(nodes, layout.counted, copies)] if layout.counted else []
+    measurements += [count_bad(nodes, layout.counted, copies)] if layout.counted else []
     measurements += [sizes(nodes, layout.sized)] if layout.sized else []
     measurements += [nodes.constant([0], tf.int64)] if layout.marked else []
     own = layout.size - sum(call.size for call in layout.calls)
@@ -73,22 +75,23 @@ def _handed_over(nodes: Nodes, layout: ProbeLayout, copies: Copies) -> tuple[str
         measurements.append(source_name(call.op.name, slot))
         first_bad_turn.append(source_name(call.op.name, slot + 1))
     copies.call_unwatched(nodes.definition, {call.op.name for call in layout.calls})
-    nothing = [nodes.constant(np.zeros(0), tf.int64)]
-    return nodes.joined(measurements or nothing, tf.int64), nodes.joined(first_bad_turn or nothing, tf.int64)
+    empty = [nodes.constant(np.zeros(0), tf.int64)]
+    return nodes.concat(measurements or empty, tf.int64), nodes.concat(first_bad_turn or empty, tf.int64)
 
 
 def _edit_call(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
-    """Make a call run the copy; returns the slot of the first output that this adds."""
+    """Make a call run the copy; returns the slot of the first added output."""
     node.attr["f"].func.name = define_copy(call.layouts[0], copies)
     return _add_outputs(node, "Tout", [[call.size]] * 2)
 
 
 def _edit_branches(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
     functions = [f for attr in function_attributes(node.op) for f in functions_of(node.attr[attr])]
-    before = 0
+    begin = 0
     for function, layout in zip(functions, call.layouts, strict=True):
-        function.name = define_copy(layout, copies, before=before, after=call.size - before - layout.size)
-        before += layout.size
+        end = begin + layout.size
+        function.name = define_copy(layout, copies, size_before=begin, size_after=call.size - end)
+        begin = end
     return _add_outputs(node, "Tout", [[call.size]] * 2)
 
 
@@ -98,8 +101,8 @@ def _edit_loop(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
     node.attr["cond"].func.name = _define_condition(call, copies)
     size = [call.size]
     slot = _add_outputs(node, "T", [size, size, []])
-    nothing = np.full(size, _NOT_RUN)
-    for index, name in enumerate([nodes.constant(value, tf.int64) for value in (nothing, nothing, 0)]):
+    not_run = np.full(size, _NOT_RUN)
+    for index, name in enumerate([nodes.constant(value, tf.int64) for value in (not_run, not_run, 0)]):
         node.input.insert(slot + index, name)  # before the control inputs
     return slot
 
@@ -115,11 +118,10 @@ def _add_outputs(node: Any, attr: str, shapes: list[list[int]]) -> int:
     return slot
 
 
-def _add_carried(nodes: Nodes, size: int) -> tuple[str, str, str]:
-    for name, shape in zip(_CARRIED, ([size], [size], []), strict=True):
+def _add_loop_variables(nodes: Nodes, size: int) -> None:
+    for name, shape in zip(_LOOP_VARIABLES, ([size], [size], []), strict=True):
         static = attr_value_pb2.AttrValue(shape=tf.TensorShape(shape).as_proto())
         nodes.add("Placeholder", (), name=name, dtype=tf.int64, shape=static)
-    return _CARRIED
 
 
 def _define_condition(call: Call, copies: Copies) -> str:
@@ -131,8 +133,8 @@ def _define_condition(call: Call, copies: Copies) -> str:
         return made
     nodes = Nodes(definition_of(call.condition))
     copies.call_unwatched(nodes.definition)
-    _add_carried(nodes, call.size)
-    return copies.define(name, call.condition, nodes.definition, more_inputs=_CARRIED)
+    _add_loop_variables(nodes, call.size)
+    return copies.define(name, call.condition, nodes.definition, more_inputs=_LOOP_VARIABLES)
 
 
 def _define_loop(layout: ProbeLayout, copies: Copies) -> str:
@@ -141,23 +143,23 @@ def _define_loop(layout: ProbeLayout, copies: Copies) -> str:
     if made is not None:
         return made
     nodes = Nodes(definition_of(layout.function))
-    measurements, first_bad_turn = _handed_over(nodes, layout, copies)
-    carried = _add_carried(nodes, layout.size)
+    measurements, first_bad_turn = _add_measurements(nodes, layout, copies)
+    _add_loop_variables(nodes, layout.size)
     return copies.define(
         name,
         layout.function,
         nodes.definition,
         stacks=layout.stacks,
-        more_inputs=_CARRIED,
-        more_outputs=_carried_on(nodes, layout, measurements, first_bad_turn, carried),
+        more_inputs=_LOOP_VARIABLES,
+        more_outputs=_next_loop_variables(nodes, layout, measurements, first_bad_turn),
     )
 
 
-def _carried_on(
-    nodes: Nodes, layout: ProbeLayout, measurements: str, first_bad_turn: str, carried: tuple[str, str, str]
+def _next_loop_variables(
+    nodes: Nodes, layout: ProbeLayout, measurements: str, first_bad_turn: str
 ) -> list[str]:
     """The values of the added loop variables for the next turn."""
-    largest, first_bad, turn = carried
+    largest, first_bad, turn = _LOOP_VARIABLES
     good = nodes.add("Less", [measurements, nodes.constant(INFINITY, tf.int64)], T=tf.int64)
     was_good = nodes.add("Less", [first_bad, nodes.constant(0, tf.int64)], T=tf.int64)
     first = nodes.add("LogicalAnd", [nodes.add("LogicalNot", [good]), was_good])
@@ -168,32 +170,32 @@ def _carried_on(
     now = nodes.add("AddV2", [now, inner], T=tf.int64)
     most = nodes.add("Maximum", [largest, measurements], T=tf.int64)
     return [
-        _of_first_turn(nodes, layout, most, largest, was_good),
+        _keep_first_counts(nodes, layout, most, largest, was_good),
         nodes.add("SelectV2", [first, now, first_bad], T=tf.int64),
         nodes.add("AddV2", [turn, nodes.constant(1, tf.int64)], T=tf.int64),
     ]
 
 
-def _of_first_turn(nodes: Nodes, layout: ProbeLayout, now: str, before: str, was_good: str) -> str:
-    """The measurements after a turn; counts of a tensor that was bad before stay unchanged."""
+def _keep_first_counts(nodes: Nodes, layout: ProbeLayout, new: str, old: str, was_good: str) -> str:
+    """The measurements after a turn; the counts of a tensor that already was bad stay unchanged."""
     owners = np.zeros(layout.size, np.int64)
     for tensor in layout.tensors:
         owners[list(tensor.counts)] = tensor.elements[:1]
     are_counts = np.zeros(layout.size, bool)
     are_counts[[element for tensor in layout.tensors for element in tensor.counts]] = True
     if not are_counts.any():
-        return now
+        return new
     axis = nodes.constant(0, tf.int32)
-    places = nodes.constant(owners, tf.int64)
+    indices = nodes.constant(owners, tf.int64)
     changes = nodes.add(
-        "GatherV2", [was_good, places, axis], Tparams=tf.bool, Tindices=tf.int64, Taxis=tf.int32
+        "GatherV2", [was_good, indices, axis], Tparams=tf.bool, Tindices=tf.int64, Taxis=tf.int32
     )
     changes = nodes.add("LogicalOr", [changes, nodes.constant(~are_counts, tf.bool)])
-    return nodes.add("SelectV2", [changes, now, before], T=tf.int64)
+    return nodes.add("SelectV2", [changes, new, old], T=tf.int64)
 
 
 def _groups(layout: ProbeLayout) -> Any:
-    """The group of each element: that of the first tensor that it measures."""
+    """The group of each element: the group of the first tensor that it measures."""
     groups = np.zeros(layout.size, np.int64)
     for tensor in reversed(layout.tensors):
         groups[list(tensor.elements)] = tensor.group

@@ -51,7 +51,7 @@ class CompiledFunctions:
       add: Adds the graph of a function to the recording.
       find: Returns the function of a name; None when the program has none, or it is not watched.
       copies: Registers the copies.
-      not_recorded: Registers functions of which some tensors cannot be recorded.
+      not_recorded: Registers the functions with tensors that cannot be recorded.
     """
 
     def __init__(
@@ -71,32 +71,30 @@ class CompiledFunctions:
         self._not_recorded = not_recorded
 
     def watch(self, function: Function) -> bool:
-        """Give the runtime a definition of a compiled function that records what is in it.
+        """Give the runtime a definition of a compiled function that records its tensors.
 
         Returns:
-          Whether there is anything to record; if not, the definition stays as it is.
+          Whether there is anything to record; if not, the definition does not change.
 
         Raises:
-          Exception: Something did not work; the runtime still has the old definition.
+          Exception: The function cannot be rewritten; the runtime still has the old definition.
         """
         planned = {function.name: self._items(function)}
-        sources = self._seen_directly(function, planned[function.name])
-        direct = {key: place for place, key in enumerate(sources)}
+        sources = self._direct_sources(function, planned[function.name])
+        direct = {key: index for index, key in enumerate(sources)}
         state = None if self._options.mode in _WITHOUT_ELEMENTS else state_of(function, self._find)
         layout = self._layout(_EVERY if state is None else _WITNESSED, function, planned, direct, {})
-        self._say_what_is_left_out(layout, planned)
+        self._report_unmeasured(layout, planned)
         if not layout.tensors:
             return False
         if state is not None and layout.inconclusive:
-            again = self._layout(_COUNTED if self._exact_counts else _EVERY, function, planned, direct, {})
-            self._wrappers.define_with_rerun(layout, again, list(sources.values()), state)
+            every = self._layout(_COUNTED if self._exact_counts else _EVERY, function, planned, direct, {})
+            self._wrappers.define_with_rerun(layout, every, list(sources.values()), state)
         else:
             self._wrappers.define(layout, list(sources.values()))
         return True
 
-    def _say_what_is_left_out(
-        self, layout: ProbeLayout, planned: Mapping[str, Mapping[Key, Planned]]
-    ) -> None:
+    def _report_unmeasured(self, layout: ProbeLayout, planned: Mapping[str, Mapping[Key, Planned]]) -> None:
         """Register the functions, the compiled one or its parts, that have tensors without measurement."""
         recorded = {(each.tensor.graph_id, each.tensor.op_name, each.tensor.slot) for each in layout.tensors}
         for name, items in planned.items():
@@ -111,9 +109,9 @@ class CompiledFunctions:
             if left_out:
                 of_user = name_of(part)
                 message = (
-                    f"Of the function {of_user} {len(left_out)} of {len(items)} tensors are not recorded, "
-                    f"such as {left_out[0]}: XLA compiles it, and they cannot be handed out of it. Leave "
-                    "jit_compile=True out to have them recorded."
+                    f"{len(left_out)} of {len(items)} tensors of the function {of_user} are not recorded, "
+                    f"such as {left_out[0]}: XLA compiles the function and does not return them. Leave out "
+                    "jit_compile=True to record them."
                 )
                 level = logging.INFO if self._options.mode in _WITHOUT_ELEMENTS else logging.WARNING
                 self._not_recorded.say(
@@ -131,7 +129,7 @@ class CompiledFunctions:
             if item.attachment is not Attachment.CONSTANT
         }
 
-    def _seen_directly(self, function: Function, items: Collection[Key]) -> dict[Key, str]:
+    def _direct_sources(self, function: Function, items: Collection[Key]) -> dict[Key, str]:
         """The arguments and results that the recorder reads itself, and their sources in the wrapper."""
         if any(device.device_type != "CPU" for device in tf.config.list_logical_devices()):
             return {}  # they would have to be copied to the host
@@ -166,7 +164,7 @@ class CompiledFunctions:
             {
                 key: watched_tensor(item, known)
                 for key, item in items.items()
-                if key in direct or self._can_tell(item)
+                if key in direct or self._can_record(item)
             },
             {op.name for op in live_ops(function)},
             layout_called,
@@ -187,8 +185,8 @@ class CompiledFunctions:
             witnesses = equal_tensors(ops, _can_measure, exact_counts=self._exact_counts)
         if not self._exact_counts:
             return ProbePlan(witnesses)
-        own = {key for key, telling in witnesses.items() if telling == (key,)}
-        # A tensor with infinities from a constant is bad in each call: that is no reason to run again.
+        own = {key for key, chosen in witnesses.items() if chosen == (key,)}
+        # A tensor with infinities from a constant is bad in each call, which is no reason for a second run.
         return ProbePlan(witnesses, own if suffix == _COUNTED else own & infinite(ops), exact_counts=True)
 
     @property
@@ -196,7 +194,7 @@ class CompiledFunctions:
         """Whether the recording counts elements."""
         return self._options.mode in COUNTING_MODES
 
-    def _can_tell(self, item: Planned) -> bool:
+    def _can_record(self, item: Planned) -> bool:
         """Whether a tensor inside a compiled function can be recorded."""
         if self._options.mode is TensorDebugMode.SHAPE:
             return bool(item.tensor.shape.is_fully_defined())

@@ -70,7 +70,7 @@ class _LayoutBuilder:
         plan: ProbePlan,
     ) -> None:
         self._function = function
-        self._wanted = tensors
+        self._to_record = tensors
         self._layouts = layouts
         self._direct = direct
         self._plan = plan
@@ -92,7 +92,7 @@ class _LayoutBuilder:
         if call is not None and call.size:
             self._add_call(call)
         for slot, tensor in enumerate(op.outputs):
-            watched = self._wanted.get((op.name, slot))
+            watched = self._to_record.get((op.name, slot))
             if watched is not None:
                 self._add_tensor((op.name, slot), tensor, watched)
 
@@ -110,14 +110,15 @@ class _LayoutBuilder:
         self._calls.append((call, self._count))
         self._group += call.is_loop
         for layout in call.layouts:
-            self._tensors += [self._seen_from_here(tensor, call.is_loop) for tensor in layout.tensors]
+            self._tensors += [self._in_caller(tensor, call.is_loop) for tensor in layout.tensors]
             self._count += layout.size
             self._group += 0 if call.is_loop else layout.groups - 1
         self._group += call.is_loop
 
-    def _seen_from_here(self, tensor: CompiledTensor, is_loop: bool) -> CompiledTensor:
-        moved = _moved(tensor, lambda element: element + self._count)
-        return replace(moved, group=self._group + (0 if is_loop else tensor.group))
+    def _in_caller(self, tensor: CompiledTensor, is_loop: bool) -> CompiledTensor:
+        """A tensor of a function that is called, as a tensor of the caller."""
+        renumbered = _renumbered(tensor, lambda element: element + self._count)
+        return replace(renumbered, group=self._group + (0 if is_loop else tensor.group))
 
     def _add_tensor(self, key: Key, tensor: Any, watched: WatchedTensor) -> None:
         direct = self._direct.get(key, -1)
@@ -131,15 +132,15 @@ class _LayoutBuilder:
             self._tensors.append(CompiledTensor(watched, elements, self._group, direct, shape, size, counts))
 
     def _elements_for(self, key: Key) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The elements of the witnesses of a tensor, empty when it has none; and those of its counts."""
+        """The elements of a tensor's witnesses (empty when it has none), and of its counts."""
         if self._plan.witnesses is None:
             if self._marker is None:
                 self._marker = self._new()
             return (self._marker,), ()
-        telling = self._plan.witnesses.get(key, ())
-        elements = tuple([self._element_of(each) for each in telling])
-        counts = self._counts.get(telling[0], ()) if telling else ()
-        if telling != (key,) or (self._plan.exact_counts and not counts):
+        witnesses = self._plan.witnesses.get(key, ())
+        elements = tuple([self._element_of(witness) for witness in witnesses])
+        counts = self._counts.get(witnesses[0], ()) if witnesses else ()
+        if witnesses != (key,) or (self._plan.exact_counts and not counts):
             self._inconclusive.update(elements)
         return elements, counts
 
@@ -180,7 +181,7 @@ class _LayoutBuilder:
         for call, begin in self._calls:
             order += range(begin, begin + call.size)
             self._inconclusive.update(begin + element for element in _inconclusive_in(call))
-        place = {number: index for index, number in enumerate(order)}
+        index_of = {number: index for index, number in enumerate(order)}
         return ProbeLayout(
             self._function,
             suffix,
@@ -189,9 +190,9 @@ class _LayoutBuilder:
             tuple([sized for _, sized in self._sized]),
             self._marker is not None,
             tuple([call for call, _ in self._calls]),
-            tuple([_moved(tensor, place.__getitem__) for tensor in self._tensors]),
+            tuple([_renumbered(tensor, index_of.__getitem__) for tensor in self._tensors]),
             len(order),
-            tuple(sorted(place[element] for element in self._inconclusive)),
+            tuple(sorted(index_of[element] for element in self._inconclusive)),
             self._group + 1,
             stacks,
         )
@@ -201,18 +202,18 @@ def _sources(measured: Mapping[Kind, list[tuple[Key, Source]]]) -> ByKind:
     return {kind: [source for _, source in tensors] for kind, tensors in measured.items()}
 
 
-def _moved(tensor: CompiledTensor, place: Callable[[int], int]) -> CompiledTensor:
-    """A tensor whose elements have other indices."""
+def _renumbered(tensor: CompiledTensor, index_of: Callable[[int], int]) -> CompiledTensor:
+    """A tensor whose elements have new indices."""
     return replace(
         tensor,
-        elements=tuple(map(place, tensor.elements)),
-        size=-1 if tensor.size < 0 else place(tensor.size),
-        counts=tuple(map(place, tensor.counts)),
+        elements=tuple(map(index_of, tensor.elements)),
+        size=-1 if tensor.size < 0 else index_of(tensor.size),
+        counts=tuple(map(index_of, tensor.counts)),
     )
 
 
 def _inconclusive_in(call: Call) -> Iterator[int]:
-    before = 0
+    begin = 0
     for layout in call.layouts:
-        yield from (before + element for element in layout.inconclusive)
-        before += layout.size
+        yield from (begin + element for element in layout.inconclusive)
+        begin += layout.size

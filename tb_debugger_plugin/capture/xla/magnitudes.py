@@ -1,9 +1,9 @@
-"""The largest magnitude of each tensor, computed by ops that XLA can compile.
+"""Computes the largest magnitude of each tensor, with ops that XLA can compile.
 
-In come tensors of a graph's definition, out come nodes behind them: an int64 vector with one element a
-tensor, the bits of its largest absolute value as a float64. Those of NaN are above those of infinity, and
-these above all others; an empty tensor has 0. Of all ways tried this costs the program least: a maximum of
-bits, which XLA joins with the op that makes the tensor. (Its maximum of floats passes over NaN.)
+Adds nodes to a graph's definition. They compute an int64 vector with one element per tensor: the bits of its
+largest absolute value as a float64. The bits of NaN are above those of infinity, which are above all others;
+an empty tensor has 0. Of all ways tried, a maximum of bits costs the program least: XLA fuses it with the op
+that makes the tensor. (XLA's maximum of floats ignores NaN.)
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2
 
 _SCOPE = "TbDebuggerHealth/"
-#: How a floating dtype's magnitude is read off its bits: the integer dtype, and all bits but the sign.
+#: For each floating dtype, the integer dtype of its bits, and the mask of all bits but the sign.
 BITS = {
     tf.float16: (tf.int16, 0x7FFF),
     tf.bfloat16: (tf.int16, 0x7FFF),
     tf.float32: (tf.int32, 0x7FFFFFFF),
     tf.float64: (tf.int64, 0x7FFFFFFFFFFFFFFF),
 }
-#: What has no bits to compare is measured by its real and imaginary parts, or as numbers of a wider dtype.
+#: Dtypes whose bits cannot be compared. Complex numbers are measured by their real and imaginary parts, and
+#: float8 as numbers of a wider dtype.
 PARTS = {tf.complex64: tf.float32, tf.complex128: tf.float64}
 WIDER = {
     tf.dtypes.experimental.float8_e4m3fn: tf.float16,
     tf.dtypes.experimental.float8_e5m2: tf.float16,
 }
-#: Up to this many elements, tensors of one size are measured together.
+#: Tensors of equal size are measured together if they have at most this many elements.
 _SMALL = 1024
 #: The bits of infinity.
 INFINITY = 0x7FF0000000000000
@@ -56,7 +57,7 @@ class Nodes:
         return name
 
     def constant(self, value: Any, dtype: tf.DType) -> str:
-        """The name of a constant."""
+        """Add a constant unless the graph has it; returns its name."""
         array = np.asarray(value, dtype.as_numpy_dtype)
         key = (dtype, array.tobytes(), array.shape)
         if key not in self._constants:
@@ -64,8 +65,8 @@ class Nodes:
             self._constants[key] = self.add("Const", (), dtype=dtype, value=tensor)
         return self._constants[key]
 
-    def joined(self, vectors: Sequence[str], dtype: tf.DType) -> str:
-        """The vectors behind each other; at least one is needed."""
+    def concat(self, vectors: Sequence[str], dtype: tf.DType) -> str:
+        """Concatenate vectors; at least one is needed."""
         if len(vectors) == 1:
             return vectors[0]
         axis = self.constant(0, tf.int32)
@@ -79,7 +80,7 @@ def _attr(value: Any) -> attr_value_pb2.AttrValue:
         return attr_value_pb2.AttrValue(i=value)
     if isinstance(value, attr_value_pb2.AttrValue):
         return value
-    raise TypeError(f"no attribute: {value!r}")
+    raise TypeError(f"{value!r} cannot be an attribute of a node: pass a tf.DType, an int or an AttrValue.")
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,9 @@ class Kind:
     """Tensors that are measured together.
 
     Attributes:
-      dtype: Of all of them.
-      size: How many elements each has, of small ones; None of others.
-      is_wide: Of those that are counted: whether they may have more elements than one sum can count.
+      dtype: Their dtype.
+      size: Number of elements of each small tensor; None for larger tensors.
+      is_wide: Only for tensors that are counted: whether one may have more elements than one sum can count.
     """
 
     dtype: tf.DType
@@ -97,9 +98,9 @@ class Kind:
     is_wide: bool = False
 
 
-#: A tensor as an input of a node names it, and what is known of its shape.
+#: A tensor, by the name that an input of a node has, and its static shape.
 Source: TypeAlias = tuple[str, tf.TensorShape]
-#: Tensors to measure.
+#: Tensors to measure, by kind.
 ByKind: TypeAlias = Mapping[Kind, Sequence[Source]]
 
 
@@ -113,17 +114,17 @@ def kind_of(tensor: tf.Tensor) -> Kind | None:
 
 
 def magnitudes(nodes: Nodes, kind: Kind, tensors: Sequence[Source]) -> str:
-    """Nodes that compute the largest magnitude of each tensor.
+    """Add nodes that compute the largest magnitude of each tensor.
 
     Args:
-      nodes: Takes them.
-      kind: Of the tensors.
-      tensors: What to measure.
+      nodes: The graph.
+      kind: The kind of the tensors.
+      tensors: The tensors.
 
     Returns:
-      The name of an int64 vector with one element a tensor.
+      The name of an int64 vector with one element per tensor.
     """
-    dtype = compared_as(kind.dtype)
+    dtype = compared_dtype(kind.dtype)
     bits, _ = BITS[dtype]
     vector = (
         _of_large(nodes, kind, tensors) if kind.size is None else _of_small(nodes, kind, kind.size, tensors)
@@ -136,29 +137,29 @@ def magnitudes(nodes: Nodes, kind: Kind, tensors: Sequence[Source]) -> str:
 
 
 def sizes(nodes: Nodes, tensors: Iterable[tuple[str, tf.DType]]) -> str:
-    """Nodes that tell how many elements tensors have, as an int64 vector: for XLA a constant.
+    """Add nodes that compute the number of elements of each tensor, an int64 vector. It is constant for XLA.
 
     Args:
-      nodes: Takes them.
-      tensors: As inputs of a node name them, each with its dtype; at least one.
+      nodes: The graph.
+      tensors: The tensors, at least one, by the name that an input of a node has, each with its dtype.
     """
-    found = [nodes.add("Size", [source], T=dtype, out_type=tf.int64) for source, dtype in tensors]
-    return nodes.add("Pack", found, N=len(found), T=tf.int64, axis=0)
+    numbers = [nodes.add("Size", [source], T=dtype, out_type=tf.int64) for source, dtype in tensors]
+    return nodes.add("Pack", numbers, N=len(numbers), T=tf.int64, axis=0)
 
 
-def compared_as(dtype: tf.DType) -> tf.DType:
-    """The dtype whose bits tell of a tensor of another one."""
+def compared_dtype(dtype: tf.DType) -> tf.DType:
+    """The dtype whose bits are compared for a tensor: its own, or that of its parts or wider numbers."""
     return PARTS.get(dtype) or WIDER.get(dtype) or dtype
 
 
 def _of_small(nodes: Nodes, kind: Kind, size: int, tensors: Sequence[Source]) -> str:
-    """One reduction for all of them: for XLA, each more is a program to compile."""
+    """One reduction for all tensors: XLA compiles a program for each reduction."""
     table, rank = table_of(nodes, kind.dtype, size, tensors)
     return _largest_bits(nodes, table, kind.dtype, range(1, rank))
 
 
 def table_of(nodes: Nodes, dtype: tf.DType, size: int, tensors: Sequence[Source]) -> tuple[str, int]:
-    """A tensor that has each of some tensors of one size as a row, and its rank."""
+    """A tensor whose rows are tensors of equal size, and its rank."""
     shape = () if size == 1 else (size,)
     rows = [
         source if static.rank == len(shape) else reshaped(nodes, source, dtype, shape)
@@ -168,7 +169,7 @@ def table_of(nodes: Nodes, dtype: tf.DType, size: int, tensors: Sequence[Source]
 
 
 def _of_large(nodes: Nodes, kind: Kind, tensors: Sequence[Source]) -> str:
-    bits, _ = BITS[compared_as(kind.dtype)]
+    bits, _ = BITS[compared_dtype(kind.dtype)]
     numbers = []
     for source, static in tensors:
         rank = static.rank
@@ -176,7 +177,7 @@ def _of_large(nodes: Nodes, kind: Kind, tensors: Sequence[Source]) -> str:
             source, rank = reshaped(nodes, source, kind.dtype, (-1,)), 1
         numbers.append(_largest_bits(nodes, source, kind.dtype, range(rank)))
     vector = nodes.add("Pack", numbers, N=len(numbers), T=bits, axis=0)
-    # The maximum of no elements is the lowest number there is.
+    # The maximum of no elements is the lowest number of the dtype.
     return nodes.add("Maximum", [vector, nodes.constant(0, bits)], T=bits)
 
 
@@ -185,7 +186,7 @@ def _largest_bits(nodes: Nodes, source: str, dtype: tf.DType, axes: range) -> st
         part = PARTS[dtype]
         parts = [nodes.add(op, [source], T=dtype, Tout=part) for op in ("Real", "Imag")]
         return nodes.add(
-            "Maximum", [_largest_bits(nodes, each, part, axes) for each in parts], T=BITS[part][0]
+            "Maximum", [_largest_bits(nodes, floats, part, axes) for floats in parts], T=BITS[part][0]
         )
     if dtype in WIDER:
         source = nodes.add("Cast", [source], SrcT=dtype, DstT=WIDER[dtype])

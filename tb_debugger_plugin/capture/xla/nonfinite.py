@@ -1,7 +1,7 @@
 """Tables of what ops do with infinity and NaN.
 
-Invariant: nothing is assumed of an op but IEEE 754 arithmetic, in which `0 * inf` is NaN, and that XLA
-computes what the op's name says.
+Invariant: the tables only assume IEEE 754 arithmetic, in which `0 * inf` is NaN, and that XLA computes what
+the name of an op means.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CONCATENATES = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
 def is_finite_constant(op: Any) -> bool:
     """Whether a floating constant has no infinity and no NaN."""
     value = tensor_util.constant_value(op.outputs[0])
-    # NumPy cannot tell which of the small floats are finite.
+    # NumPy's `isfinite` does not take the small float dtypes.
     return value is not None and bool(np.isfinite(value.astype(np.float64)).all())
 
 

@@ -1,8 +1,8 @@
 """Describes which tensors of a compiled function are measured, and where the measurements are.
 
-A `ProbePlan` says which tensors are measured. A `ProbeLayout` says where in a function's vector each
-measurement is, and which calls add measurements of their own. `layout_builder` makes it, `copies` builds
-nodes from it.
+A `ProbePlan` chooses the tensors that are measured. A `ProbeLayout` gives the index of each measurement in a
+function's vector, and the calls that add measurements of their own. `layout_builder` makes the layout,
+`copies` builds nodes from it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class ProbePlan:
     """Which tensors of a function are measured, and how.
 
     Attributes:
-      witnesses: For each tensor, the tensors to measure in its place; None when only it matters whether it
-        ran.
+      witnesses: For each tensor, the tensors to measure instead of it; None when it only matters whether the
+        function ran.
       counted: The tensors whose bad elements are counted. They stand for tensors with equal counts only.
-      exact_counts: Whether counts of all bad tensors are wanted, which may take a second run.
+      exact_counts: Whether all bad tensors are counted, which may take a second run.
     """
 
     witnesses: Mapping[Key, tuple[Key, ...]] | None
@@ -48,9 +48,9 @@ class Call:
 
     Attributes:
       op: The op.
-      layouts: Of what it calls: a function, the branches, or the body of a loop. Their elements follow each
-        other in the caller's vector.
-      condition: Of a loop: the function that decides whether it goes on.
+      layouts: Layouts of what it calls: a function, the branches, or the body of a loop. Their elements
+        follow each other in the caller's vector.
+      condition: The condition of a loop; None for other ops.
     """
 
     op: Any
@@ -80,11 +80,10 @@ class ProbeLayout:
     Attributes:
       function: The function.
       suffix: Added to the function's name in the names of its copies.
-      measured: The tensors of which only the magnitude is measured. They come first in the vector, in this
-        order.
+      measured: The tensors with a magnitude and no counts. They come first in the vector, in this order.
       counted: The tensors whose bad elements are counted as well: their magnitudes, then the counts.
       sized: The tensors whose sizes follow: counted ones whose static shape is not known.
-      marked: Whether one element follows that only says that the function ran.
+      marked: Whether one element follows that only shows that the function ran.
       calls: The ops that add measurements, in the order of the vector.
       tensors: The tensors that are recorded, in order.
       size: Length of the vector.

@@ -1,8 +1,9 @@
-"""Whether a function can be run once more on what it was called with, and nobody notices.
+"""Decides whether a function can run a second time on the same arguments without side effects.
 
-In comes a function, out comes the `State` that a second run starts from: the variables that it reads, which
-the first run may have changed. Rule: what else lives outside the function (random numbers, other workers,
-files) must not be in it.
+Takes a function and returns the `State` that a second run starts from: the variables that it reads, which the
+first run may have changed.
+
+Invariant: the function uses no other state from outside (random numbers, other workers, files).
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from tb_debugger_plugin.capture.functions.called import called_functions
 from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.watching.plan import live_ops
 
-#: Gives the function of a name; None when it is not known.
+#: Returns the function of a name; None when it is not known.
 Find: TypeAlias = Callable[[str], "Function | None"]
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable that a function takes.
+    """A variable that is an argument of a function.
 
     Attributes:
-      dtype: Of its value.
-      shape: Of its value.
-      is_read: Whether the function needs the value that it has at the beginning.
-      is_changed: Whether the function may give it another one.
+      dtype: Dtype of its value.
+      shape: Shape of its value.
+      is_read: Whether the function uses the value from before the call.
+      is_changed: Whether the function may change the value.
     """
 
     dtype: tf.DType
@@ -42,27 +43,29 @@ class Variable:
 
     @property
     def size(self) -> int:
-        """Bytes of its value; 0 when its shape is not known."""
+        """Size of its value in bytes; 0 when its shape is not known."""
         return int(self.shape.num_elements() or 0) * int(self.dtype.size)
 
 
-#: The variables of a function, by the name of the argument.
+#: The variables of a function, by argument name.
 State: TypeAlias = "dict[str, Variable]"
 
-#: So many bytes at most stay in memory while a function runs: what the variables that it changes held before.
+#: Memory limit in bytes for the old values of variables that a function changes, kept while it runs.
 MOST_HELD = 1 << 30
-#: Ops with a state that is none: they are left out by XLA, only run other graphs, or only ask for a shape.
+#: Ops that TensorFlow calls stateful although they have no state of their own: XLA drops them, they only run
+#: other graphs, or they only read a shape.
 _HARMLESS = frozenset(
     {
         *("Assert", "Print", "PrintV2", "PlaceholderWithDefault", "VariableShape"),
         *("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "While"),
     }
 )
-#: Ops whose state is what their handle stands for: a variable, or a list made inside the function.
+#: Ops whose only state is that of their handle: a variable, or a list made inside the function.
 _OF_A_HANDLE = ("Assign", "Read", "Resource", "Rng", "Stack", "Stateful", "TensorArray", "VarIsInitialized")
-#: Ops that take a variable and do not need its value: False writes one, None neither reads nor writes.
+#: Ops that take a variable and do not need its value: False for one that writes it, None for one that neither
+#: reads nor writes.
 _READS_FIRST: dict[str, bool | None] = {"AssignVariableOp": False, "VarIsInitializedOp": None}
-#: Ops that leave a variable as it is.
+#: Ops that do not change a variable.
 _READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"})
 
 
@@ -70,11 +73,11 @@ def state_of(function: Function, find: Find) -> State | None:
     """The variables of a function.
 
     Args:
-      function: Whose graph is there.
-      find: Knows the functions that it calls.
+      function: A function that still has its graph.
+      find: Returns the functions that it calls.
 
     Returns:
-      None when it cannot be run again, or when too much would have to be kept for that.
+      The variables, or None when the function cannot run again or the old values exceed `MOST_HELD`.
     """
     if not all(_is_repeatable(op) for op in _all_ops(function, find, set())):
         return None
@@ -88,18 +91,18 @@ def state_of(function: Function, find: Find) -> State | None:
             if variable is None:
                 return None
             state[argument.op.name] = variable
-    held = sum(each.size for each in state.values() if each.is_read and each.is_changed)
+    held = sum(variable.size for variable in state.values() if variable.is_read and variable.is_changed)
     return state if held <= MOST_HELD else None
 
 
 class _Unknown:
-    """Stands for an op that nobody knows."""
+    """Represents the ops of a function that is not known."""
 
     type = "?"
 
 
 def _all_ops(function: Function, find: Find, seen: set[str]) -> Iterator[Any]:
-    """The ops of a function, and of all that it calls."""
+    """The ops of a function and of all functions that it calls."""
     for op in live_ops(function):
         yield op
         for name in set(called_functions(op)) - seen:
@@ -134,13 +137,13 @@ def _variable(argument: Any, find: Find) -> Variable | None:
 
 
 def _begins_with_reading(handle: Any, find: Find) -> bool | None:
-    """Whether the first op to read or write a variable needs its value; None when no op does either."""
+    """Whether the first op that reads or writes a variable needs its value; None when there is no such op."""
     for op in sorted(handle.consumers(), key=lambda op: op._id):
         if op.type in ("PartitionedCall", "StatefulPartitionedCall"):
             called = find(called_functions(op)[0])
-            assert called is not None, "all functions that are called are known"
+            assert called is not None, "the functions that are called are known"
             inner = [_argument(called, index) for index, taken in enumerate(op.inputs) if taken is handle]
-            answers = [_begins_with_reading(each, find) for each in inner]
+            answers = [_begins_with_reading(argument, find) for argument in inner]
         else:
             answers = [_READS_FIRST.get(op.type, True)]
         for answer in answers:

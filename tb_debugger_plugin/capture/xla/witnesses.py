@@ -39,18 +39,18 @@ def equal_tensors(
       exact_counts: Whether the counts of -inf, +inf and NaN must be equal as well: then there is one tensor
         each.
     """
-    found: dict[Key, tuple[Key, ...]] = {}
-    same_as_first, joined = (REARRANGES, {}) if exact_counts else (SAME_MAGNITUDE, CONCATENATES)
+    equal: dict[Key, tuple[Key, ...]] = {}
+    same_as_first, concatenates = (REARRANGES, {}) if exact_counts else (SAME_MAGNITUDE, CONCATENATES)
     for op in ops:
         if op.type in same_as_first:
             inputs = op.inputs[:1]
         else:
-            inputs = op.inputs[joined[op.type]] if op.type in joined else ()
-        same = dict.fromkeys(key for tensor in inputs for key in found.get(_key(tensor), ()))
+            inputs = op.inputs[concatenates[op.type]] if op.type in concatenates else ()
+        same = dict.fromkeys(key for tensor in inputs for key in equal.get(_key(tensor), ()))
         for tensor in op.outputs:
             if can_measure(tensor):
-                found[_key(tensor)] = tuple(same) or (_key(tensor),)
-    return found
+                equal[_key(tensor)] = tuple(same) or (_key(tensor),)
+    return equal
 
 
 def choose_witnesses(ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> dict[Key, tuple[Key, ...]]:
@@ -65,14 +65,14 @@ def choose_witnesses(ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> 
         search.choose_from_users(op)
     for op in ops:
         search.choose_from_source(op)
-    return search.found
+    return search.witnesses
 
 
 class _Search:
     """Finds witnesses. Ops are visited from the last to the first, so the witnesses of users are known."""
 
     def __init__(self, ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> None:
-        self.found: dict[Key, tuple[Key, ...]] = {}
+        self.witnesses: dict[Key, tuple[Key, ...]] = {}
         self._can_measure = can_measure
         self._running = {op.name for op in ops}
         self._reads = _reads(ops)
@@ -80,20 +80,20 @@ class _Search:
 
     def choose_from_users(self, op: Any) -> None:
         """Choose witnesses for the outputs of an op: from their users, from their inputs, or themselves."""
-        nobody = () if self._preserves_finite(op) else None
+        default = () if self._preserves_finite(op) else None
         for tensor in op.outputs:
             if self._can_measure(tensor):
                 users = [user for user in tensor.consumers() if user.name in self._running]
                 offers = [offer for user in users for offer in self._offers(user, tensor)]
-                found = min(offers, key=len, default=nobody)
-                self.found[_key(tensor)] = (_key(tensor),) if found is None else found
+                chosen = min(offers, key=len, default=default)
+                self.witnesses[_key(tensor)] = (_key(tensor),) if chosen is None else chosen
 
     def choose_from_source(self, op: Any) -> None:
         """Give an output that preserves finiteness the witnesses of its input."""
         for tensor in op.outputs:
-            if self.found.get(_key(tensor)) == ():
+            if self.witnesses.get(_key(tensor)) == ():
                 (source,) = _computed(op)
-                self.found[_key(tensor)] = self.found[_key(source)]
+                self.witnesses[_key(tensor)] = self.witnesses[_key(source)]
 
     def _preserves_finite(self, op: Any) -> bool:
         if op.type not in PRESERVES_FINITE or any(_key(tensor) in self._infinite for tensor in op.inputs):
@@ -104,41 +104,40 @@ class _Search:
     def _offers(self, user: Any, tensor: Any) -> Iterator[tuple[Key, ...]]:
         """The witnesses that an op's outputs, or reads of the variable that it assigns, have for an input."""
         if not tensor.dtype.is_floating:
-            return  # complex numbers have an arithmetic of their own
+            return  # complex arithmetic has other rules
         if user.type in ASSIGNMENTS:
             reads = self._reads.get(user.name, ())
-            yield from (self.found[_key(read)] for read in reads if self.found.get(_key(read)))
+            yield from (self.witnesses[_key(read)] for read in reads if self.witnesses.get(_key(read)))
             return
         slots_of = PROPAGATES[user.type](user) if user.type in PROPAGATES else {}
         for index, taken in enumerate(user.inputs):
             if taken is tensor and index in slots_of:
                 outputs = [user.outputs[slot] for slot in slots_of[index]]
-                if all(map(self._may_witness, outputs)) and _is_met(tensor, outputs):
-                    yield tuple(
-                        dict.fromkeys(each for output in outputs for each in self.found[_key(output)])
-                    )
+                if all(map(self._may_be_witness, outputs)) and _never_empty(tensor, outputs):
+                    keys = (key for output in outputs for key in self.witnesses[_key(output)])
+                    yield tuple(dict.fromkeys(keys))
 
-    def _may_witness(self, tensor: Any) -> bool:
-        return bool(self.found.get(_key(tensor))) and _key(tensor) not in self._infinite
+    def _may_be_witness(self, tensor: Any) -> bool:
+        return bool(self.witnesses.get(_key(tensor))) and _key(tensor) not in self._infinite
 
 
 def infinite(ops: Iterable[Any]) -> set[Key]:
     """The tensors that have an infinity or NaN because a constant has one."""
-    found: set[Key] = set()
+    bad: set[Key] = set()
     for op in ops:
         if op.type == "Const":
             is_infinite = op.outputs[0].dtype.is_floating and not is_finite_constant(op)
         else:
             keeps = op.type in PROPAGATES or op.type in MOVES_ELEMENTS
-            is_infinite = keeps and any(_key(tensor) in found for tensor in op.inputs)
+            is_infinite = keeps and any(_key(tensor) in bad for tensor in op.inputs)
         if is_infinite:
-            found.update(_key(tensor) for tensor in op.outputs)
-    return found
+            bad.update(_key(tensor) for tensor in op.outputs)
+    return bad
 
 
 def _computed(op: Any) -> list[Any]:
     """The floating inputs of an op that are not constants."""
-    return [each for each in op.inputs if each.dtype.is_floating and each.op.type != "Const"]
+    return [tensor for tensor in op.inputs if tensor.dtype.is_floating and tensor.op.type != "Const"]
 
 
 def _key(tensor: Any) -> Key:
@@ -146,19 +145,19 @@ def _key(tensor: Any) -> Key:
 
 
 def _reads(ops: Iterable[Any]) -> dict[str, list[Any]]:
-    """By the name of an assignment, the tensors that read the variable after it."""
+    """The tensors that read a variable after an assignment, by the name of the assignment."""
     reads: dict[str, list[Any]] = {}
     for op in ops:
         if op.type == "ReadVariableOp":
             (handle,) = op.inputs
-            before = [each for each in op.control_inputs if any(taken is handle for taken in each.inputs)]
+            before = [other for other in op.control_inputs if any(taken is handle for taken in other.inputs)]
             if len(before) == 1 and before[0].type in ASSIGNMENTS:
                 reads.setdefault(before[0].name, []).append(op.outputs[0])
     return reads
 
 
-def _is_met(tensor: Any, outputs: Iterable[Any]) -> bool:
-    """Whether outputs have elements when the input has: an empty tensor is no witness.
+def _never_empty(tensor: Any, outputs: Iterable[Any]) -> bool:
+    """Whether outputs have elements when an input has: an empty tensor is no witness.
 
     Unknown dimensions of an output must come from this input.
     """

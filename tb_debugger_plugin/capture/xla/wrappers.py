@@ -49,7 +49,8 @@ class Wrappers:
 
         Args:
           layout: The function.
-          direct: Sources of the tensors that are handed over direct: `source_name(CALL, i)` is its result i.
+          direct: Sources of the tensors that the recorder reads itself: `source_name(CALL, i)` is result i of
+            the function.
         """
         wrapper = _Graph.of_arguments(layout.function)
         results = self._call(wrapper, layout, wrapper.arguments)
@@ -62,9 +63,9 @@ class Wrappers:
         """Give a function a wrapper that measures the witnesses, and all tensors where a witness is bad.
 
         Args:
-          witnessed: The function, handing over its witnesses.
-          every: The function, handing over all.
-          direct: As of `define`.
+          witnessed: Layout of the copy that measures the witnesses.
+          every: Layout of the copy that measures all tensors.
+          direct: See `define`.
           state: The variables of the function.
         """
         function = witnessed.function
@@ -78,16 +79,19 @@ class Wrappers:
         good = wrapper.branch(taken)
         inside = dict(zip(taken, good.arguments, strict=True))
         self._add_watch(
-            good, witnessed, [inside[measurements], inside[first_bad_turn]], [inside[each] for each in direct]
+            good,
+            witnessed,
+            [inside[measurements], inside[first_bad_turn]],
+            [inside[source] for source in direct],
         )
 
         bad = wrapper.branch(taken)
-        again = [
+        arguments = [
             bad.variable(state[name], inside.get(before.get(name, ""))) if name in state else inside[name]
             for name in wrapper.arguments
         ]
-        handed_over = self._call(bad, every, again, after=bad.assigned)[-2:]
-        self._add_watch(bad, every, handed_over, [inside[each] for each in direct])
+        vectors = self._call(bad, every, arguments, after=bad.assigned)[-2:]
+        self._add_watch(bad, every, vectors, [inside[source] for source in direct])
 
         then, otherwise = (
             self._copies.define_new(
@@ -104,7 +108,7 @@ class Wrappers:
     def _call(
         self, graph: _Graph, layout: ProbeLayout, arguments: Sequence[str], after: Iterable[str] = ()
     ) -> list[str]:
-        """Call a copy; returns its results, the last two of which are the vectors."""
+        """Call a copy; returns its results. The last two are `measurements` and `first_bad_turn`."""
         dtypes = [tensor.dtype.as_datatype_enum for tensor in layout.function.result_tensors()]
         return graph.call(define_copy(layout, self._copies), arguments, [*dtypes, _INT64, _INT64], after)
 
@@ -121,7 +125,13 @@ class _Graph:
     """A graph under construction, and the dtypes of its tensors.
 
     Args:
-      definition: The graph; has only its arguments at first.
+      definition: The graph, at first with its arguments only.
+
+    Attributes:
+      nodes: Adds nodes to the graph.
+      arguments: Names of its arguments.
+      dtypes: DataType numbers of its tensors.
+      assigned: Names of the ops that assign the new variables.
     """
 
     def __init__(self, definition: graph_pb2.GraphDef) -> None:
@@ -146,13 +156,13 @@ class _Graph:
         return _Graph(nodes.definition)
 
     def value(self, handle: str, dtype: tf.DType) -> str:
-        """Read a variable before anything changes it."""
+        """Read a variable before the function changes it."""
         name = self.nodes.add("ReadVariableOp", [handle], dtype=dtype)
         self.dtypes[name] = dtype.as_datatype_enum
         return name
 
     def variable(self, variable: Variable, value: str | None) -> str:
-        """A new variable, freed with its handle; holds a value if one is given."""
+        """Add a variable, freed with its handle; it holds `value` if that is given."""
         shape = _value(shape=variable.shape.as_proto())
         name = _value(s=context.anonymous_name().encode())
         handle = self.nodes.add("VarHandleOp", (), dtype=variable.dtype, shape=shape, shared_name=name)
