@@ -1,4 +1,4 @@
-"""A debugger for TensorFlow programs: records them, and shows in TensorBoard where a bad value came from.
+"""A debugger for TensorFlow programs: records them and shows in TensorBoard where a bad value came from.
 
 Use::
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.capture.api import record as record
     from tb_debugger_plugin.capture.api import step as step
 
-#: The one place where the version stands.
+#: The version of the package, defined only here.
 __version__ = "0.1.0"
 
 __all__ = ["disable_dump_debug_info", "enable_dump_debug_info", "record", "step"]
@@ -32,7 +32,7 @@ __all__ = ["disable_dump_debug_info", "enable_dump_debug_info", "record", "step"
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _of_recorder(f"{__name__}.{name}", "tb_debugger_plugin.capture.api")
+    return _from_recorder(f"{__name__}.{name}", "tb_debugger_plugin.capture.api")
 
 
 def __dir__() -> list[str]:
@@ -40,28 +40,28 @@ def __dir__() -> list[str]:
 
 
 def _names(module: dict[str, Any]) -> list[str]:
-    """What completion offers of a module: its public names, before they are looked up too."""
+    """The names that completion offers for a module, with public names that were not looked up yet."""
     return sorted({*module["__all__"], *(name for name in module if name.startswith("__"))})
 
 
-def _of_recorder(wanted: str, module: str) -> Any:
-    """A public name of the recorder; without TensorFlow, a function that says so when it is called."""
+def _from_recorder(name: str, module: str) -> Any:
+    """Import a public name of the recorder; without TensorFlow, a function that raises `ImportError`."""
     try:
         import tensorflow  # noqa: F401
     except ImportError as error:
-        return _says_what_is_missing(wanted, error)
-    return getattr(importlib.import_module(module), wanted.rpartition(".")[2])
+        return _raises_import_error(name, error)
+    return getattr(importlib.import_module(module), name.rpartition(".")[2])
 
 
-def _says_what_is_missing(wanted: str, error: ImportError) -> Callable[..., NoReturn]:
+def _raises_import_error(name: str, error: ImportError) -> Callable[..., NoReturn]:
     reason = f"TensorFlow cannot be imported: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name == "tensorflow":
         reason = "TensorFlow is not installed: run `pip install tensorflow` (or tensorflow-cpu)."
-    sentence = f"{wanted} records a TensorFlow program, and {reason}"
+    sentence = f"{name} records a TensorFlow program, and {reason}"
 
     def missing(*_: Any, **__: Any) -> NoReturn:
         raise ImportError(sentence)
 
-    missing.__module__, _, missing.__name__ = wanted.rpartition(".")
+    missing.__module__, _, missing.__name__ = name.rpartition(".")
     missing.__qualname__, missing.__doc__ = missing.__name__, sentence
     return missing

@@ -1,4 +1,4 @@
-"""The recorder: what runs in the training process and knows TensorFlow.
+"""The recorder: runs in the training process and uses TensorFlow.
 
-In comes the running program; out go event files. `recording` is the way in.
+Takes the running program and writes event files. `recording` is the entry point.
 """

@@ -1,7 +1,7 @@
-"""The recording of the process: begun, ended, asked for.
+"""The functions that users call to begin and end a recording.
 
-What users call. Rule: there is at most one recording at a time, and every way in which a program can begin or
-end one, or end itself, is defined here.
+Invariants: a process has at most one recording at a time. This module handles every way in which a program
+begins or ends one, or ends itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tb_debugger_plugin.capture.options import MAX_TENSOR_BYTES, DTypeFilter, Op
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError
 
-#: The last recording, on or ended.
+#: The last recording; it may have ended.
 _current: Recording | None = None
 _current_lock = threading.RLock()  # guards _current
 _log = logging.getLogger("tb_debugger_plugin")
@@ -47,59 +47,59 @@ def enable_dump_debug_info(
 
         tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=-1)
 
-    There is one recording in a process, and it sees all threads; TensorFlow's own function records the thread
-    that calls it. Files are flushed when the program ends. While a recording is on, a second call for the
-    same folder with the same arguments returns it, and with others it raises, since what is watched was
-    chosen when it began. One for another folder ends it and begins another one; the log says so. A folder
-    that was recorded into before gets further files, beside the others.
+    A process has one recording, which sees all threads; TensorFlow's own function records the thread that
+    calls it. Files are flushed when the program ends. While a recording is on, a second call for the same
+    folder with the same arguments returns it. With other arguments the call raises, because the watched
+    tensors were chosen when the recording began. A call for another folder ends the recording and begins
+    another one, with a line in the log. A folder with older recordings gets further files.
 
     Args:
-      dump_root: Folder for the event files, made if it is not there; what `tensorboard --logdir` is told, or
-        a folder anywhere below that.
-      tensor_debug_mode: What is recorded of each tensor. `"NO_TENSOR"` (the default): only that it was
-        computed; `"CURT_HEALTH"`: whether it has any infinity or NaN; `"CONCISE_HEALTH"`: its size and how
-        many elements are -infinity, +infinity and NaN; `"FULL_HEALTH"`: also dtype, rank, and how many are
-        negative, zero and positive; `"FULL_NUMERICS"`: also minimum, maximum, mean and variance of the finite
-        elements (needs the native library); `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the whole value.
-        The health modes and `"FULL_NUMERICS"` look at floating and complex tensors (without the native
-        library not at complex ones and float8), `"SHAPE"` at floating ones, integers and bool.
-      circular_buffer_size: How many of the last executions, and of the last graph executions, are kept. What
-        ran around the first infinity and the first NaN of each op is kept as well (but not without the
-        native library), at most ten times as much. 0 or below keeps all, and files grow with the program.
-      op_regex: Values are recorded only of ops whose type matches this regular expression from its beginning,
-        such as `"(Log|Exp)$"`. None (the default) for all. Executions, graphs and sources are recorded
-        regardless.
-      tensor_dtypes: Values are recorded only of these dtypes: a list such as `["float32", tf.bfloat16]`, or a
-        function that takes a `tf.DType` and tells. None (the default) for all.
+      dump_root: Folder for the event files, created if it does not exist: the logdir of TensorBoard, or a
+        folder anywhere below it.
+      tensor_debug_mode: What to record of each tensor. `"NO_TENSOR"` (the default): only that it was
+        computed; `"CURT_HEALTH"`: whether it has any infinity or NaN; `"CONCISE_HEALTH"`: its size and the
+        numbers of -infinity, +infinity and NaN elements; `"FULL_HEALTH"`: also dtype, rank, and the numbers
+        of negative, zero and positive elements; `"FULL_NUMERICS"`: also minimum, maximum, mean and variance
+        of the finite elements (needs the native library); `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the
+        whole value. The health modes and `"FULL_NUMERICS"` cover floating and complex tensors (without the
+        native library no complex and no float8 tensors), `"SHAPE"` covers floating, integer and bool tensors.
+      circular_buffer_size: Number of the last executions, and of the last graph executions, to keep. With the
+        native library, records around the first infinity and the first NaN of each op are kept as well, at
+        most ten times as many. 0 or below keeps everything, and files grow with the program.
+      op_regex: Record values only of ops whose type matches this regular expression from its beginning, such
+        as `"(Log|Exp)$"`. None (the default): all ops. Executions, graphs and sources are always recorded.
+      tensor_dtypes: Record values only of these dtypes: a list such as `["float32", tf.bfloat16]`, or a
+        function that takes a `tf.DType` and returns a bool. None (the default): all dtypes.
       logdir: Another name for `dump_root`.
-      function_regex: Values are recorded only inside functions in whose name this regular expression is
-        found, such as `"^train_step$"`, and inside what is part of them: loops, branches, gradients,
-        functions first called there. None (the default) for all, and for eager ops too.
-      name_regex: Values are recorded only of graph ops in whose name, scopes included, this regular
-        expression is found: `"(^|/)dense_1/"` for a name scope. None (the default) for all, and for eager
-        ops too.
-      every_n_steps: Only one of so many steps is recorded, the first one to begin with; 1 (the default) for
-        every step. What is a step, the program says by calling `step()` at the end of each. Between those
-        that are recorded, neither executions nor values of tensors are; graphs and sources always are.
-        Needs the native library.
-      step_range: The first step to record and the one before which to end, such as `(100, 200)`; None as the
-        latter for no end. Steps count from 0. None (the default) for all. Needs the native library.
-      max_tensor_bytes: In `"FULL_TENSOR"`, a value of more bytes (the default: 1 MiB; None: no limit) is not
-        kept: its record holds what `"FULL_HEALTH"` would of a floating tensor, and `"SHAPE"` of any other,
-        and how many bytes were left out. Without the native library there is no limit.
-      keep_graph_optimizations: If True, only tensors are watched that survive Grappler, TensorFlow's graph
-        optimizer, and it fuses and rewrites what it would without a recording: results have the bits that
-        they have in production. Nineteen of twenty tensors are left in our examples; the first call of a
-        function takes longer. Nothing is watched inside what XLA compiles, and in TF1-style sessions; the log
-        says so when there are any. False (the default): all tensors are watched, and sums that Grappler would
-        have reordered may differ in the last place. Needs the native library.
+      function_regex: Record values only inside functions whose name contains a match of this regular
+        expression, such as `"^train_step$"`, and inside their parts: loops, branches, gradients, functions
+        that are first called there. None (the default): all functions, and eager ops too.
+      name_regex: Record values only of graph ops whose name, with scopes, contains a match of this regular
+        expression, such as `"(^|/)dense_1/"` for a name scope. None (the default): all ops, and eager ops
+        too.
+      every_n_steps: Record one of this many steps, beginning with the first one; 1 (the default) records
+        every step. The program marks the end of each step by calling `step()`. In the other steps, executions
+        and values of tensors are not recorded; graphs and sources always are. Needs the native library.
+      step_range: The first step to record, and the step before which to end, such as `(100, 200)`; None
+        instead of the second for no end. Steps count from 0. None (the default): all steps. Needs the native
+        library.
+      max_tensor_bytes: In `"FULL_TENSOR"`, the largest value to keep, in bytes (the default: 1 MiB; None: no
+        limit). The record of a larger value holds what `"FULL_HEALTH"` records of a floating tensor, and
+        `"SHAPE"` of any other tensor, and the number of bytes that were left out. Without the native library
+        there is no limit.
+      keep_graph_optimizations: If True, only tensors that survive Grappler, TensorFlow's graph optimizer, are
+        watched, and Grappler fuses and rewrites as it does without a recording: results have the same bits as
+        in production. In our examples, nineteen of twenty tensors are left; the first call of a function
+        takes longer. Nothing is watched in functions that XLA compiles and in TF1-style sessions; the log
+        says so when the program has any. If False (the default), all tensors are watched, and sums that
+        Grappler would have reordered may differ in the last place. Needs the native library.
 
     Returns:
-      The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write out what is buffered,
-      `Close()` ends it.
+      The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write buffered records to the
+      files, `Close()` ends it.
 
     Raises:
-      UsageError: An argument cannot be used, or the folder is being recorded with other arguments. It is a
+      UsageError: An argument cannot be used, or a recording to the folder with other arguments is on. It is a
         `ValueError`.
       RecordingError: The folder cannot be written. It is a `RuntimeError`.
     """
@@ -122,10 +122,11 @@ def enable_dump_debug_info(
         on = running()
         if on is not None:
             if on.dump_root == options.dump_root:
-                _check_same(on.asked, options)
+                _check_same(on.requested, options)
                 return on
             _log.warning(
-                "The recording to %s ends, because one to %s begins: there is one at a time.",
+                "The recording to %s ends, because a recording to %s begins. There is one recording at a "
+                "time.",
                 on.dump_root,
                 options.dump_root,
             )
@@ -138,28 +139,28 @@ def running() -> Recording | None:
     """The recording that is on; None when none is."""
     with _current_lock:
         if _current is not None:
-            _current.end_if_left()
+            _current.end_if_call_ended()
         return _current if _current is not None and _current.on else None
 
 
 def _one_root(dump_root: Any, logdir: Any) -> Any:
     if dump_root is not None and logdir is not None:
-        raise UsageError("dump_root and logdir are two names of one argument: give one of them.")
+        raise UsageError("dump_root and logdir are two names of the same argument: give only one of them.")
     return dump_root if logdir is None else logdir
 
 
-def _check_same(current: Options, wanted: Options) -> None:
-    there = as_given(current)
-    for argument, value in as_given(wanted).items():
-        if value != there[argument]:
+def _check_same(current: Options, requested: Options) -> None:
+    current_arguments = as_given(current)
+    for argument, value in as_given(requested).items():
+        if value != current_arguments[argument]:
             raise UsageError(
-                f"{current.dump_root} is recorded with {argument} {there[argument]!r}: call "
+                f"{current.dump_root} is recorded with {argument} {current_arguments[argument]!r}: call "
                 f"disable_dump_debug_info() before enabling it with {value!r}."
             )
 
 
 def step() -> None:
-    """Tell the recording that a step of the program ends here; does nothing when none is on.
+    """Mark the end of a step of the program; does nothing when no recording is on.
 
     Use::
 
@@ -168,8 +169,8 @@ def step() -> None:
             train_step(batch)
             tb_debugger_plugin.step()
 
-    What runs until the first call is step 0; `every_n_steps` and `step_range` of `enable_dump_debug_info`
-    choose by the number.
+    Step 0 lasts until the first call. `every_n_steps` and `step_range` of `enable_dump_debug_info` choose
+    steps by number.
     """
     recording = _current
     if recording is not None and recording.on:
@@ -177,10 +178,10 @@ def step() -> None:
 
 
 def disable_dump_debug_info() -> None:
-    """End the recording and write out all files; does nothing when none is on.
+    """End the recording and write out all files; does nothing when no recording is on.
 
-    Functions get back the definitions that the program made, and run at full speed again. Any thread may call
-    it, also while others run steps: what they compute after that is not recorded. Called by itself when the
+    Functions get the program's definitions again and run at full speed. Any thread may call it, also while
+    others run steps: what they compute afterwards is not recorded. It is called automatically when the
     program ends.
     """
     with _current_lock:
@@ -196,7 +197,7 @@ def _end_at_exit() -> None:
 
 
 def _end_in_child() -> None:
-    """A forked child shares the files with its parent, which goes on writing: it must not touch them."""
+    """Drop the recording in a forked child: it shares the files with its parent, which goes on writing."""
     global _current_lock
     _current_lock = threading.RLock()
     if _current is not None and _current.on:
@@ -209,10 +210,11 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> Iterator[Recording]:
-    """Record what the program computes inside a block, all of it, written out on leaving.
+    """Record everything that the program computes inside a block, and write out all files at its end.
 
-    Inside a recording of the same folder the block is part of that one, which goes on afterwards. One of
-    another folder ends where the block begins, as with `enable_dump_debug_info`; the log says so.
+    If a recording to the same folder is on, the block is part of that recording, which goes on afterwards. A
+    recording to another folder ends where the block begins, as with `enable_dump_debug_info`, with a line in
+    the log.
 
     Use::
 
@@ -221,7 +223,7 @@ def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options:
 
     Args:
       logdir: Folder for the event files; see `enable_dump_debug_info`.
-      mode: What is recorded of each tensor; see `enable_dump_debug_info`.
+      mode: What to record of each tensor; see `enable_dump_debug_info`.
       **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given.
 
     Yields:

@@ -1,4 +1,4 @@
-"""Knows when Keras computes with something else than TensorFlow, of which nothing can be recorded."""
+"""Detects that Keras computes with another backend than TensorFlow, which cannot be recorded."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 
 def other_backend() -> Missing | None:
-    """What is not recorded because Keras computes without TensorFlow; None where it does not."""
+    """What is not recorded because Keras has another backend; None when its backend is TensorFlow."""
     keras: Any = sys.modules.get("keras")
-    asked = getattr(getattr(keras, "config", None), "backend", None)
-    backend = "tensorflow" if asked is None else str(asked())
+    get_backend = getattr(getattr(keras, "config", None), "backend", None)
+    backend = "tensorflow" if get_backend is None else str(get_backend())
     if backend == "tensorflow":
         return None
     return Missing(
         NotRecordedReason.OTHER_BACKEND,
-        f"The debugger records operations of TensorFlow, and Keras computes with {backend}, of which it sees "
-        "nothing: set the environment variable KERAS_BACKEND to tensorflow before the program imports Keras.",
+        f"The debugger only records TensorFlow operations, but Keras computes with {backend}: set the "
+        "environment variable KERAS_BACKEND to tensorflow before the program imports Keras.",
     )

@@ -1,8 +1,9 @@
-"""Names of notebook cells: `Cell In[4]` for code that IPython compiled under a file name of its own making.
+"""Names notebook cells: `Cell In[4]` for code that IPython compiled under a file name of its own.
 
-IPython calls a cell `ipykernel_26533/1570506886.py` in a notebook and `<ipython-input-4-…>` in a terminal,
-keeps its text in `linecache`, and knows its number. Rule: a name stands for one text for as long as the
-process runs, also where a number is given out again.
+The file name of a cell is `ipykernel_26533/1570506886.py` in a notebook and `<ipython-input-4-…>` in a
+terminal. IPython has its number, and `linecache` its text.
+
+Invariant: a name means one text while the process runs, also when IPython uses a number again.
 """
 
 from __future__ import annotations
@@ -13,39 +14,39 @@ from collections.abc import Callable
 
 
 def ipythons_label(filename: str) -> str | None:
-    """How IPython calls a cell, such as `Cell In[4]`; None of any other file, and where IPython does not run.
+    """IPython's name of a cell, such as `Cell In[4]`; None for another file, and when IPython does not run.
 
     Args:
-      filename: As a code object has it.
+      filename: The file name of a code object.
     """
     ipython = sys.modules.get("IPython")
     if ipython is None:
         return None
     try:
-        found = ipython.get_ipython().compile.format_code_name(filename)
-        return None if found is None else " ".join(found)
-    except Exception:  # no shell, or another IPython than those we know: the cell keeps its file name
+        words = ipython.get_ipython().compile.format_code_name(filename)
+        return None if words is None else " ".join(words)
+    except Exception:  # no shell, or an unknown version of IPython: the cell keeps its file name
         return None
 
 
 class Cells:
-    """The cells that were met so far. Thread-safe.
+    """The cells seen so far. Thread-safe.
 
     Args:
-      label: Gives the name of a cell by its file name; None of what is none.
+      label: Returns the name of a cell by its file name; None when the file is no cell.
     """
 
     def __init__(self, label: Callable[[str], str | None] = ipythons_label) -> None:
         self._label = label
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the following fields
         self._paths: dict[tuple[str, str], str] = {}  # by label and file name
         self._files: dict[str, str] = {}  # file names by path
 
     def path_of(self, filename: str) -> str | None:
-        """The path under which a cell is recorded; None of what is no cell.
+        """The path under which a cell is recorded; None when the file is no cell.
 
         Args:
-          filename: As a code object has it.
+          filename: The file name of a code object.
         """
         label = self._label(filename)
         if label is None:
@@ -64,7 +65,7 @@ class Cells:
             return path
 
     def file_of(self, path: str) -> str:
-        """The file name under which `linecache` has the text of what is recorded under a path."""
+        """The file name under which `linecache` has the text of a recorded path."""
         return self._files.get(path, path)
 
     def __contains__(self, path: str) -> bool:
@@ -72,5 +73,5 @@ class Cells:
         return path in self._files
 
 
-#: Those of this process.
+#: The cells of this process.
 CELLS = Cells()

@@ -1,8 +1,10 @@
-"""Eager ops and calls of functions from Python, as they finish.
+"""Records eager ops, and calls of functions from Python, as they finish.
 
 TensorFlow calls `EagerOps.on_op` after every eager op of the threads in which it is installed, with the op's
-type, inputs and outputs. Each call writes one Execution record. Rule: a tensor that cannot be summarised
-keeps its place in the record and does not end the recording.
+type, inputs and outputs. Each call writes one Execution record.
+
+Invariant: a tensor that cannot be summarised has an empty summary in the record and does not end the
+recording.
 """
 
 from __future__ import annotations
@@ -33,14 +35,15 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 _log = logging.getLogger("tb_debugger_plugin")
-#: What TensorFlow runs when Python drops an object, at any place in the program, and what recorders run.
+#: Ops that TensorFlow runs when Python drops an object, anywhere in the program, and ops of recorders.
 _NOT_THE_PROGRAMS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "DebugIdentityV2"))
-#: Places are kept by op and stack; a program that never calls from the same place twice must not fill memory.
-_MAX_PLACES = 50_000
+#: Limit of the cache by op and stack: a program that never calls twice from the same stack must not fill
+#: memory.
+_MAX_CALL_SITES = 50_000
 
 
-class _Made(dict[Any, int]):
-    """A number or truth for each key, made when it is first asked for."""
+class _LazyDict(dict[Any, int]):
+    """Computes the value of a key at its first lookup."""
 
     def __init__(self, make: Callable[[Any], int]) -> None:
         super().__init__()
@@ -51,16 +54,16 @@ class _Made(dict[Any, int]):
         return number
 
 
-class _Place(NamedTuple):
-    """An op at one place of the program.
+class _CallSite(NamedTuple):
+    """An op and the stack that runs it.
 
     Attributes:
       prefix: Encoded fields of its executions; empty when they are not recorded.
-      wanted: By dtype, whether its outputs are recorded.
+      is_recorded: By dtype, whether its outputs are recorded.
     """
 
     prefix: bytes
-    wanted: _Made
+    is_recorded: _LazyDict
 
 
 class EagerOps:
@@ -69,13 +72,12 @@ class EagerOps:
     Args:
       options: What to record.
       sink: Takes executions and `graphs` records.
-      frames: Turns the running stack into ids.
-      graphs: Knows which graph a function runs.
-      steps: Knows whether the step that runs is recorded.
-      not_recorded: Takes the functions that nothing is known of.
+      frames: Returns the frame ids of the running stack.
+      graphs: Returns the graph that a function runs.
+      steps: Decides whether the current step is recorded.
+      not_recorded: Registers the functions without a graph.
       host: Name of this host.
-      at_new_place: Is called when an op runs at a place where it has not run before. It may end the
-        recording.
+      at_new_call_site: Called when an op runs on a new stack. It may end the recording.
     """
 
     def __init__(
@@ -88,9 +90,9 @@ class EagerOps:
         not_recorded: NotRecorded,
         host: str,
         *,
-        at_new_place: Callable[[], None],
+        at_new_call_site: Callable[[], None],
     ) -> None:
-        self._at_new_place = at_new_place
+        self._at_new_call_site = at_new_call_site
         self._not_recorded = not_recorded
         self._options = options
         self._sink = sink
@@ -98,8 +100,8 @@ class EagerOps:
         self._graphs = graphs
         self._steps = steps
         self._host = host
-        self._places: dict[tuple[str | bytes, int, Hashable], _Place] = {}
-        self._devices = _Made(self._add_device)
+        self._call_sites: dict[tuple[str | bytes, int, Hashable], _CallSite] = {}
+        self._devices = _LazyDict(self._add_device)
         self._devices_lock = threading.Lock()  # guards the numbering of devices
 
     def on_op(self, op_type: str | bytes, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
@@ -113,30 +115,31 @@ class EagerOps:
         Raises:
           RecordingError: Recording has stopped by itself.
         """
-        if not self._steps.wanted:
+        if not self._steps.is_recorded:
             return
         outputs = outputs or ()
         frame = sys._getframe(2)
         key = op_type, len(outputs), self._frames.key(frame)
-        place = self._places.get(key) or self._add_place(key, frame)
-        if place.prefix and not self._sink.eager_op(
-            place.prefix, inputs, outputs, self._devices, place.wanted, self._summary
+        site = self._call_sites.get(key) or self._add_call_site(key, frame)
+        if site.prefix and not self._sink.eager_op(
+            site.prefix, inputs, outputs, self._devices, site.is_recorded, self._summary
         ):
             raise RecordingError(self._sink.failure())
 
-    def _add_place(self, key: tuple[str | bytes, int, Hashable], frame: FrameType) -> _Place:
-        self._at_new_place()
+    def _add_call_site(self, key: tuple[str | bytes, int, Hashable], frame: FrameType) -> _CallSite:
+        self._at_new_call_site()
         op_type, num_outputs, _ = key
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
         prefix = b""
         if name not in _NOT_THE_PROGRAMS:
             prefix = self._encode_prefix(name, num_outputs, self._frames.current(frame))
             if op_def_registry.get(name) is None and not self._graphs.id_of_function(name):
-                self._not_recorded.say(without_graph([name]))
-        if len(self._places) >= _MAX_PLACES:
-            self._places.clear()
-        place = self._places[key] = _Place(prefix, _Made(functools.partial(self._is_wanted, name)))
-        return place
+                self._not_recorded.report(without_graph([name]))
+        if len(self._call_sites) >= _MAX_CALL_SITES:
+            self._call_sites.clear()
+        site = _CallSite(prefix, _LazyDict(functools.partial(self._is_recorded, name)))
+        self._call_sites[key] = site
+        return site
 
     def _encode_prefix(self, name: str, num_outputs: int, location: tuple[str, ...]) -> bytes:
         execution = Execution(
@@ -149,19 +152,19 @@ class EagerOps:
         execution.code_location.stack_frame_ids.extend(location)
         return bytes(execution.SerializeToString())
 
-    def _is_wanted(self, name: str, dtype: int) -> bool:
+    def _is_recorded(self, name: str, dtype: int) -> bool:
         functions = (name,) if self._graphs.id_of_function(name) else ()
-        return self._options.wants(name, tf.as_dtype(dtype), functions=functions)
+        return self._options.records(name, tf.as_dtype(dtype), functions=functions)
 
     def _summary(self, tensor: Any) -> bytes:
-        """The summary of a tensor that the sink cannot read where it is; empty when it cannot be made."""
+        """The summary of a tensor that the sink cannot read in place; empty when it cannot be made."""
         dtype = tensor._datatype_enum()
         try:
             if placement.may_be_elsewhere(tensor.device):
                 return self._summary_from_elsewhere(tensor, dtype)
             return self._sink.summary(tensor._numpy_internal(), dtype)
-        except Exception as error:  # whatever it is, the other tensors are still worth having
-            self._leave_out(dtype, error)
+        except Exception as error:  # the other tensors are still recorded
+            self._report_unrecorded(dtype, error)
             return b""
 
     def _summary_from_elsewhere(self, tensor: Any, dtype: int) -> bytes:
@@ -169,15 +172,15 @@ class EagerOps:
         if mode is TensorDebugMode.NO_TENSOR:
             return self._sink.summary(np.empty(0, np.float32), tf.float32.as_datatype_enum)
         if placement.reduced_mode(mode, tensor.dtype) is mode:
-            return self._sink.reduced_summary(placement.reduce_there(tensor, mode))
+            return self._sink.reduced_summary(placement.reduce_on_device(tensor, mode))
         return self._sink.summary(tensor._numpy_internal(), dtype)
 
-    def _leave_out(self, dtype: int, error: Exception) -> None:
-        """Say once for each dtype that a tensor is not recorded, in the log and in the recording."""
-        _log.debug("What went wrong:", exc_info=error)
+    def _report_unrecorded(self, dtype: int, error: Exception) -> None:
+        """Report a tensor that is not recorded, once per dtype, in the log and in the recording."""
+        _log.debug("A tensor cannot be summarised:", exc_info=error)
         kind = f"{tf.as_dtype(dtype).name} tensors that Python computes"
         sentence = f"The debugger does not record some {kind}: {user_message(error)}."
-        self._not_recorded.say(Missing(NotRecordedReason.UNKNOWN, sentence, (kind,)))
+        self._not_recorded.report(Missing(NotRecordedReason.UNKNOWN, sentence, (kind,)))
 
     def _add_device(self, name: str) -> int:
         with self._devices_lock:

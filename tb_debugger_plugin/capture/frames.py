@@ -1,8 +1,9 @@
-"""Stack frames and source files of the program, each written once.
+"""Writes each stack frame and each source file of the program once.
 
-Input: frames as (file, line, function). Output: the ids by which records refer to them. A frame, and the
-source file it lies in, is on disk before an id of it is handed out. The user's own files and notebook cells
-are kept whole; of library files only the path and, with each frame, the lines around it.
+Takes frames as (file, line, function) and returns the ids by which records refer to them. The user's files
+and notebook cells are recorded completely; for library files, only the path and the lines around each frame.
+
+Invariant: a frame and its source file are on disk before the id of the frame is returned.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep
 _LIBRARIES = tuple(
     {os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
-#: Where packages are installed that sysconfig does not know of: the user's own, those of another environment.
+#: Folders of packages that sysconfig does not list: the user's own, and those of another environment.
 _INSTALLED = tuple(f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages"))
-#: What functions of ours that call TensorFlow on the program's behalf give as their file.
+#: The file name of our hooks: functions that call TensorFlow instead of the program.
 HOOKS = os.path.join(os.path.dirname(op_callbacks.__file__), "tb_debugger_plugin_hooks.py")
-#: Files whose frames are left out of every stack: ours.
+#: Our own files: their frames are left out of every stack.
 _OWN = (
     HOOKS,
     os.path.join(_PACKAGE, "capture") + os.sep,
     os.path.join(_PACKAGE, "native") + os.sep,
-    op_callbacks.__file__,  # through which TensorFlow calls us
+    op_callbacks.__file__,  # TensorFlow calls us from there
 )
-#: How many lines before and behind that of a library frame are kept.
+#: Number of lines recorded before and after the line of a library frame.
 _AROUND = 3
 
 
 class Frame(NamedTuple):
-    """One line of a stack: where a call was made."""
+    """One line of a stack."""
 
     path: str
     line: int
@@ -55,10 +56,10 @@ class Frame(NamedTuple):
 
 
 class EventWriter(Protocol):
-    """Where records go: see `sinks.Sink`."""
+    """Takes records; see `sinks.Sink`."""
 
     def write(self, suffix: str, *events: Any) -> None:
-        """Append events to the file with that suffix."""
+        """Append events to the file with a suffix."""
 
 
 def is_library(path: str) -> bool:
@@ -76,26 +77,27 @@ class Frames:
     Args:
       writer: Takes `source_files` and `stack_frames` records.
       host: Name of this host.
-      prefix: Makes ids differ from those of other processes of the same run.
+      prefix: Prefix of ids, different in each process of the run.
     """
 
     def __init__(self, writer: EventWriter, host: str, prefix: str) -> None:
         self._writer = writer
         self._host = host
         self._prefix = prefix
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the following fields
         self._counter = itertools.count()
         self._frames: dict[Frame, str] = {}
         self._files: dict[str, int] = {}
         self._stacks: dict[Hashable, tuple[str, ...]] = {}
         self._library = LibraryLines()
-        #: Tells the stack that ends in a frame from others while its code lives; `current` sees to that.
+        #: Returns a key of the stack that ends in a frame, unique while its code lives; `current` keeps it
+        #: alive.
         self.key = _stack_key_function()
-        # Code objects are known by address in _stacks, so they must stay alive.
+        # _stacks has the addresses of code objects, so they must stay alive.
         self._codes: dict[int, CodeType] = {}
 
     def ids(self, frames: Iterable[Frame]) -> tuple[str, ...]:
-        """The ids of frames, in the order given, writing those that are new."""
+        """The ids of frames, in the same order; writes the frames that are new."""
         frames = list(frames)
         known = self._frames
         try:
@@ -109,17 +111,17 @@ class Frames:
         """The ids of the running stack, outermost first, without this package's own frames.
 
         Args:
-          frame: The innermost frame that tells this stack from others.
+          frame: The innermost frame that is part of the key.
         """
         key = self.key(frame)
         ids = self._stacks.get(key)
         if ids is None:
             self._keep_codes(frame)
-            ids = self._stacks[key] = self.ids(_of_stack(tf_stack.extract_stack()))
+            ids = self._stacks[key] = self.ids(_frames_of(tf_stack.extract_stack()))
         return ids
 
     def forget_files(self) -> None:
-        """Let go of what was read of library files."""
+        """Drop the text of library files."""
         self._library.forget()
 
     def _keep_codes(self, innermost: FrameType) -> None:
@@ -150,27 +152,27 @@ class Frames:
         return DebugEvent(source_file=source)
 
     def _stack_frame(self, frame_id: str, frame: Frame) -> Any:
-        place = FileLineCol(file_index=self._files[frame.path], line=frame.line, func=frame.function)
+        location = FileLineCol(file_index=self._files[frame.path], line=frame.line, func=frame.function)
         if is_library(frame.path):
             first = max(1, frame.line - _AROUND)
             lines = self._library.between(frame.path, first, frame.line + _AROUND)
             if lines:
-                place.first_line = first
-                place.lines.extend(lines)
-                place.code = "".join(lines[frame.line - first : frame.line - first + 1]).strip()
+                location.first_line = first
+                location.lines.extend(lines)
+                location.code = "".join(lines[frame.line - first : frame.line - first + 1]).strip()
         else:
-            place.code = linecache.getline(CELLS.file_of(frame.path), frame.line).strip()
-        return DebugEvent(stack_frame_with_id=StackFrameWithId(id=frame_id, file_line_col=place))
+            location.code = linecache.getline(CELLS.file_of(frame.path), frame.line).strip()
+        return DebugEvent(stack_frame_with_id=StackFrameWithId(id=frame_id, file_line_col=location))
 
 
 def _lines(path: str) -> list[str]:
-    """The lines of a source file, with the empty one after the last line break, as TensorFlow counts them."""
+    """The lines of a source file as TensorFlow counts them: with an empty line after the last line break."""
     lines = [line.rstrip("\r\n") for line in linecache.getlines(CELLS.file_of(path))]
     return [*lines, ""] if lines and _ends_in_a_line_break(path) else lines
 
 
 def _ends_in_a_line_break(path: str) -> bool:
-    # linecache adds a line break where the last line has none, so the file itself is looked at.
+    # linecache adds a line break if the last line has none, so the file itself is read.
     try:
         with open(path, "rb") as file:
             file.seek(-1, os.SEEK_END)
@@ -180,7 +182,7 @@ def _ends_in_a_line_break(path: str) -> bool:
 
 
 def _stack_key_function() -> Callable[[FrameType], Hashable]:
-    """The native function that tells one stack from another, or its twin in Python, some times slower."""
+    """The native function that makes a key of a stack, or its Python twin, which is several times slower."""
     try:
         return native.module_without_tensorflow().stack_key  # type: ignore[no-any-return]
     except ImportError:
@@ -197,8 +199,8 @@ def _stack_key(innermost: FrameType) -> tuple[int, ...]:
     return tuple(key)
 
 
-def _of_stack(stack: Iterable[Any]) -> list[Frame]:
-    """The frames of a stack as TensorFlow extracts it: lines of AutoGraph's code are lines of the user's."""
+def _frames_of(stack: Iterable[Any]) -> list[Frame]:
+    """The frames of a stack that TensorFlow extracted: it maps AutoGraph's code to the user's lines."""
     return [
         Frame(_path(frame.filename), frame.lineno, frame.name)
         for frame in stack
@@ -206,35 +208,35 @@ def _of_stack(stack: Iterable[Any]) -> list[Frame]:
     ]
 
 
-def of_tracebacks(ops: Iterable[Any]) -> dict[str, tuple[Frame, ...]]:
-    """The creation stacks of graph ops, outermost frame first, without our own.
+def creation_stacks(ops: Iterable[Any]) -> dict[str, tuple[Frame, ...]]:
+    """The creation stacks of graph ops, outermost frame first, without our own frames.
 
-    TensorFlow tells stacks apart in C++ and hands over each frame and each stack once: a large graph has
-    thousands of ops and hundreds of stacks.
+    TensorFlow compares stacks in C++ and returns each frame and each stack once: a large graph has thousands
+    of ops and hundreds of stacks.
 
     Args:
-      ops: Of one graph.
+      ops: Ops of one graph.
 
     Returns:
-      Stacks by op name; one tuple stands for all ops of one stack. Ops made in C++ have none.
+      Stacks by op name; ops with the same stack share one tuple. Ops made in C++ have none.
     """
     builder = tf_stack.GraphDebugInfoBuilder()
     for op in ops:
         traceback = op.traceback
         if traceback is not None:
             builder.AccumulateStackTrace("", op.name, traceback)
-    found = builder.Build()
-    frames = {key: Frame(found.files[f.file_index], f.line, f.func) for key, f in found.frames_by_id.items()}
+    info = builder.Build()
+    frames = {key: Frame(info.files[f.file_index], f.line, f.func) for key, f in info.frames_by_id.items()}
     stacks = {
-        key: tuple(
-            Frame(_path(frames[at].path), *frames[at][1:])
-            for at in trace.frame_id
-            if not frames[at].path.startswith(_OWN)
+        stack_id: tuple(
+            Frame(_path(frames[key].path), *frames[key][1:])
+            for key in trace.frame_id
+            if not frames[key].path.startswith(_OWN)
         )
-        for key, trace in found.traces_by_id.items()
+        for stack_id, trace in info.traces_by_id.items()
     }
     # The builder's keys are "op@function".
-    return {name.removesuffix("@"): stacks[key] for name, key in found.name_to_trace_id.items()}
+    return {name.removesuffix("@"): stacks[key] for name, key in info.name_to_trace_id.items()}
 
 
 def _path(filename: str) -> str:

@@ -1,9 +1,9 @@
-"""The graphs of the program and the ops in them, each written once.
+"""Writes each graph of the program, and each op in it, once.
 
-In comes a `FuncGraph` that is complete; its op creations go to the sink, a graph's outer graph before it. Out
-come the ids by which traces and executions refer to a graph, and the numbers of its tensors.
+Takes a complete `FuncGraph` and writes its op creations to the sink, outer graphs first. Returns the id by
+which traces and executions refer to the graph, and its tensor ids.
 
-Rule: a graph has its id before the ops of any graph that runs it are written.
+Invariant: a graph has an id before the ops of any graph that runs it are written.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Any
 
 from tensorflow.python.framework import func_graph, ops
 
-from tb_debugger_plugin.capture.frames import EventWriter, Frames, of_tracebacks
+from tb_debugger_plugin.capture.frames import EventWriter, Frames, creation_stacks
 from tb_debugger_plugin.capture.functions.called import called_functions
 from tb_debugger_plugin.capture.naming.names import GraphNames, Names
 from tb_debugger_plugin.events.messages import CodeLocation, DebugEvent, GraphOpCreation, StaticTensor
 
-#: So many records are made before they are written: each takes some kilobytes.
-_AT_ONCE = 500
+#: Number of records that are made before they are written: each takes some kilobytes.
+_RECORDS_AT_ONCE = 500
 
 
 @dataclass
 class KnownGraph:
-    """What is known of one graph.
+    """The ids and stacks of one graph that was written.
 
     Attributes:
-      graph_id: By which records refer to it.
-      tensor_ids: Numbers of the outputs of each op, by op name.
+      graph_id: The id by which records refer to it.
+      tensor_ids: Tensor ids of the outputs of each op, by op name.
       stacks: Creation stack of each op, by op name: ids of frames, outermost first.
-      recorded_constants: Names of the constants whose value is on record.
+      recorded_constants: Names of the constants whose values are recorded.
     """
 
     graph_id: str
@@ -49,8 +49,8 @@ class Graphs:
 
     Args:
       writer: Takes `graphs` records.
-      frames: Turns creation stacks into ids.
-      names: Knows layers and variables.
+      frames: Returns the frame ids of creation stacks.
+      names: Returns layers and variables.
       host: Name of this host.
     """
 
@@ -59,17 +59,17 @@ class Graphs:
         self._frames = frames
         self._names = names
         self._host = host
-        self._lock = threading.RLock()  # guards _known and the order of what is written
+        self._lock = threading.RLock()  # guards _known and the order of records
         self._known: weakref.WeakKeyDictionary[Any, KnownGraph] = weakref.WeakKeyDictionary()
         self._stacks: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, ...]]] = weakref.WeakKeyDictionary()
         self._of_function: dict[str, str] = {}
 
     def note_op(self, graph: Any, op_name: str, frame: FrameType) -> None:
-        """Remember where an op is being made: an op that is asked later keeps the answer, 9 kB, for ever.
+        """Store the stack of an op while it is made: an op keeps a stack that is read later, 9 kB, for ever.
 
         Args:
-          graph: Which is being built.
-          op_name: Of the op that has just been added.
+          graph: The graph that is being built.
+          op_name: Name of the op that was just added.
           frame: The innermost frame.
         """
         stacks = self._stacks.get(graph)
@@ -79,22 +79,22 @@ class Graphs:
         self._names.note_op(graph, op_name)
 
     def announce(self, function_name: str, graph: Any) -> None:
-        """Give a graph its id, and remember that a function runs it: several functions may share one.
+        """Give a graph its id, and store that a function runs it: several functions may share a graph.
 
         Args:
-          function_name: In the runtime.
+          function_name: Name of the function in the runtime.
           graph: A `FuncGraph`.
         """
         with self._lock:
             self._of_function[function_name] = self._add_with_outer_graphs(graph).graph_id
 
     def add(self, graph: Any) -> KnownGraph:
-        """Write a graph and those of its ops that are new, and return what is known of it.
+        """Write a graph and its new ops, and return its ids and stacks.
 
         Args:
-          graph: A complete `FuncGraph`, or what a session runs. It may be passed again, with more ops.
-            Outputs that an op has got since (calls get some for the sake of gradients; they are tensors of
-            the called graph) stay unknown: TensorFlow's reader takes no second record of an op.
+          graph: A complete `FuncGraph`, or the graph of a session. It may be passed again, with more ops.
+            Outputs that an op has got since then (calls get some for gradients; they are tensors of the
+            called graph) are not recorded: TensorFlow's reader takes no second record of an op.
         """
         with self._lock:
             known = self._add_with_outer_graphs(graph)
@@ -102,19 +102,19 @@ class Graphs:
             known.stacks.update(self._stacks.pop(graph, {}))
             known.stacks.update(self._frame_ids([op for op in new if op.name not in known.stacks]))
             self._frames.forget_files()
-            names = self._names.look_at(graph, new)
-            for begin in range(0, len(new), _AT_ONCE):
-                some = new[begin : begin + _AT_ONCE]
-                self._writer.write("graphs", *[self._op_creation(graph, known, names, op) for op in some])
+            names = self._names.of_ops(graph, new)
+            for begin in range(0, len(new), _RECORDS_AT_ONCE):
+                part = new[begin : begin + _RECORDS_AT_ONCE]
+                self._writer.write("graphs", *[self._op_creation(graph, known, names, op) for op in part])
             return known
 
     def _frame_ids(self, new: list[Any]) -> dict[str, tuple[str, ...]]:
-        stacks = of_tracebacks(new)
+        stacks = creation_stacks(new)
         ids = {stack: self._frames.ids(stack) for stack in set(stacks.values())}
         return {name: ids[stack] for name, stack in stacks.items()}
 
     def id_of_function(self, function_name: str) -> str:
-        """The id of the graph that a function runs; empty when it is no function that was recorded."""
+        """The id of the graph that a function runs; empty when the function is not recorded."""
         return self._of_function.get(function_name, "")
 
     def _add_with_outer_graphs(self, graph: Any) -> KnownGraph:
@@ -156,14 +156,14 @@ class Graphs:
 
 @functools.lru_cache(maxsize=64)
 def _encoded_location(host: str, stack: tuple[str, ...]) -> bytes:
-    """Most ops share their stack with those made before them, and it is the longest part of their record."""
+    """Cached: most ops have the stack of an op before them, and it is the longest part of their record."""
     return bytes(CodeLocation(host_name=host, stack_frame_ids=stack).SerializeToString())
 
 
 def _outer_graph(graph: Any) -> Any:
-    """The graph in whose making a graph was made, or None.
+    """The graph that was being built when a graph was made, or None.
 
-    Around what a program without TF1-style graphs traces there is the default graph, which nothing runs.
+    In a program without TF1-style graphs this may be the default graph, which is empty and never runs.
     """
     outer = getattr(graph, "outer_graph", None)
     if outer is None or isinstance(outer, func_graph.FuncGraph):
@@ -173,12 +173,12 @@ def _outer_graph(graph: Any) -> Any:
 
 
 def _name(graph: Any) -> str:
-    """The graphs of TF1-style sessions have none."""
+    """The name of a graph; the graphs of TF1-style sessions have no name of their own."""
     return getattr(graph, "name", "tf.Graph")
 
 
 def _static(tensor: Any, gradient_of: list[str]) -> Any:
-    """What is known of a tensor before it is computed."""
+    """Dtype, static shape and role of a tensor."""
     dims, dtype = static_dims(tensor), tensor.dtype.as_datatype_enum
     if dims is None:
         return StaticTensor(dtype=dtype, unknown_rank=True, gradient_of=gradient_of)
@@ -186,13 +186,10 @@ def _static(tensor: Any, gradient_of: list[str]) -> Any:
 
 
 def static_dims(tensor: Any) -> tuple[int, ...] | None:
-    """The dimensions of a tensor before it is computed, -1 where one is not known.
+    """The static dimensions of a tensor, -1 for an unknown one; None when the rank is unknown.
 
     Args:
-      tensor: A symbolic one.
-
-    Returns:
-      None when not even their number is known.
+      tensor: A symbolic tensor.
     """
     shape = tensor.shape
     return None if shape.rank is None else tuple([-1 if dim is None else dim for dim in shape.as_list()])

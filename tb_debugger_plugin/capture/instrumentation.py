@@ -1,8 +1,10 @@
-"""The functions of the program, and the watch ops in them.
+"""Puts watch ops into the functions of the program.
 
-In come functions as they are made, and what sessions run; the runtime gets definitions with watch ops under
-their names. Rules: a function that is not understood does not keep the others from being watched; after
-`restore()` the runtime has the program's own.
+Takes functions as they are made, and the graphs of sessions, and gives the runtime definitions with watch ops
+under the same names.
+
+Invariants: a function that cannot be watched does not keep others from being watched. After `restore()` the
+runtime has the program's definitions.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from tb_debugger_plugin.capture.functions.called import (
     called_by,
     called_functions,
     callees_first,
-    with_all_they_call,
+    with_callees,
 )
 from tb_debugger_plugin.capture.functions.copies import Copies
 from tb_debugger_plugin.capture.functions.definitions import (
@@ -43,24 +45,24 @@ from tb_debugger_plugin.capture.xla.functions import CompiledFunctions
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
-#: Names of functions of which the log has said in this process that they are not watched.
-_SAID_OF: set[str] = set()
+#: Names of the functions that this process has already logged as not watched.
+_LOGGED: set[str] = set()
 _NO_LIBRARY = (
-    "The debugger sees nothing inside the function {}, which XLA compiles: TensorFlow's own debug ops, which "
-    "record where the native library or a local dump_root is missing, cannot. Leave jit_compile=True out to "
-    "have it recorded."
+    "The debugger does not record the inside of the function {}, which XLA compiles: TensorFlow's own debug "
+    "ops cannot, and they are used when the native library or a local dump_root is missing. Leave out "
+    "jit_compile=True to record it."
 )
 _log = logging.getLogger("tb_debugger_plugin")
 
 
 class Instrumentation:
-    """Watches functions. Lives from the beginning of a recording to `stop_showing()`.
+    """Watches functions. Lives from the beginning of a recording to `remove_hooks()`.
 
     Args:
       options: What to record.
       sink: Makes the watch ops.
-      graphs: Writes the graphs, and knows their ids.
-      not_recorded: Takes the functions that cannot be watched.
+      graphs: Writes the graphs and returns their ids.
+      not_recorded: Registers the functions that cannot be watched.
     """
 
     def __init__(self, options: Options, sink: Sink, graphs: Graphs, not_recorded: NotRecorded) -> None:
@@ -69,7 +71,7 @@ class Instrumentation:
         self._sink = sink
         self._graphs = graphs
         self._all: dict[str, Function] = {}
-        self._watched: dict[str, Function] = {}  # those that have watch ops in the runtime
+        self._watched: dict[str, Function] = {}  # the functions with watch ops in the runtime
         self._copies = Copies(self._all.get)
         self._compiled: CompiledFunctions | None = None
         if isinstance(sink, NativeSink):
@@ -85,62 +87,62 @@ class Instrumentation:
         """Put watch ops into functions that are new.
 
         Args:
-          functions: With complete graphs; a function may call others of them.
+          functions: Functions with complete graphs; they may call each other.
 
         Raises:
           OSError: A file cannot be written.
         """
         functions = list(functions)
-        # All names first: how a call is treated and described depends on what it calls.
+        # All names first: how a call is treated and recorded depends on the function that it calls.
         self._all.update((function.name, function) for function in functions)
         self._watched.update((f.name, f) for f in functions if not f.is_compiled)
         for function in functions:
             self._graphs.announce(function.name, function.graph_of())
         if self._survivors is not None:
             functions = callees_first(functions)
-        # A call of a compiled function is treated as one of the wrapper that it gets.
+        # Compiled functions first: their callers call the wrappers.
         for function in sorted(functions, key=lambda function: not function.is_compiled):
             self._watch(function)
 
     def watch_session(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
-        """Put watch ops into what a session runs.
+        """Put watch ops into a part of the graph of a session.
 
         Args:
-          graph: The session's.
-          definition: Of the part that is new to the session. It is changed.
+          graph: The session's graph.
+          definition: Definition of the part that is new to the session. It is changed in place.
           new: The ops of that part.
         """
         if self._survivors is not None:
-            self._survivors.leave_out("sessions (tf.compat.v1.Session)")
+            self._survivors.report_unwatched("sessions (tf.compat.v1.Session)")
             return Watches()
         plain = type(definition).FromString(definition.SerializeToString())
         known = self._graphs.add(graph)
-        brought = {function.signature.name: function for function in library_of(plain).function}
-        self._say_what_has_no_graph([name for op in new for name in called_functions(op)], brought.get)
+        library = {function.signature.name: function for function in library_of(plain).function}
+        self._report_without_graph([name for op in new for name in called_functions(op)], library.get)
         try:
-            plan = plan_of_session(new, known, self._options, passes_through=self._sink.passes_through)
+            plan = plan_of_session(new, known, self._options, supports_inline=self._sink.supports_inline)
             return watch_part(definition, known, plan, self._sink, self._watched.get)
         except OSError:
             definition.CopyFrom(plain)
             raise
-        except Exception as error:  # a graph that we do not understand
+        except Exception as error:  # a graph that cannot be watched
             definition.CopyFrom(plain)
-            _log.debug("What went wrong:", exc_info=error)
-            message = f"The debugger does not record what a tf.compat.v1.Session runs: {user_message(error)}."
+            _log.debug("The graph of a session cannot be watched:", exc_info=error)
+            message = f"The debugger does not record a tf.compat.v1.Session: {user_message(error)}."
             missing = Missing(NotRecordedReason.NOT_INSTRUMENTED, message, graph_id=known.graph_id)
-            self._not_recorded.say(missing)
+            self._not_recorded.report(missing)
             return Watches()
 
-    def stop_showing(self) -> None:
-        """Let the program see the runtime's functions as they are."""
+    def remove_hooks(self) -> None:
+        """Show the program the runtime's definitions again."""
         self._originals.remove()
 
     def restore(self) -> None:
-        """Give the runtime back the program's own functions."""
+        """Give the runtime the program's definitions again."""
         for function in self._all.values():
             try:
                 restore(function)
-            except Exception as error:  # it goes on with watch ops that are silent
+            except Exception as error:  # it keeps watch ops that record nothing
                 _log.debug("%s keeps its watch ops", function.name, exc_info=error)
         self._copies.remove()
 
@@ -157,42 +159,42 @@ class Instrumentation:
                 self._define_watched(function, known, self._plan(function, known))
         except OSError:
             raise
-        except Exception as error:  # a graph that we do not understand: the others are still worth having
+        except Exception as error:  # a graph that cannot be watched: the others still can
             self._watched.pop(function.name, None)
-            _log.debug("What went wrong:", exc_info=error)
-            self._say_that_it_is_not_watched(function, known, error)
+            _log.debug("%s cannot be watched:", function.name, exc_info=error)
+            self._report_unwatched(function, known, error)
             if function.is_compiled:
                 self._call_unwatched(function)
-        self._say_what_has_no_graph(called_by(function), definition_in_runtime)
+        self._report_without_graph(called_by(function), definition_in_runtime)
 
-    def _say_that_it_is_not_watched(self, function: Function, known: KnownGraph, error: Exception) -> None:
+    def _report_unwatched(self, function: Function, known: KnownGraph, error: Exception) -> None:
         name = name_of(function)
-        # A function is found again by each later recording, though the program may be done with it.
-        level = logging.DEBUG if function.name in _SAID_OF else logging.WARNING
-        _SAID_OF.add(function.name)
+        # Each later recording finds the function again, although the program may no longer use it.
+        level = logging.DEBUG if function.name in _LOGGED else logging.WARNING
+        _LOGGED.add(function.name)
         message = f"The debugger does not watch the function {function.name} ({name}): {user_message(error)}."
         missing = Missing(NotRecordedReason.NOT_INSTRUMENTED, message, (name,), known.graph_id, level)
-        self._not_recorded.say(missing)
+        self._not_recorded.report(missing)
 
-    def _say_what_has_no_graph(self, called: Iterable[str], definition_of: Callable[[str], Any]) -> None:
+    def _report_without_graph(self, called: Iterable[str], definition_of: Callable[[str], Any]) -> None:
         unknown = [name for name in called if name not in self._all]
         if unknown:
-            all_unknown = with_all_they_call(unknown, definition_of)
-            self._not_recorded.say(without_graph(name for name in all_unknown if name not in self._all))
+            all_unknown = with_callees(unknown, definition_of)
+            self._not_recorded.report(without_graph(name for name in all_unknown if name not in self._all))
 
     def _plan(self, function: Function, known: KnownGraph) -> Plan:
-        plan = make_plan(function, known, self._options, passes_through=self._sink.passes_through)
+        plan = make_plan(function, known, self._options, supports_inline=self._sink.supports_inline)
         if self._survivors is not None:
-            return self._survivors.left_of(function, known, plan)
-        return coalesce(function, plan) if self._sink.passes_through else plan
+            return self._survivors.surviving_part(function, known, plan)
+        return coalesce(function, plan) if self._sink.supports_inline else plan
 
     def _watch_compiled(self, function: Function) -> None:
         if self._survivors is not None:
             name, graph_id = name_of(function), self._graphs.id_of_function(function.name)
-            self._survivors.leave_out(f"the function {name}, which XLA compiles", name, graph_id)
+            self._survivors.report_unwatched(f"the function {name}, which XLA compiles", name, graph_id)
         elif self._compiled is None:
             name, graph_id = name_of(function), self._graphs.id_of_function(function.name)
-            self._not_recorded.say(
+            self._not_recorded.report(
                 Missing(NotRecordedReason.COMPILED, _NO_LIBRARY.format(name), (name,), graph_id)
             )
         elif self._compiled.watch(function):

@@ -1,4 +1,4 @@
-"""The Keras callback: a recording that lasts as long as a call of `fit`, `evaluate` or `predict`."""
+"""A Keras callback that records a call of `fit`, `evaluate` or `predict`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
 
         model.fit(x, y, callbacks=[DebuggerCallback("/path/to/logdir")])
 
-    Each call of `fit`, `evaluate` or `predict` is a run of its own in a folder; when an exception leaves the
-    call, its recording ends too. The model may have been trained before: its functions are recorded all the
-    same, and are the plain ones again afterwards. Inside a recording that is on already the callback changes
-    nothing; where that is one of another folder, the log says so.
+    Each call of `fit`, `evaluate` or `predict` is a separate recording in the folder; it also ends when the
+    call raises. The model may have been trained before: its functions are recorded too, and have no watch ops
+    afterwards. If a recording is already on, the callback changes nothing; if that recording has another
+    folder, the log says so.
 
     Args:
       logdir: Folder for the event files; see `enable_dump_debug_info`.
-      mode: What is recorded of each tensor; `"FULL_HEALTH"` unless given.
+      mode: What to record of each tensor; `"FULL_HEALTH"` unless given.
       **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given, which
         keeps everything.
 
@@ -40,7 +40,7 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
 
     def __init__(self, logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> None:
         super().__init__()
-        self._supports_tf_logs = True  # Keras 2 need not fetch the logs of each batch for us
+        self._supports_tf_logs = True  # the callback does not read the logs, so Keras 2 need not fetch them
         self._arguments: dict[str, Any] = {
             "dump_root": logdir,
             "tensor_debug_mode": mode,
@@ -52,13 +52,13 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
         self._depth = 0  # validation begins and ends inside a `fit`
 
     def _implements_train_batch_hooks(self) -> bool:
-        """Whether it wants to know of batches: Keras 2 asks, whichever Keras the class is made for."""
+        """Whether Keras 2 calls the batch methods. Keras 2 also reads this when the class is from Keras 3."""
         return True
 
     _implements_test_batch_hooks = _implements_predict_batch_hooks = _implements_train_batch_hooks
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Begin to record; what an earlier `fit` has left on ends."""
+        """Begin to record; a recording that an earlier `fit` left on ends."""
         self._begin(anew=True)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
@@ -82,7 +82,7 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
         self._end()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Mark the end of a step, by which `every_n_steps` and `step_range` count."""
+        """Mark the end of a step, for `every_n_steps` and `step_range`."""
         api.step()
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
@@ -95,10 +95,10 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
 
     def _begin(self, *, anew: bool = False) -> None:
         if anew or (self._call is not None and not self._call.is_running()):
-            self._forget()  # Keras says nothing when an exception leaves a call
+            self._end_recording()  # Keras calls no method when a call raises
         self._depth += 1
         if self._depth == 1:
-            self._call = calls.of_keras()
+            self._call = calls.keras_call()
             self._record()
 
     def _record(self) -> None:
@@ -106,11 +106,11 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
         if on is None:
             self._recording = api.enable_dump_debug_info(**self._arguments)
             if self._call is not None:
-                self._recording.last_as_long_as(self._call)
+                self._recording.end_with(self._call)
         elif on.dump_root != (root := absolute(self._arguments["dump_root"])):
             _log.warning(
-                "DebuggerCallback records nothing to %s: the recording to %s is on, and there is one at a "
-                "time. Call tb_debugger_plugin.disable_dump_debug_info() before, to end that one.",
+                "DebuggerCallback records nothing to %s, because a recording to %s is on. A process has one "
+                "recording at a time: call tb_debugger_plugin.disable_dump_debug_info() before to end it.",
                 root,
                 on.dump_root,
             )
@@ -118,10 +118,10 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
     def _end(self) -> None:
         self._depth -= 1
         if self._depth <= 0:
-            self._forget()
+            self._end_recording()
 
-    def _forget(self) -> None:
-        """End the own recording; the next call begins another one."""
+    def _end_recording(self) -> None:
+        """End the callback's recording; the next call begins another one."""
         if self._recording is not None:
             self._recording.close()
         self._recording = self._call = None

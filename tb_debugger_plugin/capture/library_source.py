@@ -1,8 +1,8 @@
-"""Lines of library files, for the frames of a stack.
+"""Reads lines of library files, for the frames of a stack.
 
-In come places in files, out come the lines there. Python's `linecache` keeps what it was asked for, a string
-for each line: 10 MB for the stacks of one Keras model. Here a file is kept as it is, and only until it is
-forgotten.
+Takes a path and line numbers and returns the lines. Python's `linecache` keeps every file, with a string for
+each line: 10 MB for the stacks of one Keras model. This module keeps the bytes of a file, and only until
+`forget`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class _Text:
 
     Attributes:
       data: Its bytes.
-      encoding: Of the bytes.
-      ends: Where each line ends.
+      encoding: Encoding of the bytes.
+      ends: Offset of the end of each line.
     """
 
     data: bytes
@@ -30,24 +30,24 @@ class _Text:
     ends: np.ndarray[tuple[int], np.dtype[np.int64]]
 
     def lines(self, first: int, last: int) -> list[str]:
-        """Lines that the file has; its first one is 1."""
+        """Lines of the file, which must have them; the first line is 1."""
         begin = int(self.ends[first - 2]) + 1 if first > 1 else 0
         return self.data[begin : int(self.ends[last - 1])].decode(self.encoding, "replace").split("\n")
 
 
 class LibraryLines:
-    """What was read of library files, until it is forgotten."""
+    """The library files that were read since the last `forget`."""
 
     def __init__(self) -> None:
         self._texts: dict[str, _Text] = {}
 
     def between(self, path: str, first: int, last: int) -> list[str]:
-        """Some lines of a file, without their ends; none where it cannot be read.
+        """Some lines of a file, without line breaks; empty when the file cannot be read.
 
         Args:
-          path: As in a stack.
+          path: The path of a frame.
           first: Number of the first line, from 1.
-          last: Number of the last line; what lies behind the end of the file is left out.
+          last: Number of the last line; it may be after the end of the file.
         """
         text = self._texts.get(path)
         if text is None:
@@ -56,7 +56,7 @@ class LibraryLines:
         return [line.rstrip("\r") for line in text.lines(first, last)] if first <= last else []
 
     def forget(self) -> None:
-        """Let go of all files; they are read again when need be."""
+        """Drop all files; they are read again when they are needed."""
         self._texts.clear()
 
 
@@ -66,7 +66,7 @@ def _read(path: str) -> _Text:
             data = file.read()
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except (OSError, SyntaxError):
-        # In an archive, or no file at all.
+        # A file in an archive, or no file.
         data, encoding = "".join(linecache.getlines(path)).encode(), "utf-8"
     if data and not data.endswith(b"\n"):
         data += b"\n"

@@ -1,7 +1,7 @@
-"""Says what a recording does not hold though the program ran it, or may have.
+"""Reports what a recording does not hold although the program ran it, or may have run it.
 
-Each thing is a line of the log and a record of the recording, in the same words, so that whoever looks at the
-recording later does not take silence for health.
+Each report is a line of the log and a record of the recording, in the same words, so that missing records are
+not mistaken for good values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tb_debugger_plugin.capture.options import Options, dtypes_of
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
-#: So many names are given in a sentence; of the others, how many there are.
+#: Most names in a sentence; the others are only counted.
 _MOST_NAMES = 10
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -26,11 +26,11 @@ class Missing:
     """Something of the program that a recording does not hold.
 
     Attributes:
-      reason: Why.
+      reason: Why it is missing.
       message: One sentence: what is missing, why, and what helps.
-      names: What is missing, as its author knows it; empty where it is all of the program.
-      graph_id: The graph whose tensors are missing, where it is on record.
-      level: Of the line in the log; below a warning where the user asked for it.
+      names: The user's names of the missing things; empty when they are not known or the message covers all.
+      graph_id: Id of the graph whose tensors are missing; empty when no graph is recorded.
+      level: Level of the line in the log; below a warning when the user has chosen to leave it out.
     """
 
     reason: NotRecordedReason
@@ -41,7 +41,7 @@ class Missing:
 
 
 class NotRecorded:
-    """What one recording does not hold. Thread-safe.
+    """Registers what one recording does not hold. Thread-safe.
 
     Args:
       writer: Takes `graphs` records.
@@ -49,16 +49,16 @@ class NotRecorded:
 
     def __init__(self, writer: EventWriter) -> None:
         self._writer = writer
-        self._lock = threading.Lock()  # guards _said
-        self._said: set[Hashable] = set()
+        self._lock = threading.Lock()  # guards _reported
+        self._reported: set[Hashable] = set()
 
-    def say(self, missing: Missing) -> None:
-        """Log something once for each name, and put it on record once for each name and graph.
+    def report(self, missing: Missing) -> None:
+        """Log something once for each name, and record it once for each name and graph.
 
-        Whatever goes wrong here reaches nobody: the program goes on, and the recording.
+        Errors are only logged: the program and the recording go on.
 
         Args:
-          missing: What there is to say.
+          missing: What to report.
         """
         name = (missing.reason, missing.names or missing.message)
         if self._is_new(name):
@@ -71,38 +71,38 @@ class NotRecorded:
             event.not_recorded.graph_id = missing.graph_id
             try:
                 self._writer.write("graphs", event)
-            except Exception as error:  # a file that cannot be written ends the recording where that matters
-                _log.debug("This is not on record: %s", missing.message, exc_info=error)
+            except Exception as error:  # a later write ends the recording if the file cannot be written
+                _log.debug("The recording does not hold this report: %s", missing.message, exc_info=error)
 
     def _is_new(self, key: Hashable) -> bool:
         with self._lock:
-            is_new = key not in self._said
-            self._said.add(key)
+            is_new = key not in self._reported
+            self._reported.add(key)
             return is_new
 
 
-def left_out(asked: Options, recorded: Options) -> Iterator[Missing]:
-    """What the options of a recording leave out, a sentence for each of them.
+def left_out(requested: Options, recorded: Options) -> Iterator[Missing]:
+    """What the options of a recording leave out, one sentence per option.
 
     Args:
-      asked: What the user wants recorded.
-      recorded: The part of it that can be.
+      requested: The user's options.
+      recorded: The part of them that the sink supports.
     """
-    for sentence in _filters_in_words(asked):
+    for sentence in _filters_in_words(requested):
         yield Missing(NotRecordedReason.FILTERED, sentence, level=logging.INFO)
-    cannot_be = [name for name in dtypes_of(asked) if name not in dtypes_of(recorded)]
-    if cannot_be:
+    unsupported = [name for name in dtypes_of(requested) if name not in dtypes_of(recorded)]
+    if unsupported:
         yield Missing(
             NotRecordedReason.FILTERED,
-            f"Tensors of {joined(cannot_be)} are not recorded: TensorFlow's own debug ops, which record "
-            "where the native library or a local dump_root is missing, cannot. Install a C++ compiler and "
-            "reinstall tb-debugger-plugin.",
+            f"Tensors of {name_list(unsupported)} are not recorded: TensorFlow's own debug ops cannot, and "
+            "they are used when the native library or a local dump_root is missing. Install a C++ compiler "
+            "and reinstall tb-debugger-plugin.",
             level=logging.INFO,
         )
-    if asked.keep_graph_optimizations:
+    if requested.keep_graph_optimizations:
         yield Missing(
             NotRecordedReason.OPTIMIZED,
-            "Only tensors that TensorFlow's graph optimizer leaves are recorded (keep_graph_optimizations).",
+            "Only tensors that survive TensorFlow's graph optimizer are recorded (keep_graph_optimizations).",
             level=logging.INFO,
         )
 
@@ -113,13 +113,13 @@ def _filters_in_words(options: Options) -> Iterator[str]:
         yield f"Only tensors of ops whose type matches {pattern!r} are recorded (op_regex)."
     if options.function_regex is not None:
         pattern = options.function_regex.pattern
-        yield f"Only tensors of functions in whose name {pattern!r} is found are recorded (function_regex)."
+        yield f"Only tensors of functions whose name contains {pattern!r} are recorded (function_regex)."
     if options.name_regex is not None:
         pattern = options.name_regex.pattern
-        yield f"Only tensors of graph ops in whose name {pattern!r} is found are recorded (name_regex)."
+        yield f"Only tensors of graph ops whose name contains {pattern!r} are recorded (name_regex)."
     dtypes = dtypes_of(options)
     if dtypes != dtypes_of(replace(options, tensor_dtypes=None)):
-        yield f"Only tensors of {joined(dtypes) or 'no dtype'} are recorded (tensor_dtypes)."
+        yield f"Only tensors of {name_list(dtypes) or 'no dtype'} are recorded (tensor_dtypes)."
     if options.every_n_steps > 1:
         yield f"Only one of {options.every_n_steps} steps is recorded (every_n_steps)."
     first, end = options.step_range
@@ -128,8 +128,8 @@ def _filters_in_words(options: Options) -> Iterator[str]:
         yield f"Only steps {steps} are recorded (step_range)."
 
 
-def joined(names: Iterable[str]) -> str:
-    """Names for a sentence, each once, the first of them when there are many."""
+def name_list(names: Iterable[str]) -> str:
+    """Names for a sentence, each once; when there are many, the first names and the number of the others."""
     names = sorted(set(names))
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

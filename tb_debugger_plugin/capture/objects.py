@@ -1,7 +1,7 @@
-"""Finds objects of the program by their type, without touching any of them.
+"""Finds objects of the program by type, without running code of the program.
 
-`isinstance` asks an object for its `__class__`: a weak proxy whose object is gone raises then, some objects
-warn, and what runs is code of the program. The type of an object is there without asking.
+`isinstance` reads an object's `__class__`: a weak proxy of a deleted object raises, some objects warn, and
+code of the program may run. `type` runs no such code.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Any
 
 
 def with_subclasses(kind: Any) -> set[Any]:
-    """A type and all that are derived from it; none for None."""
-    found: set[Any] = set()
+    """A type and all its subclasses; empty for None."""
+    types: set[Any] = set()
     waiting = [] if kind is None else [kind]
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += type.__subclasses__(one)
-    return found
+        subclass = waiting.pop()
+        if subclass not in types:
+            types.add(subclass)
+            waiting += type.__subclasses__(subclass)
+    return types
 
 
 def of_types(objects: Iterable[Any], types: set[Any]) -> list[Any]:
-    """Those of some objects whose type is one of these.
+    """The objects whose type is one of some types.
 
     Args:
-      objects: Such as those of the program that Python's garbage collector knows.
-      types: Exactly these: see `with_subclasses`.
+      objects: For example, all objects that Python's garbage collector knows.
+      types: The types. Subclasses are not included: see `with_subclasses`.
     """
     objects = objects if isinstance(objects, list) else list(objects)
     return list(itertools.compress(objects, map(types.__contains__, map(type, objects))))

@@ -1,7 +1,7 @@
-"""What to record: the user's arguments, checked once, as one value.
+"""Checks the user's arguments and keeps them as one value.
 
-In come the arguments of `enable_dump_debug_info`; out comes an `Options`, or a `UsageError` that says what to
-do.
+Takes the arguments of `enable_dump_debug_info` and returns an `Options`, or raises a `UsageError` that says
+what to do.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ SUPPORTED_MODES = (
     TensorDebugMode.FULL_NUMERICS,
     TensorDebugMode.FULL_TENSOR,
 )
-#: Those that look at the elements of floating and complex tensors.
+#: Modes that read the elements of floating and complex tensors.
 HEALTH_MODES = (
     TensorDebugMode.CURT_HEALTH,
     TensorDebugMode.CONCISE_HEALTH,
     TensorDebugMode.FULL_HEALTH,
     TensorDebugMode.FULL_NUMERICS,
 )
-#: Those that count elements.
+#: Modes that count elements.
 COUNTING_MODES = HEALTH_MODES[1:]
-#: Dtypes with a health: those that TensorFlow's own debug ops measure, and those that only we do.
+#: Dtypes with a health. TensorFlow's own debug ops only measure the first group.
 STOCK_DTYPES = frozenset((tf.float16, tf.bfloat16, tf.float32, tf.float64))
 MEASURED_DTYPES = STOCK_DTYPES | {
     *(tf.complex64, tf.complex128),
@@ -46,7 +46,7 @@ MEASURED_DTYPES = STOCK_DTYPES | {
 }
 
 _WRAPPED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+$")
-#: What FULL_TENSOR records whole, unless the user says otherwise: 1 MiB.
+#: Default size limit in bytes of a value that FULL_TENSOR records whole: 1 MiB.
 MAX_TENSOR_BYTES = 1 << 20
 
 
@@ -57,15 +57,16 @@ class Options:
     Attributes:
       dump_root: Folder of the event files, absolute when it is local.
       mode: What is recorded of each tensor.
-      circular_buffer_size: Above 0, how many executions and how many traces are kept; else all.
-      op_regex: Only tensors of ops whose type matches from its beginning; None for all.
-      tensor_dtypes: Only tensors of dtypes for which it is true; None for all.
-      function_regex: Only tensors of functions, and parts of them, in whose name it is found; None for all.
-      name_regex: Only tensors of graph ops in whose name, scopes included, it is found; None for all.
-      every_n_steps: Of so many steps, one is recorded.
-      step_range: Of which steps: the first, and the one before which it ends or None.
-      max_tensor_bytes: How large a value FULL_TENSOR records whole; None for any.
-      keep_graph_optimizations: Only tensors that Grappler leaves, so that it does what it does without us.
+      circular_buffer_size: If above 0, the number of executions and the number of traces to keep; else all.
+      op_regex: Record only tensors of ops whose type matches from its beginning; None for all.
+      tensor_dtypes: Record only tensors of dtypes for which it is true; None for all.
+      function_regex: Record only tensors of functions, and their parts, whose name contains a match; None for
+        all.
+      name_regex: Record only tensors of graph ops whose name, with scopes, contains a match; None for all.
+      every_n_steps: Record one of this many steps.
+      step_range: The first step to record, and the step before which to end or None.
+      max_tensor_bytes: Size of the largest value that FULL_TENSOR records whole; None for no limit.
+      keep_graph_optimizations: Watch only survivors, so that Grappler does the same as without a recording.
     """
 
     dump_root: str
@@ -80,41 +81,41 @@ class Options:
     max_tensor_bytes: int | None = MAX_TENSOR_BYTES
     keep_graph_optimizations: bool = False
 
-    def wants(
+    def records(
         self, op_type: str, dtype: tf.DType, *, op_name: str | None = None, functions: Iterable[str] = ()
     ) -> bool:
         """Whether the value of a tensor is recorded.
 
         Args:
-          op_type: Of the op that makes it.
-          dtype: Of the tensor.
-          op_name: Name of that op in its graph; None for what Python runs, which has none.
-          functions: Names of the functions that the op is part of; or of the function, when that is the op.
+          op_type: Type of the op that makes it.
+          dtype: Dtype of the tensor.
+          op_name: Name of the op in its graph; None for an eager op, which has none.
+          functions: Names of the functions that the op is part of, or of the function when that is the op.
         """
         if not covers(self.mode, dtype):
             return False
         if self.op_regex is not None and not self.op_regex.match(op_type):
             return False
-        if self.function_regex is not None and not any(map(self._names_chosen_function, functions)):
+        if self.function_regex is not None and not any(map(self._is_chosen_function, functions)):
             return False
         if self.name_regex is not None and (op_name is None or not self.name_regex.search(op_name)):
             return False
         return self.tensor_dtypes is None or self.tensor_dtypes(dtype)
 
-    def _names_chosen_function(self, name: str) -> bool:
-        chosen = self.function_regex
-        return chosen is not None and any(chosen.search(each) for each in unwrapped(name))
+    def _is_chosen_function(self, name: str) -> bool:
+        regex = self.function_regex
+        return regex is not None and any(regex.search(inner) for inner in unwrapped(name))
 
     @property
     def chooses_steps(self) -> bool:
         """Whether some steps are not recorded."""
         return self.every_n_steps > 1 or self.step_range != (0, None)
 
-    def wants_step(self, step: int) -> bool:
-        """Whether what runs in a step is recorded.
+    def records_step(self, step: int) -> bool:
+        """Whether a step is recorded.
 
         Args:
-          step: How many steps ended before it.
+          step: Number of the step, from 0.
         """
         first, end = self.step_range
         in_range = step >= first and (end is None or step < end)
@@ -122,9 +123,9 @@ class Options:
 
 
 def unwrapped(name: str) -> Iterator[str]:
-    """The name of a function, and the names inside it, the user's last.
+    """The name of a function, and the names that it contains, the user's name last.
 
-    TensorFlow's name for a function that the user calls f may be __inference___backward_f_12_34.
+    TensorFlow's name of a function that the user calls f may be __inference___backward_f_12_34.
     """
     while True:
         yield name
@@ -135,7 +136,7 @@ def unwrapped(name: str) -> Iterator[str]:
 
 
 def covers(mode: TensorDebugMode, dtype: tf.DType) -> bool:
-    """Whether a mode has something to say about tensors of a dtype."""
+    """Whether a mode records tensors of a dtype."""
     if dtype in (tf.resource, tf.variant) or dtype._is_ref_dtype:
         return False
     if mode in HEALTH_MODES:
@@ -145,27 +146,27 @@ def covers(mode: TensorDebugMode, dtype: tf.DType) -> bool:
     return bool(dtype.is_numpy_compatible)
 
 
-#: Those that TensorFlow has.
+#: All dtypes of TensorFlow.
 _DTYPES = sorted(
     {
-        each
-        for place in (tf.dtypes, tf.dtypes.experimental)
-        for each in vars(place).values()
-        if isinstance(each, tf.DType)
+        value
+        for module in (tf.dtypes, tf.dtypes.experimental)
+        for value in vars(module).values()
+        if isinstance(value, tf.DType)
     },
     key=lambda dtype: dtype.name,
 )
 
 
 def dtypes_of(options: Options) -> tuple[str, ...]:
-    """The names of the dtypes of which tensors are recorded."""
-    wanted = options.tensor_dtypes
+    """The names of the dtypes that are recorded."""
+    predicate = options.tensor_dtypes
     covered = [dtype for dtype in _DTYPES if covers(options.mode, dtype)]
-    return tuple([dtype.name for dtype in covered if wanted is None or _is_true_of(wanted, dtype)])
+    return tuple([dtype.name for dtype in covered if predicate is None or _is_true_of(predicate, dtype)])
 
 
 def as_given(options: Options) -> dict[str, Any]:
-    """The arguments that options were made of, but the folder, in a form that can be compared and shown."""
+    """The arguments of some options, without the folder, in a form that can be compared and shown."""
     patterns = {
         name: pattern and pattern.pattern
         for name, pattern in (
@@ -189,7 +190,7 @@ def as_given(options: Options) -> dict[str, Any]:
 def _is_true_of(predicate: Callable[[tf.DType], bool], dtype: tf.DType) -> bool:
     try:
         return bool(predicate(dtype))
-    except Exception:  # the user's, made for dtypes of the program; this may be none of them
+    except Exception:  # the user's predicate may only handle the dtypes of the program
         return False
 
 
@@ -210,7 +211,7 @@ def make_options(
     """Check the user's arguments.
 
     Raises:
-      UsageError: One of them cannot be used; the text says which and what to do.
+      UsageError: An argument cannot be used; the message says which and what to do.
     """
     return Options(
         absolute(dump_root),
@@ -228,22 +229,24 @@ def make_options(
 
 
 def absolute(dump_root: str | os.PathLike[str]) -> str:
-    """A dump root as recordings know it.
+    """A dump root as an absolute path, or unchanged when it is remote.
 
     Args:
-      dump_root: As the user gives it.
+      dump_root: The user's argument.
 
     Raises:
-      UsageError: It is none.
+      UsageError: It is empty or no path.
     """
     root = os.fspath(dump_root) if dump_root is not None else ""
     if not isinstance(root, str) or not root:
-        raise UsageError("dump_root is empty: give the folder that `tensorboard --logdir` will be told.")
+        raise UsageError(
+            "dump_root is empty: give the folder that TensorBoard will read (`tensorboard --logdir`)."
+        )
     return root if is_remote(root) else os.path.abspath(root)
 
 
 def is_remote(dump_root: str) -> bool:
-    """Whether a dump root is an address such as `gs://bucket/logs` instead of a local folder."""
+    """Whether a dump root is a URL such as `gs://bucket/logs` instead of a local folder."""
     return "://" in dump_root
 
 
@@ -281,7 +284,7 @@ def _step_range(chosen: Any) -> tuple[int, int | None]:
         if _is_whole(first, 0) and (end is None or _is_whole(end, first + 1)):
             return first, end
     raise UsageError(
-        f"step_range is {chosen!r}: give the first step and the one before which it ends, such as "
+        f"step_range is {chosen!r}: give the first step and the step before which to end, such as "
         "(100, 200), or (100, None) for no end."
     )
 
@@ -312,11 +315,11 @@ def _dtype_predicate(chosen: Any) -> Callable[[tf.DType], bool] | None:
         return chosen  # type: ignore[no-any-return]
     if not isinstance(chosen, (list, tuple, set, frozenset)):
         raise UsageError(
-            "tensor_dtypes is neither a list of dtypes nor a function: give such as "
-            f'["float32"] or `lambda dtype: dtype.is_integer`, not {chosen!r}.'
+            f"tensor_dtypes is {chosen!r}: give a list of dtypes such as "
+            '["float32"], or a function such as `lambda dtype: dtype.is_integer`.'
         )
     try:
         dtypes = frozenset(tf.as_dtype(dtype) for dtype in chosen)
     except TypeError as error:
-        raise UsageError(f"tensor_dtypes holds something that is no dtype: {error}.") from None
+        raise UsageError(f"tensor_dtypes has an element that is no dtype: {error}.") from None
     return dtypes.__contains__

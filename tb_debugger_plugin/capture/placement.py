@@ -1,8 +1,10 @@
-"""Where tensors lie: in the memory of the host, where our ops read them, or on another device.
+"""Decides whether a tensor is in the memory of the host, where watch ops can read it, or on another device.
 
 A tensor on another device is summarised there by TensorFlow's own `DebugNumericSummaryV2`, and only the
-numbers come to the host. Rule: where TensorFlow will put an op is not known when its graph is made, so on a
-machine with other devices only what the program put on a CPU counts as being there.
+summary is copied to the host.
+
+Invariant: the device that TensorFlow will choose for an op is not known when its graph is made. So on a
+machine with other devices, a tensor only counts as on the CPU if the program has placed its op there.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from tensorflow.python.eager import context
 
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
-#: What `DebugNumericSummaryV2` has kernels for on every kind of device.
+#: The dtypes for which `DebugNumericSummaryV2` has kernels on every type of device.
 _DTYPES = frozenset((tf.float16, tf.float32, tf.float64))
-#: What it is asked for in each mode; in others a tensor comes to the host whole.
+#: The mode in which it summarises, by the mode of the recording; in others, the whole tensor is copied to the
+#: host.
 _MODES = {
     TensorDebugMode.NO_TENSOR: TensorDebugMode.CURT_HEALTH,
     TensorDebugMode.CURT_HEALTH: TensorDebugMode.CURT_HEALTH,
@@ -29,22 +32,22 @@ _MODES = {
 
 
 def may_be_elsewhere(device: str) -> bool:
-    """Whether what is computed on a device may lie outside the host's memory.
+    """Whether a tensor of a device may be outside the host's memory.
 
     Args:
-      device: Its name, or a part of it; empty when TensorFlow chooses.
+      device: Name of the device, or a part of it; empty when TensorFlow chooses.
     """
     return has_other_devices() and tf.DeviceSpec.from_string(device).device_type != "CPU"
 
 
 def full_name(device: str) -> str:
-    """The name under which the runtime knows the device of an op in a graph.
+    """The runtime's name of the device of an op in a graph.
 
     Args:
-      device: What the graph says of it; empty when TensorFlow chooses.
+      device: The device in the graph; empty when TensorFlow chooses.
 
     Returns:
-      `device` itself where TensorFlow chooses between several devices.
+      The full name, or `device` itself when TensorFlow chooses between several devices.
     """
     if may_be_elsewhere(device) and tf.DeviceSpec.from_string(device).device_type is None:
         return device
@@ -53,33 +56,33 @@ def full_name(device: str) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _full_name(host: str, device: str) -> str:
-    whole = tf.DeviceSpec.from_string(f"{host}/device:CPU:0")
-    return whole.make_merged_spec(tf.DeviceSpec.from_string(device)).to_string()  # type: ignore[no-any-return]
+    default = tf.DeviceSpec.from_string(f"{host}/device:CPU:0")
+    return default.make_merged_spec(tf.DeviceSpec.from_string(device)).to_string()  # type: ignore[no-any-return]
 
 
 @functools.cache
 def has_other_devices() -> bool:
     """Whether the machine has other devices than CPUs."""
-    # Physical devices: asking for logical ones would fix them before the program has had its say.
+    # Physical devices: listing logical devices would fix them before the program has configured them.
     return any(device.device_type != "CPU" for device in tf.config.list_physical_devices())
 
 
 def reduced_mode(mode: TensorDebugMode, dtype: tf.DType) -> TensorDebugMode | None:
-    """What a tensor on another device is reduced to there; None when it has to come to the host whole.
+    """The mode in which a tensor is summarised on its device; None when it is copied to the host whole.
 
     Args:
-      mode: What the user wants recorded.
-      dtype: Of the tensor.
+      mode: The mode of the recording.
+      dtype: Dtype of the tensor.
     """
     return _MODES.get(mode) if dtype in _DTYPES else None
 
 
-def reduce_there(tensor: Any, mode: TensorDebugMode) -> list[float]:
+def reduce_on_device(tensor: Any, mode: TensorDebugMode) -> list[float]:
     """The summary of an eager tensor, computed on its own device.
 
     Args:
-      tensor: For which there is a `reduced_mode`.
-      mode: That one.
+      tensor: A tensor with a `reduced_mode`.
+      mode: That mode.
     """
     with tf.device(tensor.device):
         summary = tf.raw_ops.DebugNumericSummaryV2(

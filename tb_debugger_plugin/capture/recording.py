@@ -1,8 +1,10 @@
-"""One recording of the running program, from `enable_dump_debug_info` to `disable_dump_debug_info`.
+"""Records the running program, from `enable_dump_debug_info` to `disable_dump_debug_info`.
 
-A recording hooks into TensorFlow at two places: the op callbacks of every thread, for what runs eagerly, and
-the one place where functions are made, for what runs in graphs. Rule: no failure of ours reaches the program;
-the first one is said once, ends the recording, and the program goes on.
+A recording has two hooks in TensorFlow: the op callbacks of every thread, for eager ops, and
+`atomic_function.from_func_graph`, which makes all functions, for graphs.
+
+Invariant: an error of the recorder never reaches the program. The first error is logged once and ends the
+recording, and the program goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from tb_debugger_plugin.capture.backends import other_backend
 from tb_debugger_plugin.capture.calls import Call
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.frames import Frames
-from tb_debugger_plugin.capture.functions.function import already_there, just_made
+from tb_debugger_plugin.capture.functions.function import existing_functions, new_function
 from tb_debugger_plugin.capture.functions.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graphs import Graphs
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
@@ -49,20 +51,20 @@ class Recording:
 
         recording = enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=1000)
         ...
-        recording.FlushExecutionFiles()  # what the circular buffer holds is now in the files
+        recording.FlushExecutionFiles()  # the files now have the records of the circular buffer
 
     Args:
-      options: What is recorded.
+      options: What to record.
 
     Attributes:
-      asked: What the user wants recorded.
-      options: What of it can be.
+      requested: The user's options.
+      options: The part of them that the sink supports.
     """
 
     def __init__(self, options: Options) -> None:
         host = socket.gethostname()
         self._sink = open_sink(options, host)
-        self.asked = options
+        self.requested = options
         self.options = options = self._sink.narrowed(options)
         self._not_recorded = NotRecorded(self._sink)
         self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
@@ -77,10 +79,10 @@ class Recording:
             self._steps,
             self._not_recorded,
             host,
-            at_new_place=self.end_if_left,
+            at_new_call_site=self.end_if_call_ended,
         )
         self._functions = Instrumentation(options, self._sink, self._graphs, self._not_recorded)
-        self._lock = threading.RLock()  # guards _on and what ends a recording
+        self._lock = threading.RLock()  # guards _on, and the end of the recording
         self._on = True
         self._failure = ""
         self._call: Call | None = None
@@ -90,27 +92,28 @@ class Recording:
         atomic_function.from_func_graph = self._from_func_graph
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
         try:
-            self._watch_what_is_there()
-        except Exception as error:  # whatever it is, the program must not see it
+            self._watch_existing()
+        except Exception as error:  # the program must not see any error
             self._fail(error)
 
-    def _watch_what_is_there(self) -> None:
-        for missing in left_out(self.asked, self.options):
-            self._not_recorded.say(missing)
-        self._say_of_other_backend()
+    def _watch_existing(self) -> None:
+        """Watch the functions that exist, and report what is not recorded."""
+        for missing in left_out(self.requested, self.options):
+            self._not_recorded.report(missing)
+        self._report_other_backend()
         if any(unwatchable(gc.get_objects())):
-            gc.collect()  # what only waits to be collected is not worth a word
+            gc.collect()  # objects that the program has dropped are not reported
         objects = gc.get_objects()
-        found = list(already_there(objects))
+        functions = list(existing_functions(objects))
         for missing in unwatchable(objects):
-            self._not_recorded.say(missing)
+            self._not_recorded.report(missing)
         del objects
-        self._functions.watch([function for function, _ in found])
+        self._functions.watch([function for function, _ in functions])
 
-    def _say_of_other_backend(self) -> None:
+    def _report_other_backend(self) -> None:
         missing = other_backend()
         if missing is not None:
-            self._not_recorded.say(missing)
+            self._not_recorded.report(missing)
 
     @property
     def dump_root(self) -> str:
@@ -123,40 +126,40 @@ class Recording:
         return self._on
 
     def counts(self) -> tuple[int, int]:
-        """Executions and graph execution traces seen so far, whether a circular buffer kept them or not."""
+        """Numbers of executions and traces so far, including those that the circular buffer dropped."""
         return self._sink.counts()
 
-    def last_as_long_as(self, call: Call) -> None:
-        """End with a call of the program, also when an exception leaves it and nobody says so.
+    def end_with(self, call: Call) -> None:
+        """End when a call of the program ends, also by an exception.
 
         Args:
-          call: One that runs. When it was left is noticed at the next place of the program that runs ops.
+          call: A running call. Its end is noticed when the program next runs ops on a new stack.
         """
         self._call = call
 
-    def end_if_left(self) -> None:
-        """End the recording when the call that it lasts for was left."""
+    def end_if_call_ended(self) -> None:
+        """End the recording if the call of `end_with` has ended."""
         if self._on and self._call is not None and not self._call.is_running():
             _log.warning(
-                "The recording to %s ends: the call that it was for was left by an exception.", self.dump_root
+                "The recording to %s ends, because the call that it records has raised an exception.",
+                self.dump_root,
             )
             self.close()
 
     def end_step(self) -> None:
-        """A step of the program ends: see `tb_debugger_plugin.step`."""
-        self._steps.end_one()
+        """Mark the end of a step of the program: see `tb_debugger_plugin.step`."""
+        self._steps.end()
 
     def FlushNonExecutionFiles(self) -> None:
-        """Write out what is buffered of metadata, sources, stack frames and graphs.
+        """Do nothing: metadata, sources, stack frames and graphs are never buffered.
 
-        They are written at once, so there is never anything to do; the method exists because TensorFlow's
-        writer has it.
+        The method exists because TensorFlow's writer has it.
         """
 
     def FlushExecutionFiles(self) -> None:
-        """Write out the executions and graph execution traces that are buffered.
+        """Write out buffered executions and traces.
 
-        With a circular buffer this appends what it holds and empties it.
+        With a circular buffer this appends its records to the files and empties it.
         """
         with self._lock:
             if self._on:
@@ -164,18 +167,18 @@ class Recording:
                     self._sink.flush()
                     self._write_counts(finished=False)
                     self._check_sink()
-                except Exception as error:  # whatever it is, the program must not see it
+                except Exception as error:  # the program must not see any error
                     self._fail(error)
 
     def Close(self) -> None:
-        """End the recording, as `close` does; the method exists because TensorFlow's writer has it."""
+        """End the recording: the same as `close`. The method exists because TensorFlow's writer has it."""
         self.close()
 
     def close(self, *, exiting: bool = False) -> None:
         """End the recording. Further calls do nothing.
 
         Args:
-          exiting: Whether the program ends, so that its functions will not be called again.
+          exiting: Whether the program ends; then its functions are not restored.
         """
         with self._lock:
             if self._on:
@@ -188,7 +191,7 @@ class Recording:
                 _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
 
     def abandon(self) -> None:
-        """End the recording without touching its files: in a forked child, whose parent goes on."""
+        """End the recording without touching its files: for a forked child, whose parent goes on."""
         self._on = False
         self._unhook()
         self._sink.abandon()
@@ -196,24 +199,24 @@ class Recording:
     def _close_sink(self) -> None:
         if self._steps.never_marked:
             _log.warning(
-                "every_n_steps or step_range was given to the debugger, but the program never called "
-                "tb_debugger_plugin.step() at the end of a step: all of it was step 0."
+                "The debugger got every_n_steps or step_range, but the program never called "
+                "tb_debugger_plugin.step() at the end of a step: everything ran in step 0."
             )
         for finish in (
-            self._say_of_other_backend,
+            self._report_other_backend,
             partial(self._write_counts, finished=True),
             self._sink.close,
         ):
             try:
                 finish()
-            except Exception as error:  # whatever it is, the program must not see it
-                self._say(error)
+            except Exception as error:  # the program must not see any error
+                self._log_failure(error)
         if self._sink.failure():
-            self._say(RecordingError(self._sink.failure()))
+            self._log_failure(RecordingError(self._sink.failure()))
 
     def _counts_in_words(self) -> str:
         executions, traces = self._sink.counts()
-        # TensorFlow's own debug ops do not count what they record in graphs.
+        # TensorFlow's own debug ops do not count traces.
         return f"{executions} executions" + (f" and {traces} tensors in graphs" if traces else "")
 
     def _write_counts(self, *, finished: bool) -> None:
@@ -230,7 +233,7 @@ class Recording:
         self._threads.remove()
         self._sessions.remove()
         self._names.remove()
-        self._functions.stop_showing()
+        self._functions.remove_hooks()
 
     def _on_op(
         self,
@@ -242,18 +245,18 @@ class Recording:
         graph: Any = None,
     ) -> Any:
         if not self._on:
-            self._threads.leave_this_one()
+            self._threads.leave_this_thread()
             return outputs
         try:
             if graph is None:
                 self._eager.on_op(op_type, inputs, outputs)
             else:
-                # For a constant TensorFlow gives the name that was asked for, not the one it got.
+                # For a constant, `op_name` is the requested name, which may differ from the name of the op.
                 name = outputs[0].op.name if outputs else op_name
                 self._graphs.note_op(graph, name, sys._getframe(1))
-        except Exception as error:  # whatever it is, the program must not see it
+        except Exception as error:  # the program must not see any error
             self._fail(error)
-        return self._threads.passed_on(outputs)
+        return self._threads.callback_result(outputs)
 
     def _from_func_graph(
         self, name: Any, graph: Any, attrs: Any, function_type: Any = None, overwrite: bool = False
@@ -262,20 +265,20 @@ class Recording:
         if self._on:
             try:
                 self._watch_made(name.decode() if isinstance(name, bytes) else name, graph, attrs)
-            except Exception as error:  # whatever it is, the program must not see it
+            except Exception as error:  # the program must not see any error
                 self._fail(error)
         return function
 
     def _watch_made(self, name: str, graph: Any, attrs: Any) -> None:
-        self.end_if_left()
+        self.end_if_call_ended()
         if self._on and isinstance(graph, func_graph.FuncGraph):
-            self._functions.watch([just_made(name, graph, attrs)])
+            self._functions.watch([new_function(name, graph, attrs)])
 
     def _watch_session(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
         try:
             if self._on:
                 return self._functions.watch_session(graph, definition, new)
-        except Exception as error:  # whatever it is, the program must not see it
+        except Exception as error:  # the program must not see any error
             self._fail(error)
         return Watches()
 
@@ -284,14 +287,14 @@ class Recording:
             self._fail(RecordingError(self._sink.failure()))
 
     def _fail(self, error: Exception) -> None:
-        """End the recording because of a failure of ours, and say so once."""
+        """End the recording because of an error of the recorder, and log it once."""
         with self._lock:
             if self._on:
-                self._say(error)
+                self._log_failure(error)
                 self.close()
 
-    def _say(self, error: Exception) -> None:
-        _log.debug("What went wrong:", exc_info=error)
+    def _log_failure(self, error: Exception) -> None:
+        _log.debug("The recording failed:", exc_info=error)
         if self._failure:
             return
         self._failure = user_message(error)

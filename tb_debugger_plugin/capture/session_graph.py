@@ -1,10 +1,10 @@
-"""The copy of a graph that a TF1-style session runs, with watch ops in it.
+"""Copies the graph of a TF1-style session and adds watch ops to the copy.
 
-A session takes its ops out of one graph of the runtime, and finds what to fetch and to feed in it by name. So
-a copy will do. In comes the program's `tf.Graph`, to which ops may be added at any time; out come the copy,
-as far as it has been brought, and the watch ops that a run needs.
+A session runs ops of one graph of the runtime, and finds fetches and feeds in it by name, so it can run a
+copy. Takes the program's `tf.Graph`, to which ops may be added at any time, and returns the copy so far and
+the watch ops that a run needs.
 
-Rule: the program's graph is only read.
+Invariant: the program's graph is only read.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ from tb_debugger_plugin.capture.functions.definitions import (
 
 @dataclass(frozen=True)
 class Watches:
-    """What was done to a part of a graph.
+    """The watch ops of a part of a graph.
 
     Attributes:
-      moved: Tensors whose consumers take them from elsewhere: `op` or `op:slot` to the watch op.
-      by_op: Names of the watch ops, by the name of the op that they look at, and by which of its outputs.
+      moved: Tensors that inline watch ops replace: source (`op` or `op:slot`) to the watch op.
+      by_op: Names of the watch ops, by the name of the watched op and the slot.
     """
 
     moved: Mapping[str, str] = field(default_factory=dict)
     by_op: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
 
-#: Edits the definition of a graph's new ops, the second argument, to watch them: the ops are the third.
+#: Adds watch ops for the new ops of a graph. Takes the graph, the definition of the new ops (which it
+#: changes), and the new ops.
 Watch: TypeAlias = Callable[[Any, graph_pb2.GraphDef, list[Any]], Watches]
 
 _STEPS_INTO_LOOPS = {"Enter": 1, "RefEnter": 1, "Exit": -1, "RefExit": -1}
-#: A program that never runs the same twice must not fill memory.
+#: Limit of the cache of runs: a program whose runs all differ must not fill memory.
 _MAX_RUNS = 1000
 
 
@@ -52,34 +53,34 @@ class SessionGraph:
     """A copy of a graph. Lives as long as the session that runs it. Thread-safe.
 
     Args:
-      graph: The program's.
+      graph: The program's graph.
       watch: Adds the watch ops to each part that is copied.
 
     Attributes:
-      copy: What the session runs.
+      copy: The graph that the session runs.
     """
 
     def __init__(self, graph: Any, watch: Watch) -> None:
         self.copy = ops.Graph()
         self._graph = graph
         self._watch = watch
-        self._lock = threading.Lock()  # guards all below, and the copy
+        self._lock = threading.Lock()  # guards the following fields, and the copy
         self._copied: dict[str, Any] = {}
         self._functions: set[str] = set()
         self._moved: dict[str, str] = {}
         self._watches: dict[str, Mapping[int, str]] = {}
-        self._loops: dict[str, int] = {}  # in how many TF1-style loops an op is
+        self._loops: dict[str, int] = {}  # number of TF1-style loops around each op
         self._runs: dict[Any, list[Any]] = {}
 
     def extend(self) -> None:
-        """Copy the ops that the program's graph has got since."""
+        """Copy the ops that the program's graph has got since the last call."""
         with self._lock:
             new = [op for op in self._graph.get_operations() if op.name not in self._copied]
             if new:
                 definition = self._definition_of(new)
                 watches = self._watch(self._graph, definition, new)
-                self._look_for_loops(new)
-                passed_on = self._let_loops_wait(definition, new, watches)
+                self._find_loops(new)
+                passed_on = self._run_watches_in_loops(definition, new, watches)
                 self._import(definition)
                 self._moved.update(watches.moved)
                 self._moved.update(passed_on)
@@ -87,28 +88,28 @@ class SessionGraph:
                 self._runs.clear()
 
     def watches_of_run(self, fetches: Iterable[Any], targets: Iterable[Any], fed: Iterable[Any]) -> list[Any]:
-        """The watch ops of what a run computes.
+        """The watch ops that a run needs.
 
         Args:
           fetches: Tensors of the program's graph.
-          targets: Ops of it.
-          fed: Tensors of it that are not computed but given.
+          targets: Ops of the program's graph.
+          fed: Tensors of the program's graph whose values are given.
         """
-        wanted = frozenset([*(tensor.op for tensor in fetches), *targets])
+        requested = frozenset([*(tensor.op for tensor in fetches), *targets])
         fed_ops = frozenset(tensor.op for tensor in fed)
         with self._lock:
-            found = self._runs.get((wanted, fed_ops))
-            if found is None:
+            watches = self._runs.get((requested, fed_ops))
+            if watches is None:
                 if len(self._runs) >= _MAX_RUNS:
                     self._runs.clear()
-                found = [
+                watches = [
                     self._copied[name]
-                    for op in _needed(wanted, fed_ops)
-                    if not self._loops[op.name]  # what runs many times cannot be asked for
+                    for op in _needed(requested, fed_ops)
+                    if not self._loops[op.name]  # a run cannot fetch an op in a loop
                     for name in self._watches.get(op.name, {}).values()
                 ]
-                self._runs[wanted, fed_ops] = found
-            return found
+                self._runs[requested, fed_ops] = watches
+            return watches
 
     def _definition_of(self, new: list[Any]) -> graph_pb2.GraphDef:
         definition = self._graph.as_graph_def()
@@ -116,10 +117,10 @@ class SessionGraph:
         nodes = [node for node in definition.node if node.name in names]
         del definition.node[:]
         definition.node.extend(nodes)
-        brought = library_of(definition)
-        functions = [f for f in brought.function if f.signature.name not in self._functions]
-        del brought.function[:]
-        brought.function.extend(functions)
+        library = library_of(definition)
+        functions = [f for f in library.function if f.signature.name not in self._functions]
+        del library.function[:]
+        library.function.extend(functions)
         return definition
 
     def _import(self, definition: graph_pb2.GraphDef) -> None:
@@ -146,22 +147,22 @@ class SessionGraph:
         self._copied.update((op.name, op) for op in made)
         self._functions.update(function.signature.name for function in library_of(definition).function)
 
-    def _look_for_loops(self, new: list[Any]) -> None:
+    def _find_loops(self, new: list[Any]) -> None:
         for op in new:
             before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-            # The next round of a loop comes from an op that is made later.
+            # The back edge of a loop comes from an op that is made later.
             inside = max((self._loops.get(other.name, 0) for other in before), default=0)
             self._loops[op.name] = (
                 inside + (op.type in ("Enter", "RefEnter")) - (op.type in ("Exit", "RefExit"))
             )
 
-    def _let_loops_wait(
+    def _run_watches_in_loops(
         self, definition: graph_pb2.GraphDef, new: list[Any], watches: Watches
     ) -> dict[str, str]:
-        """Make watch ops in loops run: whoever waits for an op or takes a tensor waits for its watch op.
+        """Make watch ops in loops run: the consumers of an op or a tensor wait for its watch op.
 
         Returns:
-          The tensors whose consumers take them from elsewhere now: `op` or `op:slot` to op.
+          The tensors that are replaced for their consumers: source (`op` or `op:slot`) to op.
         """
         passed_on: dict[str, str] = {}
         added = []
@@ -185,7 +186,7 @@ class SessionGraph:
         return passed_on
 
     def _tensor(self, source: str) -> Any:
-        """A tensor of the part copied before, as it is to be consumed."""
+        """The tensor of an earlier part that consumers take for a source."""
         if source in self._moved:
             return self._copied[self._moved[source]].outputs[0]
         name, _, slot = source.partition(":")
@@ -202,10 +203,10 @@ def _tensor_name(source: str) -> str:
     return source if ":" in source else f"{source}:0"
 
 
-def _needed(wanted: Iterable[Any], fed: Iterable[Any]) -> set[Any]:
-    """The ops that run when some are wanted, those that are fed instead among them."""
+def _needed(requested: Iterable[Any], fed: Iterable[Any]) -> set[Any]:
+    """The ops that run, or are fed, when some ops are requested."""
     needed: set[Any] = set()
-    waiting = list(wanted)
+    waiting = list(requested)
     while waiting:
         op = waiting.pop()
         if op not in needed:

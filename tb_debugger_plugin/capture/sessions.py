@@ -1,8 +1,8 @@
-"""TF1-style sessions, `tf.compat.v1.Session`.
+"""Records TF1-style sessions, `tf.compat.v1.Session`.
 
-While a recording is on, a session that is made runs a copy of its graph with watch ops in it (see
-`session_graph`), and does so for its life: what was made for it stays with it, silent when the recording has
-ended. In come the sessions; out go the graphs to be watched.
+A session that is made during a recording runs a copy of its graph with watch ops (see `session_graph`). It
+keeps the copy after the recording; the watch ops then record nothing. Takes the sessions and passes their
+graphs on to be watched.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
 
-from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, joined
+from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, name_list
 from tb_debugger_plugin.capture.session_graph import SessionGraph, Watch
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
-#: Of so many sessions it is said that they are not recorded.
+#: Most sessions that are reported as not recorded.
 _MOST_SESSIONS = 10
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -29,12 +29,12 @@ class Sessions:
 
     Args:
       watch: Adds the watch ops.
-      not_recorded: Takes the sessions that are not recorded.
+      not_recorded: Registers the sessions that are not recorded.
     """
 
     def __init__(self, watch: Watch, not_recorded: NotRecorded) -> None:
         self._not_recorded = not_recorded
-        self._said_of: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._reported: weakref.WeakSet[Any] = weakref.WeakSet()
         self._make = make = session.BaseSession.__init__
         self._run = run = session.BaseSession._do_run
 
@@ -42,42 +42,42 @@ class Sessions:
             make(made, *args, **kwargs)
             try:
                 _give_watched_graph(made, watch)
-            except Exception as error:  # whatever it is, the program must not see it
-                _log.debug("What went wrong:", exc_info=error)
-                self._said_of.add(made)
+            except Exception as error:  # the program must not see any error
+                _log.debug("A session cannot be watched:", exc_info=error)
+                self._reported.add(made)
                 message = f"The debugger does not record a tf.compat.v1.Session: {user_message(error)}."
-                not_recorded.say(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
+                not_recorded.report(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
 
         def run_unwatched(made: Any, handle: Any, targets: Any, fetches: Any, *args: Any) -> Any:
-            self._say_that_one_is_not_recorded(made, [*fetches, *targets])
+            self._report_unwatched(made, [*fetches, *targets])
             return run(made, handle, targets, fetches, *args)
 
         self._hooks = make_watched, run_unwatched
         session.BaseSession.__init__, session.BaseSession._do_run = self._hooks
 
     def remove(self) -> None:
-        """Make sessions as TensorFlow does."""
+        """Restore TensorFlow's own methods."""
         if (session.BaseSession.__init__, session.BaseSession._do_run) == self._hooks:
             session.BaseSession.__init__, session.BaseSession._do_run = self._make, self._run
 
-    def _say_that_one_is_not_recorded(self, made: Any, runs: list[Any]) -> None:
-        if made in self._said_of or len(self._said_of) >= _MOST_SESSIONS:
+    def _report_unwatched(self, made: Any, requested: list[Any]) -> None:
+        if made in self._reported or len(self._reported) >= _MOST_SESSIONS:
             return
-        self._said_of.add(made)
+        self._reported.add(made)
         reason, why = (
-            (NotRecordedReason.NOT_INSTRUMENTED, "runs in another process: record in that one")
+            (NotRecordedReason.NOT_INSTRUMENTED, "runs in another process: record in that process")
             if made._target
             else (
                 NotRecordedReason.MADE_BEFORE,
                 "was made before the recording: begin to record before you make the session",
             )
         )
-        names = [each.name for each in runs]
-        self._not_recorded.say(
+        names = [target.name for target in requested]
+        self._not_recorded.report(
             Missing(
                 reason,
-                f"The debugger does not record what a tf.compat.v1.Session runs that {why}. "
-                f"This one was asked for {joined(names) or 'nothing'}.",
+                f"The debugger does not record a tf.compat.v1.Session that {why}. "
+                f"This session ran {name_list(names) or 'nothing'}.",
                 tuple(sorted(set(names))),
             )
         )
@@ -90,29 +90,29 @@ def _give_watched_graph(made: Any, watch: Watch) -> None:
     made._session, old = _session_of(graph.copy, made), made._session
     c_api.TF_CloseSession(old)
     c_api.TF_DeleteSession(old)
-    # The session must be free to go when the program lets it go.
-    of_program = weakref.ref(made)
+    # A weak reference, so that the session is deleted when the program drops it.
+    session_ref = weakref.ref(made)
 
     def extend_graph() -> None:
         graph.extend()
-        session.BaseSession._extend_graph(of_program())
+        session.BaseSession._extend_graph(session_ref())
 
     def do_run(handle: Any, targets: list[Any], fetches: list[Any], feeds: Any, *more: Any) -> Any:
         if handle is None:
             graph.extend()
             fed = [tensor.deref() for tensor in feeds]
             targets = [*targets, *graph.watches_of_run(fetches, targets, fed)]
-        return _plain_run(of_program(), handle, targets, fetches, feeds, *more)
+        return _plain_run(session_ref(), handle, targets, fetches, feeds, *more)
 
     def make_callable(fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
-        # Given any feeds, even none, TensorFlow has it do what `run` does, which asks for watch ops.
+        # With a list of feeds, even an empty one, TensorFlow does the same as in `run`, which adds watch ops.
         feeds = [] if feed_list is None else feed_list
-        return session.BaseSession.make_callable(of_program(), fetches, feeds, accept_options)
+        return session.BaseSession.make_callable(session_ref(), fetches, feeds, accept_options)
 
     made._extend_graph, made._do_run, made.make_callable = extend_graph, do_run, make_callable
 
 
-#: Later recordings put a hook of theirs in its place.
+#: TensorFlow's own method, kept here because later recordings replace it by a hook.
 _plain_run = session.BaseSession._do_run
 
 

@@ -1,7 +1,7 @@
-"""Which steps of the program are recorded.
+"""Counts the steps of the program and decides which are recorded.
 
-A step is what runs between two calls of `tb_debugger_plugin.step()`; the first one, number 0, begins with the
-recording. In come those calls; out goes to the sink whether the step that begins is wanted.
+A step is what the program does between two calls of `tb_debugger_plugin.step()`. Step 0 begins with the
+recording. At each call, the sink gets the decision for the next step.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ class Steps:
     """Counts the steps of one recording. Thread-safe.
 
     Args:
-      options: Say which steps are wanted.
-      sink: Is told about each step.
+      options: Choose the steps.
+      sink: Gets the decision for each step.
 
     Attributes:
-      wanted: Whether what runs now is recorded.
+      is_recorded: Whether the current step is recorded.
     """
 
     def __init__(self, options: Options, sink: Sink) -> None:
         self._options = options
         self._sink = sink
-        self._lock = threading.Lock()  # guards _number, and the order of what the sink is told
+        self._lock = threading.Lock()  # guards _number, and the order of calls of the sink
         self._number = -1
-        self.wanted = True
-        self.end_one()
+        self.is_recorded = True
+        self.end()
 
-    def end_one(self) -> None:
-        """The next step begins."""
+    def end(self) -> None:
+        """End the current step and begin the next one."""
         with self._lock:
             self._number += 1
-            self.wanted = self._options.wants_step(self._number)
-            self._sink.set_wanted(self.wanted)
+            self.is_recorded = self._options.records_step(self._number)
+            self._sink.set_wanted(self.is_recorded)
 
     @property
     def never_marked(self) -> bool:
-        """Whether the user chose steps of a program that marks none."""
+        """Whether the user chose steps, but the program has marked none."""
         return self._options.chooses_steps and self._number == 0

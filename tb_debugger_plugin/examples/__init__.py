@@ -1,1 +1,1 @@
-"""Programs with a known numerical bug, to find with the debugger."""
+"""Example programs with a known numerical bug to find with the debugger."""

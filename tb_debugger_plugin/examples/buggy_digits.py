@@ -1,7 +1,7 @@
 """A small network, written by hand, that stops learning after a few steps: find out why with the debugger.
 
-It learns to read scikit-learn's bundled digits. The accuracy gets stuck near chance, because the loss takes
-the logarithm of probabilities that have underflowed to 0. `--fixed` trains the same network without that bug.
+It learns to read scikit-learn's bundled digits. The accuracy stays near chance, because the loss takes the
+logarithm of probabilities that have underflowed to 0. `--fixed` trains the same network without this bug.
 
     python -m tb_debugger_plugin.examples.buggy_digits --logdir /path/to/logdir
     tensorboard --logdir /path/to/logdir
@@ -53,7 +53,7 @@ class Dense(tf.Module):
 
 
 class Classifier(tf.Module):
-    """Images in, the probability of each digit out."""
+    """Computes the probability of each digit for images."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,13 +62,13 @@ class Classifier(tf.Module):
 
     @tf.function
     def __call__(self, images: tf.Tensor) -> tf.Tensor:
-        """Probabilities, one row an image."""
+        """Probabilities, one row per image."""
         return self.output(self.hidden(images))
 
 
 @tf.function
 def cross_entropy(probs: tf.Tensor, labels: tf.Tensor, clip: bool) -> tf.Tensor:
-    """How far the probabilities are from the labels, on average over the batch."""
+    """The distance of the probabilities from the labels, averaged over the batch."""
     if clip:
         probs = tf.clip_by_value(probs, SMALLEST, 1.0)
     log_probs = tf.math.log(probs)
@@ -95,7 +95,7 @@ class Adam:
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
-    """All images, as rows of 64 pixels from 0 to 16, and their labels, one-hot; shuffled."""
+    """All images, shuffled, as rows of 64 pixels from 0 to 16, and their one-hot labels."""
     bunch = load_digits()
     order = np.random.default_rng(SEED).permutation(len(bunch.target))
     images = bunch.data.astype(np.float32)
@@ -104,14 +104,14 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def batches(images: np.ndarray, labels: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Batches for ever, from the beginning again when the images are used up."""
+    """Batches without end: they begin again after the last image."""
     while True:
-        for at in range(0, len(images) - BATCH + 1, BATCH):
-            yield images[at : at + BATCH], labels[at : at + BATCH]
+        for begin in range(0, len(images) - BATCH + 1, BATCH):
+            yield images[begin : begin + BATCH], labels[begin : begin + BATCH]
 
 
 def train(steps: int, *, fixed: bool, report: Callable[[int, float, float], None]) -> Classifier:
-    """Train for `steps` batches; `report` gets the step, the loss and the accuracy on held-out images."""
+    """Train for `steps` batches. `report` gets the step, the loss and the accuracy on held-out images."""
     tf.random.set_seed(SEED)
     images, labels = digits()
     held_out = images[:BATCH], labels[:BATCH]
@@ -128,14 +128,14 @@ def train(steps: int, *, fixed: bool, report: Callable[[int, float, float], None
 
 
 def accuracy(model: Classifier, images: np.ndarray, labels: np.ndarray) -> float:
-    """The share of images whose most probable digit is the right one."""
-    right = tf.equal(tf.argmax(model(images), axis=1), tf.argmax(labels, axis=1))
-    return float(tf.reduce_mean(tf.cast(right, tf.float32)))
+    """The fraction of images whose most probable digit is correct."""
+    is_correct = tf.equal(tf.argmax(model(images), axis=1), tf.argmax(labels, axis=1))
+    return float(tf.reduce_mean(tf.cast(is_correct, tf.float32)))
 
 
 @contextmanager
 def recording(options: argparse.Namespace) -> Iterator[None]:
-    """Record everything inside the block."""
+    """Record everything that runs inside the block."""
     tb_debugger_plugin.enable_dump_debug_info(
         options.logdir,
         tensor_debug_mode=options.tensor_debug_mode,
@@ -168,12 +168,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def progress_bar(console: Console) -> Progress:
-    """A bar below the lines of the steps."""
+    """A progress bar below the lines of the steps."""
     return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=console)
 
 
 def recorded(options: argparse.Namespace) -> str:
-    """One line on what was recorded, and where."""
+    """One line that says what was recorded, and where."""
     size = sum(file.stat().st_size for file in Path(options.logdir).glob("tfdbg_events.*"))
     kept = options.circular_buffer_size
     extent = "everything" if kept <= 0 else f"the last {kept} records of each kind"
@@ -187,7 +187,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=20, help="batches to train on (%(default)s)")
     parser.add_argument("--fixed", action="store_true", help="train without the bug")
     parser.add_argument(
-        "--tensor_debug_mode", default="FULL_HEALTH", help="what is kept of a tensor (%(default)s)"
+        "--tensor_debug_mode", default="FULL_HEALTH", help="what to record of each tensor (%(default)s)"
     )
     parser.add_argument(
         "--circular_buffer_size", type=int, default=-1, help="records to keep; -1 keeps all of them"
@@ -196,7 +196,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--save-weights", metavar="FILE.npz", help="keep the trained weights")
     options = parser.parse_args(argv)
     if options.logdir is None and not options.no_record:
-        parser.error("say where to record with --logdir, or --no-record")
+        parser.error("give --logdir to record, or --no-record")
     return options
 
 

@@ -150,7 +150,7 @@ def test_a_call_that_fails_ends_its_recording_before_the_program_runs_on(
     _, recording = interrupted(DebuggerCallback(tmp_path), verb=verb)
     tf.math.log(tf.constant([1.0]))
     assert not recording.on
-    (line,) = [line for line in said(caplog) if "left by an exception" in line]
+    (line,) = [line for line in said(caplog) if "has raised an exception" in line]
     assert str(tmp_path) in line
     recorded = read(tmp_path)
     assert "ReluGrad" in recorded.types() or verb == "evaluate"

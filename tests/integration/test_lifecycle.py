@@ -35,11 +35,11 @@ pytestmark = pytest.mark.tensorflow
         ({"tensor_debug_mode": "UNSPECIFIED"}, "choose one of"),
         ({"circular_buffer_size": "many"}, "circular_buffer_size is 'many'"),
         ({"op_regex": "("}, "op_regex '\\(' is not a regular expression"),
-        ({"tensor_dtypes": "float32"}, "tensor_dtypes is neither a list"),
-        ({"tensor_dtypes": ["float33"]}, "tensor_dtypes holds something that is no dtype"),
+        ({"tensor_dtypes": "float32"}, "tensor_dtypes is 'float32': give a list"),
+        ({"tensor_dtypes": ["float33"]}, "tensor_dtypes has an element that is no dtype"),
         ({"dump_root": ""}, "dump_root is empty"),
         ({"dump_root": None}, "dump_root is empty"),
-        ({"logdir": "elsewhere"}, "two names of one argument"),
+        ({"logdir": "elsewhere"}, "two names of the same argument"),
         ({"function_regex": "["}, "function_regex '\\[' is not a regular expression"),
         ({"name_regex": 3}, "name_regex 3 is not a regular expression"),
         ({"every_n_steps": 0}, "every_n_steps is 0: give a whole number from 1"),
@@ -60,7 +60,7 @@ def test_a_dump_root_that_is_a_file_raises_at_once(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for root in (file, file / "below"):
-        with pytest.raises(UsageError, match="is a file: give a folder"):
+        with pytest.raises(UsageError, match="is a file: give a new or existing folder"):
             tb_debugger_plugin.enable_dump_debug_info(root)
 
 

@@ -103,11 +103,11 @@ def test_a_function_that_cannot_be_watched_is_named_with_its_line_and_its_graph(
         ({"op_regex": "Log"}, "Only tensors of ops whose type matches 'Log' are recorded (op_regex)."),
         (
             {"function_regex": "^step"},
-            "Only tensors of functions in whose name '^step' is found are recorded (function_regex).",
+            "Only tensors of functions whose name contains '^step' are recorded (function_regex).",
         ),
         (
             {"name_regex": "dense"},
-            "Only tensors of graph ops in whose name 'dense' is found are recorded (name_regex).",
+            "Only tensors of graph ops whose name contains 'dense' are recorded (name_regex).",
         ),
         (
             {"tensor_dtypes": ["float32", tf.int32, tf.bfloat16]},
@@ -297,7 +297,7 @@ def test_a_recording_that_a_failure_of_ours_ended_says_so_everywhere(
     if not with_library:
         monkeypatch.setattr(native, "load", lambda: None)
     if when == "at once":
-        monkeypatch.setattr(recordings, "already_there", broken)
+        monkeypatch.setattr(recordings, "existing_functions", broken)
     with tb_debugger_plugin.record(tmp_path / "log") as recording:
         if when == "meanwhile":
             tf.square([4.0])

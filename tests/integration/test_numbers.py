@@ -133,7 +133,7 @@ def test_what_only_the_native_library_can_is_refused_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(native, "load", lambda: None)
-    with pytest.raises(UsageError, match=f"lack .*{next(iter(options))}.*: leave it out"):
+    with pytest.raises(UsageError, match=f"do not support .*{next(iter(options))}.*: leave it out"):
         tb_debugger_plugin.enable_dump_debug_info(tmp_path, **options)
 
 
@@ -147,7 +147,7 @@ def test_without_the_native_library_whole_tensors_have_no_limit_and_that_is_said
         tf.function(lambda x: tf.negative(x, name="neg"))(value)
         tf.negative(value)
     said = [record.message for record in caplog.records if "max_tensor_bytes" in record.message]
-    assert len(said) == (limit is not None) and all("not only those of 12 bytes" in text for text in said)
+    assert len(said) == (limit is not None) and all("not only up to 12 bytes" in text for text in said)
     recorded = read(tmp_path)
     traces = [event.graph_execution_trace for event in recorded.events["graph_execution_traces"]]
     protos = [trace.tensor_proto for trace in traces if trace.op_name == "neg"]

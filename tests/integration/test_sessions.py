@@ -226,7 +226,7 @@ def test_a_session_outlives_its_recording_and_one_from_before_is_left_alone_and_
     said = [record.getMessage() for record in caplog.records if record.name == "tb_debugger_plugin"]
     assert len(said) == 1
     assert "made before the recording" in said[0]
-    assert said[0].endswith("This one was asked for root, root:0.")
+    assert said[0].endswith("This session ran root, root:0.")
 
 
 def test_functions_traced_in_a_graph_have_it_around_them(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which functions an op of a graph, and a function, runs."""
+"""Finds the functions that an op or a function calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def function_attributes(op_type: str) -> tuple[str, ...]:
 
 @functools.cache
 def is_function(op_type: str) -> bool:
-    """Whether a type is no op's but the name of a function: some old functions are called so."""
+    """Whether the type of an op is the name of a function: some old functions are called that way."""
     return op_def_registry.get(op_type) is None
 
 
@@ -31,7 +31,7 @@ def called_functions(op: Any) -> list[str]:
     """The names of the functions that an op runs: the branches in order, the condition before the body.
 
     Args:
-      op: Of any graph.
+      op: An op of any graph.
     """
     names = [op.type] if is_function(op.type) else []
     for attribute in function_attributes(op.type):
@@ -40,42 +40,42 @@ def called_functions(op: Any) -> list[str]:
     return [name for name in names if name]
 
 
-def with_all_they_call(names: Iterable[str], definition_of: Callable[[str], Any]) -> list[str]:
-    """The names of functions and of all that is called in them, each once.
+def with_callees(names: Iterable[str], definition_of: Callable[[str], Any]) -> list[str]:
+    """The names of functions and of all functions that they call, each once.
 
     Args:
-      names: Of the functions.
-      definition_of: Gives the `FunctionDef` of a name, or None.
+      names: Names of the functions.
+      definition_of: Returns the `FunctionDef` of a name, or None.
     """
-    found = list(dict.fromkeys(names))
-    for name in found:
+    all_names = list(dict.fromkeys(names))
+    for name in all_names:
         definition = definition_of(name)
         for node in () if definition is None else definition.node_def:
             called = [function.name for function in functions_named(node)]
             called += [node.op] if is_function(node.op) else []
-            found += [each for each in called if each not in found]
-    return found
+            all_names += [callee for callee in called if callee not in all_names]
+    return all_names
 
 
 def callees_first(functions: Iterable[Function]) -> list[Function]:
-    """Functions in an order in which each comes behind those that it calls."""
+    """Functions in an order in which each comes after those that it calls."""
     waiting = {function.name: function for function in functions}
     ordered: list[Function] = []
     for name in list(waiting):
-        _move(name, waiting, ordered)
+        _append_after_callees(name, waiting, ordered)
     return ordered
 
 
-def _move(name: str, waiting: dict[str, Function], ordered: list[Function]) -> None:
+def _append_after_callees(name: str, waiting: dict[str, Function], ordered: list[Function]) -> None:
     function = waiting.pop(name, None)
     if function is not None:
         for called in called_by(function):
-            _move(called, waiting, ordered)
+            _append_after_callees(called, waiting, ordered)
         ordered.append(function)
 
 
 def called_by(function: Function) -> list[str]:
-    """The names of the functions that are called in a function's graph; none when the graph is gone."""
+    """The names of the functions that a function's graph calls; none when the graph was deleted."""
     graph = function.graph_of()
     operations = [] if graph is None else graph.get_operations()
     return [name for op in operations for name in called_functions(op)]

@@ -1,8 +1,9 @@
-"""Copies of the program's functions, under names of their own, for programs that XLA compiles.
+"""Defines copies of the program's functions, under names of their own, for programs that XLA compiles.
 
-XLA would refuse the watch ops in what a compiled function calls, so it calls copies. Rules: none of them is
-left in the runtime after the recording; and copies of one name are equal, also in different recordings of a
-process, because XLA keeps by its name what it has compiled.
+XLA cannot compile watch ops, so compiled functions call copies of functions that have watch ops.
+
+Invariants: no copy is left in the runtime after the recording. Copies of one name are equal, also in
+different recordings of a process, because XLA caches compiled functions by name.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Copies:
     """The copies of one recording.
 
     Args:
-      find: Gives the function of a name that has watch ops in the runtime, or None.
+      find: Returns the function of a name; None when it has no watch ops in the runtime.
     """
 
     def __init__(self, find: Callable[[str], Function | None]) -> None:
@@ -29,7 +30,7 @@ class Copies:
         self._names: dict[str, str] = {}
 
     def define(self, name: str, function: Function, definition: graph_pb2.GraphDef, **changes: Any) -> str:
-        """Make one, and give its name in the runtime: see `definitions.define`."""
+        """Define a copy and return its name in the runtime; see `definitions.define`."""
         self._names[name] = _name_of(name, definition)
         define(function, definition, name=self._names[name], **changes)
         return self._names[name]
@@ -37,36 +38,38 @@ class Copies:
     def define_new(
         self, name: str, definition: graph_pb2.GraphDef, arguments: Sequence[str], **more: Sequence[str]
     ) -> str:
-        """Make a function that is no copy of one, and give its name: see `definitions.define_new`."""
+        """Define a new function and return its name in the runtime; see `definitions.define_new`."""
         self._names[name] = _name_of(name, definition)
         define_new(self._names[name], definition, arguments, **more)
         return self._names[name]
 
     def get(self, name: str) -> str | None:
-        """The name in the runtime of a copy; None when it has not been made."""
+        """The name of a copy in the runtime; None when it has not been made."""
         return self._names.get(name)
 
-    def call_unwatched(self, definition: graph_pb2.GraphDef, but: Collection[str] = ()) -> bool:
-        """Point the calls in a graph to copies without watch ops; whether there were any.
+    def call_unwatched(self, definition: graph_pb2.GraphDef, except_for: Collection[str] = ()) -> bool:
+        """Make the calls in a graph call copies without watch ops.
 
         Args:
           definition: The graph.
-          but: Names of ops to leave alone.
+          except_for: Names of calls that do not change.
+
+        Returns:
+          Whether any call has changed.
         """
         renamed = False
-        for called in [
-            called for node in definition.node if node.name not in but for called in functions_named(node)
-        ]:
-            name = self.unwatched(called.name)
-            renamed = renamed or name != called.name
-            called.name = name
+        for node in definition.node:
+            for called in functions_named(node) if node.name not in except_for else ():
+                name = self.unwatched(called.name)
+                renamed = renamed or name != called.name
+                called.name = name
         return renamed
 
     def unwatched(self, name: str) -> str:
-        """The name of a copy of a function, and of all that it calls, without watch ops.
+        """The name of a copy of a function without watch ops, also in the functions that it calls.
 
         Args:
-          name: Of a function; one that has no watch ops is its own copy.
+          name: Name of a function; a function without watch ops is its own copy.
         """
         function = self._find(name)
         if function is None:
@@ -79,7 +82,7 @@ class Copies:
         return self.define(name, function, definition)
 
     def remove(self) -> None:
-        """Take all of them out of the runtime."""
+        """Remove all copies from the runtime."""
         remove(self._names.values())
         self._names.clear()
 
@@ -95,5 +98,5 @@ def functions_named(node: Any) -> list[Any]:
 
 
 def functions_of(attribute: Any) -> list[Any]:
-    """The functions that an attribute of a `NodeDef` names; none when it is of another kind."""
+    """The functions that an attribute of a `NodeDef` names; none when it has another type."""
     return [function for function in (attribute.func, *attribute.list.func) if function.name]

@@ -1,7 +1,7 @@
-"""What a function is in the runtime: taken apart, replaced and put back.
+"""Reads, replaces and restores the definitions of functions in the runtime.
 
-In comes a `Function`, whose definition is handed out as a graph to be edited; another one comes back under
-the same name, or under a new one. What stands in it is not decided here.
+Returns the definition of a `Function` as a graph to edit, and defines an edited graph under the same name or
+a new one. Other modules decide what to edit.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _LIBRARY = "library"
 
 
 def definition_of(function: Function) -> graph_pb2.GraphDef:
-    """The graph of a function, to be edited, without the functions that it calls, but for types of ops."""
+    """The graph of a function, to edit. It has the functions that are types of its ops, and no others."""
     definition = function.graph_of().as_graph_def()
-    brought = library_of(definition)
-    types = {node.op for node in definition.node} if brought.function else ()
-    needed = [called for called in brought.function if called.signature.name in types]
-    brought.CopyFrom(type(brought)(function=needed))
+    library = library_of(definition)
+    types = {node.op for node in definition.node} if library.function else ()
+    needed = [called for called in library.function if called.signature.name in types]
+    library.CopyFrom(type(library)(function=needed))
     return definition
 
 
@@ -40,7 +40,7 @@ def definition_in_runtime(name: str) -> Any:
 
 
 def library_of(definition: graph_pb2.GraphDef) -> Any:
-    """The functions that a graph brings along: a `FunctionDefLibrary`, to be edited."""
+    """The functions in the definition of a graph: a `FunctionDefLibrary`, to edit."""
     return getattr(definition, _LIBRARY)
 
 
@@ -55,28 +55,28 @@ def define(
     more_inputs: Iterable[str] = (),
     more_outputs: Sequence[str] = (),
 ) -> None:
-    """Give a function another definition in the runtime. Its next call runs that.
+    """Give a function another definition in the runtime. Its next call runs that definition.
 
-    The creation stacks of its ops are carried over, so error messages name the same lines.
+    The ops keep their creation stacks, so error messages name the same lines.
 
     Args:
-      function: Whose graph is still there.
-      definition: The changed graph. All ops of the function's graph stand in it under their names.
-      moved: Tensors whose place as results is taken by others: old name (`op` or `op:slot`) to op.
+      function: A function that still has its graph.
+      definition: The changed graph. It has all ops of the function's graph under their names.
+      moved: Results that are replaced: old source (`op` or `op:slot`) to the new op.
       run: Names of ops to run besides the function's control outputs.
-      stacks: By op name; what is equal for two ops says that they have the same creation stack.
+      stacks: Creation stack of each op, by op name; equal values mean equal stacks.
       name: Define a function of this name instead.
-      more_inputs: Names of ops that are arguments behind those of the function.
-      more_outputs: Tensors (`op` or `op:slot`) that are results behind those of the function.
+      more_inputs: Names of ops that are further arguments, after those of the function.
+      more_outputs: Tensors (`op` or `op:slot`) that are further results, after those of the function.
 
     Raises:
-      Exception: TensorFlow refuses the graph; the old definition is still there.
+      Exception: TensorFlow refuses the graph; the runtime still has the old definition.
     """
     name = name or function.name
     outputs = [source_name(tensor.op.name, tensor.value_index) for tensor in function.result_tensors()]
     copy = _import(definition, function.graph_of())
-    _carry_stacks_over(function.graph_of(), copy, stacks or {})
-    made = _made_of(
+    _copy_stacks(function.graph_of(), copy, stacks or {})
+    made = _function_of(
         copy,
         name,
         [*(tensor.rpartition(":")[0] for tensor in function.inputs), *more_inputs],
@@ -84,10 +84,10 @@ def define(
         [*function.control_outputs, *run],
         _names_of_results(function, len(more_outputs)),
     )
-    del copy  # its memory is to be given back
+    del copy  # free its memory before the heap is trimmed
     _put_into_runtime(made, name, function.attrs)
     if len(definition.node) > _LARGE:
-        _give_memory_back()
+        _trim_heap()
 
 
 def define_wrapper(
@@ -98,21 +98,21 @@ def define_wrapper(
     *,
     without: Collection[str],
 ) -> None:
-    """Give a function a definition in the runtime that has nothing of its own but the arguments.
+    """Give a function a definition in the runtime that only shares its arguments with the function's graph.
 
     Args:
-      function: Whose graph is still there.
-      definition: A graph in which the function's arguments stand under their names.
+      function: A function that still has its graph.
+      definition: A graph with the function's arguments under their names.
       outputs: Its results: `op` or `op:slot`.
       run: Names of ops to run.
-      without: Attributes of the function that the definition is not to have.
+      without: Attributes of the function that the definition does not get.
 
     Raises:
-      Exception: TensorFlow refuses the graph; the old definition is still there.
+      Exception: TensorFlow refuses the graph; the runtime still has the old definition.
     """
     arguments = [tensor.rpartition(":")[0] for tensor in function.inputs]
     copy = _import(definition, function.graph_of())
-    made = _made_of(copy, function.name, arguments, outputs, run, _names_of_results(function, 0))
+    made = _function_of(copy, function.name, arguments, outputs, run, _names_of_results(function, 0))
     attrs = {name: value for name, value in function.attrs.items() if name not in without}
     _put_into_runtime(made, function.name, attrs)
 
@@ -128,18 +128,18 @@ def define_new(
     """Define a function that the program does not have.
 
     Args:
-      name: Of the function.
+      name: Name of the function.
       definition: Its graph.
       arguments: Names of the placeholders that are its arguments.
       outputs: Its results: `op` or `op:slot`.
       run: Names of ops to run.
     """
-    made = _made_of(_import(definition, ops.Graph()), name, arguments, outputs, run, [])
+    made = _function_of(_import(definition, ops.Graph()), name, arguments, outputs, run, [])
     _put_into_runtime(made, name, {})
 
 
 def remove(names: Iterable[str]) -> None:
-    """Take functions out of the runtime; those that are not there are passed over."""
+    """Remove functions from the runtime; names that it does not have are ignored."""
     runtime = context.context()
     for name in names:
         if runtime.has_function(name):
@@ -153,24 +153,24 @@ def _names_of_results(function: Function, more: int) -> list[bytes]:
 
 @dataclass(frozen=True)
 class _Copy:
-    """A graph in C++. Python has no objects for its ops, which would cost more than the ops.
+    """A graph in C++. Python has no objects for its ops, because they would cost more than the ops.
 
     Attributes:
-      graph: Keeps the ops.
-      ops: C++'s own, by name.
+      graph: Owns the ops.
+      ops: The C++ ops by name.
     """
 
     graph: Any
     ops: Mapping[str, Any]
 
     def output(self, source: str) -> Any:
-        """A tensor: `op` or `op:slot`."""
+        """The tensor of a source: `op` or `op:slot`."""
         op, _, slot = source.partition(":")
         return c_api_util.tf_output(self.ops[op], int(slot or 0))
 
 
 def _import(definition: graph_pb2.GraphDef, program: Any) -> _Copy:
-    """A graph made from its definition, a changed one of a graph of the program."""
+    """Make a graph from the changed definition of a graph of the program."""
     graph = ops.Graph()
     scoped_options = c_api_util.ScopedTFImportGraphDefOptions()
     options = scoped_options.options
@@ -184,37 +184,37 @@ def _import(definition: graph_pb2.GraphDef, program: Any) -> _Copy:
     except tf.errors.InvalidArgumentError:
         imported = import_into(graph, with_shapes(definition, program), options)
     results = c_api_util.ScopedTFImportGraphDefResults(imported)
-    found = c_api.TF_ImportGraphDefResultsReturnOperations(results.results)
-    return _Copy(graph, dict(zip(names, found, strict=True)))
+    imported_ops = c_api.TF_ImportGraphDefResultsReturnOperations(results.results)
+    return _Copy(graph, dict(zip(names, imported_ops, strict=True)))
 
 
 def import_into(graph: Any, definition: graph_pb2.GraphDef, options: Any) -> Any:
     """Add the ops of a definition to a graph.
 
     Args:
-      graph: A `tf.Graph`, of which Python then has to be shown the new ops.
+      graph: A `tf.Graph`. The caller makes the Python objects of the new ops, if it needs them.
       definition: The ops, with the functions that they call.
-      options: C++'s own.
+      options: The import options, a C++ object.
 
     Returns:
-      C++'s own results, to be freed.
+      The import results, a C++ object that the caller frees.
 
     Raises:
-      tf.errors.InvalidArgumentError: TensorFlow refuses it. The graph is as it was.
+      tf.errors.InvalidArgumentError: TensorFlow refuses the definition. The graph has not changed.
     """
     with graph._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
         return c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
 
 
 def with_shapes(definition: graph_pb2.GraphDef, program: Any) -> graph_pb2.GraphDef:
-    """A definition that names the static shapes of its tensors.
+    """A definition with the static shapes of its tensors.
 
-    Ops look at them when they are made, and what Python's `set_shape` says of a tensor stands in no
-    definition: TensorFlow refuses to make some graphs again that it made before. Asking for all shapes takes
-    as long as making the graph, so it is not done for those that it makes without.
+    Ops check shapes when they are made, and no definition holds a shape that Python's `set_shape` has set:
+    TensorFlow cannot make some graphs a second time. Reading all shapes takes as long as making the graph, so
+    this is only for graphs that need it.
 
     Args:
-      definition: The ops. Some may not be the program's, and some may have more outputs than there.
+      definition: The ops. Some may not be in the program's graph, and some may have more outputs than there.
       program: The program's graph.
     """
     shaped = graph_pb2.GraphDef()
@@ -226,7 +226,7 @@ def with_shapes(definition: graph_pb2.GraphDef, program: Any) -> graph_pb2.Graph
             shapes = [tensor.shape.as_proto() for tensor in op.outputs]
             added = _number_of_outputs(node, op_def) - len(shapes)
             shapes += [tf.TensorShape(None).as_proto()] * added
-            # TensorFlow takes it away again.
+            # TensorFlow removes this attribute during the import.
             node.attr["_output_shapes"].list.CopyFrom(attr_value_pb2.AttrValue.ListValue(shape=shapes))
     return shaped
 
@@ -242,7 +242,7 @@ def _number_of_outputs(node: Any, op_def: Any) -> int:
     )
 
 
-def _made_of(
+def _function_of(
     copy: _Copy,
     name: str,
     arguments: Iterable[str],
@@ -250,7 +250,7 @@ def _made_of(
     control_outputs: Iterable[str],
     output_names: list[bytes],
 ) -> Any:
-    """The function that a graph makes."""
+    """Make a function of a graph."""
     return _make(
         copy.graph,
         name,
@@ -261,12 +261,12 @@ def _made_of(
     )
 
 
-#: Ops of a graph whose copy is worth a call to give its memory back.
+#: Number of ops from which on the memory of a copy is worth a call of `_trim_heap`.
 _LARGE = 1000
 
 
-def _give_memory_back() -> None:
-    """Have the allocator return what the copy took: else the process keeps it, some 15 kB an op."""
+def _trim_heap() -> None:
+    """Return the memory of a freed copy to the system: the process would keep some 15 kB per op."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError):
@@ -274,10 +274,10 @@ def _give_memory_back() -> None:
 
 
 def restore(function: Function) -> None:
-    """Give a function the definition back that the program made; do nothing when the function is gone.
+    """Give a function the program's definition again; do nothing when the function was deleted.
 
     Args:
-      function: Any.
+      function: Any function.
     """
     graph = function.graph_of()
     if graph is None or not context.context().has_function(function.name):
@@ -295,11 +295,11 @@ def restore(function: Function) -> None:
 
 
 def source_name(op_name: str, slot: int) -> str:
-    """A tensor as the inputs of a `NodeDef` name it."""
+    """The name of a tensor in the inputs of a `NodeDef`: its source."""
     return op_name if slot == 0 else f"{op_name}:{slot}"
 
 
-def _carry_stacks_over(graph: Any, copy: _Copy, stacks: Mapping[str, Hashable]) -> None:
+def _copy_stacks(graph: Any, copy: _Copy, stacks: Mapping[str, Hashable]) -> None:
     made: dict[Hashable, Any] = {}
     for op in graph.get_operations():
         name = op.name
@@ -309,7 +309,7 @@ def _carry_stacks_over(graph: Any, copy: _Copy, stacks: Mapping[str, Hashable]) 
             traceback = op.traceback
             if traceback is None:
                 continue
-            # A slice is a copy that ops can own; of the user's frames only, as TensorFlow shows them.
+            # A slice is a copy that ops can own. TensorFlow shows the user's frames only.
             stack = made[key] = traceback.get_user_frames()[:]
         c_api.TF_SetOpStackTrace(copy.ops[name], stack)
 
@@ -322,7 +322,7 @@ def _make(
     output_names: list[bytes],
     control_ops: list[Any],
 ) -> Any:
-    """The function that a graph makes, all of its ops but the arguments being the body; all are C++'s own."""
+    """Make a function of a graph: its body has all ops except the arguments. All objects are C++ objects."""
     with graph._c_graph.get() as c_graph:
         return c_api.TF_GraphToFunction_wrapper(
             c_graph, name, False, None, arguments, results, output_names, control_ops, [], None, ""
@@ -334,7 +334,7 @@ def _put_into_runtime(made: Any, name: str, attrs: Mapping[str, attr_value_pb2.A
         c_api.TF_FunctionSetAttrValueProto(made, attr_name, value.SerializeToString())
     runtime = context.context()
     times = 0
-    while runtime.has_function(name):  # whoever adds a definition once more removes it once more
+    while runtime.has_function(name):  # TensorFlow counts how often a definition was added
         runtime.remove_function(name)
         times += 1
     for _ in range(times or 1):
@@ -343,7 +343,7 @@ def _put_into_runtime(made: Any, name: str, attrs: Mapping[str, attr_value_pb2.A
 
 
 def _output_names(graph: Any, results: list[Any]) -> list[bytes]:
-    """The names a graph gives to its results, by the rule of `from_func_graph`; empty for the default."""
+    """The names that a graph gives to its results, as in `from_func_graph`; empty for the default names."""
     names = graph._output_names
     if names is None or not all(ops.tensor_id(tensor) in names for tensor in results):
         return []

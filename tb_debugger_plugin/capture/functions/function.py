@@ -1,8 +1,8 @@
-"""The functions of the runtime: found and remembered.
+"""Describes and finds the functions of the runtime.
 
 A TensorFlow function is a name in the runtime with a definition made from a `FuncGraph`. A graph may get more
-inputs and outputs after a function was made from it (forward functions of gradients share the graph of the
-plain one), so a `Function` keeps the names of those it was made with.
+inputs and outputs after a function was made from it (a function and its forward function share a graph), so a
+`Function` keeps the names of the inputs and outputs that it was made with.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tb_debugger_plugin.capture.objects import of_types, with_subclasses
 
 @dataclass(frozen=True)
 class Function:
-    """A function as it was made.
+    """A function of the program.
 
     Attributes:
-      name: In the runtime.
-      graph_of: Gives the `FuncGraph` it was made from, or None when that is gone and the function with it.
+      name: Its name in the runtime.
+      graph_of: Returns the `FuncGraph` it was made from; None when graph and function were deleted.
       attrs: The attributes of its definition: protobufs by name.
       inputs: Names of its argument tensors.
       outputs: Names of its result tensors.
@@ -42,7 +42,7 @@ class Function:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether XLA compiles it; it has no kernel for our ops."""
+        """Whether XLA compiles it. XLA has no kernel for the watch ops."""
         value = self.attrs.get(attributes.XLA_COMPILE)
         return value is not None and bool(value.b)
 
@@ -52,18 +52,18 @@ class Function:
         return [graph.get_tensor_by_name(name) for name in self.outputs]
 
     def control_ops(self) -> list[Any]:
-        """The ops that run without a result, of its graph."""
+        """The ops of its graph that run without a result."""
         graph = self.graph_of()
         return [graph.get_operation_by_name(name) for name in self.control_outputs]
 
 
-def just_made(name: str, graph: Any, attrs: Mapping[str, Any] | None) -> Function:
-    """The function that `from_func_graph` has made from its arguments.
+def new_function(name: str, graph: Any, attrs: Mapping[str, Any] | None) -> Function:
+    """The function that `from_func_graph` has made from these arguments.
 
     Args:
-      name: Of the function.
+      name: Name of the function.
       graph: The `FuncGraph`.
-      attrs: Attributes as `from_func_graph` takes them.
+      attrs: The attributes that `from_func_graph` takes.
     """
     return Function(
         name,
@@ -75,23 +75,23 @@ def just_made(name: str, graph: Any, attrs: Mapping[str, Any] | None) -> Functio
     )
 
 
-def already_there(objects: Iterable[Any]) -> Iterator[tuple[Function, Any]]:
-    """The functions that the program has made so far and can still call.
+def existing_functions(objects: Iterable[Any]) -> Iterator[tuple[Function, Any]]:
+    """Find the functions that the program has made and can still call.
 
-    Each comes with the object to hold while it is worked on: without it the runtime may drop the function.
+    Yields each function with the object that keeps it in the runtime while the caller uses it.
 
     Args:
-      objects: Those of the program that Python's garbage collector knows.
+      objects: The objects that Python's garbage collector knows.
     """
     runtime = context.context()
-    for found in of_types(objects, with_subclasses(atomic_function.AtomicFunction)):
-        graph = found._cached_graph
-        if isinstance(graph, func_graph.FuncGraph) and runtime.has_function(found.name):
-            yield _as_it_was_made(found, graph), found
+    for atomic in of_types(objects, with_subclasses(atomic_function.AtomicFunction)):
+        graph = atomic._cached_graph
+        if isinstance(graph, func_graph.FuncGraph) and runtime.has_function(atomic.name):
+            yield _from_definition(atomic, graph), atomic
 
 
-def _as_it_was_made(function: Any, graph: Any) -> Function:
-    # What a graph gets later comes after what it had.
+def _from_definition(function: Any, graph: Any) -> Function:
+    # A graph appends the inputs and outputs that it gets later.
     definition = function.definition
     num_inputs, num_outputs = len(definition.signature.input_arg), len(definition.signature.output_arg)
     return Function(

@@ -1,6 +1,6 @@
-"""What Python sees of the functions that the runtime has other definitions of.
+"""Shows Python the program's definitions of functions while the runtime has others.
 
-Rule: whatever copies, exports or converts a function of the program gets the one that the program made.
+Invariant: code that copies, exports or converts a function of the program gets the program's definition.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from tb_debugger_plugin.capture.functions.function import Function
 
 
 class OriginalDefinitions:
-    """Shows Python the definitions that the program made, while the runtime has others.
+    """Hooks of the runtime that return the program's definitions, from the constructor to `remove()`.
 
-    Python asks the runtime for a definition when a graph that calls a function takes a copy of it, and when a
-    model is exported or converted, or asked what XLA makes of it: none of that may hold watch ops. Lives from
-    the first hook to `remove()`.
+    Python reads a definition from the runtime when a graph that calls a function copies it, when a model is
+    exported or converted, and when the program requests XLA's code for it. None of these may have watch ops.
 
     Args:
-      plain_name: Gives the name under which the runtime has the definition that the program made of a
-        function, from its name.
+      plain_name: Takes the name of a function; returns the name under which the runtime has the program's
+        definition.
     """
 
     def __init__(self, plain_name: Callable[[str], str]) -> None:
@@ -42,15 +41,15 @@ class OriginalDefinitions:
         self._runtime.add_function_def = self._add
 
     def keep(self, function: Function) -> None:
-        """Go on showing the definition that a function has now, whatever it gets."""
+        """Keep showing the current definition of a function when it gets another one."""
         name = function.name.encode()
         self._handles[name] = self._get_handle(name)
         if len(self._handles) % _FORGET_EVERY == 0:
-            self._forget_those_that_are_gone()
+            self._forget_deleted()
 
     def remove(self) -> None:
-        """Let Python see the runtime's definitions again."""
-        # What stands in the instance hides the method of the class.
+        """Show Python the runtime's definitions again."""
+        # An attribute of the instance hides the method of the class.
         del self._runtime.get_c_function
         del self._runtime.get_function_def
         del self._runtime.get_compiler_ir
@@ -69,10 +68,10 @@ class OriginalDefinitions:
             return function_pb2.FunctionDef.FromString(c_api.TF_GetBuffer(buffer))
 
     def _add(self, definition: Any) -> None:
-        """Add a definition once more that the program made, or a new one.
+        """Add a new definition, or a definition of the program a second time.
 
-        TensorFlow counts how often a definition was added, and refuses another one of the same name: the
-        program's and the one that the runtime has count as one.
+        TensorFlow counts how often a definition was added, and refuses a different one of the same name. So
+        the runtime's definition is added instead of the program's.
         """
         name = definition.signature.name.encode()
         if name in self._handles and self._runtime.has_function(name):
@@ -86,7 +85,7 @@ class OriginalDefinitions:
         plain = self._plain_name(_bytes(function_name).decode())
         return self._get_compiler_ir(device_name, platform_name, plain, *args, **kwargs)
 
-    def _forget_those_that_are_gone(self) -> None:
+    def _forget_deleted(self) -> None:
         for name in list(self._handles):
             if not self._runtime.has_function(name):
                 del self._handles[name]

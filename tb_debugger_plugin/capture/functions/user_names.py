@@ -1,4 +1,4 @@
-"""What the author of a program calls its functions: `loss (train.py:12)`."""
+"""Names functions as their author knows them: `loss (train.py:12)`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from tb_debugger_plugin.capture.frames import is_library
 from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.options import unwrapped
 
-#: In so many ops of a graph the function is looked for: an op that is asked keeps the answer, 9 kB, for ever.
+#: Ops of a graph whose stacks are searched for the function: an op keeps a stack that was read, 9 kB, for
+#: ever.
 _MOST_OPS = 50
 
 
 def name_of_python_function(function: Any) -> str | None:
-    """A Python function, or what stands for one, as its author knows it; None when it is one of a library's.
+    """The name of a Python function or a wrapper of one; None for a function of a library.
 
     Args:
-      function: Anything that can be called. Only what is known by its type is asked.
+      function: Any callable. Attributes are read of known types only.
     """
     if type(function) is polymorphic_function.Function:
         return name_of_python_function(function.python_function)
@@ -40,28 +41,28 @@ def name_of_python_function(function: Any) -> str | None:
 
 
 def name_of(function: Function) -> str:
-    """A function as its author knows it: its name, and a line of it where one is known.
+    """The name of a function and one of its lines, if one is known.
 
     Args:
-      function: One whose graph is there.
+      function: A function that still has its graph.
     """
     *_, name = unwrapped(function.name)
-    place = _place(function.graph_of(), name)
+    location = _location(function.graph_of(), name)
     name = f"gradient of {name}" if "__backward_" in function.name else name
-    return f"{name} ({place})" if place else name
+    return f"{name} ({location})" if location else name
 
 
-def _place(graph: Any, name: str) -> str:
-    """A line of the function of a graph; else one at which the program's author has its first op made."""
+def _location(graph: Any, name: str) -> str:
+    """A line in the function of a graph, or else the user's line that made the first op of the graph."""
     first = ""
     for op in itertools.islice(graph.get_operations(), _MOST_OPS):
         traceback = op.traceback
         for frame in reversed(traceback.get_user_frames() if traceback else ()):
             if not is_library(frame.filename):
-                place = _line(frame.filename, frame.lineno)
+                location = _line(frame.filename, frame.lineno)
                 if frame.name == name:
-                    return place
-                first = first or place
+                    return location
+                first = first or location
     return first
 
 

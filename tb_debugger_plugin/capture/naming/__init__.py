@@ -1,1 +1,1 @@
-"""What ops and tensors are to the program: layers, variables and their gradients."""
+"""Names the layers and variables of ops, and the roles of tensors."""

@@ -1,11 +1,11 @@
-"""Which tensors of graphs are the gradients of variables.
+"""Finds the tensors of graphs that are gradients of variables.
 
-Both ways of TensorFlow to make gradients pass through one function each, which its code looks up in a module:
-tapes through `imperative_grad`, `tf.gradients` and the backward functions of functions through
-`_GradientsHelper`. In come what they were asked for and what they gave.
+TensorFlow makes gradients in two functions, which its code looks up in a module: `imperative_grad` for tapes,
+and `_GradientsHelper` for `tf.gradients` and backward functions. Hooks of both read their arguments and
+results.
 
-Rules: after `remove()` both are TensorFlow's own again; nothing that goes wrong here reaches the program; and
-though our functions are on the stack while ops of gradients are made, error messages do not show them.
+Invariants: after `remove()` both functions are TensorFlow's own again. No error of this module reaches the
+program. The hooks are on the stack while ops of gradients are made, but error messages do not show them.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ _log = logging.getLogger("tb_debugger_plugin")
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])
 
 
-def _unseen(hook: _Hook) -> _Hook:
-    """Have TensorFlow take a function for one of its own, which it leaves out of error messages."""
+def _hidden(hook: _Hook) -> _Hook:
+    """Give a hook a file name of TensorFlow, so that TensorFlow leaves it out of error messages."""
     hook.__code__ = hook.__code__.replace(co_filename=HOOKS)
     return hook
 
 
 class Gradients:
-    """Watches gradients being made, from now until `remove()`.
+    """Watches TensorFlow make gradients, until `remove()`.
 
     Args:
-      layers: Is told in which graph gradients of which other are made.
+      layers: Registers each graph with gradients of another graph, and that graph.
     """
 
     def __init__(self, layers: Layers) -> None:
         self._layers = layers
         self._lock = threading.Lock()  # guards _handles
-        # Ids of the variables' handles by the number of the tensor, by graph.
+        # For each graph and tensor number, the ids of the handles of variables.
         self._handles: weakref.WeakKeyDictionary[Any, dict[int, list[int]]] = weakref.WeakKeyDictionary()
         self._of_tape = imperative_grad.imperative_grad
         self._of_graph = gradients_util._GradientsHelper
@@ -63,17 +63,17 @@ class Gradients:
         """Ids of the handles of the variables whose gradient a tensor is.
 
         Args:
-          tensor: Of a graph.
+          tensor: A tensor of a graph.
         """
         return self._handles.get(tensor.graph, {}).get(ops.tensor_id(tensor), [])
 
-    @_unseen
+    @_hidden
     def _tape_gradients(self, tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
         gradients = self._of_tape(tape, target, sources, *args, **kwargs)
         self._note(sources, gradients)
         return gradients
 
-    @_unseen
+    @_hidden
     def _graph_gradients(self, ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
         gradients = self._of_graph(ys, xs, *args, **kwargs)
         self._note(xs, gradients)
@@ -87,11 +87,11 @@ class Gradients:
     def _note(self, sources: Any, gradients: Any) -> None:
         try:
             for source, gradient in zip(_listed(sources), _listed(gradients), strict=False):
-                self._note_one(source, gradient)
-        except Exception as error:  # whatever it is, the program must not see it
-            _log.debug("Whose gradients these are is not recorded:", exc_info=error)
+                self._note_gradient(source, gradient)
+        except Exception as error:  # the program must not see any error
+            _log.debug("The variables of these gradients are not recorded:", exc_info=error)
 
-    def _note_one(self, source: Any, gradient: Any) -> None:
+    def _note_gradient(self, source: Any, gradient: Any) -> None:
         if isinstance(gradient, indexed_slices.IndexedSlices):
             gradient = gradient.values
         if gradient is None or isinstance(gradient, ops.EagerTensor):

@@ -1,7 +1,7 @@
-"""Paths of Keras 2's layers: `tf_keras`, which is `tf.keras` too where TF_USE_LEGACY_KERAS says so.
+"""Finds the paths of Keras 2's layers: `tf_keras`, which is also `tf.keras` with TF_USE_LEGACY_KERAS.
 
-A layer of Keras 2 knows its own name only. Its path has the names of the layers and models that hold it
-before that, as Keras 3 has them.
+A layer of Keras 2 only has its own name. Its path begins with the names of the layers and models that hold
+it, as in Keras 3.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tb_debugger_plugin.capture.objects import of_types, with_subclasses
 
 
 def layer_types() -> set[Any]:
-    """The types of all layers and models of Keras 2; none where it is not imported."""
+    """The types of all layers and models of Keras 2; empty when it is not imported."""
     layers = getattr(sys.modules.get("tf_keras"), "layers", None)
     return with_subclasses(getattr(layers, "Layer", None))
 
 
 def running() -> Any:
-    """The layer of Keras 2 that runs in this thread, the innermost one; None when there is none."""
+    """The innermost layer of Keras 2 that runs in this thread; None when there is none."""
     state = getattr(sys.modules.get("tf_keras.src.engine.base_layer_utils"), "_call_context", None)
     context = getattr(state, "call_context", None)
     return None if context is None else context.layer
 
 
 class Keras2Paths:
-    """The paths of layers, learned when they are asked for. No layer is kept alive."""
+    """The paths of layers, found when they are first needed. Holds only weak references to layers."""
 
     def __init__(self) -> None:
         self._paths: dict[int, tuple[weakref.ref[Any], str]] = {}
@@ -38,7 +38,7 @@ class Keras2Paths:
     def path(self, layer: Any) -> str:
         """The path of a layer."""
         if not self._knows(layer):
-            # Most are new in a model that is known; only then are all objects of the program looked through.
+            # Most new layers are in a known model; otherwise all objects of the program are searched.
             self.learn(filter(None, [outermost() for outermost in self._outermost]))
         if not self._knows(layer):
             self.learn(of_types(gc.get_objects(), layer_types()))
@@ -47,13 +47,13 @@ class Keras2Paths:
         return self._paths[id(layer)][1]
 
     def learn(self, layers: Iterable[Any]) -> None:
-        """Find the paths of some layers, and of all in them.
+        """Find the paths of some layers and of all layers in them.
 
         Args:
-          layers: Of Keras 2.
+          layers: Layers of Keras 2.
         """
         layers = list(layers)
-        held = {id(inner) for layer in layers for inner in _in(layer)}
+        held = {id(inner) for layer in layers for inner in _layers_in(layer)}
         outermost = [layer for layer in layers if id(layer) not in held]
         self._outermost = [weakref.ref(layer) for layer in outermost]
         waiting = [(layer, layer.name) for layer in outermost]
@@ -63,18 +63,18 @@ class Keras2Paths:
             if id(layer) not in seen:
                 seen.add(id(layer))
                 self._paths[id(layer)] = weakref.ref(layer), path
-                waiting += [(inner, f"{path}/{inner.name}") for inner in _in(layer)]
+                waiting += [(inner, f"{path}/{inner.name}") for inner in _layers_in(layer)]
 
     def _knows(self, layer: Any) -> bool:
         known = self._paths.get(id(layer))
         return known is not None and known[0]() is layer
 
 
-def _in(layer: Any) -> list[Any]:
+def _layers_in(layer: Any) -> list[Any]:
     return list(layer._flatten_layers(recursive=False, include_self=False))
 
 
 def weights_of(layer: Any) -> list[tuple[str, Any]]:
-    """A layer's own variables and what they are called in it."""
+    """A layer's own variables, with their names in the layer."""
     own = [*layer._trainable_weights, *layer._non_trainable_weights]
     return [(weight.name.partition(":")[0].rpartition("/")[2], weight) for weight in own]

@@ -1,9 +1,9 @@
-"""Which Keras layer an op belongs to.
+"""Finds the Keras layer of an op.
 
-While a layer runs, Keras keeps it on a stack; whoever makes an op meanwhile makes it for that layer. The name
-of an op tells less: TensorFlow adds numbers to name scopes, so that the scope "dense_1" may be that of the
-layer "dense". But ops of a gradient are made later, in a scope that is called like that of the op whose
-gradient it is, and so belong to its layer.
+While a layer runs, Keras keeps it on a stack, so an op that is made then belongs to that layer. The name of
+an op is less reliable: TensorFlow adds numbers to name scopes, so that the scope "dense_1" may be that of the
+layer "dense". But the ops of a gradient are made later, in a scope with the name of the forward op's scope,
+so their layer is found by name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tensorflow.python.framework import func_graph
 from tb_debugger_plugin.capture.naming import keras2
 from tb_debugger_plugin.capture.naming.keras2 import Keras2Paths
 
-#: What TensorFlow puts before the names of gradients: those of tapes, and of tf.gradients.
+#: Prefixes of the names of gradients, of tapes and of tf.gradients.
 _GRADIENTS = ("gradient_tape/", "gradients/")
 
 
@@ -50,7 +50,7 @@ class Layers:
         self._forward: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
 
     def note_op(self, graph: Any, op_name: str) -> None:
-        """Remember for which layer an op is being made."""
+        """Store the running layer for an op that is being made."""
         noted = self._noted.get(graph)
         if noted is None:
             noted = self._noted[graph] = {}
@@ -61,18 +61,18 @@ class Layers:
         return "" if layer is None else self._of_keras2.path(layer)
 
     def note_gradient(self, graph: Any, forward: Any) -> None:
-        """Remember that gradients of another graph's ops are being made in a graph."""
+        """Store that a graph has gradients of another graph's ops."""
         if graph is not forward:
             self._forward[graph] = weakref.ref(forward)
 
     def of_ops(self, graph: Any, names: Iterable[str], owners: Mapping[str, str]) -> dict[str, str]:
-        """The layers of some ops of a graph, by op name; those of no layer are left out.
+        """The layers of some ops of a graph, by op name; ops without a layer are left out.
 
         Args:
           graph: A complete graph.
-          names: The ops, none of which was asked for before.
-          owners: The layer of a variable that an op reads, by op name: what is known of graphs whose making
-            was not seen.
+          names: Names of ops that were not in an earlier call.
+          owners: The layer of the variable that an op reads, by op name. It is used for graphs that were made
+            before the recording.
         """
         noted = self._noted.pop(graph, {})
         scopes = self._scopes.setdefault(graph, {})
@@ -80,26 +80,27 @@ class Layers:
             if name not in noted and name in owners:
                 scopes.update(_scope_of_layer(name, owners[name]))
         scopes.update((name.rpartition("/")[0], layer) for name, layer in noted.items() if layer)
-        found = {name: noted.get(name) or self._by_scope(graph, name, name in noted) for name in names}
-        return {name: layer for name, layer in found.items() if layer}
+        layers = {name: noted.get(name) or self._by_scope(graph, name, name in noted) for name in names}
+        return {name: layer for name, layer in layers.items() if layer}
 
     def _by_scope(self, graph: Any, name: str, was_noted: bool) -> str:
         plain = _without_gradients(name)
         if plain != name:
-            return next((layer for one in self._around(graph) if (layer := self._nearest(one, plain))), "")
+            layers = (self._nearest(related, plain) for related in self._related(graph))
+            return next(filter(None, layers), "")
         return "" if was_noted else self._nearest(graph, name)
 
-    def _around(self, graph: Any) -> list[Any]:
-        """The graph, those whose gradients are made in it, and those around them."""
-        found: list[Any] = []
+    def _related(self, graph: Any) -> list[Any]:
+        """The graph, the graphs whose gradients it has, and their outer graphs."""
+        related: list[Any] = []
         waiting = [graph]
         while waiting:
-            one = waiting.pop(0)
-            if isinstance(one, func_graph.FuncGraph) and one not in found:
-                found.append(one)
-                forward = self._forward.get(one)
-                waiting += [forward() if forward else None, one.outer_graph]
-        return found
+            graph = waiting.pop(0)
+            if isinstance(graph, func_graph.FuncGraph) and graph not in related:
+                related.append(graph)
+                forward = self._forward.get(graph)
+                waiting += [forward() if forward else None, graph.outer_graph]
+        return related
 
     def _nearest(self, graph: Any, name: str) -> str:
         scopes = self._scopes.get(graph, {})
@@ -112,7 +113,7 @@ class Layers:
 
 
 def _without_gradients(name: str) -> str:
-    """The name of an op without what TensorFlow puts before that of a gradient, also of one of a gradient."""
+    """The name of an op without the prefixes of gradients, and of gradients of gradients."""
     for prefix in _GRADIENTS:
         if name.startswith(prefix):
             return _without_gradients(name.removeprefix(prefix))
@@ -120,11 +121,11 @@ def _without_gradients(name: str) -> str:
 
 
 def _scope_of_layer(op_name: str, layer: str) -> dict[str, str]:
-    """The name scope of a layer, from an op in it: it has the layer's name, or that and a number."""
+    """The name scope of a layer, from an op in it: the layer's name, possibly with a number."""
     last = layer.rpartition("/")[2]
     parts = op_name.split("/")[:-1]
-    for place in range(len(parts), 0, -1):
-        stem, _, number = parts[place - 1].rpartition("_")
-        if parts[place - 1] == last or (stem == last and number.isdigit()):
-            return {"/".join(parts[:place]): layer}
+    for end in range(len(parts), 0, -1):
+        stem, _, number = parts[end - 1].rpartition("_")
+        if parts[end - 1] == last or (stem == last and number.isdigit()):
+            return {"/".join(parts[:end]): layer}
     return {}

@@ -1,9 +1,9 @@
-"""What the program calls the things in a graph: layers, variables, and the gradients of variables.
+"""Names the layers and variables of a graph, and the gradients of variables.
 
-In come graphs and the ops that are made in them; out come names, by op and by tensor.
+Takes graphs and the ops that are made in them, and returns names by op and by tensor.
 
-Rule: names are a help, not what a recording is for. When they cannot be found, for the inside of a Keras that
-we do not know, there are none, and nothing else changes.
+Invariant: when names cannot be found, for example with an unknown version of Keras, they are missing and
+nothing else changes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _log = logging.getLogger("tb_debugger_plugin")
 
 @dataclass(frozen=True)
 class GraphNames:
-    """The names of some ops of one graph; what has none is left out.
+    """The names of some ops of one graph; ops without a name are left out.
 
     Attributes:
-      layers: Path of the layer by op name.
-      variables: Path of the variable that an op stands for, reads or assigns, by op name.
+      layers: Path of the layer, by op name.
+      variables: Path of the variable that an op represents, reads or assigns, by op name.
     """
 
     layers: Mapping[str, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class GraphNames:
 
 
 class Names:
-    """The names of one recording; hooked into TensorFlow until `remove()`."""
+    """The names of one recording. Has hooks in TensorFlow until `remove()`."""
 
     def __init__(self) -> None:
         self._variables = Variables()
@@ -42,36 +42,36 @@ class Names:
         self._gradients = Gradients(self._layers)
 
     def remove(self) -> None:
-        """Take the hooks out."""
+        """Remove the hooks."""
         self._gradients.remove()
 
     def note_op(self, graph: Any, op_name: str) -> None:
-        """An op is being made.
+        """Store the layer of an op that is being made.
 
         Args:
-          graph: In which.
-          op_name: Its name.
+          graph: The graph of the op.
+          op_name: Name of the op.
         """
         try:
             self._layers.note_op(graph, op_name)
-        except Exception as error:  # see the rule
+        except Exception as error:  # see the invariant
             _log.debug("The layer of %s is not recorded:", op_name, exc_info=error)
 
-    def look_at(self, graph: Any, new: Sequence[Any]) -> GraphNames:
+    def of_ops(self, graph: Any, new: Sequence[Any]) -> GraphNames:
         """The names of the new ops of a graph.
 
         Args:
           graph: A complete `FuncGraph`.
-          new: Ops that were not looked at before.
+          new: Ops that were not in an earlier call.
         """
         try:
             return self._names(graph, new)
-        except Exception as error:  # see the rule
+        except Exception as error:  # see the invariant
             _log.debug("The names in %s are not recorded:", graph, exc_info=error)
             return GraphNames()
 
     def _names(self, graph: Any, new: Sequence[Any]) -> GraphNames:
-        self._variables.look_for_those_of(graph)
+        self._variables.find_used_by(graph)
         names = {op: self._variables.name(handle) for op, handle in handles_by_op(graph).items()}
         variables = {op: name for op, name in names.items() if name}
         owners = {op: name.rpartition("/")[0] for op, name in variables.items()}

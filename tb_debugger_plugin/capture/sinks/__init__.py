@@ -1,1 +1,1 @@
-"""Where the records of a recording go."""
+"""Sinks: they take the records of a recording."""

@@ -1,6 +1,6 @@
-"""The sink that writes through our native library: the usual one.
+"""A sink that writes through the native library: the usual sink.
 
-Input: encoded records. Output: the files of one file set in a local folder.
+Takes encoded records and writes the files of one file set in a local folder.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:
-    """Create a file of a set that no other recording has, and return the second in its name."""
+    """Create a file of a set that no other recording has; returns the second in its name."""
     os.makedirs(dump_root, exist_ok=True)
     second = int(time.time())
     while True:
@@ -41,7 +41,7 @@ def _claim_file_set(dump_root: str, host: str) -> int:
             second += 1
 
 
-#: Our ops by whether they stand in line, and whether they record more than one tensor.
+#: Watch ops, by whether they are inline, and whether they record more than one tensor.
 _WATCH_OPS = {
     (False, False): "TbDebuggerWatch",
     (True, False): "TbDebuggerWatchInline",
@@ -63,7 +63,7 @@ class NativeSink:
       OSError: The dump root cannot be written.
     """
 
-    passes_through = True
+    supports_inline = True
 
     def __init__(self, options: Options, host: str, run_id: str, module: Any) -> None:
         second = _claim_file_set(options.dump_root, host)
@@ -86,7 +86,7 @@ class NativeSink:
         self._constants: dict[str, int] = {}
 
     def _write_metadata(self, options: Options, host: str, run_id: str) -> None:
-        # The last file of the set: it makes a run of the others, which readers then expect to be there.
+        # The last file of the set: readers that find it expect the other files to exist.
         self._files.write_metadata(
             tensorflow_version=tf.__version__,
             tfdbg_run_id=run_id,
@@ -99,7 +99,7 @@ class NativeSink:
         )
 
     def narrowed(self, options: Options) -> Options:
-        """All of it."""
+        """The same options: this sink supports all."""
         return options
 
     def write(self, suffix: str, *events: Any) -> None:
@@ -116,39 +116,39 @@ class NativeSink:
         self,
         tensor: WatchedTensor,
         same: tuple[WatchedTensor, ...] = (),
-        before: tuple[int, ...] = (),
+        coalesced: tuple[int, ...] = (),
         *,
         device: str = "",
     ) -> int:
-        key = (tensor.tensor_id, tuple([each.tensor_id for each in same]), before)
+        key = (tensor.tensor_id, tuple([other.tensor_id for other in same]), coalesced)
         number = self._watches.get(key)
         if number is None:
             constants = self._constants_of(tensor.graph_id)
-            places = (
+            targets = (
                 (_prefix(tensor, device), tensor.tensor_id, -1),
-                *[(_prefix(each, device), each.tensor_id, len(each.dims or ())) for each in same],
+                *[(_prefix(other, device), other.tensor_id, len(other.dims or ())) for other in same],
             )
-            number = self._module.add_watch(places, tensor.dtype, tensor.dims, constants, before)
+            number = self._module.add_watch(targets, tensor.dtype, tensor.dims, constants, coalesced)
             self._watches[key] = number
         return number
 
     def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
-        """One node of our own op."""
-        inputs = [op.source, *[name for _, name in op.before]]
-        kind = _WATCH_OPS[op.inline, bool(op.before)]
+        """One node of a watch op."""
+        inputs = [op.source, *[name for _, name in op.coalesced]]
+        kind = _WATCH_OPS[op.inline, bool(op.coalesced)]
         node = node_def_pb2.NodeDef(name=op.name, op=kind, input=inputs, device=op.device)
         node.attr["T"].type = op.tensor.dtype
-        before = tuple([self._watch(each) for each, _ in op.before])
-        node.attr["watch"].i = self._watch(op.tensor, op.same, before)
-        if before:
-            node.attr["N"].i = len(before)
+        coalesced = tuple([self._watch(tensor) for tensor, _ in op.coalesced])
+        node.attr["watch"].i = self._watch(op.tensor, op.same, coalesced)
+        if coalesced:
+            node.attr["N"].i = len(coalesced)
         return [node]
 
     def reduced_watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
-        """TensorFlow's own op beside the one that made the tensor, and ours on the host behind it."""
+        """TensorFlow's op that summarises the tensor on its device, and a watch op on the host after it."""
         tensor = op.tensor
         mode = placement.reduced_mode(TensorDebugMode(self._mode), tf.as_dtype(tensor.dtype))
-        assert mode is not None, "the plan reduces nothing else"
+        assert mode is not None, "the plan only reduces tensors with a reduced mode"
         summarise = node_def_pb2.NodeDef(
             name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device
         )
@@ -164,44 +164,46 @@ class NativeSink:
         return [summarise, record]
 
     def reduced_summary(self, values: list[float]) -> bytes:
-        """The encoded TensorProto of numbers that another device computed."""
+        """The encoded TensorProto of a summary that another device computed."""
         return bytes(of_vector(np.array(values)).SerializeToString())
 
     def compiled_watch_node(
         self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
     ) -> node_def_pb2.NodeDef:
-        """The node that records what a compiled function hands over.
+        """The node that records the tensors of a compiled function.
 
         Args:
-          tensors: What there is.
-          vectors: Sources of the magnitudes, and of when each was bad first.
-          whole: Sources of the tensors that are handed over whole; the caller adds their dtypes.
-          name: Of the node.
+          tensors: The tensors.
+          vectors: Sources of the measurements, and of the turns in which tensors first were bad.
+          whole: Sources of the tensors that the node reads itself; the caller adds their dtypes.
+          name: Name of the node.
         """
-        handed_over = [
+        descriptions = [
             (
-                *(self._watch(each.tensor), each.group, each.whole, each.elements),
-                *(self._without_elements(each), self._number_of_elements(each), each.size, each.counts),
+                *(self._watch(tensor.tensor), tensor.group, tensor.whole, tensor.elements),
+                *(self._without_elements(tensor), self._number_of_elements(tensor)),
+                *(tensor.size, tensor.counts),
             )
-            for each in tensors
+            for tensor in tensors
         ]
-        number = self._module.add_compiled_tensors(handed_over)
+        number = self._module.add_compiled_tensors(descriptions)
         node = node_def_pb2.NodeDef(name=name, op="TbDebuggerWatchCompiled", input=[*vectors, *whole])
         node.attr["tensors"].i = number
         return node
 
-    def _without_elements(self, each: CompiledTensor) -> bytes:
-        """What is recorded of a tensor in the modes that do not look at its elements; empty in others."""
+    def _without_elements(self, compiled: CompiledTensor) -> bytes:
+        """The summary of a tensor in the modes that do not read its elements; empty in others."""
+        tensor = compiled.tensor
         if self._mode == TensorDebugMode.NO_TENSOR:
-            return self._summaries.of_nothing(each.tensor.dtype, each.tensor.tensor_id)
-        if self._mode == TensorDebugMode.SHAPE and each.shape is not None:
-            return self._summaries.of_shape(each.shape, each.tensor.dtype, each.tensor.tensor_id)
+            return self._summaries.of_nothing(tensor.dtype, tensor.tensor_id)
+        if self._mode == TensorDebugMode.SHAPE and compiled.shape is not None:
+            return self._summaries.of_shape(compiled.shape, tensor.dtype, tensor.tensor_id)
         return b""
 
-    def _number_of_elements(self, each: CompiledTensor) -> int:
-        """What is recorded of a tensor's size where that is known before; else -1."""
-        wanted = self._mode in COUNTING_MODES and each.shape is not None
-        return math.prod(each.shape or ()) if wanted else -1
+    def _number_of_elements(self, tensor: CompiledTensor) -> int:
+        """The size of a tensor, if it is recorded and known before the function runs; else -1."""
+        is_recorded = self._mode in COUNTING_MODES and tensor.shape is not None
+        return math.prod(tensor.shape or ()) if is_recorded else -1
 
     def _constants_of(self, graph_id: str) -> int:
         if graph_id not in self._constants:
@@ -209,19 +211,19 @@ class NativeSink:
         return self._constants[graph_id]
 
     def set_wanted(self, wanted: bool) -> None:
-        """Whether what graphs compute from now on is recorded."""
+        """Set whether graph executions are recorded from now on."""
         self._recorder.set_wanted(wanted)
 
     def counts(self) -> tuple[int, int]:
-        """Executions and traces seen so far."""
+        """Numbers of executions and traces so far."""
         return self._recorder.executions, self._recorder.traces
 
     def failure(self) -> str:
-        """Why recording stopped by itself."""
+        """Why the sink stopped recording; empty while it records."""
         return str(self._recorder.failure)
 
     def flush(self) -> None:
-        """Write out what is buffered."""
+        """Write out buffered records."""
         self._recorder.flush()
 
     def close(self) -> None:
@@ -230,7 +232,7 @@ class NativeSink:
         self._files.close()
 
     def abandon(self) -> None:
-        """Let go of all files without touching them."""
+        """Drop all files without touching them."""
         self._recorder.abandon()
 
 

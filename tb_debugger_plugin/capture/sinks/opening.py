@@ -1,4 +1,4 @@
-"""The sink of a new recording: our native library where it can be used, TensorFlow's own ops elsewhere."""
+"""Opens the sink of a new recording: the native library if it can be used, else TensorFlow's own ops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.sinks.stock import StockSink
 from tb_debugger_plugin.errors import RecordingError, UsageError
 
-#: The same for all recordings of a process, as TensorFlow has it, or of all processes of a job that say so.
+#: The run id of all recordings of a process, as in TensorFlow, or of all processes of a job that set it.
 _RUN_ID = os.environ.get("TB_DEBUGGER_RUN_ID") or uuid.uuid4().hex[:8]
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -37,10 +37,12 @@ def open_sink(options: Options, host: str) -> Sink:
         module = native.load()
         if module is not None:
             return NativeSink(options, host, _RUN_ID, module)
-        _say_that_it_is_slow()
+        _warn_that_it_is_slow()
         return StockSink(options, _RUN_ID)
     except (FileExistsError, NotADirectoryError):
-        raise UsageError(f"{options.dump_root} is a file: give a folder, new or not, as dump_root.") from None
+        raise UsageError(
+            f"{options.dump_root} is a file: give a new or existing folder as dump_root."
+        ) from None
     except OSError as error:
         raise RecordingError(
             f"{options.dump_root} cannot be written ({error}): give another folder as dump_root, "
@@ -49,7 +51,7 @@ def open_sink(options: Options, host: str) -> Sink:
 
 
 @functools.cache  # once in a process is enough
-def _say_that_it_is_slow() -> None:
+def _warn_that_it_is_slow() -> None:
     _log.warning(
         "Recording with TensorFlow's stock debug ops, which are several times slower: %s. "
         "Install a C++ compiler and reinstall tb-debugger-plugin.",

@@ -1,9 +1,9 @@
-"""What a recording needs of the place where its records go.
+"""Describes sinks and the tensors that they record.
 
-A sink has three jobs: append events to the files that are written while graphs are built, record executions
-and constants from Python, and make the nodes that record tensors when a graph runs. `native` writes
-through our native library, `stock` through TensorFlow's own ops where that is not to be had; the files
-are the same.
+A sink appends events to the files that are written while graphs are built, records executions and constants
+from Python, and makes the nodes that record tensors when a graph runs. `native` writes through the native
+library. `stock` writes through TensorFlow's own ops, for machines and folders without native library. Both
+write the same files.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ class WatchedTensor:
     """One output of a graph op whose value is recorded when the graph runs.
 
     Attributes:
-      graph_id: Of the graph.
-      op_name: Of the op in it.
-      slot: Which output.
+      graph_id: Id of the graph.
+      op_name: Name of the op in the graph.
+      slot: Number of the output.
       tensor_id: Number of the tensor, unique in the process.
       dtype: TensorFlow's DataType number.
-      dims: Its dimensions before it is computed, -1 where one is not known; None when not even their number
-        is.
+      dims: The static dimensions, -1 for an unknown one; None when the rank is unknown.
     """
 
     graph_id: str
@@ -42,18 +41,18 @@ class WatchedTensor:
 
 @dataclass(frozen=True)
 class WatchOp:
-    """A watch op to be made.
+    """The description of a watch op to make.
 
     Attributes:
-      tensor: What it records.
+      tensor: The tensor that it records.
       source: The tensor as an input: `op` or `op:slot`.
-      name: Of the op.
-      device: On which the tensor is made.
-      inline: Whether consumers take the tensor from it.
-      same: Tensors that hold the same elements, whose rank is known; recorded with it. Only for a sink that
-        `passes_through`, in modes that count elements.
-      before: Tensors that it records before that one, each with its name as an input. Only for a sink that
-        `passes_through`.
+      name: Name of the watch op.
+      device: Device of the tensor.
+      inline: Whether consumers take the output of the watch op.
+      same: Tensors with the same elements and a known rank, recorded with it. Only for a sink that
+        `supports_inline`, in modes that count elements.
+      coalesced: Tensors that it records before `tensor`, each with its source. Only for a sink that
+        `supports_inline`.
     """
 
     tensor: WatchedTensor
@@ -62,23 +61,22 @@ class WatchOp:
     device: str
     inline: bool = False
     same: tuple[WatchedTensor, ...] = ()
-    before: tuple[tuple[WatchedTensor, str], ...] = ()
+    coalesced: tuple[tuple[WatchedTensor, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class CompiledTensor:
-    """A tensor in a function that XLA compiled, as that hands it over.
+    """A tensor in a function that XLA compiled, and its elements in the vector of measurements.
 
     Attributes:
       tensor: The tensor.
-      elements: Which elements of the function's vector of magnitudes tell of it.
-      group: What is recorded comes in the order of groups, and inside a group in the order in which it went
+      elements: Indices of the magnitudes of its witnesses.
+      group: Tensors are recorded in the order of groups, and inside a group in the order in which they became
         bad.
-      whole: Which of the tensors that are handed over whole; -1 when it is none of them.
+      whole: Index among the tensors that the recording node reads itself; -1 for other tensors.
       shape: Its dimensions; None when they are not known before the function runs.
-      size: Which element of that vector is the number of its elements; -1 when that is not handed over.
-      counts: Which three elements of that vector are the numbers of -inf, +inf and NaN in it; empty when
-        they are not handed over.
+      size: Index of its number of elements; -1 when that is not measured.
+      counts: Indices of its counts of -inf, +inf and NaN; empty when they are not measured.
     """
 
     tensor: WatchedTensor
@@ -93,11 +91,11 @@ class CompiledTensor:
 class Sink(Protocol):
     """Takes the records of one recording."""
 
-    #: Whether `watch_nodes` can put a node into the way of the consumers.
-    passes_through: bool
+    #: Whether `watch_nodes` can make inline watch ops.
+    supports_inline: bool
 
     def narrowed(self, options: Options) -> Options:
-        """What of the options it can do: not every sink measures every dtype."""
+        """The part of the options that this sink supports: not every sink measures every dtype."""
 
     def write(self, suffix: str, *events: Any) -> None:
         """Append events to one of the files that only Python writes."""
@@ -108,51 +106,51 @@ class Sink(Protocol):
         inputs: Sequence[Any],
         outputs: Sequence[Any],
         devices: dict[str, int],
-        wanted: dict[int, int],
-        ask: Callable[[Any], bytes],
+        is_recorded: dict[int, int],
+        summarize: Callable[[Any], bytes],
     ) -> bool:
-        """Record the execution of an op, and tell whether recording goes on.
+        """Record the execution of an op; returns whether the recording goes on.
 
-        `prefix`: the encoded fields of an Execution that the others do not give. `devices`: their numbers,
-        by name. `wanted`: whether outputs are recorded, by dtype. `ask`: gives the encoded TensorProto of one
-        that the sink cannot read by itself.
+        `prefix`: the encoded fields of an Execution that the other arguments do not give. `devices`: device
+        numbers by name. `is_recorded`: whether outputs are recorded, by dtype. `summarize`: returns the
+        encoded TensorProto of an output that the sink cannot read itself.
         """
 
     def summary(self, array: np.ndarray[Any, Any] | bytes, dtype: int, tensor_id: int = -1) -> bytes:
-        """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one.
+        """The encoded TensorProto of the summary of a tensor; -1 is the id of every eager tensor.
 
-        `array`: the tensor; TensorFlow hands a single string over as `bytes`.
+        `array`: the tensor; TensorFlow gives a single string as `bytes`.
         """
 
     def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any], device: str) -> None:
-        """Record a tensor whose value is known when its graph is built, before what the graph computes.
+        """Record a tensor whose value is known when its graph is built, before the tensors of the graph.
 
-        `device`: on which the graph says that it is made; empty when TensorFlow chooses.
+        `device`: the device in the graph; empty when TensorFlow chooses.
         """
 
     def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
-        """The nodes that record a tensor; the last one is the one to run, or to take the tensor from."""
+        """The nodes that record a tensor. The last node must run, or replaces the tensor if it is inline."""
 
     def reduced_watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
-        """The same of a tensor that is reduced where it lies, of which only numbers come to the host."""
+        """The nodes that record a reduced tensor: only its summary is copied to the host."""
 
     def reduced_summary(self, values: list[float]) -> bytes:
-        """The encoded TensorProto that stands for a tensor which was reduced to these numbers elsewhere."""
+        """The encoded TensorProto of a summary that another device computed."""
 
     def set_wanted(self, wanted: bool) -> None:
-        """Whether what graphs compute from now on is recorded; it is to begin with."""
+        """Set whether graph executions are recorded from now on; at first they are."""
 
     def counts(self) -> tuple[int, int]:
-        """Executions and traces seen so far."""
+        """Numbers of executions and traces so far."""
 
     def failure(self) -> str:
-        """Why recording stopped by itself; an empty string while it has not."""
+        """Why the sink stopped recording; empty while it records."""
 
     def flush(self) -> None:
-        """Write out what is buffered."""
+        """Write out buffered records."""
 
     def close(self) -> None:
         """Flush and close all files."""
 
     def abandon(self) -> None:
-        """Let go of all files without touching them: for a forked child."""
+        """Drop all files without touching them: for a forked child."""

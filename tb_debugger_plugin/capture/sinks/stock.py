@@ -1,7 +1,7 @@
-"""The sink that goes through TensorFlow's own debug ops and writer.
+"""A sink that uses TensorFlow's own debug ops and writer.
 
-For machines without a compiled native library, and for dump roots on a file system that only TensorFlow can
-write. Slower; the same files.
+It is for machines without a compiled native library, and for dump roots on a file system that only TensorFlow
+can write. It is slower and writes the same files.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from tb_debugger_plugin.native import twin
 
 _to_graphs = debug_events_writer._pywrap_debug_events_writer.WriteGraphOpCreation
 _log = logging.getLogger("tb_debugger_plugin")
-#: What `DebugNumericSummaryV2` has kernels for; a function with it on another dtype fails when it is called.
+#: Dtypes for which `DebugNumericSummaryV2` has kernels; a function that uses it on another dtype fails when
+#: it is called.
 _SUMMARISED = STOCK_DTYPES | {
     *(tf.bool, tf.int8, tf.int16, tf.int32, tf.int64),
     *(tf.uint8, tf.uint16, tf.uint32, tf.uint64),
 }
-#: What stands for a tensor in NO_TENSOR.
+#: The value that is recorded for every tensor in the mode NO_TENSOR.
 _NO_VALUE = tf.make_tensor_proto([], tf.float32)
 
 
 class StockSink:
-    """Writes through TensorFlow's own ops and writer: slower, and any file system that TensorFlow knows.
+    """Writes through TensorFlow's own ops and writer, to any file system that TensorFlow supports.
 
     Args:
       options: What to record.
@@ -44,14 +45,14 @@ class StockSink:
 
     Raises:
       RecordingError: The dump root cannot be written.
-      UsageError: TensorFlow's ops cannot do what the options ask for.
+      UsageError: TensorFlow's ops do not support one of the options.
     """
 
-    passes_through = False
+    supports_inline = False
 
     def __init__(self, options: Options, run_id: str) -> None:
-        _refuse_what_the_stock_ops_lack(options)
-        _say_that_tensors_have_no_limit(options)
+        _refuse_unsupported(options)
+        _warn_of_no_limit(options)
         self._options = options
         self._run_id = run_id
         self._counts = [0, 0]
@@ -63,12 +64,13 @@ class StockSink:
             raise RecordingError(f"{options.dump_root} cannot be written: {error}") from None
 
     def narrowed(self, options: Options) -> Options:
-        """Without the dtypes for which TensorFlow's debug ops have no kernel."""
+        """The options without the dtypes for which TensorFlow's debug ops have no kernel."""
         if options.mode not in SUMMARY_COLUMNS:
             return options
-        wanted = options.tensor_dtypes
+        predicate = options.tensor_dtypes
         return replace(
-            options, tensor_dtypes=lambda dtype: dtype in _SUMMARISED and (wanted is None or wanted(dtype))
+            options,
+            tensor_dtypes=lambda dtype: dtype in _SUMMARISED and (predicate is None or predicate(dtype)),
         )
 
     def write(self, suffix: str, *events: Any) -> None:
@@ -87,13 +89,13 @@ class StockSink:
             elif kind == "debugged_device":
                 self._register_device(stock.debugged_device.device_name)
             elif event.HasField("not_recorded") or event.recording_counts.failure:
-                # Our own record kinds have no call in TensorFlow's writer, but all pass through this one.
-                # Counts, which lack the traces, are left out unless they say what went wrong.
+                # TensorFlow's writer has no method for our own record kinds, but this function writes any
+                # event. Counts have no traces here, so they are only written with a failure.
                 self._writer._EnsureTimestampAdded(stock)
                 _to_graphs(self._options.dump_root, stock)
 
     def _register_device(self, name: str) -> None:
-        # The number it returns counts from 1 in order of appearance, as ours do.
+        # Its numbers count from 1 in order of appearance, as ours do.
         self._writer.RegisterDeviceAndGetId(name)
 
     def eager_op(
@@ -102,26 +104,26 @@ class StockSink:
         inputs: Sequence[Any],
         outputs: Sequence[Any],
         devices: dict[str, int],
-        wanted: dict[int, int],
-        ask: Callable[[Any], bytes],
+        is_recorded: dict[int, int],
+        summarize: Callable[[Any], bytes],
     ) -> bool:
         """Record the execution of an op."""
         execution = debug_event_pb2.Execution.FromString(prefix)
         execution.input_tensor_ids.extend(tensor._id for tensor in inputs)
         execution.output_tensor_ids.extend(tensor._id for tensor in outputs)
         execution.output_tensor_device_ids.extend(devices[tensor.device] for tensor in outputs)
-        protos = [ask(tensor) if wanted[tensor._datatype_enum()] else b"" for tensor in outputs]
+        protos = [summarize(tensor) if is_recorded[tensor._datatype_enum()] else b"" for tensor in outputs]
         execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
         self._writer.WriteExecution(execution)
         self._counts[0] += 1
         return True
 
     def summary(self, array: np.ndarray[Any, Any] | bytes, dtype: int, tensor_id: int = -1) -> bytes:
-        """The encoded TensorProto that stands for a tensor."""
+        """The encoded TensorProto of the summary of a tensor."""
         mode = self._options.mode
         if mode is TensorDebugMode.FULL_TENSOR:
             proto = tf.make_tensor_proto(array)
-            proto.dtype = dtype  # of quantized tensors NumPy sees integers
+            proto.dtype = dtype  # NumPy has integers for quantized tensors
             return bytes(proto.SerializeToString())
         if mode in SUMMARY_COLUMNS:
             assert not isinstance(array, bytes), "no mode summarises strings"
@@ -143,7 +145,7 @@ class StockSink:
         self._writer.WriteGraphExecutionTrace(trace)
 
     def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
-        """A node that gives what is written, where that is not the tensor, and a node that writes."""
+        """A node that summarises the tensor, unless the whole tensor is written, and a node that writes."""
         mode, tensor = self._options.mode, op.tensor
         nodes, dtype = [], tensor.dtype
         if mode is TensorDebugMode.NO_TENSOR:
@@ -163,43 +165,43 @@ class StockSink:
         return [*nodes, write]
 
     def reduced_watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
-        """The same nodes: TensorFlow's own run on every device."""
+        """The same nodes: TensorFlow's debug ops run on every device."""
         return self.watch_nodes(op)
 
     def reduced_summary(self, values: list[float]) -> bytes:
-        """The encoded TensorProto of numbers that another device computed."""
+        """The encoded TensorProto of a summary that another device computed."""
         return bytes(tf.make_tensor_proto(np.array(values)).SerializeToString())
 
     def set_wanted(self, wanted: bool) -> None:
-        """Nothing: TensorFlow's ops cannot be silenced."""
+        """Do nothing: TensorFlow's debug ops cannot be switched off."""
 
     def counts(self) -> tuple[int, int]:
-        """Executions seen so far; TensorFlow does not count traces."""
+        """Number of executions so far, and 0: TensorFlow does not count traces."""
         return self._counts[0], self._counts[1]
 
     def failure(self) -> str:
-        """TensorFlow's writer reports nothing."""
+        """Empty: TensorFlow's writer reports no failure."""
         return ""
 
     def flush(self) -> None:
-        """Write out what is buffered."""
+        """Write out buffered records."""
         self._writer.FlushNonExecutionFiles()
         self._writer.FlushExecutionFiles()
 
     def close(self) -> None:
         """Flush all files.
 
-        They stay open: functions that were traced meanwhile hold TensorFlow's ops, which go on writing when
-        the functions are called, and would crash the program if the files were closed.
+        They stay open: functions that were traced during the recording have TensorFlow's debug ops, which
+        write at each call and would crash the program if the files were closed.
         """
         self.flush()
 
     def abandon(self) -> None:
-        """TensorFlow's writer cannot be let go; a forked child must not use it."""
+        """Do nothing: TensorFlow's writer cannot be dropped, but a forked child must not use it."""
 
 
 def _no_value_after(op: WatchOp) -> node_def_pb2.NodeDef:
-    """A node that gives no value of a tensor when that has been computed."""
+    """A node that returns `_NO_VALUE` after a tensor was computed."""
     node = node_def_pb2.NodeDef(name=f"{op.name}/nothing", op="Const", device=op.device)
     node.input.append(f"^{op.tensor.op_name}")
     node.attr["dtype"].type = _NO_VALUE.dtype
@@ -208,7 +210,7 @@ def _no_value_after(op: WatchOp) -> node_def_pb2.NodeDef:
 
 
 def _summary_of(op: WatchOp, mode: TensorDebugMode) -> node_def_pb2.NodeDef:
-    """A node that gives the summary of a tensor."""
+    """A node that returns the summary of a tensor."""
     node = node_def_pb2.NodeDef(
         name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device
     )
@@ -219,27 +221,27 @@ def _summary_of(op: WatchOp, mode: TensorDebugMode) -> node_def_pb2.NodeDef:
     return node
 
 
-def _refuse_what_the_stock_ops_lack(options: Options) -> None:
-    lacking = {
+def _refuse_unsupported(options: Options) -> None:
+    unsupported = {
         "tensor_debug_mode 'FULL_NUMERICS'": options.mode is TensorDebugMode.FULL_NUMERICS,
         "every_n_steps and step_range": options.chooses_steps,
         "keep_graph_optimizations": options.keep_graph_optimizations,
     }
-    for name, asked_for in lacking.items():
-        if asked_for:
+    for name, is_requested in unsupported.items():
+        if is_requested:
             raise UsageError(
-                f"TensorFlow's own debug ops, which record where the native library or a local dump_root is "
-                f"missing, lack {name}: leave it out, or install a C++ compiler and reinstall "
+                f"TensorFlow's own debug ops do not support {name}. They are used when the native library or "
+                "a local dump_root is missing: leave it out, or install a C++ compiler and reinstall "
                 "tb-debugger-plugin."
             )
 
 
-def _say_that_tensors_have_no_limit(options: Options) -> None:
-    # Not refused: the limit has a default, so whoever asks for FULL_TENSOR need not have asked for it.
+def _warn_of_no_limit(options: Options) -> None:
+    # Not refused: the limit has a default, so the user may not have given it.
     if options.mode is TensorDebugMode.FULL_TENSOR and options.max_tensor_bytes is not None:
         _log.warning(
-            "The debugger records tensors of any size, not only those of %d bytes and less: TensorFlow's own "
-            "debug ops, which record where the native library or a local dump_root is missing, lack "
-            "max_tensor_bytes. With max_tensor_bytes=None this is not said.",
+            "The debugger records tensors of any size, not only up to %d bytes: TensorFlow's own debug ops do "
+            "not support max_tensor_bytes. They are used when the native library or a local dump_root is "
+            "missing. Give max_tensor_bytes=None to avoid this warning.",
             options.max_tensor_bytes,
         )

@@ -1,7 +1,7 @@
-"""Summaries of tensors that Python holds, made by the native library.
+"""Makes summaries of tensors in Python, through the native library.
 
-Input: values as TensorFlow hands them to NumPy. Output: encoded TensorProtos, the same as those that watch
-ops make of such tensors.
+Takes values as NumPy arrays of TensorFlow and returns encoded TensorProtos, the same as watch ops make of
+such tensors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Summaries:
     Args:
       module: `native.load()`.
       mode: What is recorded of a tensor.
-      max_tensor_bytes: Of a whole tensor that is larger, a summary is made; -1 is no limit.
+      max_tensor_bytes: Size of the largest tensor to record whole; larger ones are summarised. -1: no limit.
     """
 
     def __init__(self, module: Any, mode: TensorDebugMode, max_tensor_bytes: int) -> None:
@@ -33,30 +33,30 @@ class Summaries:
         self._max_tensor_bytes = max_tensor_bytes
 
     def of(self, array: np.ndarray[Any, Any] | bytes, dtype: int, tensor_id: int = -1) -> bytes:
-        """The encoded TensorProto that stands for a tensor; -1 is the id of every eager one.
+        """The encoded TensorProto of the summary of a tensor.
 
         Args:
-          array: The tensor; TensorFlow hands a single string over as `bytes`.
-          dtype: Of the tensor: TensorFlow's DataType number.
-          tensor_id: Number of the tensor.
+          array: The tensor; TensorFlow gives a single string as `bytes`.
+          dtype: TensorFlow's DataType number.
+          tensor_id: The tensor id; -1 for every eager tensor.
         """
         if dtype == _STRING:
             return self._of_strings(np.asarray(array, object), tensor_id)
         assert not isinstance(array, bytes), "only strings are bytes"
         return self._encode(  # type: ignore[no-any-return]
-            _lendable(array), dtype, array.shape, int(self._mode), tensor_id, self._max_tensor_bytes
+            _with_buffer(array), dtype, array.shape, int(self._mode), tensor_id, self._max_tensor_bytes
         )
 
     def of_nothing(self, dtype: int, tensor_id: int) -> bytes:
-        """The same of a tensor whose elements are not looked at."""
+        """The summary of a tensor whose elements are not read."""
         return self.of(np.empty(0), dtype, tensor_id)
 
     def of_shape(self, shape: tuple[int, ...], dtype: int, tensor_id: int) -> bytes:
-        """The same in the mode SHAPE, whatever the recording's is."""
+        """The summary in the mode SHAPE, for a recording of any mode."""
         return bytes(_of_shape(shape, dtype, tensor_id).SerializeToString())
 
     def _of_strings(self, array: np.ndarray[Any, Any], tensor_id: int) -> bytes:
-        """The only tensors that NumPy holds in another layout than TensorFlow."""
+        """The summary of strings: only their layout in NumPy differs from TensorFlow's."""
         if self._mode != TensorDebugMode.FULL_TENSOR:
             return self._encode(  # type: ignore[no-any-return]
                 b"", tf.float32.as_datatype_enum, (0,), int(self._mode), tensor_id
@@ -71,7 +71,7 @@ class Summaries:
 
 
 def of_vector(numbers: np.ndarray[Any, Any]) -> Any:
-    """The TensorProto of numbers that are a summary already."""
+    """The TensorProto of the numbers of a summary."""
     proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=numbers.tobytes())
     proto.tensor_shape.dim.add(size=numbers.size)
     return proto
@@ -82,6 +82,6 @@ def _of_shape(shape: tuple[int, ...], dtype: int, tensor_id: int) -> Any:
     return of_vector(np.array(twin.summarize(array, dtype, TensorDebugMode.SHAPE, tensor_id)))
 
 
-def _lendable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same bytes in a dtype of NumPy's own: it lends no buffer of others, such as bfloat16."""
+def _with_buffer(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same bytes in a built-in dtype: NumPy has no buffer interface for others, such as bfloat16."""
     return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")

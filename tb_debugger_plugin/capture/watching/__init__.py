@@ -1,1 +1,1 @@
-"""Which tensors of a graph are watched, how, and the watch ops for it."""
+"""Chooses the tensors of a graph that are watched, and adds watch ops for them."""

@@ -1,8 +1,9 @@
-"""How a tensor is watched: in line, beside, on its own device, or once.
+"""Chooses how each tensor is watched: inline, beside, reduced or once.
 
-A watch op in line stands between a tensor and those who use it; one beside is one user more. In line, every
-buffer is reused as it would be without us; beside, the counting can go on while the program does. Which is
-cheaper, and where only one leaves the results as they are, is decided here, for each tensor by its users.
+An inline watch op is between a tensor and its consumers; a watch op beside it is one more consumer. With an
+inline op, TensorFlow reuses every buffer as it does without the recorder; with an op beside, the tensor can
+be counted while the program goes on. This module chooses the cheaper one by the consumers of the tensor, or
+the one that does not change the results.
 """
 
 from __future__ import annotations
@@ -19,50 +20,50 @@ from tb_debugger_plugin.capture.options import Options
 
 
 class Attachment(enum.Enum):
-    """How a tensor comes to be recorded."""
+    """How a watch op takes its tensor."""
 
-    #: The consumers take it from the watch op. Leaves reference counts, and with them results, as they were.
+    #: The consumers take the output of the watch op. Keeps reference counts, and so results, unchanged.
     INLINE = "inline"
-    #: One more consumer. The counting overlaps with what follows.
+    #: The watch op is one more consumer. Counting overlaps with what the program computes next.
     BESIDE = "beside"
-    #: Summarised on its own device, of which only the numbers come to the host.
+    #: The tensor is summarised on its own device, and only the summary is copied to the host.
     REDUCED = "reduced"
-    #: Its value is known when the graph is built, and is recorded once.
+    #: The value is known when the graph is built, and is recorded once.
     CONSTANT = "constant"
 
 
-#: Ops whose outputs have the elements of their inputs, in the same or another shape.
+#: Ops whose outputs have the elements of their inputs, possibly in another shape.
 KEEPS_ELEMENTS = frozenset(
     "EnsureShape ExpandDims IdentityN PreventGradient Reshape Snapshot Squeeze StopGradient".split()
 )
 #: Ops whose output is the buffer of their input.
 _SAME_BUFFER = (KEEPS_ELEMENTS | {"Identity"}) - {"IdentityN"}
-#: Ops that add into whichever input's buffer they may reuse, so that one more reference changes the sum's
-#: order.
+#: Ops that add into the buffer of an input that they may reuse: one more reference changes the order of the
+#: sum.
 _ADDS_INTO_INPUTS = frozenset(("AddN",))
-#: Ops that write over an input that nothing else refers to: with one more reference they need new memory.
-TAKES_BUFFERS_OVER = frozenset(
+#: Ops that overwrite an input without other references: with one more reference they need new memory.
+REUSES_INPUT_BUFFER = frozenset(
     "Abs Add AddV2 BiasAdd Cast Div Elu EluGrad Erf Erfc Exp Expm1 LeakyRelu Log Log1p LogSoftmax Maximum "
     "Minimum Mul Neg Pow RealDiv Reciprocal Relu ReluGrad Relu6 Rsqrt RsqrtGrad Selu Sigmoid SigmoidGrad "
     "Sign Softmax Softplus Sqrt SqrtGrad Square SquaredDifference Sub Tanh TanhGrad".split()
 )
-#: From this many elements on, counting is worth a second core more than a short path.
+#: From this many elements on, counting on a second core is faster than an inline op.
 LARGE = 1 << 16
 
 
 def attachment_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Attachment:
-    """How to watch a tensor.
+    """Choose the attachment of a tensor.
 
     Args:
-      tensor: Of a graph that is complete.
-      options: What the user wants recorded.
-      can_be_inline: Whether a watch op can stand in line, and something takes the tensor.
+      tensor: A tensor of a complete graph.
+      options: What to record.
+      can_be_inline: Whether the sink supports inline watch ops, and the tensor has a consumer.
     """
     if tensor.op.type == "Const":
         return Attachment.CONSTANT
     if placement.may_be_elsewhere(tensor.op.device):
         return Attachment.REDUCED if placement.reduced_mode(options.mode, tensor.dtype) else Attachment.BESIDE
-    # Integers may be shapes and indices, which TensorFlow looks at while it builds and places graphs.
+    # Integers may be shapes and indices, which TensorFlow reads while it builds and places graphs.
     if not can_be_inline or not (tensor.dtype.is_floating or tensor.dtype.is_complex):
         return Attachment.BESIDE
     users = _users(tensor)
@@ -72,21 +73,21 @@ def attachment_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -
 
 
 def is_taken_over(users: Sequence[Any]) -> bool:
-    """Whether a tensor's memory becomes that of a result, if nothing but its users takes the tensor.
+    """Whether an op writes its result into a tensor's memory, if the tensor has no other users.
 
-    Then new memory would cost more than counting on a second core gains, at every size.
+    New memory would then cost more than counting on a second core gains, at every size.
     """
-    return len(users) == 1 and users[0].type in TAKES_BUFFERS_OVER
+    return len(users) == 1 and users[0].type in REUSES_INPUT_BUFFER
 
 
 def size_of(tensor: tf.Tensor) -> int:
-    """How many elements a tensor has; 0 when that is not known."""
+    """Number of elements of a tensor; 0 when it is not known."""
     shape = tensor.shape
     return math.prod(shape.as_list()) if shape.is_fully_defined() else 0
 
 
 def _users(tensor: tf.Tensor) -> list[Any]:
-    """The ops that work with a tensor's elements, be they in another shape."""
+    """The ops that use a tensor's elements, possibly in another shape."""
     users = []
     for op in tensor.consumers():
         users += _users(op.outputs[0]) if op.type in _SAME_BUFFER else [op]

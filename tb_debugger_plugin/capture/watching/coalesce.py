@@ -1,12 +1,12 @@
-"""Small tensors that one watch op records: in optimizers most tensors are small, and there are many.
+"""Records several small tensors by one watch op: most tensors of optimizers are small, and there are many.
 
-TensorFlow goes some twenty times through a graph to optimize it, so each watch op costs in the first call,
-whatever it does. In comes the plan for a function; out comes one in which some tensors stand before
-others, whose watch ops record them.
+TensorFlow goes through a graph some twenty times to optimize it, so each watch op makes the first call
+slower. Takes the plan for a function and returns one in which some tensors are recorded by the watch op of
+another tensor.
 
-Rule: a tensor is recorded by the op of another one only when all that is computed from it is computed for
-that one, element by element, which never fails. So none is recorded behind what was computed from it, nor
-lost when the program fails at what was.
+Invariant: the watch op of tensor B records tensor A only if everything computed from A is computed element by
+element, which never fails, and only for B. So A is recorded before what was computed from it, and is not lost
+when the program fails there.
 """
 
 from __future__ import annotations
@@ -19,49 +19,48 @@ from typing import TypeAlias
 import tensorflow as tf
 
 from tb_debugger_plugin.capture.functions.function import Function
-from tb_debugger_plugin.capture.watching.attachment import TAKES_BUFFERS_OVER, Attachment, size_of
+from tb_debugger_plugin.capture.watching.attachment import REUSES_INPUT_BUFFER, Attachment, size_of
 from tb_debugger_plugin.capture.watching.plan import Plan, Planned
 
-#: Tensors of more elements have a watch op of their own: others live until the last of their op is computed.
+#: Most elements of a coalesced tensor: its memory is kept until the last tensor of its watch op is computed.
 _SMALL = 1 << 12
-#: So many one watch op records at most.
+#: Most tensors that one watch op records.
 _MOST = 16
 
 _Key: TypeAlias = tuple[str, int]
 
 
 def coalesce(function: Function, plan: Plan) -> Plan:
-    """Let small tensors be recorded by the watch op of what they are computed for.
+    """Coalesce small tensors with the tensor that they are computed for.
 
     Args:
-      function: Whose graph is complete.
-      plan: What to watch in it.
+      function: A function with a complete graph.
+      plan: The tensors to watch in it.
     """
     ends = _ends(plan, results=set(map(id, function.result_tensors())))
-    before: dict[_Key, list[Planned]] = {}
+    coalesced: dict[_Key, list[Planned]] = {}
     own = []
     for item in plan.tensors:
         key = _key(item)
         if ends.get(key, key) == key:
             own.append(item)
         else:
-            before.setdefault(ends[key], []).append(item)
-    return replace(
-        plan, tensors=tuple([replace(item, before=tuple(before.get(_key(item), ()))) for item in own])
-    )
+            coalesced.setdefault(ends[key], []).append(item)
+    tensors = [replace(item, coalesced=tuple(coalesced.get(_key(item), ()))) for item in own]
+    return replace(plan, tensors=tuple(tensors))
 
 
 def _ends(plan: Plan, results: Collection[int]) -> dict[_Key, _Key]:
-    """Whose watch op records each tensor, its own or another one's."""
+    """For each tensor, the tensor whose watch op records it: itself or a later one."""
     ends: dict[_Key, _Key] = {}
     items: dict[_Key, Planned] = {}
     recorded: Counter[_Key] = Counter()
-    # Backwards: what is computed from a tensor comes behind it.
+    # Backwards: what is computed from a tensor comes after it.
     for item in reversed(plan.tensors):
         if item.attachment not in (Attachment.INLINE, Attachment.BESIDE):
             continue
         key = end = _key(item)
-        if id(item.tensor) not in results and _can_wait(item):
+        if id(item.tensor) not in results and _can_be_coalesced(item):
             later = _only_end(item.tensor, ends)
             if later is not None and recorded[later] < _MOST and _is_alike(item, items[later]):
                 end = later
@@ -75,18 +74,18 @@ def _key(item: Planned) -> _Key:
     return item.op.name, item.slot
 
 
-def _can_wait(item: Planned) -> bool:
-    # One beside is large, or no number.
+def _can_be_coalesced(item: Planned) -> bool:
+    # A tensor that is watched beside is large, or has integers.
     return item.attachment is Attachment.INLINE and not item.same and 0 < size_of(item.tensor) <= _SMALL
 
 
 def _only_end(tensor: tf.Tensor, ends: Mapping[_Key, _Key]) -> _Key | None:
-    """Whose watch op records all that is computed from a tensor; None when that is more than one, or none."""
+    """The only tensor whose watch op records all that is computed from a tensor; None when there is none."""
     users = tensor.consumers()
-    if any(user.type not in TAKES_BUFFERS_OVER for user in users):
+    if any(user.type not in REUSES_INPUT_BUFFER for user in users):
         return None
-    found = {ends.get((user.name, 0)) for user in users}
-    return found.pop() if len(found) == 1 else None
+    user_ends = {ends.get((user.name, 0)) for user in users}
+    return user_ends.pop() if len(user_ends) == 1 else None
 
 
 def _is_alike(item: Planned, end: Planned) -> bool:

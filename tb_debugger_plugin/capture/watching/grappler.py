@@ -1,8 +1,8 @@
-"""What TensorFlow's graph optimizer, Grappler, makes of a function, before the function runs.
+"""Runs Grappler, TensorFlow's graph optimizer, on a function before the function runs.
 
-In comes a function with a definition, that of the program or one with watch ops; out comes the optimized
-graph. TensorFlow optimizes a function when it is first called, after it has put the bodies of functions,
-loops and branches in the place of the calls, and ops on devices; Grappler does the former here as well.
+Takes a function with a definition, that of the program or one with watch ops, and returns the optimized
+graph. TensorFlow optimizes a function at its first call, after it has inlined functions, loops and branches
+and has placed ops on devices. Here, Grappler does the inlining too, and this module places the ops.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from tensorflow.python.ops import handle_data_util
 
 from tb_debugger_plugin.capture.functions.function import Function
 
-#: Stands before the names of ops that take a function's results.
+#: Prefix of the names of the ops that take a function's results.
 _RESULT = "TbDebuggerResult"
-#: Waits for all that runs without a result.
+#: Name of the op that waits for all ops that run without a result.
 _RUN = "TbDebuggerRun"
 
 
 class Grappler:
-    """Optimizes graphs as the runtime of this process would."""
+    """Optimizes graphs as the runtime of this process does."""
 
-    # Only when there is something to optimize: a program may choose its devices after it began to record.
+    # Not before there is something to optimize: a program may choose its devices after it began to record.
     @cached_property
     def _devices(self) -> list[str]:
         context.context().ensure_initialized()
@@ -46,26 +46,26 @@ class Grappler:
         """The graph that runs when the program calls a function.
 
         Args:
-          function: Of the program.
-          definition: Its graph with all functions that it calls. It is changed.
-          results: The tensors (`op` or `op:slot`) that are its results.
-          run: Names of ops that run without a result.
+          function: A function of the program.
+          definition: Its graph with all functions that it calls. It is changed in place.
+          results: Sources of its results (`op` or `op:slot`).
+          run: Names of the ops that run without a result.
 
         Raises:
-          Exception: Grappler refuses the graph.
+          Exception: Grappler cannot optimize the graph.
         """
-        _take_arguments(function, definition.node)
-        taken = _take_results(function, definition.node, results)
-        # A call that nothing waits for is not optimized as part of the function.
+        _replace_arguments(function, definition.node)
+        result_names = _add_results(function, definition.node, results)
+        # Grappler does not inline a call that no op waits for.
         definition.node.add(name=_RUN, op="NoOp", input=[f"^{name}" for name in run])
         self._place(definition.node)
         meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=definition)
-        meta_graph.collection_def["train_op"].node_list.value.extend([*taken, _RUN])
+        meta_graph.collection_def["train_op"].node_list.value.extend([*result_names, _RUN])
         config = config_pb2.ConfigProto.FromString(context.context().config.SerializeToString())
         return tf_optimizer.OptimizeGraph(config, meta_graph, verbose=False, cluster=self._cluster)
 
     def _place(self, nodes: Iterable[node_def_pb2.NodeDef]) -> None:
-        # Grappler fuses only what is on one device that it knows.
+        # Grappler fuses ops only if they are on the same known device.
         default = tf.DeviceSpec.from_string(self._devices[0])
         for node in nodes:
             node.device = default.make_merged_spec(tf.DeviceSpec.from_string(node.device)).to_string()
@@ -74,15 +74,15 @@ class Grappler:
 def _as_named(device: str) -> device_properties_pb2.NamedDevice:
     properties = device_properties_pb2.DeviceProperties(
         type=tf.DeviceSpec.from_string(device).device_type,
-        # Grappler wants to know how fast it is, but nothing that it rewrites by itself depends on that.
+        # Grappler needs these numbers, but no rewrite that it makes on its own depends on them.
         num_cores=1,
         frequency=1000,
     )
     return device_properties_pb2.NamedDevice(name=device, properties=properties)
 
 
-def _take_arguments(function: Function, nodes: Iterable[node_def_pb2.NodeDef]) -> None:
-    """Put ops whose shapes Grappler believes in the place of arguments: those of placeholders it does not."""
+def _replace_arguments(function: Function, nodes: Iterable[node_def_pb2.NodeDef]) -> None:
+    """Replace arguments by ops whose static shapes Grappler uses; it ignores the shapes of placeholders."""
     graph = function.graph_of()
     arguments = {name.rpartition(":")[0]: (index, name) for index, name in enumerate(function.inputs)}
     for node in nodes:
@@ -113,12 +113,12 @@ def _handle(index: int, tensor: Any) -> node_def_pb2.NodeDef:
     node.attr["index"].i = index
     data = handle_data_util.get_resource_handle_data(tensor)
     if data is not None and data.is_set:
-        node.attr["_handle_shapes"].list.shape.extend(each.shape for each in data.shape_and_type)
-        node.attr["_handle_dtypes"].list.type.extend(each.dtype for each in data.shape_and_type)
+        node.attr["_handle_shapes"].list.shape.extend(value.shape for value in data.shape_and_type)
+        node.attr["_handle_dtypes"].list.type.extend(value.dtype for value in data.shape_and_type)
     return node
 
 
-def _take_results(function: Function, nodes: Any, results: Sequence[str]) -> list[str]:
+def _add_results(function: Function, nodes: Any, results: Sequence[str]) -> list[str]:
     names = []
     for index, (tensor, source) in enumerate(zip(function.result_tensors(), results, strict=True)):
         node = nodes.add(name=f"{_RESULT}{index}", op="_Retval", input=[source], device=tensor.op.device)

@@ -1,10 +1,9 @@
-"""Functions with watch ops in them.
+"""Adds watch ops to functions.
 
 TensorFlow makes every function of a program in one place, `atomic_function.from_func_graph`: functions that a
 user wrote, their forward and backward functions, bodies of loops and branches, functions of input pipelines.
-While a recording is on, the definition that a function has in the runtime is one with watch ops, made from a
-copy of its graph. The `FuncGraph` that Python sees stays as the user's program built it, so gradients,
-conversions and saving never meet our ops.
+While a recording is on, the runtime's definition of a function has watch ops and is made from a copy of its
+graph. The `FuncGraph` in Python does not change, so gradients, conversions and saving never see watch ops.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ from tb_debugger_plugin.capture.watching.attachment import Attachment
 from tb_debugger_plugin.capture.watching.plan import CALLS, Plan, Planned
 from tb_debugger_plugin.capture.watching.record_order import waits
 
-#: Stands before the names of watch nodes.
+#: Prefix of the names of watch nodes.
 SCOPE = "TbDebuggerWatch/"
 
-#: Gives the function of a name that has watch ops in the runtime, or None.
+#: Returns the function of a name; None when it has no watch ops in the runtime.
 WatchedFunctions: TypeAlias = Callable[[str], "Function | None"]
 
 
 def watch_function(
     function: Function, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
 ) -> None:
-    """Give the runtime a definition of a function with watch ops in it.
+    """Give the runtime a definition of a function with watch ops.
 
     Args:
-      function: One that the runtime has.
+      function: A function of the runtime.
       known: Ids of the graph and its tensors.
       plan: The tensors to watch.
       sink: Makes the watch nodes.
-      watched: Knows the functions that have watch ops.
+      watched: Returns the functions that have watch ops.
 
     Raises:
-      Exception: Something did not work; the runtime still has the old definition.
+      Exception: TensorFlow refuses the definition; the runtime still has the old one.
     """
     record_constants(plan, known, sink)
     definition, moved, run = instrumented(function, known, plan, sink, watched)
@@ -58,23 +57,23 @@ def watch_function(
 def instrumented(
     function: Function, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
 ) -> tuple[graph_pb2.GraphDef, dict[str, str], list[str]]:
-    """The graph of a function with watch nodes in it, without the functions that it calls.
+    """The graph of a function with watch nodes, without the functions that it calls.
 
     Args:
-      function: Whose graph is there.
+      function: A function that still has its graph.
       known: Ids of the graph and its tensors.
       plan: The tensors to watch.
       sink: Makes the watch nodes.
-      watched: Knows the functions that have watch ops.
+      watched: Returns the functions that have watch ops.
 
     Returns:
-      The graph, the tensors that watch nodes take the place of, and the names of nodes that have to run.
+      The graph, the tensors that watch nodes replace, and the names of the nodes that have to run.
     """
     definition = definition_of(function)
     moved, run = _add_watches(definition, known, plan.tensors, sink)
     run += _keep_calls(definition, plan, watched)
     if run and _can_be_condition(function):
-        _let_predicate_wait(definition, function, moved, run)
+        _add_run_to_predicate(definition, function, moved, run)
     return definition, moved, run
 
 
@@ -84,20 +83,20 @@ def with_watched_calls(
     """A graph together with the functions that it calls, as the runtime has them.
 
     Args:
-      function: Whose graph it is a version of.
-      definition: The graph. It is changed.
-      watched: Knows the functions that have watch ops.
+      function: The function of the graph.
+      definition: The graph, possibly with watch ops. It is changed in place.
+      watched: Returns the functions that have watch ops.
     """
-    brought = library_of(definition)
-    brought.CopyFrom(library_of(function.graph_of().as_graph_def()))
-    _call_watched(brought, watched)
+    library = library_of(definition)
+    library.CopyFrom(library_of(function.graph_of().as_graph_def()))
+    _call_watched(library, watched)
     return definition
 
 
 def _add_watches(
     definition: graph_pb2.GraphDef, known: KnownGraph, planned: Sequence[Planned], sink: Sink
 ) -> tuple[dict[str, str], list[str]]:
-    """Add watch nodes: the tensors that they take the place of, and the nodes that nothing consumes."""
+    """Add watch nodes; returns the tensors that they replace, and the nodes without consumers."""
     moved: dict[str, str] = {}
     run: list[str] = []
     nodes = []
@@ -105,7 +104,8 @@ def _add_watches(
         if item.attachment is Attachment.CONSTANT:
             continue
         op = _watch_op(item, known)
-        made = sink.reduced_watch_nodes(op) if item.attachment is Attachment.REDUCED else sink.watch_nodes(op)
+        is_reduced = item.attachment is Attachment.REDUCED
+        made = sink.reduced_watch_nodes(op) if is_reduced else sink.watch_nodes(op)
         nodes += made
         if op.inline:
             moved[op.source] = made[-1].name
@@ -113,32 +113,32 @@ def _add_watches(
             run.append(made[-1].name)
     _rewire(definition.node, moved)
     definition.node.extend(nodes)
-    _let_wait(definition.node, waits(planned, _watch_name))
+    _add_control_inputs(definition.node, waits(planned, _watch_name))
     return moved, run
 
 
 def _can_be_condition(function: Function) -> bool:
-    """Whether a loop that TensorFlow takes apart may ask a function: those ask for one bool."""
+    """Whether a function may be the condition of a loop: such a function returns one bool."""
     return [tensor.dtype for tensor in function.result_tensors()] == [tf.bool]
 
 
-def _let_predicate_wait(
+def _add_run_to_predicate(
     definition: graph_pb2.GraphDef, function: Function, moved: dict[str, str], run: Sequence[str]
 ) -> None:
-    """Make what has to run part of a condition's result.
+    """Make the result of a condition depend on the nodes that have to run.
 
-    A loop that is taken apart runs its condition for the result alone: ops that nothing consumes are dropped.
+    When TensorFlow lowers a loop, it only keeps the ops that the result of the condition needs.
     """
     (result,) = function.result_tensors()
     source = source_name(result.op.name, result.value_index)
-    # Not the op of the result itself: among what has to run may be ops that take it.
+    # A new op, not the op of the result: nodes that have to run may take the result.
     node = definition.node.add(name=f"{SCOPE}predicate", op="Identity", device=result.op.device)
     node.attr["T"].type = tf.bool.as_datatype_enum
     node.input.extend([moved.get(source, source), *(f"^{name}" for name in run)])
     moved[source] = node.name
 
 
-def _let_wait(nodes: Iterable[Any], waits: Mapping[str, list[str]]) -> None:
+def _add_control_inputs(nodes: Iterable[Any], waits: Mapping[str, list[str]]) -> None:
     if waits:
         for node in nodes:
             node.input.extend(f"^{name}" for name in waits.get(node.name, ()))
@@ -150,11 +150,11 @@ def watch_part(
     """Add watch nodes to a part of a graph that a session runs.
 
     Args:
-      definition: The part, with the functions that it calls. It is changed.
+      definition: The part, with the functions that it calls. It is changed in place.
       known: Ids of the graph and its tensors.
       plan: The tensors to watch.
       sink: Makes the watch nodes.
-      watched: Knows the functions that have watch ops.
+      watched: Returns the functions that have watch ops.
     """
     moved, _ = _add_watches(definition, known, plan.tensors, sink)
     _keep_calls(definition, plan, watched)
@@ -166,12 +166,12 @@ def watch_part(
 
 
 def _call_watched(library: Any, watched: WatchedFunctions) -> None:
-    """Put what the runtime runs in the place of the functions that the program made, with all they call."""
+    """Replace the program's functions by the runtime's definitions, and add all functions that these call."""
     runtime = context.context()
     by_name = {function.signature.name: function for function in library.function}
     waiting = [name for name in by_name if watched(name) is not None]
     for name in waiting:
-        # The method of the class: the instance shows the program's own.
+        # The method of the class: that of the instance returns the program's definition.
         by_name[name] = context.Context.get_function_def(runtime, name)
         called = {function.name for node in by_name[name].node_def for function in functions_named(node)}
         waiting += [new for new in called if new not in by_name and new not in waiting]
@@ -180,7 +180,7 @@ def _call_watched(library: Any, watched: WatchedFunctions) -> None:
 
 
 def record_constants(plan: Plan, known: KnownGraph, sink: Sink) -> None:
-    """Record the tensors of a graph whose value is known before it runs, each once."""
+    """Record each constant of a graph once."""
     for item in plan.tensors:
         if item.attachment is Attachment.CONSTANT and item.op.name not in known.recorded_constants:
             known.recorded_constants.add(item.op.name)
@@ -195,8 +195,8 @@ def _watch_op(item: Planned, known: KnownGraph) -> WatchOp:
         _watch_name(item),
         item.op.device,
         inline=item.attachment is Attachment.INLINE,
-        same=tuple([watched_tensor(each, known) for each in item.same]),
-        before=tuple([(watched_tensor(each, known), _source_of(each)) for each in item.before]),
+        same=tuple([watched_tensor(other, known) for other in item.same]),
+        coalesced=tuple([(watched_tensor(other, known), _source_of(other)) for other in item.coalesced]),
     )
 
 
@@ -209,7 +209,7 @@ def _watch_name(item: Planned) -> str:
 
 
 def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
-    """A planned tensor as a sink knows it."""
+    """The description of a planned tensor for a sink."""
     name, slot = item.op.name, item.slot
     dtype = item.tensor.dtype.as_datatype_enum
     return WatchedTensor(
@@ -226,7 +226,7 @@ def _rewire(nodes: Iterable[Any], moved: dict[str, str]) -> None:
 
 
 def _keep_calls(definition: graph_pb2.GraphDef, plan: Plan, watched: WatchedFunctions) -> list[str]:
-    """Keep TensorFlow from dropping watch ops of the functions that a graph calls, and XLA from meeting them.
+    """Keep TensorFlow from dropping the watch ops of called functions, and XLA from compiling them.
 
     Returns:
       The names of the calls that have to run.
@@ -241,6 +241,6 @@ def _keep_calls(definition: graph_pb2.GraphDef, plan: Plan, watched: WatchedFunc
             node.op = CALLS[node.op]
             kept.append(node.name)
         if any(function.is_compiled for function in called):
-            # What is called is a wrapper now; XLA compiles what that calls.
+            # The function is a wrapper now; XLA compiles the copy that the wrapper calls.
             node.attr.pop(attributes.XLA_COMPILE, None)
     return kept

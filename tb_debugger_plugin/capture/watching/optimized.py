@@ -1,7 +1,7 @@
-"""An optimized graph with watch ops, compared with the one of the plain program.
+"""Compares an optimized graph with watch ops to that of the plain program.
 
-Two graphs compute the same bits when they hold the same ops with the same attributes, and these take the same
-tensors; in which order ops without a result run is not looked at, nor are ops that hand on what they get.
+Two graphs compute the same bits when they have the same ops with the same attributes and inputs. The
+comparison ignores the order of ops without a result, and ops that only pass on their input.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from tb_debugger_plugin.capture.functions.copies import functions_named
 from tb_debugger_plugin.capture.watching.instrument import SCOPE
 from tb_debugger_plugin.capture.watching.plan import CALLS
 
-#: A tensor: name of an op and which output; constants are named by what they hold.
+#: A tensor: name of an op, and slot. Constants are named by their value.
 Source: TypeAlias = "tuple[str, int]"
 
 _WATCHES = frozenset(("TbDebuggerWatch", "TbDebuggerWatchInline", "TbDebuggerWatchReduced"))
-#: What makes numbers of a tensor on another device.
+#: The op that summarises a tensor on another device.
 _SUMMARY = "DebugNumericSummaryV2"
-_HANDS_ON = frozenset(("Identity", "IdentityN", "Snapshot", "TbDebuggerWatchInline"))
+_PASSES_ON = frozenset(("Identity", "IdentityN", "Snapshot", "TbDebuggerWatchInline"))
 _NO_RESULT = frozenset(("NoOp", "Const"))
 _NUMBER = re.compile(r"/_(\d+)")
-#: They hand on what they get, or nothing.
-_STEERS = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", "LoopCond"))
-#: Grappler sorts their inputs by name, which makes no difference to the sum or product of two.
+#: Control flow ops: they pass on their input, or nothing.
+_CONTROL_FLOW = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", "LoopCond"))
+#: Ops whose two inputs Grappler sorts by name, which does not change the result.
 _COMMUTATIVE = frozenset(("Add", "AddV2", "Mul", "Maximum", "Minimum", "LogicalAnd", "LogicalOr", "Equal"))
-#: Pairs of ops that oneDNN makes one of behind Grappler, where the second alone takes what the first makes.
-_JOINED_LATER = frozenset(
+#: Pairs of ops that oneDNN fuses after Grappler, where the second is the only consumer of the first.
+_FUSED_LATER = frozenset(
     (first, second)
     for first, seconds in {
         "Conv2D": ("BiasAdd", "Add", "AddV2"),
@@ -46,15 +46,15 @@ _JOINED_LATER = frozenset(
 
 
 class OptimizedGraph:
-    """A graph as Grappler made it.
+    """A graph that Grappler returned.
 
     Args:
       definition: The graph.
 
     Attributes:
-      ops: What is computed, by op name.
+      ops: The ops that compute something, by name: type, device, attributes and inputs.
       users: Names of the ops that take a tensor.
-      watches: The nodes that only watch, with the tensor that each watches.
+      watches: The watch nodes, each with its tensor.
     """
 
     def __init__(self, definition: graph_pb2.GraphDef) -> None:
@@ -68,22 +68,24 @@ class OptimizedGraph:
         for name in self._names:
             self._add(self._nodes[name])
         self.watches = [
-            (node, self.source(self._looks_at(node))) for node in definition.node if node.op in _WATCHES
+            (node, self.source(self._watched_by(node))) for node in definition.node if node.op in _WATCHES
         ]
 
-    def _looks_at(self, watch: node_def_pb2.NodeDef) -> str:
-        """The tensor of a watch; of one elsewhere, the watch is given the numbers that were made of it."""
+    def _watched_by(self, watch: node_def_pb2.NodeDef) -> str:
+        """The tensor of a watch node; a reduced tensor is the input of the op that summarises it."""
         name = str(watch.input[0])
         summary = self._nodes.get(name.partition(":")[0])
         return str(summary.input[0]) if summary is not None and summary.op == _SUMMARY else name
 
     def _needed(self) -> list[str]:
-        """The ops that compute something, and those that steer what these take."""
+        """The ops that compute something, and the control flow ops of their inputs."""
         waiting = [node.name for node in self._nodes.values() if _computes(node)]
         needed = dict.fromkeys(waiting)
         for name in waiting:
-            inputs = [self.source(each)[0] for each in self._nodes[name].input if not each.startswith("^")]
-            new = [each for each in inputs if each in self._nodes and each not in needed]
+            names = [
+                self.source(input_)[0] for input_ in self._nodes[name].input if not input_.startswith("^")
+            ]
+            new = [input_ for input_ in names if input_ in self._nodes and input_ not in needed]
             needed.update(dict.fromkeys(new))
             waiting += new
         return list(needed)
@@ -93,7 +95,7 @@ class OptimizedGraph:
         return op_name in self._nodes
 
     def calls(self, function_name: str) -> bool:
-        """Whether a function, or what Grappler made of it, is still a function."""
+        """Whether a function, or Grappler's version of it, is still called."""
         return any(name.startswith(function_name) for name in self._called)
 
     def type_of(self, op_name: str) -> str:
@@ -101,11 +103,11 @@ class OptimizedGraph:
         return str(self.ops[op_name][0]) if op_name in self.ops else ""
 
     def source(self, name: str) -> Source:
-        """The tensor that an input (`op` or `op:slot`) stands for, past the ops that hand it on."""
+        """The tensor of an input (`op` or `op:slot`), without the ops that only pass it on."""
         op, _, slot = name.partition(":")
         number, node = int(slot or 0), self._nodes.get(op)
         seen = set()
-        while node is not None and node.op in _HANDS_ON and op not in seen:
+        while node is not None and node.op in _PASSES_ON and op not in seen:
             seen.add(op)
             op, _, slot = node.input[number].partition(":")
             number, node = int(slot or 0), self._nodes.get(op)
@@ -118,18 +120,18 @@ class OptimizedGraph:
         return [(name, self.type_of(name)) for name in self.users.get(source, ())]
 
     def around(self, op_name: str) -> set[Source]:
-        """The tensors that an op takes or makes, and those that the ops taking these take."""
+        """The inputs and outputs of an op, and the other inputs of the ops that take its outputs."""
         taken = set(self._inputs(op_name))
         made = {source for source in self.users if source[0] == op_name}
-        beside = {each for source in made for user in self.users[source] for each in self._inputs(user)}
-        return taken | made | beside | {(op_name, 0)}
+        others = {other for source in made for user in self.users[source] for other in self._inputs(user)}
+        return taken | made | others | {(op_name, 0)}
 
     def _inputs(self, op_name: str) -> Iterable[Source]:
         return self.ops[op_name][-1] if op_name in self.ops else ()
 
     def _add(self, node: node_def_pb2.NodeDef) -> None:
         name = self._names[node.name]
-        inputs = tuple(self.source(each) for each in node.input if not each.startswith("^"))
+        inputs = tuple(self.source(input_) for input_ in node.input if not input_.startswith("^"))
         for source in inputs:
             self.users.setdefault(source, []).append(name)
         if node.op in _COMMUTATIVE:
@@ -144,11 +146,11 @@ class OptimizedGraph:
 
 
 def _computes(node: node_def_pb2.NodeDef) -> bool:
-    return SCOPE not in node.name and node.op not in _NO_RESULT | _HANDS_ON | _STEERS
+    return SCOPE not in node.name and node.op not in _NO_RESULT | _PASSES_ON | _CONTROL_FLOW
 
 
 def _comparable_names(names: Iterable[str]) -> dict[str, str]:
-    """Names without the numbers that TensorFlow counts up while it takes loops and branches apart."""
+    """Names without the numbers that TensorFlow adds while it lowers loops and branches."""
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(_NUMBER.sub("/_", name), []).append(name)
@@ -167,20 +169,20 @@ def _attributes(node: node_def_pb2.NodeDef) -> tuple[tuple[str, bytes], ...]:
     )
 
 
-def blamed(plain: OptimizedGraph, watched: OptimizedGraph) -> list[node_def_pb2.NodeDef]:
-    """The watch nodes without which two graphs might be the same; none when they are.
+def harmful_watches(plain: OptimizedGraph, watched: OptimizedGraph) -> list[node_def_pb2.NodeDef]:
+    """The watch nodes that may make two graphs differ; none when the graphs are equal.
 
     Args:
-      plain: Of the program.
-      watched: The same with watch ops.
+      plain: The graph of the program.
+      watched: The same graph with watch ops.
     """
-    guilty = {node.name: node for node, source in watched.watches if _cannot_be_watched(plain, node, source)}
+    harmful = {node.name: node for node, source in watched.watches if _cannot_be_watched(plain, node, source)}
     differing = _differing(plain.ops, watched.ops)
-    if differing and not guilty:
+    if differing and not harmful:
         near = set().union(*(graph.around(op) for op in differing for graph in (plain, watched)))
-        guilty = {node.name: node for node, source in watched.watches if source in near}
-        guilty = guilty or {node.name: node for node, _ in watched.watches}
-    return list(guilty.values())
+        harmful = {node.name: node for node, source in watched.watches if source in near}
+        harmful = harmful or {node.name: node for node, _ in watched.watches}
+    return list(harmful.values())
 
 
 def _cannot_be_watched(plain: OptimizedGraph, node: node_def_pb2.NodeDef, source: Source) -> bool:
@@ -189,7 +191,7 @@ def _cannot_be_watched(plain: OptimizedGraph, node: node_def_pb2.NodeDef, source
         return not any(op == constant for constant, _ in plain.users)
     inline = node.op == "TbDebuggerWatchInline"
     return any(
-        (type_ == "AddN" and not inline) or (plain.type_of(op), type_) in _JOINED_LATER
+        (type_ == "AddN" and not inline) or (plain.type_of(op), type_) in _FUSED_LATER
         for _, type_ in plain.users_of(source)
     )
 

@@ -1,7 +1,8 @@
-"""Which tensors of a graph are watched, and how.
+"""Chooses which tensors of a graph are watched, and how.
 
-In comes a function, out comes a `Plan`. Nothing that does not run is watched: watching it would make it
-run.
+Takes a function and returns a `Plan`.
+
+Invariant: only tensors of ops that run are watched, because a watch op would make the others run.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ class Planned:
     """A tensor to watch.
 
     Attributes:
-      op: That makes it.
-      slot: Which output.
+      op: The op that makes it.
+      slot: Number of the output.
       attachment: How it is watched.
-      same: Tensors that hold the same elements, and are recorded with it.
-      before: Other tensors that its watch op records before it.
+      same: Tensors with the same elements, recorded with it.
+      coalesced: Other tensors that its watch op records before it.
     """
 
     op: Any
     slot: int
     attachment: Attachment
     same: tuple[Planned, ...] = ()
-    before: tuple[Planned, ...] = ()
+    coalesced: tuple[Planned, ...] = ()
 
     @property
     def tensor(self) -> tf.Tensor:
@@ -45,28 +46,27 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do with one graph.
+    """The tensors to watch in one graph.
 
     Attributes:
-      tensors: To watch, in the order of the graph's ops.
-      calls: Names of the ops that run other graphs (calls, branches, loops) and that run themselves.
+      tensors: The tensors, in the order of the graph's ops.
+      calls: Names of the ops that run, and that run other graphs (calls, branches, loops).
     """
 
     tensors: tuple[Planned, ...]
     calls: tuple[str, ...]
 
 
-#: Ops whose outputs are their inputs, that only steer the flow of TF1-style loops, or that another recorder
-#: added.
+#: Ops that compute nothing: they pass on their inputs, steer TF1-style loops, or belong to another recorder.
 _NOT_COMPUTED = frozenset(
     (
         *("Identity", "Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "LoopCond", "NoOp"),
         *("DebugIdentityV2", "DebugNumericSummaryV2"),
     )
 )
-#: Grappler takes it apart, and drops what only outputs need that nothing takes.
-_HANDS_ON_ONE_BY_ONE = "IdentityN"
-#: Outputs that kernels leave as they find the memory: the slot from which on they must not be read.
+#: An op that Grappler splits: it drops what is only needed for outputs without consumers.
+_PASSES_ON_ONE_BY_ONE = "IdentityN"
+#: Ops with outputs in uninitialised memory: the first slot that must not be read.
 _UNINITIALISED_FROM = {
     "Empty": 0,
     "FusedBatchNorm": 3,
@@ -76,8 +76,8 @@ _UNINITIALISED_FROM = {
     "FusedBatchNormGradV2": 3,
     "FusedBatchNormGradV3": 3,
 }
-#: Ops that run other graphs, and the type to give them when those graphs hold watch ops: TensorFlow drops
-#: what has no consumer from graphs that a stateless op runs.
+#: Ops that run other graphs, and the type that they get when these graphs have watch ops: in the graphs of a
+#: stateless op, TensorFlow drops ops without consumers.
 CALLS = {
     "PartitionedCall": "StatefulPartitionedCall",
     "StatelessIf": "If",
@@ -86,79 +86,81 @@ CALLS = {
 }
 
 
-def make_plan(function: Function, known: KnownGraph, options: Options, *, passes_through: bool) -> Plan:
-    """What to watch in a function.
+def make_plan(function: Function, known: KnownGraph, options: Options, *, supports_inline: bool) -> Plan:
+    """Choose what to watch in a function.
 
     Args:
-      function: Whose graph is complete.
-      known: What is known of its graph; only outputs that have a number are watched.
-      options: What the user wants recorded.
-      passes_through: Whether a watch op can stand in line.
+      function: A function with a complete graph.
+      known: Ids of its graph and tensors; only outputs with a tensor id are watched.
+      options: What to record.
+      supports_inline: Whether watch ops can be inline.
     """
     live = live_ops(function)
     names = _names(function)
     ops = [op for op in function.graph_of().get_operations() if op in live]
-    certain = _certain_ops(function) if any(op.type == _HANDS_ON_ONE_BY_ONE for op in ops) else live
+    certain = _certain_ops(function) if any(op.type == _PASSES_ON_ONE_BY_ONE for op in ops) else live
     results = set(map(id, function.result_tensors()))
 
     def is_taken(tensor: tf.Tensor) -> bool:
         return id(tensor) in results or any(takes(op, tensor) for op in tensor.consumers() if op in live)
 
     def takes(op: Any, tensor: tf.Tensor) -> bool:
-        if op.type != _HANDS_ON_ONE_BY_ONE:
+        if op.type != _PASSES_ON_ONE_BY_ONE:
             return op in certain
-        return any(given is tensor and is_taken(op.outputs[slot]) for slot, given in enumerate(op.inputs))
+        return any(taken is tensor and is_taken(op.outputs[slot]) for slot, taken in enumerate(op.inputs))
 
     def attachment(op: Any, tensor: tf.Tensor) -> Attachment:
-        # In line, a watch op leaves it to TensorFlow whether what need not run runs.
+        # With an inline watch op, TensorFlow still decides whether an op that need not run does run.
         taken = is_taken(tensor) if op in certain else any(user in live for user in tensor.consumers())
-        return attachment_of(tensor, options, can_be_inline=passes_through and taken)
+        return attachment_of(tensor, options, can_be_inline=supports_inline and taken)
 
     tensors = [
         Planned(op, slot, attachment(op, op.outputs[slot]))
         for op in ops
         if op.type not in _NOT_COMPUTED
         for slot in _watchable_slots(op, known)
-        if options.wants(op.type, op.outputs[slot].dtype, op_name=op.name, functions=names)
+        if options.records(op.type, op.outputs[slot].dtype, op_name=op.name, functions=names)
     ]
-    if passes_through and options.mode in HEALTH_MODES:
-        tensors = _joined(tensors)
+    if supports_inline and options.mode in HEALTH_MODES:
+        tensors = _with_same_elements(tensors)
     if all(tensor.attachment is Attachment.CONSTANT for tensor in tensors):
-        # Constants are recorded before the first other tensor of their graph, and here there is none.
+        # Constants are recorded before the first other tensor of their graph; this graph has none.
         tensors = [replace(tensor, attachment=Attachment.BESIDE) for tensor in tensors]
     return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS))
 
 
-def plan_of_session(new: Iterable[Any], known: KnownGraph, options: Options, *, passes_through: bool) -> Plan:
-    """What to watch in a part of a graph that a session runs.
+def plan_of_session(
+    new: Iterable[Any], known: KnownGraph, options: Options, *, supports_inline: bool
+) -> Plan:
+    """Choose what to watch in a part of a graph that a session runs.
 
-    Each run asks for other ops, so constants are watched like any op; and which ops run nobody knows
-    beforehand.
+    It is not known before which ops a run needs. Each run may need others, so constants are watched like
+    other ops.
 
     Args:
-      new: The part: all ops that are new.
-      known: What is known of the graph.
-      options: What the user wants recorded.
-      passes_through: Whether a watch op can stand in line.
+      new: All ops of the part.
+      known: Ids of the graph and its tensors.
+      options: What to record.
+      supports_inline: Whether watch ops can be inline.
     """
     new = list(new)
     tensors = [
-        Planned(op, slot, _attachment_in_session(op.outputs[slot], options, passes_through))
+        Planned(op, slot, _attachment_in_session(op.outputs[slot], options, supports_inline))
         for op in new
         if op.type not in _NOT_COMPUTED
         for slot in _watchable_slots(op, known)
-        if options.wants(op.type, op.outputs[slot].dtype, op_name=op.name)
+        if options.records(op.type, op.outputs[slot].dtype, op_name=op.name)
     ]
     return Plan(tuple(tensors), tuple(op.name for op in new if op.type in CALLS))
 
 
-def _attachment_in_session(tensor: tf.Tensor, options: Options, passes_through: bool) -> Attachment:
-    attachment = attachment_of(tensor, options, can_be_inline=passes_through and bool(tensor.consumers()))
+def _attachment_in_session(tensor: tf.Tensor, options: Options, supports_inline: bool) -> Attachment:
+    attachment = attachment_of(tensor, options, can_be_inline=supports_inline and bool(tensor.consumers()))
     return Attachment.BESIDE if attachment is Attachment.CONSTANT else attachment
 
 
-def _joined(tensors: list[Planned]) -> list[Planned]:
-    """Let what has its elements from another tensor be recorded with that: without an op of its own."""
+def _with_same_elements(tensors: list[Planned]) -> list[Planned]:
+    """Let one watch op record tensors that have the same elements."""
     kept: dict[tuple[str, int], Planned] = {}
     origins: dict[tuple[str, int], tuple[str, int]] = {}
     for item in tensors:
@@ -178,13 +180,13 @@ def _joined(tensors: list[Planned]) -> list[Planned]:
 def _source_of_elements(item: Planned) -> tuple[str, int] | None:
     if item.op.type not in KEEPS_ELEMENTS:
         return None
-    # An op of several outputs hands on its inputs one by one.
+    # An op with several outputs passes on its inputs one by one.
     source = item.op.inputs[item.slot]
     return source.op.name, source.value_index
 
 
 def _names(function: Function) -> tuple[str, ...]:
-    """What a user may call a function: its name, that of its graph, and those of the graphs around it."""
+    """Names of a function that a user may know: its own, that of its graph, and those of the outer graphs."""
     names, graph = [function.name], function.graph_of()
     while isinstance(graph, func_graph.FuncGraph):
         names.append(graph.name)
@@ -201,7 +203,7 @@ def live_ops(function: Function) -> set[Any]:
     """The ops that run when a function is called: those that a result or a control output needs.
 
     Args:
-      function: Whose graph is there.
+      function: A function that still has its graph.
     """
     live: set[Any] = set()
     waiting = [tensor.op for tensor in function.result_tensors()] + function.control_ops()
@@ -216,7 +218,7 @@ def live_ops(function: Function) -> set[Any]:
 
 
 def _certain_ops(function: Function) -> set[Any]:
-    """Those of the live ops that run whatever Grappler drops."""
+    """The live ops that run even after Grappler has dropped what is not needed."""
     certain: set[Any] = set()
     whole: set[Any] = set()  # all of their inputs are needed
     waiting = [*_with_slots(function.result_tensors()), *((op, None) for op in function.control_ops())]
@@ -225,7 +227,7 @@ def _certain_ops(function: Function) -> set[Any]:
         if op in whole:
             continue
         certain.add(op)
-        if slot is not None and op.type == _HANDS_ON_ONE_BY_ONE:
+        if slot is not None and op.type == _PASSES_ON_ONE_BY_ONE:
             waiting.extend(_with_slots(op.inputs[slot : slot + 1]))
         else:
             whole.add(op)

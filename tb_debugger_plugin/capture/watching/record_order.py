@@ -1,9 +1,9 @@
-"""In which order the tensors of a graph are recorded: none before what it was computed from.
+"""Orders the records of a graph: a tensor is recorded after the tensors that it was computed from.
 
-A watch op in line takes care of that by itself. One beside runs when TensorFlow finds the time, and in the
-meantime what is computed from its tensor might be recorded: the first NaN on record would not be the first.
-In come the planned tensors; out comes who waits for whom. Only watch ops wait, and calls of functions: what
-the program computes between them does not.
+An inline watch op is always in order. A watch op beside a tensor may run late, after a tensor that was
+computed from its own is recorded: the first NaN on record would not be the first. Takes the planned tensors
+and returns which watch ops must wait for others. Only watch ops and calls of functions wait; other ops of the
+program do not.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from tb_debugger_plugin.capture.functions.called import function_attributes
 from tb_debugger_plugin.capture.watching.attachment import Attachment
 from tb_debugger_plugin.capture.watching.plan import Planned
 
-#: In TF1-style loops and branches some inputs never come, and what waits for them never runs.
-_STEERS = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "RefMerge"))
+#: Control flow ops of TF1-style loops and branches: an op that waits for an input that never comes never
+#: runs.
+_CONTROL_FLOW = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "RefMerge"))
 
 
 def waits(planned: Sequence[Planned], name_of: Callable[[Planned], str]) -> dict[str, list[str]]:
-    """The watch ops that others wait for, by the name of who waits: a watch op, or a call.
+    """The names of the watch ops that a watch op or a call waits for, by its name.
 
     Args:
       planned: The tensors of one graph.
-      name_of: Names the watch op of one of them.
+      name_of: Returns the name of the watch op of a tensor.
     """
     if not any(map(_is_late, planned)):
         return {}
     items = {
         (item.op.name, item.slot): item for item in planned if item.attachment is not Attachment.CONSTANT
     }
-    pending: dict[tuple[str, int], list[str]] = {}  # by tensor: what its record would come after
+    pending: dict[tuple[str, int], list[str]] = {}  # by tensor: the watch ops to wait for
     result: dict[str, list[str]] = {}
     for op in planned[0].op.graph.get_operations():
         before = _pending_of_inputs(op, pending)
@@ -54,8 +55,8 @@ def _is_late(item: Planned) -> bool:
 
 
 def _pending_of_inputs(op: Any, pending: dict[tuple[str, int], list[str]]) -> list[str]:
-    if op.type in _STEERS:
+    if op.type in _CONTROL_FLOW:
         return []
-    # The inputs of an op may come from one that is made later, in loops only.
-    found = [pending.get((tensor.op.name, tensor.value_index), ()) for tensor in op.inputs]
-    return list(dict.fromkeys(name for names in found for name in names))
+    # Only in loops, an input may come from an op that is made later.
+    pending_by_input = [pending.get((tensor.op.name, tensor.value_index), ()) for tensor in op.inputs]
+    return list(dict.fromkeys(name for names in pending_by_input for name in names))

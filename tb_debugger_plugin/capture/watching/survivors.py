@@ -1,10 +1,9 @@
-"""Only what survives the graph optimizer is watched, so that a program runs exactly as it would unwatched.
+"""Keeps only survivors in a plan, so that a program computes the same bits as without watch ops.
 
-A watch op keeps Grappler from removing a tensor, or from fusing it into a larger op: the program computes
-the same, but not the same bits. In comes the plan for a function; out comes one without the tensors that
-Grappler would have removed, and without those at which the optimized graph with watch ops is another one than
-without. A function that others call is optimized as part of them, so they may take tensors away from it
-later.
+A watch op keeps Grappler from removing a tensor, or from fusing it into a larger op: the program computes the
+same, but not the same bits. Takes the plan for a function and returns one without the tensors that Grappler
+removes, and without those whose watch ops change the optimized graph. A function that others call is
+optimized as part of its callers, so tensors may be dropped from its plan later.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.watching.attachment import Attachment
 from tb_debugger_plugin.capture.watching.grappler import Grappler
 from tb_debugger_plugin.capture.watching.instrument import SCOPE, instrumented, with_watched_calls
-from tb_debugger_plugin.capture.watching.optimized import OptimizedGraph, blamed
+from tb_debugger_plugin.capture.watching.optimized import OptimizedGraph, harmful_watches
 from tb_debugger_plugin.capture.watching.plan import Plan, Planned
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
@@ -40,17 +39,17 @@ _PARTS = (
     control_flow_v2_func_graphs.WhileBodyFuncGraph,
     control_flow_v2_func_graphs.WhileCondFuncGraph,
 )
-#: So often tensors are taken away from a function; then all are.
+#: Rounds in which tensors are dropped from a plan; after that, all are dropped.
 _ROUNDS = 12
 _log = logging.getLogger("tb_debugger_plugin")
 
-#: Gives the runtime a definition with the watch ops of a plan.
+#: Gives the runtime a definition of a function with the watch ops of a plan.
 Define: TypeAlias = Callable[[Function, KnownGraph, Plan], None]
 
 
 @dataclass(frozen=True)
 class _Item:
-    """A planned tensor that keeps no graph alive."""
+    """A planned tensor without a reference to its graph."""
 
     op_name: str
     slot: int
@@ -65,22 +64,22 @@ class _Watched:
     items: tuple[_Item, ...]
     calls: tuple[str, ...]
 
-    def number(self, item: _Item) -> int:
-        """Of a tensor, unique in the process."""
+    def tensor_id(self, item: _Item) -> int:
+        """The tensor id of an item."""
         return self.known.tensor_ids[item.op_name][item.slot]
 
 
-_Any = TypeVar("_Any", Planned, _Item)
+_PlannedOrItem = TypeVar("_PlannedOrItem", Planned, _Item)
 
 
 class Survivors:
-    """What can be watched in the functions of one recording. Thread-safe.
+    """Finds the survivors in the functions of one recording. Thread-safe.
 
     Args:
       sink: Makes the watch nodes.
-      watched: The functions that have watch ops, by name. Those that lose all of them are taken out.
-      define: Defines a function again, of which less is watched than before.
-      not_recorded: Takes what cannot be watched.
+      watched: The functions that have watch ops, by name. Those that lose all of them are removed.
+      define: Defines a function again, with fewer watch ops.
+      not_recorded: Registers what cannot be watched.
     """
 
     def __init__(
@@ -95,79 +94,79 @@ class Survivors:
         self._watched = watched
         self._define = define
         self._not_recorded = not_recorded
-        self._lock = (
-            threading.RLock()
-        )  # guards what follows, and the definitions of functions that others call
-        self._taken_away: set[int] = set()  # numbers of tensors
-        self._by_watch: dict[int, int] = {}  # tensors, by the number of their watch
+        # Guards the following fields, and the definitions of functions that others call.
+        self._lock = threading.RLock()
+        self._dropped: set[int] = set()  # tensor ids
+        self._by_watch: dict[int, int] = {}  # tensor ids, by the number of the watch
         self._defined: dict[str, _Watched] = {}
 
-    def leave_out(self, what: str, name: str = "", graph_id: str = "") -> None:
-        """Say that nothing is watched in what TensorFlow optimizes in another way.
+    def report_unwatched(self, what: str, name: str = "", graph_id: str = "") -> None:
+        """Report something in which nothing is watched, because TensorFlow optimizes it in another way.
 
         Args:
           what: What it is, for a sentence.
-          name: As its author knows it.
-          graph_id: Of its graph, where that is on record.
+          name: Its name in the user's program; empty when it has none.
+          graph_id: The id of its graph; empty when the graph is not recorded.
         """
         message = (
             f"With keep_graph_optimizations=True the debugger watches nothing in {what}: "
-            "leave it out to have them recorded."
+            "leave out keep_graph_optimizations to record it."
         )
         names = (name,) if name else ()
-        self._not_recorded.say(Missing(NotRecordedReason.OPTIMIZED, message, names, graph_id))
+        self._not_recorded.report(Missing(NotRecordedReason.OPTIMIZED, message, names, graph_id))
 
-    def left_of(self, function: Function, known: KnownGraph, plan: Plan) -> Plan:
-        """The part of a plan that leaves the optimized program as it is.
+    def surviving_part(self, function: Function, known: KnownGraph, plan: Plan) -> Plan:
+        """The part of a plan that does not change the optimized program.
 
         Args:
-          function: Whose callees have their definitions with watch ops.
-          known: What is known of its graph.
-          plan: All that is wanted.
+          function: A function whose callees have their definitions with watch ops.
+          known: Ids of its graph and tensors.
+          plan: All tensors to watch.
         """
         with self._lock:
             called = self._all_called(function)
             try:
-                plan = self._agreed(function, known, plan, called)
-            except Exception as error:  # a graph that Grappler does not take by itself
-                _log.debug("What went wrong:", exc_info=error)
-                plan = self._given_up(function, known, plan, called)
+                plan = self._harmless_part(function, known, plan, called)
+            except Exception as error:  # a graph that Grappler cannot optimize on its own
+                _log.debug("Grappler cannot optimize %s:", function.name, exc_info=error)
+                plan = self._give_up(function, known, plan, called)
             self._defined[function.name] = _Watched(
                 function, known, tuple(map(_as_item, plan.tensors)), plan.calls
             )
             weakref.finalize(function.graph_of(), self._defined.pop, function.name, None)
-            self._note_whether_watched(function.name)
+            self._remove_if_unwatched(function.name)
             return plan
 
-    def _agreed(self, function: Function, known: KnownGraph, plan: Plan, called: list[str]) -> Plan:
-        plan = self._without_taken(known, plan)
+    def _harmless_part(self, function: Function, known: KnownGraph, plan: Plan, called: list[str]) -> Plan:
+        """Drop tensors until the optimized graphs with and without watch ops are equal."""
+        plan = self._without_dropped(known, plan)
         if not _watches(plan.tensors) and not any(_watches(self._defined[name].items) for name in called):
             return plan
         if isinstance(function.graph_of(), _PARTS):
             return replace(plan, tensors=tuple(map(_beside, plan.tensors)))
         plain = self._optimized_plain(function)
         plan = replace(plan, tensors=tuple(_surviving(plan.tensors, plain)))
-        self._take_away(self._in_parts_apart(plain, called), called)
+        self._drop(self._in_parts_not_inlined(plain, called), called)
         for _ in range(_ROUNDS):
             watched = self._optimized_watched(function, known, plan)
-            guilty = blamed(plain, watched)
-            if not guilty and plain.ops == watched.ops:
+            harmful = harmful_watches(plain, watched)
+            if not harmful and plain.ops == watched.ops:
                 return plan
-            if not guilty:
+            if not harmful:
                 break
-            self._take_away([self._by_watch[node.attr["watch"].i] for node in guilty], called)
-            plan = self._without_taken(known, plan)
-        return self._given_up(function, known, plan, called)
+            self._drop([self._by_watch[node.attr["watch"].i] for node in harmful], called)
+            plan = self._without_dropped(known, plan)
+        return self._give_up(function, known, plan, called)
 
-    def _given_up(self, function: Function, known: KnownGraph, plan: Plan, called: list[str]) -> Plan:
+    def _give_up(self, function: Function, known: KnownGraph, plan: Plan, called: list[str]) -> Plan:
         name = name_of(function)
         message = (
             f"The debugger does not watch the function {function.name} ({name}), nor those that it calls: "
-            "what TensorFlow optimizes in it cannot be known before. Leave keep_graph_optimizations out to "
-            "have them recorded."
+            "it cannot predict how TensorFlow optimizes the function. Leave out keep_graph_optimizations to "
+            "record them."
         )
-        self._not_recorded.say(Missing(NotRecordedReason.OPTIMIZED, message, (name,), known.graph_id))
-        return self._without_any(known, plan, called)
+        self._not_recorded.report(Missing(NotRecordedReason.OPTIMIZED, message, (name,), known.graph_id))
+        return self._drop_all(known, plan, called)
 
     def _optimized_plain(self, function: Function) -> OptimizedGraph:
         definition = function.graph_of().as_graph_def()
@@ -195,60 +194,60 @@ class Survivors:
 
     def _note_watches(self, nodes: Iterable[node_def_pb2.NodeDef], known: KnownGraph) -> None:
         for node in nodes:
-            if node.name.startswith(SCOPE) and "watch" in node.attr:  # others make numbers for one
+            if node.name.startswith(SCOPE) and "watch" in node.attr:  # the others summarise for a watch node
                 op, _, slot = node.name.removeprefix(SCOPE).rpartition("/")
                 self._by_watch[node.attr["watch"].i] = known.tensor_ids[op][int(slot)]
 
-    def _without_taken(self, known: KnownGraph, plan: Plan) -> Plan:
-        numbers = known.tensor_ids
-        kept = [item for item in plan.tensors if numbers[item.op.name][item.slot] not in self._taken_away]
+    def _without_dropped(self, known: KnownGraph, plan: Plan) -> Plan:
+        ids = known.tensor_ids
+        kept = [item for item in plan.tensors if ids[item.op.name][item.slot] not in self._dropped]
         return replace(plan, tensors=tuple(kept))
 
-    def _without_any(self, known: KnownGraph, plan: Plan, called: list[str]) -> Plan:
-        numbers = [known.tensor_ids[item.op.name][item.slot] for item in _watches(plan.tensors)]
+    def _drop_all(self, known: KnownGraph, plan: Plan, called: list[str]) -> Plan:
+        tensor_ids = [known.tensor_ids[item.op.name][item.slot] for item in _watches(plan.tensors)]
         for name in called:
             watched = self._defined[name]
-            numbers += map(watched.number, _watches(watched.items))
-        self._take_away(numbers, called)
-        return self._without_taken(known, plan)
+            tensor_ids += map(watched.tensor_id, _watches(watched.items))
+        self._drop(tensor_ids, called)
+        return self._without_dropped(known, plan)
 
-    def _take_away(self, numbers: Iterable[int], called: Iterable[str]) -> None:
-        """Watch some tensors no longer, also where callees have them."""
-        self._taken_away.update(numbers)
+    def _drop(self, tensor_ids: Iterable[int], called: Iterable[str]) -> None:
+        """Stop watching some tensors, also in callees."""
+        self._dropped.update(tensor_ids)
         for name in called:
             watched = self._defined[name]
-            left = tuple(item for item in watched.items if watched.number(item) not in self._taken_away)
-            if left != watched.items or self._note_whether_watched(name):
-                watched = self._defined[name] = replace(watched, items=left)
-                self._note_whether_watched(name)
+            kept = tuple(item for item in watched.items if watched.tensor_id(item) not in self._dropped)
+            if kept != watched.items or self._remove_if_unwatched(name):
+                watched = self._defined[name] = replace(watched, items=kept)
+                self._remove_if_unwatched(name)
                 self._define(watched.function, watched.known, _plan_of(watched))
 
-    def _note_whether_watched(self, name: str) -> bool:
-        """Let callers treat a function without watch ops as the program has it; say if that is new."""
+    def _remove_if_unwatched(self, name: str) -> bool:
+        """Let callers use the program's definition of a function without watch ops; True if that is new."""
         watched = self._defined[name]
         called = called_by(watched.function)
-        if _watches(watched.items) or any(self._watched.get(each) for each in called):
+        if _watches(watched.items) or any(self._watched.get(callee) for callee in called):
             return False
         return self._watched.pop(name, None) is not None
 
-    def _in_parts_apart(self, plain: OptimizedGraph, called: list[str]) -> list[int]:
-        """The tensors in branches and loops that stay functions: these are optimized where nobody looks."""
-        apart = [self._defined[name] for name in called if plain.calls(name)]
-        parts = [each for each in apart if isinstance(each.function.graph_of(), _PARTS)]
-        return [part.number(item) for part in parts for item in _watches(part.items)]
+    def _in_parts_not_inlined(self, plain: OptimizedGraph, called: list[str]) -> list[int]:
+        """The tensors in branches and loops that stay functions, whose optimized graphs are not known."""
+        functions = [self._defined[name] for name in called if plain.calls(name)]
+        parts = [part for part in functions if isinstance(part.function.graph_of(), _PARTS)]
+        return [part.tensor_id(item) for part in parts for item in _watches(part.items)]
 
     def _all_called(self, function: Function) -> list[str]:
         """The names of the watched functions that are part of a function, inner ones first."""
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for name in called_by(function):
-            if name in self._defined and name not in found:
+            if name in self._defined and name not in names:
                 inner = self._all_called(self._defined[name].function)
-                found.update(dict.fromkeys([*inner, name]))
-        return list(found)
+                names.update(dict.fromkeys([*inner, name]))
+        return list(names)
 
 
-def _watches(items: Iterable[_Any]) -> list[_Any]:
-    """Those that are watched by an op."""
+def _watches(items: Iterable[_PlannedOrItem]) -> list[_PlannedOrItem]:
+    """The items that have a watch op."""
     return [item for item in items if item.attachment is not Attachment.CONSTANT]
 
 
@@ -272,7 +271,7 @@ def _surviving(tensors: Iterable[Planned], plain: OptimizedGraph) -> Iterable[Pl
             continue
         survivor = next(filter(partial(_survives, plain), (item, *item.same)), None)
         if survivor is not None:
-            others = tuple(replace(each, same=()) for each in (item, *item.same) if each is not survivor)
+            others = tuple(replace(other, same=()) for other in (item, *item.same) if other is not survivor)
             attachment = _attachment(replace(item, op=survivor.op, slot=survivor.slot), plain)
             yield replace(survivor, attachment=attachment, same=others)
 
@@ -282,11 +281,11 @@ def _survives(plain: OptimizedGraph, item: Planned) -> bool:
 
 
 def _attachment(item: Planned, plain: OptimizedGraph) -> Attachment:
-    """Beside: an op in line would stand between ops that Grappler looks at together."""
+    """Beside, in general: an inline op would be between ops that Grappler rewrites together."""
     if item.attachment is Attachment.REDUCED:
         return item.attachment
     users = plain.users_of(plain.source(source_name(item.op.name, item.slot)))
-    # What sums up in place of an input, which one depends on who else refers to it.
+    # AddN adds into one of its inputs; which one depends on the other references to them.
     return Attachment.INLINE if any(type_ == "AddN" for _, type_ in users) else Attachment.BESIDE
 
 

@@ -114,14 +114,14 @@ class CompiledFunctions:
                     "jit_compile=True to record them."
                 )
                 level = logging.INFO if self._options.mode in _WITHOUT_ELEMENTS else logging.WARNING
-                self._not_recorded.say(
+                self._not_recorded.report(
                     Missing(NotRecordedReason.COMPILED, message, (of_user,), known.graph_id, level)
                 )
 
     def _items(self, function: Function) -> dict[Key, Planned]:
         """The tensors to record when a function runs, by op name and slot. Constants are recorded now."""
         known = self._add(function)
-        plan = make_plan(function, known, self._options, passes_through=False)
+        plan = make_plan(function, known, self._options, supports_inline=False)
         record_constants(plan, known, self._sink)
         return {
             (item.op.name, item.slot): item
