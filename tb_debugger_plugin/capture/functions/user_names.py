@@ -24,7 +24,7 @@ def name_of_python_function(function: Any) -> str | None:
     """The name of a Python function or a wrapper of one; None for a function of a library.
 
     Args:
-      function: Any callable. Attributes are read of known types only.
+      function: Any callable. Only attributes of known types are read.
     """
     if type(function) is polymorphic_function.Function:
         return name_of_python_function(function.python_function)

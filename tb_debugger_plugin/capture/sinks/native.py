@@ -56,7 +56,7 @@ class NativeSink:
     Args:
       options: What to record.
       host: Name of this host, for the file names.
-      run_id: The same for all processes of one job.
+      run_id: Run id, the same for all processes of one job.
       module: `native.load()`.
 
     Raises:

@@ -2,8 +2,8 @@
 
 A sink appends events to the files that are written while graphs are built, records executions and constants
 from Python, and makes the nodes that record tensors when a graph runs. `native` writes through the native
-library. `stock` writes through TensorFlow's own ops, for machines and folders without native library. Both
-write the same files.
+library. `stock` writes through TensorFlow's own ops, for machines without the native library and for folders
+that it cannot write. Both write the same files.
 """
 
 from __future__ import annotations

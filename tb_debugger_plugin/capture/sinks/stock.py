@@ -41,7 +41,7 @@ class StockSink:
 
     Args:
       options: What to record.
-      run_id: The same for all processes of one job.
+      run_id: Run id, the same for all processes of one job.
 
     Raises:
       RecordingError: The dump root cannot be written.
@@ -240,8 +240,8 @@ def _warn_of_no_limit(options: Options) -> None:
     # Not refused: the limit has a default, so the user may not have given it.
     if options.mode is TensorDebugMode.FULL_TENSOR and options.max_tensor_bytes is not None:
         _log.warning(
-            "The debugger records tensors of any size, not only up to %d bytes: TensorFlow's own debug ops do "
-            "not support max_tensor_bytes. They are used when the native library or a local dump_root is "
+            "The debugger records tensors of any size, not only up to %d bytes: TensorFlow's own debug ops "
+            "do not support max_tensor_bytes. They are used when the native library or a local dump_root is "
             "missing. Give max_tensor_bytes=None to avoid this warning.",
             options.max_tensor_bytes,
         )

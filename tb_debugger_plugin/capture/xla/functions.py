@@ -46,7 +46,7 @@ class CompiledFunctions:
     """The XLA-compiled functions of one recording.
 
     Args:
-      options: What the user wants recorded.
+      options: What to record.
       sink: Makes the node that records.
       add: Adds the graph of a function to the recording.
       find: Returns the function of a name; None when the program has none, or it is not watched.
@@ -96,7 +96,10 @@ class CompiledFunctions:
 
     def _report_unmeasured(self, layout: ProbeLayout, planned: Mapping[str, Mapping[Key, Planned]]) -> None:
         """Register the functions, the compiled one or its parts, that have tensors without measurement."""
-        recorded = {(each.tensor.graph_id, each.tensor.op_name, each.tensor.slot) for each in layout.tensors}
+        recorded = {
+            (compiled.tensor.graph_id, compiled.tensor.op_name, compiled.tensor.slot)
+            for compiled in layout.tensors
+        }
         for name, items in planned.items():
             part = layout.function if name == layout.function.name else self._find(name)
             assert part is not None, "its tensors are known"
