@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.cli.printable import printable
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, look_at_each, print_found, read_whole
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.runs import Run
 
@@ -36,8 +36,8 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the diagnoses; returns the exit code."""
-    found = look_at_each(chosen_runs(args.logdir, args.name), _explain)
-    return print_found(found, _words, as_json=args.json, between="\n\n")
+    found = run_each(chosen_runs(args.logdir, args.name), _explain)
+    return print_results(found, _words, as_json=args.json, separator="\n\n")
 
 
 def _explain(one: Run) -> dict[str, Any]:

@@ -48,4 +48,3 @@ def keep_cache_small() -> None:
             total -= database.size if remove_unused(database.path) else 0
         except OSError as error:
             _logger.warning("The tables %s cannot be deleted: %s", database.path, error)
-            return

@@ -24,7 +24,7 @@ SUMMARY: Final = """
 """
 
 TABLES: Final[dict[str, str]] = {
-    "meta": "key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL",
+    "meta": "key VARCHAR NOT NULL, value VARCHAR NOT NULL",
     "hosts": """host INTEGER, name VARCHAR, file_prefix VARCHAR, start_time DOUBLE,
         tensorflow_version VARCHAR,
         file_version VARCHAR, recorder_version VARCHAR, mode UTINYINT, circular_buffer_size BIGINT,
@@ -90,6 +90,13 @@ def read_meta(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 
 
 def write_meta(connection: duckdb.DuckDBPyConnection, **values: object) -> None:
-    """Set key-value facts, inside the caller's transaction."""
-    for key, value in values.items():
-        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [key, str(value)])
+    """Set key-value facts, inside the caller's transaction.
+
+    The table has no primary key: with one, DuckDB 1.2 loses a row that is inserted again while a reader still
+    sees the deleted one.
+    """
+    keys = list(values)
+    connection.execute("DELETE FROM meta WHERE key IN (SELECT unnest(?))", [keys])
+    connection.execute(
+        "INSERT INTO meta SELECT unnest(?), unnest(?)", [keys, list(map(str, values.values()))]
+    )

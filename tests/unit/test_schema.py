@@ -1,0 +1,47 @@
+"""`index/schema.py`: what readers see of the key-value facts while they are deleted and written again."""
+
+from __future__ import annotations
+
+import threading
+
+import duckdb
+
+from tb_debugger_plugin.index import schema
+
+_READERS = 8
+_COMMITS = 400
+
+
+def test_readers_see_all_facts_of_a_commit_while_the_tables_are_emptied_and_filled(tmp_path):
+    connection = duckdb.connect(str(tmp_path / "run.db"))
+    schema.create_tables(connection)
+    schema.write_meta(connection, generation=1)
+    torn: list[dict[str, str]] = []
+    is_over = threading.Event()
+
+    def read() -> None:
+        cursor = connection.cursor()
+        while not is_over.is_set():
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            facts = schema.read_meta(cursor)
+            is_empty = int(facts.get("generation", 0)) % 10 == 1
+            if facts.get("catalog_generation") != (None if is_empty else facts.get("generation")):
+                torn.append(facts)
+            cursor.execute("COMMIT")
+
+    readers = [threading.Thread(target=read) for _ in range(_READERS)]
+    for reader in readers:
+        reader.start()
+    for generation in range(2, _COMMITS):
+        connection.execute("BEGIN")
+        if generation % 10 == 1:
+            connection.execute("DELETE FROM meta WHERE true")
+            schema.write_meta(connection, schema_version=5, generation=generation)
+        else:
+            schema.write_meta(connection, generation=generation, catalog_generation=generation)
+        connection.execute("COMMIT")
+    is_over.set()
+    for reader in readers:
+        reader.join()
+    connection.close()
+    assert torn == []
