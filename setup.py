@@ -1,4 +1,4 @@
-"""What setuptools cannot be told in pyproject.toml: the build steps and the optional native library."""
+"""The build steps and the optional native library, which pyproject.toml cannot describe."""
 
 from setuptools import setup
 

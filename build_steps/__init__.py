@@ -1,5 +1,5 @@
-"""What setuptools runs, before it collects the package, to make the files that are not in git.
+"""Build steps that setuptools runs before it collects the package, to make the files that are not in git.
 
-In goes the checkout (or an unpacked sdist); out come `events/debug_event.binpb`, `static/` and the
-native library inside `tb_debugger_plugin/`. A step whose result is newer than its sources does nothing.
+They take the checkout (or an unpacked sdist) and write `events/debug_event.binpb`, `static/` and the native
+library inside `tb_debugger_plugin/`. A step whose result is newer than its sources does nothing.
 """

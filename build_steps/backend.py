@@ -1,6 +1,6 @@
-"""The PEP 517 backend: setuptools' own.
+"""The PEP 517 backend: that of setuptools, with one more requirement.
 
-It also asks for a Node.js when the front end has to be built and the machine has none.
+It requires a Node.js from PyPI when the front end has to be built and the machine has no Node.js.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ __all__ = [
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """What setuptools needs to make a wheel, and a Node.js if the machine has none."""
+    """Returns what setuptools needs to make a wheel, and a Node.js if the machine has none."""
     return [*build_meta.get_requires_for_build_wheel(config_settings), *_node()]
 
 
 def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """The same for `pip install -e`."""
+    """Returns what setuptools needs for `pip install -e`, and a Node.js if the machine has none."""
     return [*build_meta.get_requires_for_build_editable(config_settings), *_node()]
 
 

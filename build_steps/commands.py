@@ -1,7 +1,7 @@
 """The build steps as setuptools commands.
 
 `build_generated` runs before setuptools' own steps and writes into the source tree, so that an ordinary, an
-editable and a wheel build find the same files at the same place.
+editable and a wheel build find the same files at the same paths.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ class BuildGenerated(Command):
     editable_mode = False
 
     def initialize_options(self) -> None:
-        """Nothing to set."""
+        """Declare the option that `finalize_options` sets."""
         self.build_lib: str | None = None
 
     def finalize_options(self) -> None:
-        """Take over the folder that the package is collected in."""
+        """Copy the folder in which the package is collected from the command `build_py`."""
         self.set_undefined_options("build_py", ("build_lib", "build_lib"))
 
     def run(self) -> None:
         """Generate what is out of date."""
         build_descriptor()
         build_frontend()
-        self._forget_earlier_front_end()
+        self._remove_earlier_front_end()
 
-    def _forget_earlier_front_end(self) -> None:
-        # Names of chunks carry a hash: an earlier build's chunks would stay in the wheel beside the new ones.
+    def _remove_earlier_front_end(self) -> None:
+        # Names of chunks contain a hash, so the chunks of an earlier build would also go into the wheel.
         if self.build_lib and not self.editable_mode:
             shutil.rmtree(Path(self.build_lib) / "tb_debugger_plugin" / "static", ignore_errors=True)
 
 
 class Build(build):
-    """setuptools' build with our step in front."""
+    """The `build` command of setuptools, with our step before the others."""
 
     sub_commands: ClassVar = [("build_generated", None), *build.sub_commands]

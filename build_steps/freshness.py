@@ -1,4 +1,4 @@
-"""Is a generated file newer than everything it is made from?"""
+"""Checks whether a generated file is newer than all of its sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PACKAGE = ROOT / "tb_debugger_plugin"
 
 
 def is_fresh(result: Path, sources: Iterable[Path]) -> bool:
-    """Whether `result` exists and no source was changed after it."""
+    """Whether `result` exists and no source was changed after `result` was."""
     if not result.exists():
         return False
     made = result.stat().st_mtime
@@ -18,7 +18,7 @@ def is_fresh(result: Path, sources: Iterable[Path]) -> bool:
 
 
 def files_below(folder: Path, *, skip: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """Every file below `folder`, leaving out folders and files named in `skip`."""
+    """Yields every file below `folder`, except for folders and files named in `skip`."""
     for entry in sorted(folder.iterdir()):
         if entry.name in skip:
             continue

@@ -1,4 +1,4 @@
-"""`frontend/` into `tb_debugger_plugin/static/`, by npm and Vite."""
+"""Builds `frontend/` into `tb_debugger_plugin/static/`, with npm and Vite."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def frontend_is_fresh() -> bool:
 
 
 def build_frontend() -> None:
-    """Build the front end when a source is newer than the result."""
+    """Build the front end if a source is newer than the result."""
     if not (FRONTEND / "src" / "main.ts").exists():
-        print("No front end to build yet: the page will be missing.")
+        print("frontend/src/main.ts is missing: the package will have no page.")
         return
     if frontend_is_fresh():
         return
@@ -28,10 +28,10 @@ def build_frontend() -> None:
 
 
 def install_dependencies() -> None:
-    """Install what the lock file says, unless `node_modules` already is that.
+    """Install the packages of the lock file, unless `node_modules` already has them.
 
-    Not by `npm ci`: it refuses a lock file that lacks native packages of other platforms, as a lock file from
-    behind a mirror can.
+    `npm ci` is not used: it refuses a lock file without the native packages of other platforms, and a lock
+    file that was made with a mirror can lack them.
     """
     installed = FRONTEND / "node_modules" / ".package-lock.json"
     if not is_fresh(installed, [FRONTEND / "package.json", FRONTEND / "package-lock.json"]):
@@ -42,7 +42,7 @@ def _npm(*args: str) -> None:
     node = find_node()
     if node is None:
         raise RuntimeError(
-            f"Building the front end needs Node.js: install it, or `pip install '{FROM_PYPI}'`."
+            f"Building the front end needs Node.js: install it, or run `pip install '{FROM_PYPI}'`."
         )
     if run_npm(node, *args) != 0:
         raise RuntimeError(f"`npm {' '.join(args)}` failed in {FRONTEND}; its output is above.")
@@ -50,7 +50,7 @@ def _npm(*args: str) -> None:
 
 if __name__ == "__main__":
     try:
-        # Lint and tests need the dependencies even when the page is fresh.
+        # Lint and tests need the dependencies even if the page is fresh.
         install_dependencies()
         build_frontend()
     except RuntimeError as error:

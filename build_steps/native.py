@@ -1,8 +1,8 @@
-"""The native libraries, all optional: where they cannot be compiled the package still installs.
+"""The native libraries. All are optional: the package also installs where they cannot be compiled.
 
-The recorder's is every C++ file of `tb_debugger_plugin/native/src`, without TensorFlow's headers; without it
-the recorder uses TensorFlow's stock ops. The viewer's, `tb_debugger_plugin/index/src`, only makes reading
-faster; it is loaded by path, not imported.
+The recorder's library has every C++ file of `tb_debugger_plugin/native/src` and needs no headers of
+TensorFlow; without it the recorder uses TensorFlow's stock ops. The viewer's library,
+`tb_debugger_plugin/index/src`, only makes reading faster; it is loaded by path, not imported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLAGS = ["-std=c++17", "-O3", "-fvisibility=hidden", "-pthread", "-g0"]
 
 
 def extensions() -> list[Extension]:
-    """The extensions to build; none while there is no C++ source."""
+    """Returns the extensions to build; none on Windows, or without C++ sources."""
     recorder = sorted(_SOURCES.glob("*.cc"))
     if not recorder or os.name == "nt":
         return []

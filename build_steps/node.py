@@ -1,6 +1,6 @@
-"""Which Node.js builds the front end: the machine's when it is recent enough, else the one on PyPI.
+"""Finds the Node.js that builds the front end: the machine's if it is recent enough, else the one from PyPI.
 
-`python -m build_steps.node ARGS` runs npm in `frontend/` with the one that was found.
+`python -m build_steps.node ARGS` uses it to run npm in `frontend/`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ FRONTEND = ROOT / "frontend"
 
 @dataclass(frozen=True)
 class Node:
-    """A Node.js: the words that start its npm, and the folder that its scripts need on PATH."""
+    """A Node.js: the command that starts its npm, and the folder that its scripts need on PATH."""
 
     npm: tuple[str, ...]
     folder: Path
 
 
 def find_node() -> Node | None:
-    """The machine's Node.js, else the one from PyPI if installed, else None."""
+    """Returns the machine's Node.js, else the one from PyPI if it is installed, else None."""
     return _machine_node() or _pypi_node()
 
 
 def run_npm(node: Node, *args: str) -> int:
-    """Run npm in `frontend/`; its exit code."""
+    """Run npm in `frontend/` and return its exit code."""
     path = f"{node.folder}{os.pathsep}{os.environ.get('PATH', '')}"
     return subprocess.run([*node.npm, *args], cwd=FRONTEND, env={**os.environ, "PATH": path}).returncode
 
@@ -69,7 +69,8 @@ def main() -> int:
     """Run npm with the arguments of the command line."""
     node = find_node()
     if node is None:
-        print(f"No Node.js >= {'.'.join(map(str, OLDEST))} found: pip install '{FROM_PYPI}'", file=sys.stderr)
+        oldest = ".".join(map(str, OLDEST))
+        print(f"No Node.js >= {oldest} was found: run `pip install '{FROM_PYPI}'`.", file=sys.stderr)
         return 1
     return run_npm(node, *sys.argv[1:])
 

@@ -1,8 +1,8 @@
-"""The oldest versions that `pyproject.toml` allows, as constraints for pip.
+"""Prints the oldest versions that `pyproject.toml` allows, as constraints for pip.
 
     python -m build_steps.oldest
 
-Prints a line for each dependency of the package: `numpy==1.23.5` for `numpy>=1.23.5`.
+There is a line for each dependency of the package: `numpy==1.23.5` for `numpy>=1.23.5`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _BOUND: Final = re.compile(r'^    "([a-z0-9-]+)>=([0-9.]+)[",]', re.MULTILINE)
 
 
 def oldest_versions() -> dict[str, str]:
-    """The lower bound of each dependency, by its name.
+    """Returns the lower bound of each dependency, by name.
 
     Raises:
-      ValueError: The list of dependencies is not written as it was.
+      ValueError: The list of dependencies does not have the format that this module expects.
     """
-    # Python 3.10 has no reader of TOML.
-    found = _LIST.search(_PYPROJECT.read_text("utf-8"))
-    if found is None:
-        raise ValueError(f"{_PYPROJECT} has no list of dependencies.")
-    return dict(_BOUND.findall(found[1]))
+    # Python 3.10 has no TOML reader.
+    dependencies = _LIST.search(_PYPROJECT.read_text("utf-8"))
+    if dependencies is None:
+        raise ValueError(f"{_PYPROJECT} has no list of dependencies in the expected format.")
+    return dict(_BOUND.findall(dependencies[1]))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""`protos/debug_event.proto` into a serialised FileDescriptorSet.
+"""Compiles `protos/debug_event.proto` into a serialised FileDescriptorSet.
 
-Not into Python modules: generated modules check for the protobuf runtime of their generator or newer, and the
-package has to run on every runtime that TensorFlow 2.16 and later bring along.
+It makes no Python modules: generated modules require the protobuf runtime of their generator or a newer one,
+and the package has to run on every runtime that comes with TensorFlow 2.16 and later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RESULT = PACKAGE / "events" / "debug_event.binpb"
 
 
 def build_descriptor() -> None:
-    """Write `events/debug_event.binpb` when the proto is newer."""
+    """Write `events/debug_event.binpb` if the proto is newer."""
     if is_fresh(RESULT, [SOURCE]):
         return
     RESULT.parent.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,16 @@
-"""The package's exceptions, one small tree.
+"""The exceptions of this package.
 
-Everything that this package raises on purpose is a :class:`DebuggerError`, and its text is a sentence for the
-user. Each class names who has to act: the caller of the Python API (:class:`UsageError`), whoever keeps the
-event files (:class:`FormatError`), or the client of the viewer (:class:`QueryError` and below).
+Every error that this package raises on purpose is a :class:`DebuggerError`, and its text is a sentence for
+the user. The class shows who has to act: the caller of the Python API (:class:`UsageError`), the person who
+keeps the event files (:class:`FormatError`), or the client of the viewer (:class:`QueryError` and its
+subclasses).
 """
 
 from __future__ import annotations
 
 
 class DebuggerError(Exception):
-    """Base of all exceptions of this package; its text says what is wrong and what to do."""
+    """Base class of all exceptions of this package; its text says what is wrong and what to do."""
 
 
 class UsageError(DebuggerError, ValueError):
@@ -21,34 +22,34 @@ class RecordingError(DebuggerError, RuntimeError):
 
 
 class FormatError(DebuggerError, ValueError):
-    """Bytes that should be a debug event, or a file set, are not."""
+    """Some bytes are not the debug event, or the file set, that they should be."""
 
 
 class QueryError(DebuggerError):
-    """A question asked of the viewer cannot be answered; the base of the reasons below."""
+    """The viewer cannot answer a query; base class of the reasons below."""
 
 
 class BadQueryError(QueryError, ValueError):
-    """The question itself is wrong: a parameter is missing, malformed or out of range."""
+    """The query itself is wrong: a parameter is missing, malformed or out of range."""
 
 
 class NotFoundError(QueryError, LookupError):
-    """What the question names (run, graph, op, file, frame) is not there."""
+    """The query names a run, graph, op, file or frame that does not exist."""
 
 
 class NotReadyError(QueryError):
-    """The answer is not known yet because the run is still being read; asking again later helps."""
+    """The answer is not known yet because the run is still being read; a later query gets it."""
 
 
 class UnreadableRunError(QueryError):
-    """The run's files cannot be read; asking again helps only once they change."""
+    """The run's files cannot be read; queries fail until the files change."""
 
 
 def user_message(error: Exception) -> str:
-    """What to tell the user of an exception: what it says, and its type where it was not made for users.
+    """Returns the text of an exception for the user, after its type if the text was not written for users.
 
     Args:
-      error: Any.
+      error: Any exception.
     """
     if isinstance(error, (DebuggerError, OSError)):
         return str(error)

@@ -1,5 +1,5 @@
-"""The event file format in Python: framing, records, file sets, text dump. No TensorFlow.
+"""The event file format in Python: framing, records, file sets and the text dump, without TensorFlow.
 
-In come bytes of ``tfdbg_events.*`` files, out come messages, and the other way round. What each byte means is
-written in ``docs/event-format.md``; the record kinds are in ``protos/debug_event.proto``.
+Converts the bytes of ``tfdbg_events.*`` files into messages and back. ``docs/event-format.md`` describes each
+byte; ``protos/debug_event.proto`` defines the kinds of records.
 """

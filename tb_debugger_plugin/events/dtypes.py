@@ -1,14 +1,14 @@
-"""TensorFlow's ``DataType`` numbers, their names, and the NumPy types that hold the same bytes.
+"""Tables of TensorFlow's ``DataType`` numbers, their names, and the NumPy types that hold the same bytes.
 
-Facts only: the viewer has to name and decode dtypes without TensorFlow. NumPy has no bfloat16 and no float8;
-their bytes are read as unsigned integers of the same width and widened by the caller.
+With them the viewer names and decodes dtypes without TensorFlow. NumPy has no bfloat16 and no float8; their
+bytes are read as unsigned integers of the same width, and the caller widens them.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-#: TensorFlow's name by enum number. Reference dtypes are these plus 100.
+#: TensorFlow's name by enum number. The number of a reference dtype is larger by 100.
 NAMES: Final[dict[int, str]] = {
     1: "float32",
     2: "float64",
@@ -47,7 +47,7 @@ FLOAT8_E5M2: Final = 24
 FLOAT8_E4M3FN: Final = 25
 STRING: Final = 7
 
-#: NumPy dtype string whose bytes equal those of ``tensor_content``, little-endian.
+#: NumPy dtype string by enum number; its bytes equal those of ``tensor_content``, little-endian.
 NUMPY: Final[dict[int, str]] = {
     1: "<f4",
     2: "<f8",
@@ -73,12 +73,12 @@ FLOATING: Final[frozenset[int]] = frozenset({1, 2, 8, 14, 18, 19, 24, 25})
 
 
 def dtype_name(number: int) -> str | None:
-    """Name of a dtype.
+    """Returns the name of a dtype.
 
     Args:
-      number: TensorFlow's enum; a reference dtype (plus 100) has the name of what it refers to.
+      number: TensorFlow's enum number; a reference dtype has the name of the dtype that it refers to.
 
     Returns:
-      Such as ``"float32"``; None for 0 and for a number without a name.
+      A name such as ``"float32"``; None for 0 and for a number without a name.
     """
     return NAMES.get(number - 100 if number > 100 else number)

@@ -1,9 +1,10 @@
-"""File sets: which files belong together, how they are named, found, written and read whole.
+"""A reader and a writer of file sets, and the names of their files.
 
-One run of a program on one host is one set of files ``tfdbg_events.<unix seconds>.<host>.<suffix>`` in one
-folder. The metadata file is what makes a set: a folder without one holds no run.
+One run of a program on one host writes one set of files ``tfdbg_events.<unix seconds>.<host>.<suffix>`` in
+one folder. A set has a metadata file; a folder without one holds no run.
 
-Rule: reading a set never fails because of what stands in it; damage is reported beside what is whole.
+Invariant: reading a set never fails because of its contents; damage is reported together with the whole
+records.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ GRAPHS: Final = "graphs"
 EXECUTION: Final = "execution"
 GRAPH_EXECUTION_TRACES: Final = "graph_execution_traces"
 
-#: All suffixes, in the order in which they must be read: what is referred to comes first.
+#: All suffixes, in the order in which files must be read: records come before those that refer to them.
 SUFFIXES: Final = (METADATA, SOURCE_FILES, STACK_FRAMES, GRAPHS, GRAPH_EXECUTION_TRACES, EXECUTION)
-#: The files that may have a tail file beside them.
+#: The suffixes of files that may have a tail file.
 TAILED: Final = (EXECUTION, GRAPH_EXECUTION_TRACES)
 
-#: How often a file is read again because its ring was drained meanwhile.
+#: How often a file is read again because its ring was drained while it was read.
 _ATTEMPTS: Final = 8
 _PREFIX: Final = "tfdbg_events"
 _METADATA_NAME: Final = re.compile(
@@ -48,7 +49,7 @@ class FileSet:
     """The names of one file set.
 
     Attributes:
-      folder: Where the files are.
+      folder: Location of the files.
       start_seconds: Unix time in the names.
       host: Host name in the names.
     """
@@ -59,51 +60,51 @@ class FileSet:
 
     @property
     def prefix(self) -> str:
-        """The common beginning of the file names, with the last dot."""
+        """The common beginning of the file names, up to and including the last dot."""
         return f"{_PREFIX}.{self.start_seconds}.{self.host}."
 
     def path(self, suffix: str) -> Any:
-        """Path of one of the files, of the same class as the folder; it need not exist."""
+        """Returns the path of one of the files, of the same class as the folder; the file need not exist."""
         return self.folder / (self.prefix + suffix)
 
     def tail_path(self, suffix: str) -> Any:
-        """Path of the tail file of ``execution`` or ``graph_execution_traces``."""
+        """Returns the path of the tail file of ``execution`` or ``graph_execution_traces``."""
         return self.path(suffix + tail.SUFFIX)
 
 
 def parse_metadata_name(folder: Location, name: str) -> FileSet | None:
-    """The file set that a file name announces.
+    """Returns the file set to which a metadata file belongs.
 
     Args:
-      folder: Where the file is.
+      folder: Location of the file.
       name: Its name without the folder.
 
     Returns:
-      The set; None when it is not the name of a metadata file.
+      The set; None when `name` is not the name of a metadata file.
     """
     match = _METADATA_NAME.match(name)
     return match and FileSet(folder, int(match["seconds"]), match["host"])
 
 
 def find_file_sets(folder: Location) -> list[FileSet]:
-    """The file sets of one folder (not of folders below it), oldest first.
+    """Lists the file sets of one folder (not of folders below it), oldest first.
 
     Args:
-      folder: A dump root. One that does not exist holds none.
+      folder: A dump root. One that does not exist has no file sets.
     """
     try:
         names = [entry.name for entry in folder.iterdir()]
     except OSError:
         return []
-    return sorted(found for name in names if (found := parse_metadata_name(folder, name)))
+    return sorted(files for name in names if (files := parse_metadata_name(folder, name)))
 
 
 @dataclass(frozen=True)
 class EventRecord:
-    """One event with its place.
+    """One event and its position in the file.
 
     Attributes:
-      offset: Of its first byte in the file; None when it stands in the tail file only.
+      offset: Position of its first byte in the file; None when the event is only in the tail file.
       event: The ``DebugEvent``.
     """
 
@@ -113,11 +114,11 @@ class EventRecord:
 
 @dataclass(frozen=True)
 class Damage:
-    """A place that could not be read.
+    """A part of a file that could not be read.
 
     Attributes:
       path: The file.
-      offset: Of the first byte that makes no sense; None when the file as a whole cannot be used.
+      offset: Position of the first damaged byte; None when the whole file cannot be used.
       reason: A sentence.
     """
 
@@ -128,11 +129,11 @@ class Damage:
 
 @dataclass(frozen=True)
 class FileContents:
-    """What one file of a set, with its tail, holds.
+    """The contents of one file of a set and of its tail file.
 
     Attributes:
       records: All whole records, in order.
-      damages: What had to be left out.
+      damages: The parts that had to be left out.
       truncated_at: Offset of an unfinished last record; None when there is none.
     """
 
@@ -142,7 +143,7 @@ class FileContents:
 
 
 def read_file(path: Location) -> FileContents:
-    """Read one event file whole, without its tail file.
+    """Read the whole of one event file, without its tail file.
 
     Args:
       path: An event file; a missing one counts as empty.
@@ -155,19 +156,19 @@ def read_file(path: Location) -> FileContents:
 
 
 def read_event_file(path: Location) -> FileContents:
-    """The same of a file of which only somebody says that it is an event file.
+    """Read a file as `read_file` does, after checking that it is an event file.
 
     Args:
       path: Any file.
 
     Raises:
-      FormatError: Neither its name nor its first record is that of one.
+      FormatError: Neither its name nor its first record is that of an event file.
     """
     contents = read_file(path)
     first = contents.records[0] if contents.records else None
     if _EVENT_FILE_NAME.match(path.name) or (first and first.offset == 0 and first.event.WhichOneof("what")):
         return contents
-    raise FormatError(f"{path} is no event file: it does not begin with a debug event.")
+    raise FormatError(f"{path} is not an event file: it does not begin with a debug event.")
 
 
 def _decode(path: Location, records: list[tuple[int, bytes]], ends: list[framing.End]) -> FileContents:
@@ -184,7 +185,7 @@ def _decode(path: Location, records: list[tuple[int, bytes]], ends: list[framing
 
 
 def read_with_tail(files: FileSet, suffix: str) -> FileContents:
-    """Read one event file and the records of its tail file that are not in it yet.
+    """Read one event file and the records of its tail file that are not in the event file yet.
 
     Args:
       files: The set.
@@ -203,11 +204,12 @@ def read_with_tail(files: FileSet, suffix: str) -> FileContents:
 
 
 def _read_at_one_moment(path: Location, tail_path: Location) -> tuple[FileContents, tail.Tail | None]:
-    """A file and its tail, so that no record is in both and none between them."""
+    """Reads a file and its tail so that no record is lost between the two reads."""
     before = tail.read_tail(tail_path)
     contents = read_file(path)
     for _ in range(_ATTEMPTS):
-        # What is drained while we read a journal is then in the file; a ring turns, so its end counts.
+        # A journal read before the file loses nothing: records drained since then are in the file. A ring
+        # drops records, so its latest state is needed.
         if before is None or before.mode is tail.TailMode.JOURNAL:
             break
         after = tail.read_tail(tail_path)
@@ -233,7 +235,7 @@ def _size(path: Location) -> int:
 
 
 def read_file_set(files: FileSet) -> Iterator[tuple[str, FileContents]]:
-    """Read all files of a set, those that are referred to first.
+    """Read all files of a set, in the order of :data:`SUFFIXES`.
 
     Args:
       files: The set.
@@ -250,7 +252,7 @@ def _open_for_append(path: str) -> BinaryIO:
 
 
 class FileSetWriter:
-    """Appends events to the files of one set; lives from creating the files to ``close()``.
+    """Appends events to the files of one set, from the creation of the files to ``close()``.
 
     Use::
 
@@ -259,15 +261,15 @@ class FileSetWriter:
             event.source_file.file_path = "train.py"
             writer.write("source_files", event)
 
-    All methods may be called from any thread. Each call of :meth:`write` is flushed to the operating system
-    before it returns, so what it wrote survives the process.
+    All methods may be called from any thread. Each call of :meth:`write` flushes its events to the operating
+    system before it returns, so they survive the process.
 
     Args:
       dump_root: An existing folder.
       host: Host name for the file names.
       start_time: Seconds since the epoch; the names hold whole seconds.
-      suffixes: The files to create now. A file with another suffix is created by the first write to it.
-      opener: Opens a path for appending bytes; replaces the local file system.
+      suffixes: The files to create now. The first write to a file with another suffix creates that file.
+      opener: Opens a path for appending bytes, in place of the local file system.
       clock: Seconds since the epoch, for events that have no ``wall_time``.
 
     Raises:
@@ -294,7 +296,7 @@ class FileSetWriter:
             self._streams[suffix] = opener(self.path(suffix))
 
     def path(self, suffix: str) -> str:
-        """Path of one of the files, below ``dump_root`` as it was given."""
+        """Returns the path of one of the files, below ``dump_root`` as the caller gave it."""
         return f"{self._root.rstrip('/') or '/'}/{self.files.prefix}{suffix}"
 
     def write(self, suffix: str, *events: Any) -> None:
@@ -302,7 +304,7 @@ class FileSetWriter:
 
         Args:
           suffix: One of :data:`SUFFIXES`.
-          *events: ``DebugEvent`` messages. One without a ``wall_time`` gets the present time.
+          *events: ``DebugEvent`` messages. An event without a ``wall_time`` gets the present time.
 
         Raises:
           OSError: The file cannot be written.
@@ -320,7 +322,7 @@ class FileSetWriter:
             stream.flush()
 
     def write_metadata(self, **fields: Any) -> None:
-        """Write the one record of the metadata file, with the version of the format filled in.
+        """Write the one record of the metadata file, including the version of the format.
 
         Args:
           **fields: Fields of ``DebugMetadata``.

@@ -1,11 +1,11 @@
-"""TFRecord framing: how a stream of bytes is cut into records.
+"""A reader and a writer of records framed as TFRecords.
 
 Each record is ``u64 length``, ``u32 masked crc32c(length)``, the payload, ``u32 masked crc32c(payload)``, all
-little-endian. :func:`frame` makes one; :class:`RecordReader` takes a stream apart and, unlike an ordinary
-reader, treats an unfinished last record as an ordinary result, because files are read while they are written.
+little-endian. :func:`frame` makes a record; :class:`RecordReader` splits a stream into records. To this
+reader an unfinished last record is an ordinary result, because files are read while they are written.
 
-Rule: no input makes the reader raise (the stream's own I/O errors aside), and it never asks for more memory
-than the stream has bytes.
+Invariants: no input makes the reader raise (except for the stream's own I/O errors), and the reader never
+allocates more memory than the stream has bytes.
 """
 
 from __future__ import annotations
@@ -24,29 +24,30 @@ _FOOTER: Final = struct.Struct("<I")
 HEADER_SIZE: Final = _HEADER.size
 FOOTER_SIZE: Final = _FOOTER.size
 OVERHEAD: Final = HEADER_SIZE + FOOTER_SIZE
-#: Protobuf messages cannot be longer; a larger length is damage even when its checksum is right.
+#: Largest size of a protobuf message; a larger length is damage even when its checksum is right.
 MAX_MESSAGE: Final = 2**31 - 1
-#: Longer records are passed over: looking at one must not take the memory of all else together.
+#: Longer records are skipped, so that one record cannot take as much memory as everything else together.
 MAX_PAYLOAD: Final = 1 << 27
-#: How much is read at once: little at first, since what is damaged everywhere is begun again at each record.
+#: Bytes that are read at once: few at first, because in a file full of damage a new reader starts at each
+#: record.
 _FIRST_CHUNK: Final = 1 << 16
 _CHUNK: Final = 1 << 22
 
 
 def masked_crc(data: bytes) -> int:
-    """CRC-32C of some bytes, masked as TFRecord wants it (rotated right by 15, plus 0xa282ead8)."""
+    """Returns the CRC-32C of some bytes, masked as in TFRecords (rotated right by 15, plus 0xa282ead8)."""
     crc: int = google_crc32c.value(data)
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def frame(payload: bytes) -> bytes:
-    """One record.
+    """Makes one record.
 
     Args:
-      payload: A serialised ``DebugEvent``; any bytes do.
+      payload: A serialised ``DebugEvent``, or any other bytes.
 
     Returns:
-      The payload with its length and both checksums, 16 bytes longer.
+      The payload with its length and both checksums, 16 bytes longer than the payload.
     """
     length = struct.pack("<Q", len(payload))
     return b"".join((length, _FOOTER.pack(masked_crc(length)), payload, _FOOTER.pack(masked_crc(payload))))
@@ -69,9 +70,9 @@ class End:
 
     Attributes:
       kind: One of the three results.
-      offset: First byte that has not been read as a record; where to resume, or where the damage is.
+      offset: First byte that has not been read as a record; reading resumes there, or the damage is there.
       reason: A sentence about the damage; empty unless corrupt.
-      skip_to: Where the next record begins if only the payload was damaged; None when its place is not known.
+      skip_to: Offset of the next record if only the payload was damaged; None when it is not known.
     """
 
     kind: EndKind
@@ -81,7 +82,7 @@ class End:
 
 
 class RecordReader:
-    """Iterates over the records of a stream from an offset, then says how it ended.
+    """Iterates over the records of a stream from an offset; afterwards ``end`` describes how that ended.
 
     Use::
 
@@ -92,8 +93,8 @@ class RecordReader:
 
     Args:
       source: A seekable binary stream, or bytes.
-      offset: Where to begin; must be where a record begins.
-      limit: Stop, as at a clean end, once this many bytes have been read as records; None = no limit.
+      offset: Position of the first byte to read; a record must begin there.
+      limit: Bytes of records after which reading stops, as at a clean end; None = no limit.
     """
 
     def __init__(self, source: BinaryIO | bytes, offset: int = 0, limit: int | None = None) -> None:
@@ -124,12 +125,14 @@ class RecordReader:
         if masked_crc(header[:8]) != length_crc:
             return self._ended(EndKind.CORRUPT, position, "the checksum of a record's length is wrong")
         if length > MAX_MESSAGE:
-            return self._ended(EndKind.CORRUPT, position, f"a record claims to be {length} bytes long")
+            return self._ended(
+                EndKind.CORRUPT, position, f"a record has the impossible length of {length} bytes"
+            )
         after = position + length + OVERHEAD
         if after > self._size:
             return self._ended(EndKind.TRUNCATED, position)
         if length > MAX_PAYLOAD:
-            reason = f"a record is {length} bytes long, and none above {MAX_PAYLOAD} is read"
+            reason = f"a record of {length} bytes is skipped; the limit is {MAX_PAYLOAD} bytes"
             return self._ended(EndKind.CORRUPT, position, reason, after)
         body = self._bytes_at(position + HEADER_SIZE, length + FOOTER_SIZE)
         if len(body) < length + FOOTER_SIZE:
@@ -157,22 +160,22 @@ class RecordReader:
 
 
 def read_records(source: BinaryIO | bytes, offset: int = 0) -> tuple[list[tuple[int, bytes]], list[End]]:
-    """All whole records of a stream, damaged ones left out where the next one can still be found.
+    """Reads all whole records of a stream, skipping damaged ones where the next record can still be found.
 
     Args:
       source: A seekable binary stream, or bytes.
-      offset: Where to begin.
+      offset: Position of the first byte to read.
 
     Returns:
-      The records as ``(offset, payload)``, and the ends that were met: all but the last are damaged records
-      that were skipped.
+      The records as ``(offset, payload)``, and the ends of reading: all but the last are damaged records that
+      were skipped.
     """
     records: list[tuple[int, bytes]] = []
     ends: list[End] = []
-    at: int | None = offset
-    while at is not None:
-        reader = RecordReader(source, at)
+    position: int | None = offset
+    while position is not None:
+        reader = RecordReader(source, position)
         records.extend(reader)
         ends.append(reader.end)
-        at = reader.end.skip_to
+        position = reader.end.skip_to
     return records, ends

@@ -1,9 +1,9 @@
-"""Folders and files on this machine or elsewhere.
+"""Locations: folders and files on this machine, or at URLs that fsspec reads.
 
-In comes the text of a place, out comes a path: an ordinary one, or for ``memory://``, ``s3://``, ``gs://``
-and whatever else fsspec knows a :class:`RemotePath`, which has what reading needs of an ordinary path.
+Converts the text of a location into a path: a ``Path``, or a :class:`RemotePath` for ``memory://``, ``s3://``,
+``gs://`` and every other protocol of fsspec. A remote path has the methods of a ``Path`` that readers need.
 
-Rule: whatever goes wrong on the way is an ``OSError``, as on a disk.
+Invariant: every failure to read a location is an ``OSError``, as on a disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import fsspec
 from tb_debugger_plugin.errors import UsageError
 
 _URL: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
-#: What file systems call the fields that change with a file's content.
+#: The names that file systems give to fields that change with a file's content.
 _VERSION_FIELDS: Final = (
     "mtime",
     "LastModified",
@@ -37,11 +37,11 @@ _VERSION_FIELDS: Final = (
 
 @dataclass(frozen=True)
 class RemoteStatus:
-    """What :meth:`RemotePath.stat` tells: names as in ``os.stat_result``.
+    """The result of :meth:`RemotePath.stat`, with names as in ``os.stat_result``.
 
     Attributes:
-      st_size: Bytes.
-      st_mtime_ns: Changes with the content; no time of any clock.
+      st_size: Size in bytes.
+      st_mtime_ns: A number that changes with the content; it is not a time.
       st_ino: 0.
     """
 
@@ -52,77 +52,77 @@ class RemoteStatus:
 
 @dataclass(frozen=True, order=True)
 class RemotePath:
-    """A place that fsspec reads.
+    """A location that fsspec reads.
 
     Attributes:
-      url: Such as ``s3://bucket/logs``, without a slash at the end.
+      url: A URL such as ``s3://bucket/logs``, without a slash at the end.
     """
 
     url: str
 
     @property
     def name(self) -> str:
-        """The last part."""
+        """The last part of the URL."""
         return self.url.rpartition("/")[2]
 
     @property
     def parent(self) -> RemotePath:
-        """The place above."""
+        """The folder that contains this location."""
         return RemotePath(self.url.rpartition("/")[0])
 
     def __truediv__(self, name: str) -> RemotePath:
-        """A place below."""
+        """Returns a location directly below this one."""
         return RemotePath(f"{self.url}/{name}")
 
     def __str__(self) -> str:
-        """The URL."""
+        """Returns the URL."""
         return self.url
 
     def resolve(self) -> RemotePath:
-        """The place itself; there are no links."""
+        """Returns this location unchanged: there are no links."""
         return self
 
     def relative_to(self, other: RemotePath) -> PurePosixPath:
-        """How to get here from a place above.
+        """Returns the path from a location above to this one.
 
         Raises:
-          ValueError: It is not above.
+          ValueError: `other` is not above this location.
         """
         return PurePosixPath("/" + self.url).relative_to("/" + other.url)
 
     def open(self, mode: str = "rb") -> contextlib.AbstractContextManager[BinaryIO]:
-        """Open for reading.
+        """Open the file for reading.
 
         Raises:
-          OSError: It is not there or cannot be read.
+          OSError: The file does not exist or cannot be read.
         """
         with _as_os_errors(self.url):
             stream: contextlib.AbstractContextManager[BinaryIO] = self._files.open(self.url, mode)
             return stream
 
     def stat(self) -> RemoteStatus:
-        """Size and version.
+        """Returns the size and the version of the file.
 
         Raises:
-          OSError: It is not there or cannot be asked.
+          OSError: The file does not exist, or its file system does not answer.
         """
         with _as_os_errors(self.url):
-            found: dict[str, Any] = self._files.info(self.url)
-        version = repr([found.get(name) for name in _VERSION_FIELDS]).encode()
+            info: dict[str, Any] = self._files.info(self.url)
+        version = repr([info.get(name) for name in _VERSION_FIELDS]).encode()
         number = int.from_bytes(hashlib.sha256(version).digest()[:7], "little")
-        return RemoteStatus(int(found.get("size") or 0), number)
+        return RemoteStatus(int(info.get("size") or 0), number)
 
     def is_file(self) -> bool:
-        """Whether there is a file."""
+        """Whether there is a file at this location."""
         with contextlib.suppress(OSError), _as_os_errors(self.url):
             return bool(self._files.isfile(self.url))
         return False
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """The places directly below.
+        """Lists the locations directly below this one.
 
         Raises:
-          OSError: It cannot be listed.
+          OSError: The folder cannot be listed.
         """
         with _as_os_errors(self.url):
             names = [
@@ -131,13 +131,13 @@ class RemotePath:
         return (self / name for name in names)
 
     def walk(self, on_error: Callable[[RemotePath, OSError], None]) -> Iterator[tuple[RemotePath, list[str]]]:
-        """Folders at and below this one, each with the names of its files, in order.
+        """Lists this folder and the folders below it, each with the names of its files, in order.
 
         Args:
-          on_error: Called for each folder that cannot be listed, which is then left out.
+          on_error: Called for each folder that cannot be listed; that folder is left out.
         """
         try:
-            names, folders = self._listed()
+            names, folders = self._list()
         except OSError as error:
             on_error(self, error)
             return
@@ -145,14 +145,14 @@ class RemotePath:
         for name in folders:
             yield from (self / name).walk(on_error)
 
-    def _listed(self) -> tuple[list[str], list[str]]:
-        """The names of the files and of the folders directly below, in order."""
+    def _list(self) -> tuple[list[str], list[str]]:
+        """Returns the names of the files and of the folders directly below this folder, in order."""
         names: dict[bool, list[str]] = {False: [], True: []}
         with _as_os_errors(self.url):
             top = str(self._files._strip_protocol(self.url)).rstrip("/")
             for entry in self._files.ls(self.url, detail=True):
                 path = str(entry["name"]).rstrip("/")
-                # Object stores list what marks a folder, and a file that was taken for one, as below itself.
+                # Object stores list a folder's marker, or a file treated as a folder, as an entry of itself.
                 if path != top:
                     names[entry["type"] == "directory"].append(path.rpartition("/")[2])
         return sorted(names[False]), sorted(names[True])
@@ -167,7 +167,7 @@ Location = Path | RemotePath
 
 @functools.cache
 def _file_system(protocol: str) -> Any:
-    # A log grows while it is looked at, so listings must not be remembered.
+    # A logdir grows while it is viewed, so listings must not be cached.
     return fsspec.filesystem(protocol, use_listings_cache=False)
 
 
@@ -178,18 +178,18 @@ def _as_os_errors(url: str) -> Iterator[None]:
     except OSError:
         raise
     except Exception as error:
-        # Each service has errors of its own.
+        # Each service raises its own kinds of errors.
         raise OSError(f"{url} cannot be read: {error}") from error
 
 
 def location(text: str | Path) -> Location:
-    """The path that a text means.
+    """Converts a text into the path that it names.
 
     Args:
       text: A path, in which ``~`` is the home folder, or a URL.
 
     Raises:
-      UsageError: The package that reads such URLs is missing, or nobody reads them.
+      UsageError: The package that reads such URLs is missing, or fsspec has no reader for them.
     """
     match = _URL.match(str(text))
     if match is None:
@@ -201,5 +201,5 @@ def location(text: str | Path) -> Location:
     except (ImportError, ValueError) as error:
         raise UsageError(f"{match[1]}:// cannot be read here: {error}") from error
     except Exception:
-        pass  # no credentials, or no network: whoever reads there gets it as an OSError
+        pass  # No credentials or no network: the first read raises this as an OSError.
     return RemotePath(str(text).rstrip("/"))

@@ -1,9 +1,9 @@
 """The message classes of ``protos/debug_event.proto``.
 
-They are made when this module is imported, from a serialised ``FileDescriptorSet`` that the package build
-writes beside it. Generated ``_pb2`` modules are not used because newer generators write version checks that
-fail on older protobuf runtimes; a descriptor set runs on all of them. The classes live in a descriptor pool
-of their own, so they can stand in one process with TensorFlow's messages of the same shape.
+Importing this module makes them from a serialised ``FileDescriptorSet``, which the package build writes into
+the folder of this module. Generated ``_pb2`` modules are not used because newer generators write version
+checks that fail on older protobuf runtimes; a descriptor set works with all of them. The classes have a
+descriptor pool of their own, so a process can use them together with TensorFlow's messages of the same shape.
 
 Use::
 
@@ -31,7 +31,7 @@ def _load_pool() -> descriptor_pool.DescriptorPool:
         serialized = _DESCRIPTORS.read_bytes()
     except FileNotFoundError:
         raise ImportError(
-            f"{_DESCRIPTORS.name} is missing; building the package writes it: "
+            f"{_DESCRIPTORS.name} is missing. The package build writes it: "
             "run `pip install -e .` in the checkout."
         ) from None
     pool = descriptor_pool.DescriptorPool()

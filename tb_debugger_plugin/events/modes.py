@@ -1,7 +1,7 @@
-"""Tensor debug modes, and the named columns of the summary that each of them records.
+"""The tensor debug modes, and the names of the columns of their summaries.
 
-A summary is a float64 vector; ``SUMMARY_COLUMNS`` names its slots, so that no other module has to know that
-slot 7 of a full health summary counts NaN.
+A summary is a float64 vector. ``SUMMARY_COLUMNS`` names its elements, so that no other module has to know
+that element 7 of a full health summary counts NaN.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class TensorDebugMode(enum.IntEnum):
-    """What is recorded of each tensor. The numbers are those in the event files."""
+    """Decides which numbers are recorded of each tensor. The enum's values are those in the event files."""
 
     UNSPECIFIED = 0
     NO_TENSOR = 1
@@ -24,7 +24,7 @@ class TensorDebugMode(enum.IntEnum):
     REDUCE_INF_NAN_THREE_SLOTS = 8
 
 
-#: How many dimensions a SHAPE summary holds: the last ones of a tensor of higher rank, padded with 0 below.
+#: Number of dimensions in a SHAPE summary: the last ones of a tensor of higher rank; 0 fills missing ones.
 SHAPE_DIMS: Final = 6
 
 _FULL_HEALTH: Final = (
@@ -41,7 +41,7 @@ _FULL_HEALTH: Final = (
     "positive",
 )
 
-#: The slots of the summary vector by mode. A mode that is absent records no summary.
+#: The columns of the summary vector by mode. A mode that is absent records no summary.
 SUMMARY_COLUMNS: Final[dict[TensorDebugMode, tuple[str, ...]]] = {
     TensorDebugMode.CURT_HEALTH: ("tensor_id", "any_bad"),
     TensorDebugMode.CONCISE_HEALTH: ("tensor_id", "size", "neg_inf", "pos_inf", "nan"),
@@ -59,13 +59,13 @@ SUMMARY_COLUMNS: Final[dict[TensorDebugMode, tuple[str, ...]]] = {
 
 
 def mode_name(mode: int) -> str:
-    """Name of a mode, also of a number that no version we know has written.
+    """Returns the name of a mode, also for a number that this version does not know.
 
     Args:
       mode: The number in the file.
 
     Returns:
-      Such as ``"FULL_HEALTH"``; ``"MODE_42"`` for a number that has no name.
+      A name such as ``"FULL_HEALTH"``; ``"MODE_42"`` for a number that has no name.
     """
     try:
         return TensorDebugMode(mode).name

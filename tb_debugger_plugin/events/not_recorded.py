@@ -1,4 +1,4 @@
-"""Why something is not recorded: the words of ``NotRecordedReason`` in ``protos/debug_event.proto``."""
+"""The reasons why something is not recorded, as in ``NotRecordedReason`` of ``protos/debug_event.proto``."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import enum
 
 
 class NotRecordedReason(enum.IntEnum):
-    """Why something of a program is not on record."""
+    """The reason why a part of a program is not recorded."""
 
     UNKNOWN = 0
     #: Watch ops could not be added to a function.
     NOT_INSTRUMENTED = 1
-    #: The filters of the recording leave it out.
+    #: The filters of the recording exclude it.
     FILTERED = 2
     #: An input pipeline or a session that was made before the recording began.
     MADE_BEFORE = 3
-    #: A function of which Python has no graph.
+    #: Python has no graph of the function.
     NO_GRAPH = 4
-    #: Inside a function that XLA compiles.
+    #: It is inside a function that XLA compiles.
     COMPILED = 5
-    #: ``keep_graph_optimizations`` cannot watch there.
+    #: ``keep_graph_optimizations`` cannot watch it.
     OPTIMIZED = 6
     #: Keras computes with JAX or PyTorch.
     OTHER_BACKEND = 7
 
 
 def reason_name(value: int) -> str:
-    """The word for a reason in routes and tables; ``"unknown"`` for one that this version does not know."""
-    known = value in set(NotRecordedReason)
-    return (NotRecordedReason(value) if known else NotRecordedReason.UNKNOWN).name.lower()
+    """Returns the name of a reason in routes and tables; ``"unknown"`` if this version does not know it."""
+    is_known = value in set(NotRecordedReason)
+    return (NotRecordedReason(value) if is_known else NotRecordedReason.UNKNOWN).name.lower()

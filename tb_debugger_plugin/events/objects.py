@@ -1,9 +1,9 @@
-"""Event files as JSON-like objects: what ``tbdbg dump --json`` prints.
+"""Converts event files into JSON-like objects, which ``tbdbg dump --json`` prints.
 
-In comes a file or a file set, out comes an object for each record: ``file``, ``offset`` (null when it stands
-in a tail file only) and ``event``; and one for each place that could not be read, with ``damage`` in place of
-the event. Fields have the names of ``protos/debug_event.proto``, and values are as in protobuf's JSON: bytes
-are base64, whole numbers of 64 bits are text, and so are ``NaN``, ``Infinity`` and ``-Infinity``.
+Yields an object for each record of a file or a file set, with ``file``, ``offset`` (null when the record is
+only in a tail file) and ``event``; and an object for each part that could not be read, with ``damage``
+instead of ``event``. Fields have the names of ``protos/debug_event.proto``, and values are as in protobuf's
+JSON: bytes are base64; integers of 64 bits are text, and so are ``NaN``, ``Infinity`` and ``-Infinity``.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tb_debugger_plugin.events.locations import Location
 
 
 def event_objects(path: Location) -> Iterator[dict[str, Any]]:
-    """Objects of one event file, without its tail file.
+    """Yields the objects of one event file, without its tail file.
 
     Args:
       path: The file.
 
     Raises:
-      FormatError: It is no event file.
+      FormatError: The file is not an event file.
     """
     return _objects(path.name, read_event_file(path))
 
 
 def set_objects(files: FileSet) -> Iterator[dict[str, Any]]:
-    """Objects of a whole file set, its tail files included.
+    """Yields the objects of a whole file set, its tail files included.
 
     Args:
       files: The set.

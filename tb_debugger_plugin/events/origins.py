@@ -1,4 +1,4 @@
-"""Whose code a source file is: the words of ``Origin`` in ``protos/debug_event.proto``."""
+"""The origins of source files, as in ``Origin`` of ``protos/debug_event.proto``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import enum
 
 
 class Origin(enum.IntEnum):
-    """Whose code a source file is."""
+    """The origin of a source file: whose code it is."""
 
-    #: TensorFlow's own recorder does not say.
+    #: Not known: TensorFlow's own recorder does not record it.
     UNKNOWN = 0
-    #: The program's own.
+    #: The program's own code.
     USER = 1
-    #: Python's, or an installed package's.
+    #: Code of Python or of an installed package.
     LIBRARY = 2

@@ -1,12 +1,12 @@
-"""Tail files: the last records of an event file, which the recorder keeps in memory-mapped memory.
+"""A reader of tail files: the last records of an event file, which the recorder keeps in mapped memory.
 
-A process that is killed leaves its mapped pages to the kernel, so records that were not yet written to
-``….execution`` or ``….graph_execution_traces`` are found in ``….execution.tail`` and
-``….graph_execution_traces.tail``. In comes the path of a tail file, out comes a consistent :class:`Tail`.
-The layout is in ``docs/event-format.md``.
+When a process is killed, the kernel keeps its mapped pages. So records that were not yet written to
+``….execution`` or ``….graph_execution_traces`` are in ``….execution.tail`` and
+``….graph_execution_traces.tail``. The reader takes the path of a tail file and returns a consistent
+:class:`Tail`. The layout is in ``docs/event-format.md``.
 
-Rule: a tail is read while the recorder writes it, so its counters are read again after the data, and what was
-overwritten meanwhile is left out.
+Invariant: a tail never holds overwritten bytes. The recorder may write while the file is read, so the
+counters are read again after the data, and bytes that were overwritten in between are left out.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _ATTEMPTS: Final = 8
 
 
 class TailMode(enum.IntEnum):
-    """What the recorder uses the tail file for."""
+    """The use that the recorder makes of a tail file."""
 
-    #: Records on their way to the event file; none is dropped.
+    #: Records that the recorder will move to the event file; none is dropped.
     JOURNAL = 0
     #: The last N records of a circular buffer; older ones are overwritten.
     RING = 1
@@ -44,11 +44,11 @@ class Tail:
 
     Attributes:
       mode: Journal or ring.
-      tail: Bytes ever dropped or drained from the front; with ``head``, tells whether anything changed.
-      head: Bytes ever written.
+      tail: Number of bytes ever dropped or drained from the front; with ``head``, it shows any change.
+      head: Number of bytes ever written.
       file_size: Size of the event file when records were last drained into it.
       data: The framed records, ``head - tail`` bytes in order.
-      dropped: How many records a ring has overwritten.
+      dropped: Number of records that a ring has overwritten.
     """
 
     mode: TailMode
@@ -59,14 +59,14 @@ class Tail:
     dropped: int = 0
 
     def after(self, actual_size: int) -> bytes:
-        """The framed records that are not in the event file.
+        """Returns the framed records that are not in the event file.
 
         Args:
-          actual_size: Bytes of whole records that the event file has now. Of a ring, it must have been read
-            while ``file_size`` was what it is.
+          actual_size: Bytes of whole records that the event file has now. For a ring, they must have been
+            read while ``file_size`` had its present value.
 
         Returns:
-          Whole records of the tail, without those which the event file already holds.
+          Whole records of the tail, without those that the event file already holds.
         """
         return self.data[max(0, actual_size - self.file_size) :]
 
@@ -105,7 +105,7 @@ def _unwrapped(area: bytes, header: _Header) -> bytes:
 
 
 def read_tail(path: Location) -> Tail | None:
-    """Read a tail file, which may be changing meanwhile.
+    """Read a tail file, which may change while it is read.
 
     Args:
       path: The ``….tail`` file.
@@ -114,11 +114,11 @@ def read_tail(path: Location) -> Tail | None:
       Its state; None when there is no such file (a clean end deletes it) or it is still being set up.
 
     Raises:
-      FormatError: The file is there but is not a tail file, or its counters are impossible.
+      FormatError: The file exists but is not a tail file, or its counters are impossible.
     """
     try:
         with path.open("rb") as stream:
-            # Elsewhere a file is replaced as a whole, so what is read is of one moment.
+            # Remote file systems replace files as a whole, so one read is consistent.
             is_local = isinstance(path, Path)
             return _read_consistent(stream.fileno()) if is_local else _read_snapshot(stream.read())
     except FileNotFoundError:
@@ -149,7 +149,7 @@ def _read_consistent(descriptor: int) -> Tail | None:
         if (after.tail, after.file_size) == (before.tail, before.file_size):
             return _tail(before, _unwrapped(area, before))
         if after.tail <= before.head and after.mode is TailMode.RING:
-            # The front was overwritten while we read; what both headers call valid is whole.
+            # The front was overwritten during the read; the part that both headers call valid is whole.
             kept = _unwrapped(area, before)[after.tail - before.tail :]
             return _tail(replace(after, head=before.head), kept)
         before = after
@@ -165,15 +165,15 @@ def build_tail(
     tail: int = 0,
     dropped: int = 0,
 ) -> bytes:
-    """The bytes of a tail file, for tests and for tools that take one apart.
+    """Builds the bytes of a tail file, for tests and for tools.
 
     Args:
-      payloads: The serialised events that it holds, in order.
+      payloads: The serialised events of the tail, in order.
       mode: Journal or ring.
       file_size: Size of the sibling event file when records were last drained into it.
       capacity: Bytes of the data area.
-      tail: The counter of the first byte; any value, so that wrap-around can be built.
-      dropped: How many records a ring has overwritten.
+      tail: The counter of the first byte; any value, so that a tail can wrap around.
+      dropped: Number of records that a ring has overwritten.
 
     Returns:
       Header and data area.

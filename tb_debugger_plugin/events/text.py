@@ -1,8 +1,8 @@
-"""A stable text dump of event files: what golden tests compare and ``tbdbg dump`` prints.
+"""A stable text dump of event files, which golden tests compare and ``tbdbg dump`` prints.
 
-In come events, out come lines: one record a paragraph, fields in the order of their numbers, a summary on one
-line with the names of its numbers. With :class:`Normalizer` the dump of two recordings of one program is
-equal: ids, times, hosts and folders become small numbers and fixed words.
+Converts events into lines: a paragraph for each record, fields in the order of their numbers, and a summary
+on one line with the names of its columns. With a :class:`Normalizer`, the dumps of two recordings of one
+program are equal: ids, times, hosts and folders become small numbers and fixed words.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, mode_name
 
 _MAX_TEXT: Final = 200
-#: Names of the numbers of a summary by mode.
-_SLOTS: Final = {int(mode): names for mode, names in SUMMARY_COLUMNS.items()}
+#: Names of the columns of a summary by mode.
+_COLUMNS: Final = {int(mode): names for mode, names in SUMMARY_COLUMNS.items()}
 _LABEL_REPEATED: Final = 3
 _ID_FIELDS: Final = frozenset(
     {
@@ -39,16 +39,16 @@ _FUNCTION_NUMBER: Final = re.compile(r"^(__(?:inference|forward|backward)_.*?)_\
 
 
 class Normalizer:
-    """Replaces what differs between two recordings of one program by what does not.
+    """Replaces values that differ between two recordings of one program by values that do not.
 
-    One object serves one dump, since it numbers ids in the order in which it meets them.
+    Each dump needs a new object, because it numbers ids in the order in which it meets them.
     """
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
 
     def text(self, field: str, value: str) -> str:
-        """A string field as it stands in the dump."""
+        """Returns the value of a string field in the dump."""
         if field in _ID_FIELDS:
             return self._ids.setdefault(value, f"id{len(self._ids)}") if value else ""
         if field == "host_name":
@@ -58,7 +58,7 @@ class Normalizer:
         return _FUNCTION_NUMBER.sub(r"\1_N", value)
 
     def number(self, field: str, value: float) -> float | str:
-        """A number field as it stands in the dump."""
+        """Returns the value of a number field in the dump."""
         if field == "wall_time":
             return "TIME"
         if field in _TENSOR_ID_FIELDS:
@@ -78,7 +78,7 @@ def _tensor_text(tensor: Any, mode: int) -> str:
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     if tensor.dtype == 2 and len(tensor.tensor_content) % 8 == 0 and tensor.tensor_content:
         values = np.frombuffer(tensor.tensor_content, "<f8").tolist()
-        names = _SLOTS.get(tensor.summary_mode or mode, ())
+        names = _COLUMNS.get(tensor.summary_mode or mode, ())
         if len(names) == len(values):
             return " ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
         return f"float64{shape} {values}"
@@ -99,8 +99,8 @@ def _scalar_text(field: FieldDescriptor, value: Any, normalize: Normalizer) -> s
 
 def _is_repeated(field: FieldDescriptor) -> bool:
     # `label` is deprecated in new runtimes and `is_repeated` absent from old ones.
-    known = getattr(field, "is_repeated", None)
-    return bool(getattr(field, "label", None) == _LABEL_REPEATED if known is None else known)
+    is_repeated = getattr(field, "is_repeated", None)
+    return bool(getattr(field, "label", None) == _LABEL_REPEATED if is_repeated is None else is_repeated)
 
 
 def _field_lines(
@@ -126,11 +126,11 @@ def _message_lines(message: Any, normalize: Normalizer, indent: str) -> Iterator
 
 
 def event_lines(event: Any, normalize: Normalizer | None = None) -> list[str]:
-    """The lines of one event.
+    """Returns the lines of one event.
 
     Args:
       event: A ``DebugEvent``.
-      normalize: Replaces ids and times; None = as they are.
+      normalize: Replaces ids and times; None = keep them.
 
     Returns:
       First the kind of the record, then its fields, indented.
@@ -142,25 +142,25 @@ def event_lines(event: Any, normalize: Normalizer | None = None) -> list[str]:
 def _contents_lines(contents: FileContents, normalize: Normalizer | None) -> Iterator[str]:
     for number, record in enumerate(contents.records):
         kind, *lines = event_lines(record.event, normalize)
-        place = "in the tail" if record.offset is None else f"at {record.offset}"
-        yield f"#{number} {kind}" + ("" if normalize else f" {place}")
+        position = "in the tail" if record.offset is None else f"at {record.offset}"
+        yield f"#{number} {kind}" + ("" if normalize else f" {position}")
         yield from lines
     for damage in contents.damages:
-        where = "" if damage.offset is None else f" at {damage.offset}"
-        yield f"! damaged{where}: {damage.reason}"
+        position = "" if damage.offset is None else f" at {damage.offset}"
+        yield f"! damaged{position}: {damage.reason}"
     if contents.truncated_at is not None:
         yield f"! unfinished record at {contents.truncated_at}"
 
 
 def dump_file(path: Location, normalize: Normalizer | None = None) -> Iterator[str]:
-    """Lines of one event file, without its tail file.
+    """Yields the lines of one event file, without its tail file.
 
     Args:
       path: The file.
-      normalize: Replaces ids and times; None = as they are.
+      normalize: Replaces ids and times; None = keep them.
 
     Raises:
-      FormatError: It is no event file.
+      FormatError: The file is not an event file.
     """
     contents = read_event_file(path)
     yield f"== {path.name.rpartition('.')[2] if normalize else path.name}"
@@ -168,11 +168,11 @@ def dump_file(path: Location, normalize: Normalizer | None = None) -> Iterator[s
 
 
 def dump_file_set(files: FileSet, normalize: Normalizer | None = None) -> Iterator[str]:
-    """Lines of a whole file set, its tail files included.
+    """Yields the lines of a whole file set, its tail files included.
 
     Args:
       files: The set.
-      normalize: Replaces ids and times; None = as they are.
+      normalize: Replaces ids and times; None = keep them.
     """
     for suffix in SUFFIXES:
         yield f"== {suffix if normalize else files.path(suffix).name}"

@@ -1,9 +1,10 @@
 """The native half of the recorder: the watch ops, the record encoder, and the event files they write.
 
 `load()` finds the compiled module, registers the watch ops with the TensorFlow that the program has loaded,
-and returns the module; None with a reason in `unavailable_reason()` when there is no compiled module or
-TensorFlow lacks what it needs. The recorder then falls back to TensorFlow's stock debug ops. The C++ headers
-in `src/` say what each part does; `twin` defines in NumPy what the kernels must count.
+and returns the module. It returns None when there is no compiled module or TensorFlow lacks a function that
+the module needs; `unavailable_reason()` then says why, and the recorder falls back to TensorFlow's stock
+debug ops. The C++ headers in `src/` say what each part does; `twin` defines in NumPy what the kernels must
+count.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ class _Loaded:
 
 
 def module_without_tensorflow() -> Any:
-    """The compiled module as it is, its ops not registered.
+    """Returns the compiled module without registering its ops.
 
     Returns:
       The module `tb_debugger_plugin.native._native`.
 
     Raises:
-      ImportError: It was not built.
+      ImportError: The module was not built.
     """
     return importlib.import_module("tb_debugger_plugin.native._native")
 
@@ -39,7 +40,7 @@ def _load() -> _Loaded:
     try:
         module = module_without_tensorflow()
     except ImportError as error:
-        return _Loaded(None, f"the native library is not there ({error})")
+        return _Loaded(None, f"the native library is missing ({error})")
     try:
         module.load_tensorflow(_framework_library(), _knows_classes())
         module.load_eager_api(_python_extension())
@@ -48,7 +49,8 @@ def _load() -> _Loaded:
     return _Loaded(module, "")
 
 
-#: The versions of TensorFlow in which tests have shown that its classes are as `src/tf_classes.h` has them.
+#: Oldest and newest version of TensorFlow for which tests have shown that its classes match
+#: `src/tf_classes.h`.
 _KNOWN_CLASSES = ((2, 16), (2, 21))
 
 
@@ -60,10 +62,10 @@ def _knows_classes() -> bool:
 
 
 def _framework_library() -> str:
-    """Path of the shared library that holds TensorFlow's C API for kernels."""
+    """Returns the path of the shared library that holds TensorFlow's C API for kernels."""
     import tensorflow as tf
 
-    # Such as "-l:libtensorflow_framework.so.2" on Linux and "-ltensorflow_framework.2" on macOS.
+    # The flag is "-l:libtensorflow_framework.so.2" on Linux and "-ltensorflow_framework.2" on macOS.
     directory, name = "", ""
     for flag in tf.sysconfig.get_link_flags():
         if flag.startswith("-L"):
@@ -76,20 +78,20 @@ def _framework_library() -> str:
 
 
 def _python_extension() -> str:
-    """Path of the shared library that makes Python's eager tensors; empty when TensorFlow has moved it."""
+    """Returns the path of the library that makes Python's eager tensors; "" when TensorFlow has moved it."""
     extension = sys.modules.get("tensorflow.python._pywrap_tensorflow_internal")
     return str(getattr(extension, "__file__", None) or "")
 
 
 def load() -> Any | None:
-    """The compiled module with its ops registered.
+    """Returns the compiled module with its ops registered.
 
     Returns:
-      The module, or None when the recorder has to do without; `unavailable_reason()` says why.
+      The module, or None when it cannot be used; `unavailable_reason()` says why.
     """
     return _load().module
 
 
 def unavailable_reason() -> str:
-    """Why `load()` returns None; an empty string when it does not."""
+    """Returns the reason why `load()` returns None; an empty string when `load()` returns the module."""
     return _load().reason

@@ -1,7 +1,9 @@
-"""What the summary kernels compute, said in NumPy: slow, obvious, and the definition.
+"""The NumPy twin of the summary kernels: slow, obvious, and the definition of their results.
 
-In comes an array, out comes the vector of `docs/event-format.md` for a mode. The kernels in `src/summary.cc`
-must give the same numbers for every input; mean and variance to within a few roundings of a float64.
+Takes an array and returns its summary in a mode, the vector that `docs/event-format.md` describes.
+
+Invariant: the kernels in `src/summary.cc` give the same numbers for every input; mean and variance to within
+a few roundings of a float64.
 """
 
 from __future__ import annotations
@@ -18,19 +20,19 @@ HOST_MEMORY = -1.0
 
 
 def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, tensor_id: int) -> list[float]:
-    """The summary of a tensor.
+    """Computes the summary of a tensor.
 
     Args:
-      array: Its value.
-      dtype: TensorFlow's DataType number of it.
-      mode: Which columns; one of the modes that `SUMMARY_COLUMNS` lists.
-      tensor_id: The first column.
+      array: Value of the tensor.
+      dtype: Its DataType number in TensorFlow.
+      mode: Decides which columns there are; one of the modes that `SUMMARY_COLUMNS` lists.
+      tensor_id: Value of the first column.
 
     Returns:
       The columns of `mode`, in order.
 
     Raises:
-      ValueError: `mode` is no vector.
+      ValueError: The summary of `mode` is not a vector.
     """
     if mode is TensorDebugMode.SHAPE:
         dims = list(array.shape[-SHAPE_DIMS:])
@@ -49,13 +51,13 @@ def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, te
         health = [float(x) for x in [tensor_id, HOST_MEMORY, dtype, array.ndim, array.size, *bad, *signs]]
         if mode is TensorDebugMode.FULL_HEALTH:
             return health
-        # Complex numbers have no smallest one.
+        # Complex numbers have no order, so there is no smallest one.
         return health + _moments(finite.tolist() if array.dtype.kind != "c" else [])
-    raise ValueError(f"{mode.name} is not a vector")
+    raise ValueError(f"the summary of mode {mode.name} is not a vector")
 
 
 def _as_complex(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A real number of the same kind for each complex one, whose kind is that of its worse part."""
+    """Returns a real number of the same kind for each complex one, whose kind is that of its worse part."""
 
     def kind(number: complex) -> float:
         parts = (number.real, number.imag)
@@ -68,13 +70,13 @@ def _as_complex(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _moments(finite: list[float]) -> list[float]:
-    """Smallest, largest, mean and variance of numbers, without any rounding but that of the result."""
+    """Returns the smallest, largest, mean and variance of numbers; only the results are rounded."""
     if not finite:
         return [math.nan] * 4
     exact = [Fraction(x) for x in finite]
     mean = sum(exact, Fraction()) / len(exact)
     variance = sum(((x - mean) ** 2 for x in exact), Fraction()) / len(exact)
-    # A zero has no sign here.
+    # Adding 0.0 removes the sign of a zero.
     return [min(finite) + 0.0, max(finite) + 0.0, float(mean), _float(variance)]
 
 

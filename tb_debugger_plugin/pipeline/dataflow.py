@@ -1,7 +1,7 @@
-"""The pipeline itself; only this module knows Apache Beam.
+"""The Beam pipeline; only this module imports Apache Beam.
 
-In come a run and a folder, out comes the folder with the run's tables. Chunks are surveyed side by side; what
-is known of all of them is put together at one place; then the parts of the lists are written side by side.
+Takes a run and writes its tables into a folder. Workers survey chunks in parallel; one worker combines the
+results into a layout; then workers write the parts of the lists in parallel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tb_debugger_plugin.pipeline import tables
 from tb_debugger_plugin.pipeline.layout import ROWS_A_PART, Layout, PartId, Slice, cut, lay_out
 from tb_debugger_plugin.pipeline.survey import CHUNK_BYTES, Chunk, Facts, chunks_of, survey
 
-#: Beam's own runner in Python. What Beam calls the direct runner may fetch a program from the network.
+#: Beam's own runner in Python. The runner that Beam calls direct may fetch a program from the network.
 _DIRECT = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
@@ -32,20 +32,20 @@ def convert(
     chunk_bytes: int = CHUNK_BYTES,
     rows_a_part: int = ROWS_A_PART,
 ) -> None:
-    """Turn a run's event files into a folder of tables.
+    """Convert a run's event files into a folder of tables.
 
     Args:
-      run: The run; every worker must be able to read its files, and they must not grow meanwhile.
+      run: The run; every worker must be able to read its files, and they must not grow during the conversion.
       folder: Path or URL of the folder, which every worker must be able to write.
-      options: Beam's, such as ``--runner=DataflowRunner``; the default is the direct runner.
-      chunk_bytes: About how many bytes of a file one worker looks at.
-      rows_a_part: About how many rows a file of a long list shall have.
+      options: Options of Beam, such as ``--runner=DataflowRunner``; the default is the direct runner.
+      chunk_bytes: Approximate number of bytes of a file that one worker surveys.
+      rows_a_part: Approximate number of rows in one file of a long list.
     """
-    chosen = PipelineOptions(list(options))
+    pipeline_options = PipelineOptions(list(options))
     if not any(option.startswith("--runner") for option in options):
-        chosen.view_as(StandardOptions).runner = _DIRECT
+        pipeline_options.view_as(StandardOptions).runner = _DIRECT
     tables.clear(folder)
-    with beam.Pipeline(options=chosen) as pipeline:
+    with beam.Pipeline(options=pipeline_options) as pipeline:
         _build(pipeline, run, folder, chunk_bytes, rows_a_part)
 
 
@@ -88,9 +88,9 @@ def _surveyed(chunk: Chunk) -> Iterator[Any]:
 
 
 def _stable(facts: Iterable[Facts]) -> dict[str, int]:
-    kept = [one for one in facts if not one.chunk.is_ring]
-    rows = {suffix: sum(one.num_rows for one in kept if one.chunk.suffix == suffix) for suffix in TAILED}
-    bad = sum(one.num_bad for one in kept if one.chunk.suffix == GRAPH_EXECUTION_TRACES)
+    stable = [fact for fact in facts if not fact.chunk.is_ring]
+    rows = {suffix: sum(fact.num_rows for fact in stable if fact.chunk.suffix == suffix) for suffix in TAILED}
+    bad = sum(fact.num_bad for fact in stable if fact.chunk.suffix == GRAPH_EXECUTION_TRACES)
     return {EXECUTION: rows[EXECUTION], GRAPH_EXECUTION_TRACES: rows[GRAPH_EXECUTION_TRACES], "bad": bad}
 
 
@@ -102,7 +102,7 @@ def _lay_out(run: Run, folder: str, rows_a_part: int, facts: Sequence[Facts]) ->
 
 def _count(part: tuple[PartId, Iterable[Slice]]) -> tuple[PartId, tables.Counts]:
     slices = list(part[1])
-    return part[0], (sum(one.num_rows for one in slices), sum(one.num_bad for one in slices))
+    return part[0], (sum(piece.num_rows for piece in slices), sum(piece.num_bad for piece in slices))
 
 
 def _write(

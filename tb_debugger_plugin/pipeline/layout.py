@@ -1,11 +1,12 @@
-"""What every worker has to know before rows can be written: numbers, and where each list is cut into parts.
+"""Numbers everything that records name, and cuts each long list into parts, before workers write rows.
 
-In come the facts of all chunks, out come the registry of the run, the latest time before each chunk, and the
-bounds of the parts. All of this is made at one place: it is as long as the program, not as the run.
+Takes the facts of all chunks. Returns the registry of the run, the latest time before each chunk, and the
+bounds of the parts. One worker makes all of this: its size depends on the program, not on the length of the
+run.
 
-Rule: rows are in the order of their keys (latest time of the host, host, place in the file), which is the
-order of :mod:`tb_debugger_plugin.index.merge`; a part holds the rows between two keys, and those of the rings
-of circular buffers, which come last, are a part of their own.
+Invariants: rows are in the order of their keys (latest time of the host, host, position in the file), which
+is the order of :mod:`tb_debugger_plugin.index.merge`. A part holds the rows between two keys. The rows of the
+rings of circular buffers come last and are a part of their own.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from tb_debugger_plugin.index.runs import Run
 from tb_debugger_plugin.index.source import FileState, Notice, SetFile
 from tb_debugger_plugin.pipeline.survey import Chunk, Facts, Names, Places
 
-#: Of a part, about: what one worker holds in memory.
+#: Approximate number of rows of a part, which one worker holds in memory.
 ROWS_A_PART: Final = 500_000
 _READ_BYTES: Final = 64 << 20
 
-#: Latest time of the host, host, beginning of the record.
+#: Latest time of the host, host, position of the record in the file.
 Key = tuple[float, int, int]
 ChunkId = tuple[str, int, int, bool]
 PartId = tuple[str, int]
@@ -38,12 +39,12 @@ PartId = tuple[str, int]
 
 @dataclass(frozen=True)
 class Layout:
-    """What every worker has to know.
+    """The numbers and bounds that every worker needs.
 
     Attributes:
-      registry: Numbers everything that any record names.
+      registry: The numbers of everything that any record names.
       latest: The latest time of the host before each chunk.
-      bounds: Of each list, the keys at which parts begin, but for the first.
+      bounds: By list, the keys at which all parts but the first begin.
     """
 
     registry: Registry
@@ -53,14 +54,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Described:
-    """What the short files say, and what is known of all files.
+    """The contents of the short files, and the states of all files.
 
     Attributes:
-      describer: With the rows of the short tables.
-      hosts: One for each file set.
-      states: Of each file, by host and suffix, at its end.
-      dropped: How many records its ring has overwritten.
-      notices: What had to be left out.
+      describer: Holds the rows of the short tables.
+      hosts: One host for each file set.
+      states: State of each file at its end, by host and suffix.
+      dropped: Number of records that the ring of a file has overwritten, by host and suffix.
+      notices: Notices about records that had to be left out.
     """
 
     describer: Describer
@@ -71,30 +72,30 @@ class Described:
 
 
 def chunk_id(chunk: Chunk) -> ChunkId:
-    """What tells a chunk from all others; sorts those of a host as they are in the file, its ring last."""
+    """Returns the key of a chunk; keys sort the chunks of a host in the order of the file, its ring last."""
     return chunk.suffix, chunk.host, chunk.number, chunk.is_ring
 
 
 def lay_out(run: Run, facts: Sequence[Facts], rows_a_part: int = ROWS_A_PART) -> tuple[Layout, Described]:
-    """Put together what is known of all chunks.
+    """Combine the facts of all chunks.
 
     Args:
       run: The run.
-      facts: Of all chunks of its long files.
-      rows_a_part: About how many rows a part shall have.
+      facts: Facts of all chunks of its long files.
+      rows_a_part: Approximate number of rows of a part.
     """
-    # As the local index does: traces, of one host after the other, then executions.
+    # The order of the local index: the traces of one host after the other, then the executions.
     order = {GRAPH_EXECUTION_TRACES: 0, EXECUTION: 1}
-    ordered = sorted(facts, key=lambda one: (order[one.chunk.suffix], chunk_id(one.chunk)))
+    ordered = sorted(facts, key=lambda fact: (order[fact.chunk.suffix], chunk_id(fact.chunk)))
     described = _describe(run)
-    for one in ordered:
-        _absorb(described.describer.registry, one.names)
-        key = one.chunk.host, one.chunk.suffix
-        described.notices.extend(one.notices)
-        if one.chunk.is_ring:
-            described.dropped[key] = one.dropped
+    for fact in ordered:
+        _register(described.describer.registry, fact.names)
+        key = fact.chunk.host, fact.chunk.suffix
+        described.notices.extend(fact.notices)
+        if fact.chunk.is_ring:
+            described.dropped[key] = fact.dropped
         else:
-            described.states[key] = one.state
+            described.states[key] = fact.state
     latest = _latest(ordered)
     bounds = {suffix: _bounds(ordered, suffix, latest, rows_a_part) for suffix in TAILED}
     return Layout(described.describer.registry, latest, bounds), described
@@ -125,7 +126,7 @@ def _read_short(described: Described, host: Host, suffix: str) -> None:
     described.states[host.number, suffix] = state
 
 
-def _absorb(registry: Registry, names: Names) -> None:
+def _register(registry: Registry, names: Names) -> None:
     for graph in names.graphs:
         registry.graph(*graph)
     for site in names.sites:
@@ -139,24 +140,25 @@ def _absorb(registry: Registry, names: Names) -> None:
 
 
 def _latest(ordered: Iterable[Facts]) -> dict[ChunkId, float]:
+    """Returns the latest time of the host before each chunk."""
     until: dict[tuple[str, int], float] = {}
-    found: dict[ChunkId, float] = {}
-    for one in ordered:
-        host = one.chunk.suffix, one.chunk.host
-        found[chunk_id(one.chunk)] = until.get(host, -np.inf)
-        until[host] = max(until.get(host, -np.inf), one.latest)
-    return found
+    latest: dict[ChunkId, float] = {}
+    for fact in ordered:
+        host = fact.chunk.suffix, fact.chunk.host
+        latest[chunk_id(fact.chunk)] = until.get(host, -np.inf)
+        until[host] = max(until.get(host, -np.inf), fact.latest)
+    return latest
 
 
 def _bounds(
     ordered: Iterable[Facts], suffix: str, latest: dict[ChunkId, float], rows_a_part: int
 ) -> list[Key]:
-    """Keys between which there are about as many rows as a part shall have."""
-    chosen = [one for one in ordered if one.chunk.suffix == suffix and not one.chunk.is_ring]
+    """Returns keys that divide the rows into parts of about `rows_a_part` rows."""
+    stable = [fact for fact in ordered if fact.chunk.suffix == suffix and not fact.chunk.is_ring]
     keys = sorted(
-        (max(time, latest[chunk_id(one.chunk)]), one.chunk.host, begin, one.num_rows / len(one.samples))
-        for one in chosen
-        for time, begin in one.samples
+        (max(time, latest[chunk_id(fact.chunk)]), fact.chunk.host, begin, fact.num_rows / len(fact.samples))
+        for fact in stable
+        for time, begin in fact.samples
     )
     bounds, rows = [], 0.0
     for time, host, begin, weight in keys:
@@ -169,13 +171,13 @@ def _bounds(
 
 @dataclass(frozen=True)
 class Slice:
-    """Rows of one chunk that belong into one part.
+    """Rows of one chunk that belong to one part.
 
     Attributes:
-      chunk: Where to read them: its first ``num_rows`` rows.
-      num_rows: How many.
-      num_bad: How many of them are bad.
-      latest: The latest time of the host before them.
+      chunk: The chunk to read; its first ``num_rows`` rows are the slice.
+      num_rows: Number of rows.
+      num_bad: Number of bad rows.
+      latest: The latest time of the host before the rows.
     """
 
     chunk: Chunk
@@ -188,11 +190,11 @@ def cut(places: Places, layout: Layout) -> Iterator[tuple[PartId, Slice]]:
     """Cut the rows of a chunk at the bounds of the parts.
 
     Args:
-      places: Of the rows.
-      layout: With the bounds.
+      places: Positions and times of the rows.
+      layout: Holds the bounds.
 
     Yields:
-      For each part that has rows of the chunk: which part, and these.
+      The id of each part that has rows of the chunk, and these rows.
     """
     chunk = places.chunk
     bounds, count = layout.bounds[chunk.suffix], len(places.times)
@@ -202,21 +204,22 @@ def cut(places: Places, layout: Layout) -> Iterator[tuple[PartId, Slice]]:
             yield (chunk.suffix, len(bounds) + 1), Slice(chunk, count, int(places.is_bad.sum()), before)
         return
     times = never_falling(places.times, before)
-    stops = [0, *(_place_of(bound, times, places) for bound in bounds), count]
+    stops = [0, *(_row_at(bound, times, places) for bound in bounds), count]
     for part, (begin, end) in enumerate(itertools.pairwise(stops)):
         if begin < end:
-            first, behind = int(places.begins[begin]), int(places.ends[end - 1])
-            where = Chunk(
-                chunk.files, chunk.host, chunk.suffix, chunk.number, FileState(first), behind - first
+            first, after = int(places.begins[begin]), int(places.ends[end - 1])
+            piece = Chunk(
+                chunk.files, chunk.host, chunk.suffix, chunk.number, FileState(first), after - first
             )
             latest = float(times[begin - 1]) if begin else before
             yield (
                 (chunk.suffix, part),
-                Slice(where, end - begin, int(places.is_bad[begin:end].sum()), latest),
+                Slice(piece, end - begin, int(places.is_bad[begin:end].sum()), latest),
             )
 
 
-def _place_of(bound: Key, times: npt.NDArray[np.float64], places: Places) -> int:
+def _row_at(bound: Key, times: npt.NDArray[np.float64], places: Places) -> int:
+    """Returns the first row of a chunk that is at or after a bound."""
     time, host, begin = bound
     if host != places.chunk.host:
         return int(np.searchsorted(times, time, "right" if places.chunk.host < host else "left"))

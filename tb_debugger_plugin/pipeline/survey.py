@@ -1,9 +1,10 @@
-"""The first look at a long file: where its records are, when they happened, and what they name.
+"""Surveys a long file: where its records are, when they happened, and what they name.
 
-In comes a file of one host, out come its chunks, and of each chunk what must be known before anything can get
-a number or a position: :class:`Facts`, which are short, and :class:`Places`, one row a record.
+Divides a file of one host into chunks. Returns, for each chunk, what the layout needs before it can give
+numbers and positions: :class:`Facts`, which are short, and :class:`Places`, which have a row for each record.
 
-Rule: chunks are read by what reads files for the local index, so the rows and the notices are the same.
+Invariant: the code that reads files for the local index also reads chunks, so the rows and the notices are
+the same.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ from tb_debugger_plugin.index.tensors import BAD
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 
 CHUNK_BYTES: Final = 64 << 20
-#: Of that many rows of a chunk, the place of one is among the facts.
+#: The facts hold the position of one row out of this many.
 _ROWS_A_SAMPLE: Final = 4096
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Bytes of a file that are looked at as a whole.
+    """A range of bytes of a file that one worker reads.
 
     Attributes:
       files: The host's file set.
-      host: Its number.
-      suffix: Which of its files.
-      number: Of the chunk, from 0.
-      state: Where to begin.
-      limit: About how many bytes.
-      is_ring: Whether it is the ring of a circular buffer, from where on the file does not hold it.
+      host: Number of the host.
+      suffix: Suffix of the file.
+      number: Number of the chunk, from 0.
+      state: State of the file in which reading begins.
+      limit: Approximate number of bytes.
+      is_ring: Whether the chunk is the ring of a circular buffer, without the records that the file holds.
     """
 
     files: FileSet
@@ -64,12 +65,12 @@ class Rows:
     """The records of a chunk that become rows of a list, in the order of the file.
 
     Attributes:
-      batch: Where reading ended, and its notices.
-      times: Of each row.
-      begins: Where each record begins.
-      ends: Where the next one begins.
-      traces: The rows, of ``graph_execution_traces``.
-      executions: The rows, of ``execution``.
+      batch: State of the file at the end of reading, and the notices.
+      times: Time of each row.
+      begins: Position at which each record begins.
+      ends: Position at which the next record begins.
+      traces: The rows of ``graph_execution_traces``.
+      executions: The rows of ``execution``.
     """
 
     batch: Batch
@@ -82,7 +83,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Names:
-    """What some records name, in the order in which they did: keys of the registry."""
+    """The keys of the registry that some records name, in the order of the records."""
 
     graphs: list[tuple[int, str]]
     sites: list[tuple[int, str, str, int, str]]
@@ -93,18 +94,18 @@ class Names:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is to be known of a chunk by everybody.
+    """The facts about a chunk that the layout needs.
 
     Attributes:
-      chunk: Which one.
-      num_rows: How many rows.
-      num_bad: How many of them are bad.
-      latest: The latest time in it; minus infinity when it has no rows.
-      samples: Time and beginning of a record now and then; the time never falls.
-      names: What its records name.
-      state: Of the file behind it.
-      notices: What had to be left out.
-      dropped: How many records the ring has overwritten.
+      chunk: The chunk.
+      num_rows: Number of rows.
+      num_bad: Number of bad rows.
+      latest: The latest time in the chunk; minus infinity when it has no rows.
+      samples: Time and position of some records, at regular distances; the time never falls.
+      names: The keys of the registry that its records name.
+      state: State of the file after the chunk.
+      notices: Notices about records that had to be left out.
+      dropped: Number of records that the ring has overwritten.
     """
 
     chunk: Chunk
@@ -120,7 +121,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Places:
-    """Where and when each row of a chunk is: equally long arrays."""
+    """Position and time of each row of a chunk, as arrays of equal length."""
 
     chunk: Chunk
     times: npt.NDArray[np.float64]
@@ -130,65 +131,66 @@ class Places:
 
 
 def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    """The chunks of a file; record boundaries are known only to who walks over the records before them."""
+    """Divides a file into chunks, by reading it: only the records before a boundary show where it is."""
     file, state, number = SetFile(files, suffix), FileState(), 0
     more = True
     while more:
         batch = file.read(state, chunk_bytes)
         yield Chunk(files, host, suffix, number, state, chunk_bytes)
         state, more, number = batch.state, batch.more, number + 1
-    found = file.read_tail()
-    if found is not None and found.mode is tail.TailMode.RING:
+    tail_file = file.read_tail()
+    if tail_file is not None and tail_file.mode is tail.TailMode.RING:
         yield Chunk(files, host, suffix, number, state, 0, is_ring=True)
 
 
 def read_rows(chunk: Chunk, registry: Registry) -> Rows:
-    """The rows of a chunk.
+    """Reads the rows of a chunk.
 
     Args:
-      chunk: Which one.
-      registry: Numbers what traces name; what executions name is numbered when they become columns.
+      chunk: The chunk.
+      registry: Receives what traces name; what executions name is registered when they become columns.
     """
     file = SetFile(chunk.files, chunk.suffix)
     if chunk.is_ring:
         return _ring_rows(chunk, file, registry)
     if chunk.suffix == GRAPH_EXECUTION_TRACES:
         batch = read_traces(file, TraceDecoder(registry, chunk.host), chunk.state, chunk.limit)
-        return _of_traces(batch, batch.traces)
+        return _trace_rows(batch, batch.traces)
     batch = file.read(chunk.state, chunk.limit)
-    kept = [row for row, event in enumerate(batch.events) if event.HasField("execution")]
+    rows = [row for row, event in enumerate(batch.events) if event.HasField("execution")]
     begins, ends = np.array(batch.offsets, np.int64), np.array(batch.ends, np.int64)
-    return _of_executions(batch, chunk.host, [batch.events[row] for row in kept], begins[kept], ends[kept])
+    events = [batch.events[row] for row in rows]
+    return _execution_rows(batch, chunk.host, events, begins[rows], ends[rows])
 
 
-def _of_traces(batch: Batch, rows: TraceRows | None) -> Rows:
+def _trace_rows(batch: Batch, rows: TraceRows | None) -> Rows:
     if rows is None:
         empty = np.empty(0, np.int64)
         return Rows(batch, np.empty(0), empty, empty)
     return Rows(batch, rows.times, rows.offsets, rows.ends, traces=rows)
 
 
-def _of_executions(batch: Batch, host: int, events: list[Any], begins: Any, ends: Any) -> Rows:
+def _execution_rows(batch: Batch, host: int, events: list[Any], begins: Any, ends: Any) -> Rows:
     rows = [Row(host, event) for event in events]
     return Rows(batch, np.array([event.wall_time for event in events]), begins, ends, executions=rows)
 
 
 def _ring_rows(chunk: Chunk, file: SetFile, registry: Registry) -> Rows:
-    found = file.read_tail()
-    data = found.after(chunk.state.resume) if found is not None else b""
+    ring = file.read_tail()
+    data = ring.after(chunk.state.resume) if ring is not None else b""
     batch = Batch(state=chunk.state)
     if chunk.suffix == GRAPH_EXECUTION_TRACES:
         decoder = TraceDecoder(registry, chunk.host)
         parts = [decoder.decode(frames)[0] for frames in ring_frames(data)]
         rows = joined(parts) if parts else None
-        return _of_traces(batch, rows and replace(rows, offsets=np.full(len(rows), -1)))
+        return _trace_rows(batch, rows and replace(rows, offsets=np.full(len(rows), -1)))
     events = [event for event in ring_events(data) if event.HasField("execution")]
-    nowhere = np.full(len(events), -1)
-    return _of_executions(batch, chunk.host, events, nowhere, nowhere)
+    no_positions = np.full(len(events), -1)
+    return _execution_rows(batch, chunk.host, events, no_positions, no_positions)
 
 
 def survey(chunk: Chunk) -> tuple[Facts, Places]:
-    """Look at a chunk."""
+    """Reads a chunk and returns its facts and the positions of its rows."""
     registry = Registry()
     rows = read_rows(chunk, registry)
     if rows.traces is not None:
@@ -214,8 +216,8 @@ def survey(chunk: Chunk) -> tuple[Facts, Places]:
 
 
 def _dropped(chunk: Chunk) -> int:
-    found = SetFile(chunk.files, chunk.suffix).read_tail() if chunk.is_ring else None
-    return found.dropped if found is not None else 0
+    ring = SetFile(chunk.files, chunk.suffix).read_tail() if chunk.is_ring else None
+    return ring.dropped if ring is not None else 0
 
 
 def _names(registry: Registry) -> Names:

@@ -1,9 +1,9 @@
-"""Rows into Parquet files.
+"""Writes rows into Parquet files.
 
-In come slices of chunks and the layout, out come the files of one part of a long list, or the short tables,
-in a folder that may be anywhere fsspec writes to.
+Takes slices of chunks and the layout. Writes the files of one part of a long list, or the short tables, into
+a folder at any location that fsspec writes to.
 
-Rule: what is written depends on what comes in alone, so a part that is written twice is the same twice.
+Invariant: the files depend only on the inputs, so a part that is written twice has the same content twice.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _TABLES: Final = {
     GRAPH_EXECUTION_TRACES: ("graph_executions", "bad_graph_executions"),
 }
 
-#: Rows, and bad rows, of a part.
+#: Number of rows, and of bad rows, of a part.
 Counts = tuple[int, int]
 
 
 def clear(folder: str) -> None:
-    """Make the folder what a viewer takes for unfinished: what stands there will be written over."""
+    """Removes the manifest, so that viewers take the folder for unfinished while tables are replaced."""
     files, path = fsspec.core.url_to_fs(folder)
     files.makedirs(path, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
@@ -56,7 +56,7 @@ def _database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str], folder: str) -> None:
-    """Write tables into the folder under the given names."""
+    """Writes tables into the folder under the given names."""
     files, path = fsspec.core.url_to_fs(folder)
     with tempfile.TemporaryDirectory(prefix="tb_debugger_") as scratch:
         for table, name in tables.items():
@@ -66,18 +66,18 @@ def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str], folde
 
 
 def names_of(part: PartId) -> dict[str, str]:
-    """The file of each table that a part has rows of."""
+    """Returns the file name of each table of a part."""
     suffix, number = part
     return {table: f"{table}-{number:05d}.parquet" for table in _TABLES[suffix]}
 
 
 def write_short(run: Run, described: Described, stable: Mapping[str, int], folder: str) -> None:
-    """Write the tables that are as long as the program.
+    """Write the short tables, whose size depends on the program.
 
     Args:
       run: The run.
-      described: What stands in them.
-      stable: What ``meta`` says of the lists.
+      described: Contents of the tables.
+      stable: Stable numbers of rows of the long lists, for ``meta``.
       folder: URL or path of the folder.
     """
     keys = [(host.number, suffix) for host in described.hosts for suffix in SUFFIXES]
@@ -115,23 +115,23 @@ def write_part(
     """Write the rows of one part.
 
     Args:
-      part: Which one.
-      slices: All slices that belong into it, in any order.
-      layout: With the numbers of everything.
-      counts: Of all parts.
+      part: The id of the part.
+      slices: All slices that belong to the part, in any order.
+      layout: Holds the numbers of everything.
+      counts: Numbers of rows of all parts.
       folder: URL or path of the folder.
 
     Returns:
-      The part.
+      The id of the part.
 
     Raises:
-      FormatError: The files are not what they were when they were surveyed.
+      FormatError: The files have changed since they were surveyed.
     """
     first, first_bad = (
         sum(count[column] for other, count in counts.items() if other[0] == part[0] and other[1] < part[1])
         for column in (0, 1)
     )
-    ordered = sorted(slices, key=lambda one: (one.chunk.host, one.chunk.number))
+    ordered = sorted(slices, key=lambda piece: (piece.chunk.host, piece.chunk.number))
     with _database() as connection:
         for table, columns in _columns(part[0], ordered, layout, first, first_bad).items():
             insert(connection, table, columns)
@@ -143,8 +143,8 @@ def _columns(
     suffix: str, slices: Sequence[Slice], layout: Layout, first: int, first_bad: int
 ) -> dict[str, dict[str, Array]]:
     latest: dict[int, float] = {}
-    for one in slices:
-        latest.setdefault(one.chunk.host, one.latest)
+    for piece in slices:
+        latest.setdefault(piece.chunk.host, piece.latest)
     if suffix == GRAPH_EXECUTION_TRACES:
         rows = merge_traces(_traces(slices, layout.registry), latest)
         assert rows is not None, "a part has rows"
@@ -161,27 +161,27 @@ def _columns(
 
 def _traces(slices: Sequence[Slice], registry: Registry) -> dict[int, TraceRows | None]:
     parts: dict[int, list[TraceRows]] = {}
-    for one in slices:
-        rows = read_rows(one.chunk, registry).traces
-        _check(one, 0 if rows is None else len(rows))
+    for piece in slices:
+        rows = read_rows(piece.chunk, registry).traces
+        _check(piece, 0 if rows is None else len(rows))
         assert rows is not None
-        parts.setdefault(one.chunk.host, []).append(rows.take(slice(one.num_rows)))
-    return {host: joined(found) for host, found in parts.items()}
+        parts.setdefault(piece.chunk.host, []).append(rows.take(slice(piece.num_rows)))
+    return {host: joined(of_host) for host, of_host in parts.items()}
 
 
 def _executions(slices: Sequence[Slice], registry: Registry) -> dict[int, list[Row]]:
     parts: dict[int, list[Row]] = {}
-    for one in slices:
-        rows = read_rows(one.chunk, registry).executions
-        _check(one, len(rows))
-        parts.setdefault(one.chunk.host, []).extend(rows[: one.num_rows])
+    for piece in slices:
+        rows = read_rows(piece.chunk, registry).executions
+        _check(piece, len(rows))
+        parts.setdefault(piece.chunk.host, []).extend(rows[: piece.num_rows])
     return parts
 
 
-def _check(one: Slice, found: int) -> None:
-    if found < one.num_rows:
-        path = one.chunk.files.path(one.chunk.suffix)
-        raise FormatError(f"{path} has changed while it was read; the dump must be complete.")
+def _check(piece: Slice, num_rows: int) -> None:
+    if num_rows < piece.num_rows:
+        path = piece.chunk.files.path(piece.chunk.suffix)
+        raise FormatError(f"{path} changed while it was read; the dump must be complete.")
 
 
 def finish(run: Run, parts: Iterable[PartId], stable: Mapping[str, int], folder: str) -> None:
@@ -189,8 +189,8 @@ def finish(run: Run, parts: Iterable[PartId], stable: Mapping[str, int], folder:
 
     Args:
       run: The run.
-      parts: All that were written.
-      stable: How many rows there are for good.
+      parts: Ids of all parts that were written.
+      stable: Stable numbers of rows of the long lists.
       folder: URL or path of the folder.
     """
     short = {table: f"{table}.parquet" for table in schema.TABLES if table not in LONG}

@@ -78,7 +78,7 @@ _SAID = {
     _missing: _NOT_THERE,
     _a_file: {
         **dict.fromkeys(_VERBS, (1, "cannot be read: Not a directory")),
-        "dump": (1, "is no event file"),
+        "dump": (1, "is not an event file"),
     },
     _unreadable: dict.fromkeys(_VERBS, (1, "Too many levels of symbolic links")),
     _two_runs: {**_FINE, "dump": _NO_SETS, "sql": _ONE_PLEASE, "beam": _ONE_PLEASE},
@@ -182,7 +182,7 @@ def test_dump_refuses_what_is_no_event_file(tmp_path, capsys, name, content, opt
     (tmp_path / name).write_bytes(content)
     assert main(["dump", str(tmp_path / name), *options]) == 1
     said = capsys.readouterr()
-    assert said.out == "" and "is no event file" in said.err and said.err.count("\n") == 1
+    assert said.out == "" and "is not an event file" in said.err and said.err.count("\n") == 1
 
 
 def test_dump_takes_event_files_that_are_empty_damaged_or_renamed(tmp_path, capsys):

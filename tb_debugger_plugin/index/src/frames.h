@@ -5,16 +5,16 @@
 
 extern "C" {
 
-// Finds the records that stand at the beginning of some bytes, one behind the
-// other, up to the first one that is damaged or not whole.
+// Finds the consecutive records at the beginning of some bytes, up to the first
+// record that is damaged or not whole.
 //
 //   data, size     the bytes
-//   stop           no record is looked for from here on
-//   capacity       how many entries `starts` and `lengths` have room for
-//   starts         receives where each payload begins
-//   lengths        receives how long each payload is
+//   stop           position at which the search ends
+//   capacity       number of entries for which `starts` and `lengths` have room
+//   starts         receives the position of each payload
+//   lengths        receives the length of each payload
 //
-// Returns how many records there are. Never reads beyond `size`.
+// Returns the number of records. Never reads beyond `size`.
 __attribute__((visibility("default"))) int64_t tbdbg_walk(const uint8_t* data, int64_t size, int64_t stop,
                                                           int64_t capacity, int64_t* starts,
                                                           int64_t* lengths);

@@ -15,8 +15,8 @@ uint64_t Load64(const uint8_t* p) {
   return value;
 }
 
-// Goes on with a hash over some bytes. Two chains, as a multiplication takes longer
-// to finish than to begin.
+// Continues a hash over some bytes. There are two chains, because a multiplication
+// takes longer to finish than to begin.
 uint64_t HashOn(uint64_t hash, uint64_t factor, const uint8_t* p, int64_t size) {
   uint64_t other = ~hash;
   for (; size >= 16; p += 16, size -= 16) {
@@ -49,15 +49,15 @@ int32_t Templates::Find(const uint8_t* record, int64_t length) const {
   if (static_cast<uint64_t>(length) >= layouts_.size()) return -1;
   for (const Layout& layout : layouts_[length]) {
     const uint64_t hash = Hash(record, length, layout);
-    const size_t mask = places_.size() - 1;
-    for (size_t at = hash & mask; places_[at] >= 0; at = (at + 1) & mask) {
-      const Entry& entry = entries_[places_[at]];
+    const size_t mask = buckets_.size() - 1;
+    for (size_t at = hash & mask; buckets_[at] >= 0; at = (at + 1) & mask) {
+      const Entry& entry = entries_[buckets_[at]];
       if (entry.hash != hash || entry.length != length || !(entry.layout == layout)) continue;
       const uint8_t* known = bytes_.data() + entry.offset;
       if (std::memcmp(known, record, kTimeBegin) == 0 &&
           std::memcmp(known + kTimeEnd, record + kTimeEnd, layout.begin - kTimeEnd) == 0 &&
           std::memcmp(known + layout.end, record + layout.end, length - layout.end) == 0) {
-        return places_[at];
+        return buckets_[at];
       }
     }
   }
@@ -73,8 +73,8 @@ int32_t Templates::Add(const uint8_t* record, int64_t length, int64_t begin, int
   if (!known) layouts_[length].push_back(layout);
   entries_.push_back({Hash(record, length, layout), static_cast<int64_t>(bytes_.size()), length, layout});
   bytes_.insert(bytes_.end(), record, record + length);
-  if (2 * entries_.size() > places_.size()) {
-    places_.assign(places_.empty() ? 64 : 2 * places_.size(), -1);
+  if (2 * entries_.size() > buckets_.size()) {
+    buckets_.assign(buckets_.empty() ? 64 : 2 * buckets_.size(), -1);
     for (size_t other = 0; other < entries_.size(); ++other) {
       Put(entries_[other].hash, static_cast<int32_t>(other));
     }
@@ -85,10 +85,10 @@ int32_t Templates::Add(const uint8_t* record, int64_t length, int64_t begin, int
 }
 
 void Templates::Put(uint64_t hash, int32_t number) {
-  const size_t mask = places_.size() - 1;
+  const size_t mask = buckets_.size() - 1;
   size_t at = hash & mask;
-  while (places_[at] >= 0) at = (at + 1) & mask;
-  places_[at] = number;
+  while (buckets_[at] >= 0) at = (at + 1) & mask;
+  buckets_[at] = number;
 }
 
 }  // namespace tbdbg
@@ -107,12 +107,12 @@ int32_t tbdbg_templates_find(const tbdbg::Templates* templates, const uint8_t* r
 }
 
 void tbdbg_templates_match(const tbdbg::Templates* templates, const uint8_t* data, const int64_t* starts,
-                           const int64_t* lengths, int64_t count, int32_t* found, double* times,
+                           const int64_t* lengths, int64_t count, int32_t* matches, double* times,
                            double* numbers) {
   for (int64_t row = 0; row < count; ++row) {
     const uint8_t* record = data + starts[row];
     const int32_t number = templates->Find(record, lengths[row]);
-    found[row] = number;
+    matches[row] = number;
     if (number < 0) continue;
     std::memcpy(&times[row], record + tbdbg::kTimeBegin, sizeof(double));
     const uint8_t* from = record + templates->Begin(number);
