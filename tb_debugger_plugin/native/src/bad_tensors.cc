@@ -30,35 +30,35 @@ Bad HowBadElements(std::string_view bytes, int dtype) {
   return CountKinds(bytes.data(), count, dtype).nan > 0 ? Bad::kNan : Bad::kInfinite;
 }
 
-// The fields of a TensorProto that say what its numbers mean.
+// The fields of a TensorProto that are needed to interpret its numbers.
 struct Fields {
   int dtype = 0;
   std::string_view content;
   int summary_mode = 0;
 };
 
-uint64_t Varint(const char** at, const char* end) {
+uint64_t Varint(const char** next, const char* end) {
   uint64_t value = 0;
-  for (int shift = 0; *at < end && shift < 64; shift += 7) {
-    const uint64_t byte = static_cast<uint8_t>(*(*at)++);
+  for (int shift = 0; *next < end && shift < 64; shift += 7) {
+    const uint64_t byte = static_cast<uint8_t>(*(*next)++);
     value |= (byte & 0x7f) << shift;
     if (byte < 0x80) break;
   }
   return value;
 }
 
-// EncodeSummary writes numbers and bytes only; reading ends at a field of another type.
+// EncodeSummary writes only numbers and bytes, so reading ends at a field of another type.
 Fields FieldsOf(std::string_view proto) {
   Fields fields;
-  const char *at = proto.data(), *end = at + proto.size();
-  while (at < end) {
-    const uint64_t tag = Varint(&at, end), number = Varint(&at, end);
+  const char *next = proto.data(), *end = next + proto.size();
+  while (next < end) {
+    const uint64_t tag = Varint(&next, end), number = Varint(&next, end);
     if (tag == kDtype) fields.dtype = static_cast<int>(number);
     if (tag == kSummaryMode) fields.summary_mode = static_cast<int>(number);
     if ((tag & 7) == 0) continue;
-    if ((tag & 7) != 2 || number > static_cast<uint64_t>(end - at)) break;
-    if (tag == kTensorContent) fields.content = {at, static_cast<size_t>(number)};
-    at += number;
+    if ((tag & 7) != 2 || number > static_cast<uint64_t>(end - next)) break;
+    if (tag == kTensorContent) fields.content = {next, static_cast<size_t>(number)};
+    next += number;
   }
   return fields;
 }
@@ -73,9 +73,9 @@ Bad HowBad(const double* columns, Mode mode) {
 }
 
 Bad HowBad(std::string_view tensor_proto, Mode mode) {
-  constexpr size_t kHead = 10;  // of a vector: dtype, shape, and the head of the content
+  constexpr size_t kHead = 10;  // bytes before the numbers of a vector: dtype, shape, tag and size
   const size_t size = VectorBytes(mode);
-  if (size > 0 && tensor_proto.size() == kHead + size) {  // nearly always
+  if (size > 0 && tensor_proto.size() == kHead + size) {  // the usual case
     return HowBadVector(tensor_proto.data() + kHead, mode);
   }
   const Fields fields = FieldsOf(tensor_proto);

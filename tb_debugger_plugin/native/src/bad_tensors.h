@@ -1,4 +1,4 @@
-// Which recorded tensors are bad, and which of these are worth keeping for ever.
+// Decides which recorded tensors are bad, and which bad ones are pinned.
 #pragma once
 
 #include <atomic>
@@ -13,19 +13,19 @@ namespace tbdbg {
 
 enum class Bad { kNo, kInfinite, kNan };
 
-// How bad a tensor is that EncodeSummary (encode.h) encoded in `mode`.
-// CURT_HEALTH does not tell infinity from NaN: there, any bad tensor counts as
-// NaN. kNo also where nothing was counted.
+// Returns how bad a tensor is that EncodeSummary (encode.h) encoded in `mode`.
+// CURT_HEALTH does not distinguish infinity from NaN: there, any bad tensor counts
+// as NaN. Returns kNo if nothing was counted.
 Bad HowBad(std::string_view tensor_proto, Mode mode);
-// The same of the columns that Summarize wrote.
+// The same for the columns that Summarize wrote.
 Bad HowBad(const double* columns, Mode mode);
 
-// Remembers which ops were bad before. Thread-safe.
+// Remembers which ops have had a bad tensor. Thread-safe.
 class BadOps {
  public:
-  // Whether a bad tensor is the first infinite one, or the first with NaN, of
-  // its op. Only kMax are; infinite ones only while there are fewer than half
-  // of that, so that masks of -inf do not use up what a NaN will need.
+  // Whether a bad tensor is the first infinite one, or the first one with NaN, of
+  // its op. True at most kMax times; for infinite tensors only while it was true
+  // fewer than kMax / 2 times, so that masks of -inf leave room for NaN.
   bool IsFirst(std::string_view op, Bad bad);
 
   static constexpr size_t kMax = 1000;

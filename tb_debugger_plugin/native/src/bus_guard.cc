@@ -12,51 +12,53 @@ namespace tbdbg {
 
 struct GuardedRange {
   std::atomic<bool> taken{false};
-  std::atomic<char*> start{nullptr};  // null while there is nothing to guard
+  std::atomic<char*> start{nullptr};  // null while nothing is guarded
   std::atomic<size_t> size{0};
   std::atomic<bool> lost{false};
 };
 
 namespace {
 
-// A recording has two, and a third while one of them grows.
+// A recording has two ranges, and a third one while a tail file grows.
 GuardedRange ranges[64];
 
 std::mutex handler_mutex;
-// What follows is guarded by handler_mutex; only `before`, which is set before
-// our handler is, is read by that.
+// handler_mutex guards the variables below. Our handler reads `before` without it;
+// `before` is set before the handler is installed.
 int users = 0;
 struct sigaction before;
-// A handler that was set after ours may call ours: then ours stays for ever,
-// and is not set again, so that the two never call each other in turns.
+// True when another handler was installed after ours. It may call ours, so ours
+// stays for ever and is not installed again: otherwise the two could call each
+// other without end.
 bool buried = false;
 
 GuardedRange* RangeAt(const void* address) {
-  const char* at = static_cast<const char*>(address);
+  const char* byte = static_cast<const char*>(address);
   for (GuardedRange& range : ranges) {
     const char* start = range.start.load(std::memory_order_acquire);
-    if (start != nullptr && at >= start && at < start + range.size.load()) return &range;
+    if (start != nullptr && byte >= start && byte < start + range.size.load()) return &range;
   }
   return nullptr;
 }
 
-// Only calls what may be called in a handler: system calls, lock-free atomics.
+// Calls only functions that are allowed in a signal handler: system calls, lock-free
+// atomics.
 void OnBusError(int number, siginfo_t* info, void* context) {
   const int error = errno;
-  // Above 0 the kernel tells of an access; else somebody sent a signal.
+  // Above 0 the kernel reports an access; else a process sent the signal.
   GuardedRange* range = info->si_code > 0 ? RangeAt(info->si_addr) : nullptr;
   if (range != nullptr) {
     void* map = mmap(range->start.load(), range->size.load(), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     range->lost = true;
     errno = error;
-    if (map != MAP_FAILED) return;  // and the access is made again
+    if (map != MAP_FAILED) return;  // The processor repeats the access.
   }
   if (before.sa_flags & SA_SIGINFO) {
     before.sa_sigaction(number, info, context);
   } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
     signal(number, SIG_DFL);
-    raise(number);  // comes when this handler has returned
+    raise(number);  // is delivered when this handler has returned
   } else {
     before.sa_handler(number);
   }
@@ -69,7 +71,8 @@ bool HandlerIsOurs() {
          now.sa_sigaction == OnBusError;
 }
 
-// A forked child may have inherited it locked, and then nobody lets go of it.
+// Gives up after a while: a forked child may inherit a locked mutex, which is never
+// unlocked there.
 bool LockSoon(std::mutex* mutex) {
   for (int i = 0; i < 1000; ++i) {
     if (mutex->try_lock()) return true;

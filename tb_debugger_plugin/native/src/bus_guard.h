@@ -1,8 +1,8 @@
-// Keeps the program alive when mapped memory has lost the file behind it.
+// Keeps the program alive when a mapped file is lost.
 //
-// A store into such memory raises SIGBUS, which kills: the file was cut by
-// somebody, its disk failed, the server that has it does not answer. What is
-// stored there is ours, and no reason for the program to end.
+// A store into mapped memory raises SIGBUS when the file was truncated, when its
+// disk failed, or when its server does not answer. The signal would end the
+// program, but only data of the recorder are lost.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace tbdbg {
 
 struct GuardedRange;
 
-// Guards one range of mapped memory from Begin to End. The first access to it
-// that raises SIGBUS puts memory of no file, all zeros, in place of the range,
+// Guards one range of mapped memory from Begin to End. At the first access to it
+// that raises SIGBUS, memory without a file, filled with zeros, replaces the range,
 // and the program goes on.
 //
-// While anything is guarded, the process has a handler for SIGBUS that hands
-// every other one to the handler that was there before.
+// While anything is guarded, the process has a handler for SIGBUS that passes
+// all other SIGBUS signals to the previous handler.
 class BusGuard {
  public:
   BusGuard() = default;
@@ -24,12 +24,12 @@ class BusGuard {
   BusGuard& operator=(const BusGuard&) = delete;
   ~BusGuard() { End(); }
 
-  // When very many ranges are guarded already, this one is not.
+  // Does nothing when 64 ranges are guarded already.
   void Begin(void* start, size_t size);
-  // Works in a forked child, too, where other threads may have left locks behind.
+  // Also works in a forked child, where locks of other threads may still be held.
   void End();
 
-  // Whether the range has lost its file, and what stood in it.
+  // Whether the range has lost its file and its contents.
   bool lost() const;
 
  private:

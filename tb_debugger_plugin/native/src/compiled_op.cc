@@ -16,9 +16,9 @@ namespace tbdbg {
 namespace {
 
 constexpr char kName[] = "TbDebuggerWatchCompiled";
-// As a float64.
+// The bits of infinity as a float64.
 constexpr int64_t kInfinity = 0x7FF0000000000000;
-constexpr int kMeasurements = 0, kFirstBadTurn = 1, kFirstWhole = 2;
+constexpr int kMeasurements = 0, kFirstBadTurn = 1, kFirstWhole = 2;  // indices of inputs
 
 using Tensors = std::vector<CompiledTensor>;
 
@@ -29,8 +29,8 @@ std::deque<Tensors>& Tables() {
   return *tables;
 }
 
-// XLA has just compiled more than it would have without us, and the allocator
-// keeps for itself what that took: 100 MB for a transformer of four layers.
+// XLA has just compiled more than it would without a recorder, and the allocator
+// keeps the memory that this took: 100 MB for a transformer of four layers.
 void GiveMemoryBack() {
 #ifdef __GLIBC__
   malloc_trim(0);
@@ -44,20 +44,21 @@ bool HasSize(const CompiledTensor& tensor) { return tensor.size >= 0 || tensor.s
 struct CompiledKernel {
   const Tensors* tensors = nullptr;
   std::once_flag once;
-  // Those of the watches, with the device. Of a tensor that is measured they are
-  // laid out: for its counts and for whether it is bad, as far as there are such.
-  std::vector<std::vector<TraceTarget>> targets, concise_targets;
+  // The trace targets of the watches, with the device. Those of a measured tensor are
+  // prepared: `targets` for its counts, `curt_targets` for whether it is bad; each
+  // only if the tensor can be recorded so.
+  std::vector<std::vector<TraceTarget>> targets, curt_targets;
   std::vector<size_t> by_group;
 
   void Prepare(TF_OpKernelContext* context) {
     std::call_once(once, [&] {
       for (const auto& tensor : *tensors) {
         targets.push_back(TargetsOn(context, *tensor.watch));
-        concise_targets.emplace_back();
+        curt_targets.emplace_back();
         if (!IsMeasured(tensor)) continue;
         if (tensor.counts.empty()) {
-          concise_targets.back() = targets.back();
-          concise_targets.back()[0].PrepareTo(Mode::kCurtHealth);
+          curt_targets.back() = targets.back();
+          curt_targets.back()[0].PrepareTo(Mode::kCurtHealth);
         }
         if (HasSize(tensor)) targets.back()[0].PrepareTo(Mode::kConciseHealth);
       }
@@ -83,7 +84,7 @@ class Vector {
   bool Has(int64_t i) const { return i >= 0 && static_cast<size_t>(i) < size_; }
   int64_t operator[](int64_t i) const { return data_[i]; }
   bool AnyAbove(int64_t number) const {
-    return std::any_of(data_, data_ + size_, [=](int64_t each) { return each > number; });
+    return std::any_of(data_, data_ + size_, [=](int64_t element) { return element > number; });
   }
 
  private:
@@ -92,7 +93,7 @@ class Vector {
   size_t size_ = 0;
 };
 
-// The largest of the elements that tell of a tensor.
+// The largest of a tensor's elements of `measurements` or `first_bad_turn`.
 int64_t LargestOf(const CompiledTensor& tensor, const Vector& vector) {
   int64_t largest = -1;
   for (const int64_t i : tensor.elements) {
@@ -101,33 +102,34 @@ int64_t LargestOf(const CompiledTensor& tensor, const Vector& vector) {
   return largest;
 }
 
-// The tensors in the order in which they are recorded. Most often nothing went
-// bad in a loop, and that is the order of groups, which the kernel knows.
+// Indices of the tensors in the order in which they are recorded. Most often no
+// tensor was bad in a later turn of a loop; then it is the order of groups, which the
+// kernel has.
 std::vector<size_t> Order(const Tensors& tensors, const Vector& first_bad_turn,
                           const std::vector<size_t>& by_group) {
   if (!first_bad_turn.AnyAbove(0)) return by_group;
   std::vector<size_t> order = by_group;
-  std::vector<int64_t> times;
-  times.reserve(tensors.size());
-  for (const auto& tensor : tensors) times.push_back(std::max(LargestOf(tensor, first_bad_turn), int64_t{0}));
+  std::vector<int64_t> turns;
+  turns.reserve(tensors.size());
+  for (const auto& tensor : tensors) turns.push_back(std::max(LargestOf(tensor, first_bad_turn), int64_t{0}));
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (tensors[a].group != tensors[b].group) return tensors[a].group < tensors[b].group;
-    return times[a] < times[b];
+    return turns[a] < turns[b];
   });
   return order;
 }
 
-// How bad a tensor is whose magnitude is above -1.
+// How bad a tensor is that was computed and has this magnitude.
 Bad HowBad(int64_t magnitude) {
   return magnitude < kInfinity ? Bad::kNo : magnitude == kInfinity ? Bad::kInfinite : Bad::kNan;
 }
 
-// Records a tensor that is measured.
+// Records a measured tensor.
 void Record(const CompiledKernel& kernel, size_t i, const Vector& measurements, Bad bad, TraceBatch* batch) {
   const CompiledTensor& tensor = (*kernel.tensors)[i];
   const bool is_counted = bad == Bad::kNo || !tensor.counts.empty();
   if (!HasSize(tensor) || !is_counted) {
-    const TraceTarget& target = kernel.concise_targets[i][0];
+    const TraceTarget& target = kernel.curt_targets[i][0];
     const double columns[] = {target.tensor_id, bad == Bad::kNo ? 0.0 : 1.0};
     return batch->Trace(target, columns, bad);
   }
@@ -135,8 +137,8 @@ void Record(const CompiledKernel& kernel, size_t i, const Vector& measurements, 
   const int64_t size = measurements.Has(tensor.size_at) ? measurements[tensor.size_at] : tensor.size;
   double columns[ColumnsOf(Mode::kConciseHealth)] = {target.tensor_id, static_cast<double>(size)};
   double* count = columns + 2;
-  for (const int64_t at : tensor.counts)
-    *count++ = measurements.Has(at) ? static_cast<double>(measurements[at]) : 0;
+  for (const int64_t index : tensor.counts)
+    *count++ = measurements.Has(index) ? static_cast<double>(measurements[index]) : 0;
   batch->Trace(target, columns, bad);
 }
 
@@ -155,7 +157,7 @@ void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* re
       continue;
     }
     const int64_t magnitude = LargestOf(tensor, found);
-    if (magnitude < 0) continue;  // of a branch that was not taken
+    if (magnitude < 0) continue;  // in a branch that was not taken
     if (!tensor.tensor_proto.empty()) {
       batch.Trace(targets[0].prefix, recorder->mode(), tensor.tensor_proto);
       continue;

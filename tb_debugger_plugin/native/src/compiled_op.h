@@ -1,4 +1,5 @@
-// The op that stands behind a call of a function that XLA has compiled.
+// The op that records the tensors of a function that XLA has compiled, after its
+// call.
 #pragma once
 
 #include <cstdint>
@@ -9,41 +10,46 @@
 
 namespace tbdbg {
 
-// A tensor inside a compiled function, as the function hands it over.
+// A tensor inside a compiled function.
 struct CompiledTensor {
   const Watch* watch;
-  // What is recorded comes in the order of groups; inside a group, in that of
-  // the `first_bad_turn` of what is bad.
+  // Tensors are recorded in the order of their groups; inside a group, in the order
+  // of their `first_bad_turn`.
   int64_t group;
-  // Above -1: which of the tensors that are handed over whole.
+  // At least 0: index of the tensor among the op's inputs `whole`. -1: the tensor is
+  // not passed whole.
   int64_t whole;
-  // Which elements of `measurements` tell of it: it is bad when one of them is the
-  // magnitude of infinity or above, and was not computed when all are below 0.
+  // Indices of the tensor's magnitudes in `measurements`: the tensor is bad when one
+  // of them is the magnitude of infinity or above, and was not computed when all are
+  // below 0.
   std::vector<int64_t> elements;
-  // What is recorded in place of its health; empty when its health is.
+  // The proto to record instead of its health; empty when its health is recorded.
   std::string tensor_proto;
-  // How many elements it has, or where in `measurements` that stands; both below 0 when
-  // only its health is wanted.
+  // Number of its elements, or the index of that number in `measurements`; both below
+  // 0 when only its health is recorded.
   int64_t size, size_at;
-  // Where in `measurements` stands how many of them are -inf, +inf and NaN; empty when
-  // nobody has counted.
+  // Indices in `measurements` of its counts of -inf, +inf and NaN; empty when they are
+  // not counted.
   std::vector<int64_t> counts;
 };
 
-// Returns the number by which the op's attribute refers to them.
+// Returns the number by which the op's attribute refers to the tensors.
 int64_t AddCompiledTensors(std::vector<CompiledTensor> tensors);
 
-// `TbDebuggerWatchCompiled` has the inputs `measurements` and `first_bad_turn`, int64 vectors of
-// one length: the bits of the largest absolute value of each tensor, as a float64,
-// and in which turn of a loop it first was bad; between the magnitudes, `measurements` has
-// counts and sizes. Then come the tensors handed over whole.
-// A tensor whose size is there is recorded in CONCISE_HEALTH: with its counts, or
-// with zeros when it is good. Others, and what is bad and was not counted, are
-// recorded in CURT_HEALTH.
-// It has the attributes T (their dtypes) and tensors (the number of what
-// AddCompiledTensors was given), and runs on the CPU.
+// `TbDebuggerWatchCompiled` has the inputs `measurements` and `first_bad_turn`, int64
+// vectors of equal length. `measurements` holds the bits of the largest absolute value
+// of each tensor, as a float64, with counts and sizes between these magnitudes;
+// `first_bad_turn` holds the turn of a loop in which the tensor first was bad. The
+// input `whole` follows: the tensors that are passed whole.
 //
-// LoadTfApi must have succeeded. Returns an empty string, or what went wrong.
+// A tensor with a known size is recorded in CONCISE_HEALTH: with its counts, or with
+// zeros when it is good. Other tensors, and bad tensors without counts, are recorded
+// in CURT_HEALTH.
+//
+// The op has the attributes T (the dtypes of `whole`) and tensors (the number that
+// AddCompiledTensors returned), and runs on the CPU.
+//
+// LoadTfApi must have succeeded. Returns an empty string, or an error.
 // A second call does nothing.
 std::string RegisterCompiledOp();
 

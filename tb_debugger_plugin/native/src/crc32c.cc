@@ -15,7 +15,7 @@ constexpr uint32_t kReflectedPolynomial = 0x82f63b78u;
 
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
-// Eight tables take eight bytes a step ("slicing by 8").
+// Eight tables process eight bytes in a step ("slicing by 8").
 Tables MakeTables() {
   Tables tables{};
   for (uint32_t i = 0; i < 256; ++i) {
@@ -50,8 +50,8 @@ uint32_t ExtendPortable(uint32_t crc, const uint8_t* p, size_t size) {
   return crc;
 }
 
-// The product of two polynomials whose highest power is the lowest bit, modulo that
-// of the checksum.
+// The product of two polynomials, whose highest power is the lowest bit, modulo the
+// polynomial of the checksum.
 uint32_t MultiplyPortable(uint32_t a, uint32_t b) {
   uint32_t product = 0;
   for (uint32_t power = 1u << 31; power != 0; power >>= 1) {
@@ -78,7 +78,7 @@ TBDBG_CRC_TARGET inline uint32_t ExtendInstruction(uint32_t crc, const uint8_t* 
   return crc;
 }
 
-// As MultiplyPortable, times x^33.
+// Like MultiplyPortable, times x^33.
 TBDBG_CRC_TARGET inline uint32_t Multiply(uint32_t a, uint32_t b) {
   const __m128i wide_a = _mm_cvtsi32_si128(static_cast<int>(a));
   const __m128i wide_b = _mm_cvtsi32_si128(static_cast<int>(b));

@@ -24,21 +24,21 @@ struct {
 } api;
 bool loaded = false;
 
-// Such as "/job:localhost/replica:0/task:0/device:CPU:0".
+// True for a name such as "/job:localhost/replica:0/task:0/device:CPU:0".
 bool IsLocalCpu(const char* device) {
   if (device == nullptr) return false;
   const std::string_view name(device);
-  const size_t at = name.find("/device:");
-  return name.substr(0, 14) == "/job:localhost" && at != name.npos && name.substr(at + 8, 4) == "CPU:";
+  const size_t part = name.find("/device:");
+  return name.substr(0, 14) == "/job:localhost" && part != name.npos && name.substr(part + 8, 4) == "CPU:";
 }
 
-// Whether the tensor can be read; `dims` has room for `max_rank`.
+// Whether the tensor can be read; `dims` has room for `max_rank` numbers.
 bool Read(Handle* handle, int max_rank, int64_t* dims, TensorView* view) {
   TF_Status* status = ThreadStatus();
   const auto good = [status] { return tf.TF_GetCode(status) == 0; };
   view->dtype = api.dtype(handle);
   view->rank = api.rank(handle, status);
-  // Only of what is measured is it known how it lies there.
+  // The memory layout is known only for dtypes that are measured.
   const int64_t element = MeasuredBytes(view->dtype);
   if (!good() || view->rank > max_rank || element == 0) return false;
   view->num_elements = 1;

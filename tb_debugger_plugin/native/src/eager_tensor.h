@@ -1,5 +1,5 @@
-// Python's eager tensors, read without NumPy, which takes several times as long
-// as the recorder does with a small one.
+// Reads Python's eager tensors without NumPy: for a small tensor, NumPy takes several
+// times as long as the recorder.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -9,22 +9,22 @@
 
 namespace tbdbg {
 
-// Looks up what is needed in the library at `path`, which must be loaded already,
-// and in those that it needs. Without it no tensor can be read this way.
+// Looks up functions in the library at `path`, which must be loaded already, and in
+// the libraries that it needs. If one is missing, no tensor can be read this way.
 void LoadEagerApi(const char* path);
 
-// The number that TensorFlow has given a tensor; below 0 where it has to be asked
-// in Python. `tensor`: any object.
+// The number that TensorFlow has given a tensor; below 0 when Python code has to get
+// it. `tensor`: any object.
 int64_t EagerTensorId(PyObject* tensor);
 
 // An eager tensor in the host's memory.
 class EagerTensor {
  public:
-  // Waits until the tensor is computed, and lets go of the GIL meanwhile.
-  // `tensor`: any object; it must live as long as this.
+  // Waits until the tensor is computed, without the GIL. `tensor`: any object; it must
+  // outlive this one.
   explicit EagerTensor(PyObject* tensor);
 
-  // Whether there is one, and it can be read this way.
+  // Whether the object is an eager tensor that can be read this way.
   bool ok() const { return ok_; }
   const TensorView& view() const { return view_; }
 

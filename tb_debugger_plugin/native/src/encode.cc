@@ -47,10 +47,10 @@ void EncodeHead(int dtype, const int64_t* dims, int rank, WireWriter* writer) {
   writer->BytesField(tensor_proto::kTensorShape, encoded);
 }
 
-// TensorFlow's string element: 24 bytes whose two lowest bits tell the layout
-// (0: bytes in place, 1: owned on the heap, 2: at an offset, 3: a view).
-// tensorflow/core/platform/ctstring_internal.h has the layout, which is part of
-// its ABI.
+// TensorFlow's string element has 24 bytes, whose two lowest bits are the layout
+// (0: bytes in place, 1: owned on the heap, 2: at an offset, 3: a view). The layouts
+// are defined in tensorflow/core/platform/ctstring_internal.h and are part of
+// TensorFlow's ABI.
 std::pair<const char*, size_t> StringElement(const char* element) {
   uint8_t first;
   std::memcpy(&first, element, 1);
@@ -115,7 +115,7 @@ void WireWriter::BytesField(int field, const void* data, size_t size) {
   out_->append(static_cast<const char*>(data), size);
 }
 
-// TensorFlow writes a float32 vector of no elements.
+// Encodes a float32 vector without elements, as TensorFlow does.
 static void EncodeNothing(std::string* out) {
   const int64_t dims[] = {0};
   WireWriter writer(out);
@@ -150,7 +150,7 @@ void EncodeVectorOf(const TensorView& tensor, Mode mode, double tensor_id, std::
   EncodeVector(values, count, out);
 }
 
-// A summary where the tensor itself was asked for.
+// Encodes a summary in place of a tensor that is too large.
 void EncodeInstead(const TensorView& tensor, double tensor_id, int64_t bytes, std::string* out) {
   const Mode mode = MeasuredBytes(tensor.dtype) > 0 ? Mode::kFullHealth : Mode::kShape;
   EncodeVectorOf(tensor, mode, tensor_id, out);
@@ -202,7 +202,7 @@ TraceOfVector::TraceOfVector(const std::string& prefix, Mode mode, int count) : 
   }
   EncodeTrace(0, prefix, mode, proto, &bytes_);
   foot_at_ = bytes_.size();
-  // The numbers are the last field of the last field.
+  // The tensor is the last field of the event, and the numbers are its last field.
   values_at_ = foot_at_ - count * sizeof(double);
   WriteHead(foot_at_ - kHeadSize, &bytes_[0]);
   checksum_ = {&bytes_[kHeadSize], foot_at_ - kHeadSize, kTimeAt - kHeadSize, values_at_ - kHeadSize};

@@ -1,7 +1,8 @@
-// Records of protos/debug_event.proto as bytes on the wire.
+// Encodes records of protos/debug_event.proto.
 //
-// What is the same every time a tensor is recorded is encoded once, when its
-// graph is built (`prefix`); the hot path only adds the time and the numbers.
+// The part of a record that is the same each time a tensor is recorded is encoded
+// once, when its graph is built (`prefix`); the hot path only adds the time and the
+// numbers.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace tbdbg {
 
-// Appends fields to a string. Each call is one field or one scalar.
+// Appends fields to a string. Each call appends one field or one scalar.
 class WireWriter {
  public:
   explicit WireWriter(std::string* out) : out_(out) {}
@@ -23,42 +24,42 @@ class WireWriter {
   void DoubleField(int field, double value);
   void BytesField(int field, const void* data, size_t size);
   void BytesField(int field, const std::string& bytes) { BytesField(field, bytes.data(), bytes.size()); }
-  // The head of a field whose `size` bytes follow.
+  // Appends the head of a field; the caller appends its `size` bytes.
   void LengthField(int field, size_t size);
 
  private:
   std::string* out_;
 };
 
-// A TensorProto: a float64 vector of `count` numbers.
+// Encodes a TensorProto that is a float64 vector of `count` numbers.
 void EncodeVector(const double* values, int count, std::string* out);
 
-// A TensorProto: the whole tensor.
+// Encodes a TensorProto that is the whole tensor.
 void EncodeTensor(const TensorView& tensor, std::string* out);
 
-// A TensorProto for `tensor` in `mode`. Of a whole tensor with a value of more than
-// `max_tensor_bytes` (below 0: no limit) it holds a summary instead, and says so.
+// Encodes a TensorProto for `tensor` in `mode`. In FULL_TENSOR, a tensor of more than
+// `max_tensor_bytes` bytes (below 0: no limit) is replaced by a summary, and
+// `summary_mode` is set.
 void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_t max_tensor_bytes,
                    std::string* out);
 
-// A DebugEvent with a GraphExecutionTrace. `prefix` holds the trace's encoded
+// Encodes a DebugEvent with a GraphExecutionTrace. `prefix` holds the trace's encoded
 // fields other than the mode and the tensor.
 void EncodeTrace(double wall_time, const std::string& prefix, Mode mode, const std::string& tensor_proto,
                  std::string* out);
 
-// A DebugEvent with a GraphExecutionTrace whose tensor is a vector of numbers, or
-// nothing at all, as a record of a file: all but the time and the numbers is made
-// once.
+// A framed record of a DebugEvent with a GraphExecutionTrace, whose tensor is a vector
+// of numbers or empty. All of it but the time and the numbers is made once.
 class TraceOfVector {
  public:
   TraceOfVector() = default;
-  // `prefix`: see EncodeTrace. `count`: of the numbers; 0 of a mode without any.
+  // `prefix`: see EncodeTrace. `count`: how many numbers; 0 for a mode without numbers.
   TraceOfVector(const std::string& prefix, Mode mode, int count);
 
   bool empty() const { return bytes_.empty(); }
-  // Of the numbers.
+  // How many numbers the vector has.
   size_t count() const { return (foot_at_ - values_at_) / sizeof(double); }
-  // Of the record, with head and foot.
+  // Bytes of the record, with head and foot.
   size_t size() const { return bytes_.size(); }
   // Writes the record to `out`.
   void Write(double wall_time, const double* values, char* out) const;
@@ -69,10 +70,10 @@ class TraceOfVector {
   Crc32cOfFilled checksum_;
 };
 
-// Such a record and what it shall say.
+// Such a record with its time and its numbers.
 class FilledTrace {
  public:
-  // `values`: as many as the trace has.
+  // `values`: `trace.count()` numbers.
   void Fill(const TraceOfVector& trace, double wall_time, const double* values) {
     trace_ = &trace;
     wall_time_ = wall_time;
@@ -89,7 +90,7 @@ class FilledTrace {
   double values_[kMaxSummary];
 };
 
-// A DebugEvent with an Execution, whose fields are encoded in `execution`.
+// Encodes a DebugEvent with an Execution, whose fields are encoded in `execution`.
 void EncodeExecution(double wall_time, const std::string& execution, std::string* out);
 
 }  // namespace tbdbg

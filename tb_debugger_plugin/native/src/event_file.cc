@@ -13,11 +13,11 @@ namespace tbdbg {
 namespace {
 
 constexpr uint64_t kJournalBytes = 256 << 10;
-// A health record has about 250 bytes; a ring grows when its records are longer.
+// Room for a health record of about 250 bytes; a ring grows if its records are longer.
 constexpr uint64_t kRingBytesPerRecord = 320;
 constexpr double kTurnSeconds = 0.5;
 
-// Writes all of `pieces`; returns an errno, 0 = good.
+// Writes all of `pieces`. Returns an errno, 0 = success.
 int WriteAll(int fd, iovec* pieces, int count) {
   while (count > 0) {
     const ssize_t written = writev(fd, pieces, count);
@@ -89,7 +89,8 @@ std::string EventFile::AppendOne(size_t size, Write write) {
   if (tail_.lost()) return Lost();
   ++in_tail_;
   ++appended_;
-  // Only now: whoever is killed between the two leaves one record more, not one less.
+  // Dropped only now: a kill between Append and Drop leaves one record more, not one
+  // less.
   while (failure.empty() && limit_ > 0 && in_tail_ > limit_) failure = DropOldest();
   if (!failure.empty()) return failure;
   return to_pin_ > 0 && --to_pin_ == 0 ? FlushPinned() : "";
@@ -124,7 +125,7 @@ std::string EventFile::DropOldest() {
 
 void EventFile::Pin(int buffers) {
   std::lock_guard<std::mutex> lock(mutex_);
-  // At most the buffer, and then at most as much again, is pinned by this.
+  // This call pins at most the records in the buffer, and at most as many later ones.
   if (pinned_ + 2 * limit_ > buffers * limit_) return;
   to_pin_ = limit_ / 2 + 1;
 }
@@ -140,8 +141,8 @@ std::string EventFile::Flush() {
 }
 
 std::string EventFile::Removed() const {
-  struct stat about;
-  if (fstat(fd_, &about) == 0 && about.st_nlink > 0) return "";
+  struct stat status;
+  if (fstat(fd_, &status) == 0 && status.st_nlink > 0) return "";
   return path_ + " was removed";
 }
 
@@ -155,7 +156,7 @@ std::string EventFile::FlushLocked() {
   const uint64_t size = tail_.size();
   const int error = WriteAll(fd_, pieces, 2);
   if (error != 0) {
-    // What was written of it stands in the tail file as well.
+    // The records that were written are in the tail file, too.
     const int ignored = ftruncate(fd_, static_cast<off_t>(file_size_));
     static_cast<void>(ignored);
     return error == EFAULT ? Lost() : Failure("write", error);
@@ -172,7 +173,7 @@ std::string EventFile::Close() {
   const std::string failure = FlushLocked();
   close(fd_);
   fd_ = -1;
-  // What could not be written stays readable in the tail file.
+  // Records that could not be written stay readable in the tail file.
   if (failure.empty()) {
     tail_.Remove();
   } else {
@@ -182,7 +183,7 @@ std::string EventFile::Close() {
 }
 
 void EventFile::Abandon() {
-  // No lock: in a forked child another thread may have held it for ever.
+  // Without a lock: in a forked child it may be locked for ever.
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
   tail_.Abandon();
@@ -193,12 +194,12 @@ int64_t EventFile::appended() const {
   return appended_;
 }
 
-std::string EventFile::Failure(const char* what, int error) const {
-  return std::string("cannot ") + what + " " + path_ + ": " + std::strerror(error);
+std::string EventFile::Failure(const char* action, int error) const {
+  return std::string("cannot ") + action + " " + path_ + ": " + std::strerror(error);
 }
 
 std::string EventFile::Lost() const {
-  return path_ + ".tail was cut or written to by others, or its disk failed";
+  return path_ + ".tail was cut or overwritten by another process, or its disk failed";
 }
 
 }  // namespace tbdbg

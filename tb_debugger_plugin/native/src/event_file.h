@@ -1,4 +1,4 @@
-// One event file that grows while the program runs: .execution or
+// An event file that grows while the program runs: .execution or
 // .graph_execution_traces.
 #pragma once
 
@@ -12,37 +12,37 @@
 
 namespace tbdbg {
 
-// Thread-safe. Records are framed as TFRecords. With `circular_buffer_size` > 0
-// the last so many records stay in the tail file until Flush(), and older ones
-// are lost but for those that were pinned or flushed before; otherwise the
-// tail file is a journal that is written out whenever it fills or half a second
-// has passed, so that a live viewer sees them and a kill loses none.
+// Thread-safe. Records are framed as TFRecords. With `circular_buffer_size` > 0, the
+// last `circular_buffer_size` records stay in the tail file until Flush(), and older
+// records are lost unless they were pinned or flushed before. Otherwise the tail file
+// is a journal, which is written to the event file when it is full or when half a
+// second has passed, so that a live viewer sees the records and a kill loses none.
 class EventFile {
  public:
   EventFile() = default;
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  // Returns an empty string, or why the file can't be written.
+  // Returns an empty string, or the reason why the file cannot be written.
   std::string Open(const std::string& path, int64_t circular_buffer_size);
 
-  // Each returns an empty string, or why recording has to stop.
-  // `record`: kHeadSize bytes of anything, and behind them the payload. It is framed in place.
+  // Each returns an empty string, or the reason why recording has to stop.
+  // `record`: kHeadSize bytes of any value, then the payload. It is framed in place.
   std::string Append(double wall_time, std::string* record);
-  // `count`: at least one. Each is written where it stands in the end.
+  // `count`: at least one. Each record is written directly into the tail file.
   std::string Append(const FilledTrace* traces, size_t count);
   std::string Flush();
 
-  // What a circular buffer holds now, and half as many records again, are not
-  // to be overwritten: they are pinned, which means that they go to the event
-  // file in good time. Does nothing when more than `buffers` times as many
-  // records as the buffer holds might be pinned then.
+  // Pins the records that a circular buffer holds now, and half as many of the next
+  // ones: they are written to the event file before they would be overwritten. Does
+  // nothing if the pinned records could then be more than `buffers` times the records
+  // that the buffer holds.
   void Pin(int buffers);
 
   // Flushes, closes and deletes the tail file. Later calls do nothing.
   std::string Close();
 
-  // Gives everything up without touching the files: for a forked child.
+  // Ends the use of the files without changing them: for a forked child.
   void Abandon();
 
   // Records appended so far, kept or not.
@@ -52,16 +52,16 @@ class EventFile {
   // `write(out)` writes the framed record of `size` bytes to `out`.
   template <typename Write>
   std::string AppendOne(size_t size, Write write);
-  // What has to be done now and then.
+  // Flushes a journal, or checks that the file still exists, every half second.
   std::string TakeTurn(double wall_time);
   std::string MakeRoom(uint64_t size);
   std::string DropOldest();
   std::string FlushPinned();
   std::string FlushLocked();
-  // Why nobody will see what is written; empty while the file has a name.
+  // An error if the file was removed, so that no viewer can read it; else empty.
   std::string Removed() const;
-  std::string Failure(const char* what, int error) const;
-  // Why the tail file cannot be used any more; empty while it can.
+  std::string Failure(const char* action, int error) const;
+  // The error for a tail file that cannot be used any more.
   std::string Lost() const;
 
   mutable std::mutex mutex_;
@@ -72,7 +72,7 @@ class EventFile {
   TailFile tail_;
   int64_t in_tail_ = 0;
   int64_t appended_ = 0;
-  int64_t to_pin_ = 0;  // so many of the next records, and all that the buffer holds
+  int64_t to_pin_ = 0;  // number of the next records to pin, with all in the buffer
   int64_t pinned_ = 0;
   uint64_t file_size_ = 0;
   double last_turn_ = 0;

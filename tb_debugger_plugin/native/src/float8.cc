@@ -7,7 +7,7 @@
 namespace tbdbg {
 namespace {
 
-// `mantissa`: how many bits; the exponent has what remains beside the sign.
+// `mantissa`: number of its bits; the exponent has the other bits, without the sign.
 float Magnitude(int bits, int mantissa, int bias) {
   const int exponent = bits >> mantissa;
   const int fraction = bits & ((1 << mantissa) - 1);
@@ -21,7 +21,7 @@ float E5m2(int bits) {
   return bits == kInfinite ? std::numeric_limits<float>::infinity() : Magnitude(bits, 2, 15);
 }
 
-// Has no infinity, and one NaN of either sign.
+// This dtype has no infinity, and one NaN of each sign.
 float E4m3fn(int bits) {
   return bits == 0x7f ? std::numeric_limits<float>::quiet_NaN() : Magnitude(bits, 3, 7);
 }

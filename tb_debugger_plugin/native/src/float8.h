@@ -1,4 +1,5 @@
-// Numbers of one byte, as float32, which holds each of them exactly.
+// Converts floating-point numbers of one byte to float32, which represents each of
+// them exactly.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace tbdbg {
 // The 256 values of kFloat8E5m2 or kFloat8E4m3fn.
 const float* Float8Values(int dtype);
 
-// Calls `use(values, how many)` for one block of elements after the other.
+// Calls `use(values, size)` for each block of elements, in order.
 template <typename Use>
 void ForEachWidened(const void* data, int64_t n, int dtype, Use use) {
   constexpr int64_t kBlock = 512;

@@ -1,10 +1,11 @@
-// Floating numbers as bits: what the kernels of summary.cc and moments.cc share.
+// Layouts of floating-point numbers as bits, for the kernels of summary.cc and
+// moments.cc.
 #pragma once
 
 #include <cstdint>
 
-// One source, several instruction sets: the loader picks at run time. Sanitizers
-// run before the loader can ask for the processor.
+// Compiles a function for several instruction sets; the loader chooses one at run
+// time. Not with sanitizers, which run before the loader can query the processor.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && \
     !defined(TBDBG_NO_CLONES)
 #define TBDBG_CLONED 1
@@ -16,13 +17,13 @@
 
 namespace tbdbg {
 
-// The bits of a float, seen as an unsigned integer of its width. Comparing
-// bits keeps denormals apart from zero whatever the rounding flags of the
-// thread are; TensorFlow's threads flush them.
+// The bits of a float, as an unsigned integer of its width. Comparisons of bits
+// distinguish denormals from zero whatever the floating-point flags of the thread;
+// TensorFlow's threads flush denormals.
 template <typename Bits, Bits kInfinity>
 struct Layout {
   using Word = Bits;
-  // How elements are read: a slice of a buffer may begin at any byte.
+  // Type for reading elements: a slice of a buffer may begin at any byte.
   using Element __attribute__((aligned(1), may_alias)) = const Bits;
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (sizeof(Bits) * 8 - 1));
   static constexpr Bits kInf = kInfinity;

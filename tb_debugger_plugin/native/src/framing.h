@@ -1,4 +1,4 @@
-// How records stand in a file: as TFRecords.
+// Framing of records in a file, as TFRecords.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace tbdbg {
 
-// Before the payload its length and a checksum of that, behind it a checksum of
-// the payload.
+// The head of a record holds the length of the payload and a checksum of the length;
+// the foot, after the payload, holds a checksum of the payload.
 constexpr size_t kHeadSize = 12, kFootSize = 4;
 
 inline void WriteHead(uint64_t payload_size, char* head) {
@@ -19,7 +19,7 @@ inline void WriteHead(uint64_t payload_size, char* head) {
   std::memcpy(head + 8, &crc, 4);
 }
 
-// `crc`: of the payload.
+// `crc`: checksum of the payload.
 inline void WriteFoot(uint32_t crc, char* foot) {
   const uint32_t masked = MaskCrc32c(crc);
   std::memcpy(foot, &masked, kFootSize);

@@ -1,4 +1,4 @@
-// What the kernels of our ops have in common.
+// Functions and classes that the kernels of our ops share.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ class Status {
   TF_Status* status_;
 };
 
-// The status of this thread, which each call of TensorFlow that takes it sets
-// anew: making one for each call would cost as much as the calls.
+// The status of this thread. Each call of TensorFlow that takes it sets it anew: a new
+// status for each call would cost as much as the call.
 TF_Status* ThreadStatus();
 
-// An input of an op that runs. When it is not ok it holds no tensor, and
-// ThreadStatus() says why.
+// An input of an op that is running. If it is not ok, it holds no tensor, and
+// ThreadStatus() has the reason.
 class Input {
  public:
   Input(TF_OpKernelContext* context, int index);
@@ -41,7 +41,7 @@ class Input {
 
   bool ok() const { return tensor_ != nullptr; }
   const TF_Tensor* tensor() const { return tensor_; }
-  // The tensor as it lies in memory, for as long as this lives.
+  // The tensor in memory, valid while this object lives.
   TensorView View();
 
  private:
@@ -49,14 +49,14 @@ class Input {
   int64_t dims_[kMaxRank];
 };
 
-// Reads an attribute; false when the op has failed for want of it.
+// Reads an attribute. Without it the op fails, and this returns false.
 bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* value);
 
-// The places of a watch, completed by the device that an op runs on.
+// The trace targets of a watch, completed by the device on which an op runs.
 std::vector<TraceTarget> TargetsOn(TF_OpKernelContext* context, const Watch& watch);
 
-// Registers an op, which is made stateful: it is never folded, merged with its
-// like, or dropped as unused. Returns an empty string, or what went wrong.
+// Registers an op as stateful, so that it is never folded, merged with an equal op, or
+// dropped as unused. Returns an empty string, or an error.
 std::string RegisterOnCpu(const char* name, TF_OpDefinitionBuilder* op,
                           void* (*create)(TF_OpKernelConstruction*),
                           void (*compute)(void*, TF_OpKernelContext*), void (*destroy)(void*),

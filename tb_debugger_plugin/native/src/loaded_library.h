@@ -1,5 +1,5 @@
-// A library that the running program has already loaded, and its functions by
-// name: so the extension needs nothing of TensorFlow when it is built.
+// Finds functions by name in a library that the running program has already loaded, so
+// that the extension needs no part of TensorFlow when it is built.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@ class LoadedLibrary {
 
   explicit operator bool() const { return library_ != nullptr; }
 
-  // Whether there is a function of this name; null is noted when there is none.
+  // Whether there is a function of this name; sets `function` to null if there is none.
   template <typename F>
   bool Find(const char* name, F* function) const {
     *function = library_ ? reinterpret_cast<F>(dlsym(library_, name)) : nullptr;
@@ -20,7 +20,7 @@ class LoadedLibrary {
   }
 
  private:
-  void* library_;  // stays open as long as the program: its functions are called
+  void* library_;  // never closed, because its functions stay in use
 };
 
 }  // namespace tbdbg

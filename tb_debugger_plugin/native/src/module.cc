@@ -1,5 +1,5 @@
-// The Python module tb_debugger_plugin.native._native. See native/__init__.py
-// for what its parts are for.
+// The Python module tb_debugger_plugin.native._native. native/__init__.py describes
+// its parts.
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -35,7 +35,7 @@ std::string FromBytes(PyObject* bytes) {
   return std::string(PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes)));
 }
 
-// A tensor handed in as (buffer, dtype, shape). Holds the buffer.
+// A tensor passed as (buffer, dtype, shape). Holds the buffer.
 class Argument {
  public:
   Argument() = default;
@@ -71,13 +71,13 @@ class Argument {
   const TensorView& view() const { return view_; }
 
  private:
-  // The buffer holds what dtype and shape tell. Strings have another layout in
-  // NumPy than in TensorFlow.
+  // Whether the buffer has the size that dtype and shape require. Strings do not fit:
+  // their layout in NumPy is not that in TensorFlow.
   bool FitsBuffer() {
     const int64_t element = MeasuredBytes(view_.dtype);
     const bool fits = element == 0 || view_.num_elements * element == buffer_.len;
     if (fits && view_.dtype != kString) return true;
-    PyErr_SetString(PyExc_ValueError, "the buffer has not the layout that dtype and shape tell");
+    PyErr_SetString(PyExc_ValueError, "the buffer does not have the layout that dtype and shape require");
     return false;
   }
 
@@ -138,18 +138,18 @@ PyObject* PyLoadEagerApi(PyObject*, PyObject* path) {
 
 PyObject* PyAddConstants(PyObject*, PyObject*) { return PyLong_FromLongLong(AddConstants()); }
 
-// The constants of that number, or null with a Python exception set.
+// The constants with this number, or null with a Python exception set.
 Constants* ConstantsOf(long long number) {
   Constants* constants = FindConstants(number);
-  if (constants == nullptr) PyErr_SetString(PyExc_LookupError, "no constants of that number");
+  if (constants == nullptr) PyErr_SetString(PyExc_LookupError, "there are no constants with this number");
   return constants;
 }
 
-// The watch of that number, or null with a Python exception set.
+// The watch with this number, or null with a Python exception set.
 Watch* WatchOf(long long number) {
   Watch* watch = FindWatch(number);
   if (watch == nullptr && !PyErr_Occurred()) {
-    PyErr_SetString(PyExc_LookupError, "no watch of that number");
+    PyErr_SetString(PyExc_LookupError, "there is no watch with this number");
   }
   return watch;
 }
@@ -164,7 +164,8 @@ PyObject* PyAddConstant(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// The dims of a tensor, None when its rank is not known. False with a Python exception set.
+// Converts the dims of a tensor, which are None if its rank is not known. False with a
+// Python exception set.
 bool ToStaticShape(int dtype, PyObject* dims, StaticShape* shape) {
   if (dims == Py_None) return true;
   std::vector<int64_t> numbers;
@@ -207,7 +208,7 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
   return PyLong_FromLongLong(AddWatch(std::move(targets), std::move(shape), constants, std::move(before)));
 }
 
-// A tuple of numbers. False with a Python exception set.
+// Converts a tuple of numbers. False with a Python exception set.
 bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
     numbers->push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
@@ -215,7 +216,8 @@ bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers) {
   return PyErr_Occurred() == nullptr;
 }
 
-// What add_compiled_tensors takes, as a CompiledTensor. False with a Python exception set.
+// Converts an item of the argument of add_compiled_tensors. False with a Python
+// exception set.
 bool ToCompiledTensor(PyObject* item, CompiledTensor* tensor) {
   long long watch, group, whole, size, size_at;
   PyObject *elements, *proto, *counts;
@@ -235,14 +237,14 @@ bool ToCompiledTensor(PyObject* item, CompiledTensor* tensor) {
 
 PyObject* PyAddCompiledTensors(PyObject*, PyObject* items) {
   if (!PyList_Check(items)) {
-    PyErr_SetString(PyExc_TypeError, "the tensors are a list");
+    PyErr_SetString(PyExc_TypeError, "the tensors must be a list");
     return nullptr;
   }
   std::vector<CompiledTensor> tensors(static_cast<size_t>(PyList_GET_SIZE(items)));
   for (size_t i = 0; i < tensors.size(); ++i) {
     PyObject* item = PyList_GET_ITEM(items, static_cast<Py_ssize_t>(i));
     if (!PyTuple_Check(item)) {
-      PyErr_SetString(PyExc_TypeError, "a tensor is a tuple");
+      PyErr_SetString(PyExc_TypeError, "a tensor must be a tuple");
       return nullptr;
     }
     if (!ToCompiledTensor(item, &tensors[i])) return nullptr;
@@ -281,12 +283,12 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   return self;
 }
 
-// What `EagerOps` (capture/eager.py) hands over of an op, all borrowed.
+// The arguments that `EagerOps` (capture/eager.py) passes for an op, all borrowed.
 struct EagerOp {
   PyObject *prefix, *inputs, *outputs, *devices, *wanted, *ask;
 };
 
-// The number that an object is, which is released; -1 with an exception set.
+// Converts an object to a number and releases it; -1 with an exception set.
 int64_t ToNumber(PyObject* object) {
   const int64_t number = object == nullptr ? -1 : PyLong_AsLongLong(object);
   Py_XDECREF(object);
@@ -299,7 +301,7 @@ int64_t IdOf(PyObject* tensor) {
   return id >= 0 ? id : ToNumber(PyObject_GetAttr(tensor, attribute));
 }
 
-// The number of its device, which `devices` may have to make.
+// The number of a tensor's device, which `devices` may have to make.
 int64_t DeviceOf(PyObject* tensor, PyObject* devices) {
   static PyObject* attribute = PyUnicode_InternFromString("device");
   PyObject* name = PyObject_GetAttr(tensor, attribute);
@@ -308,7 +310,7 @@ int64_t DeviceOf(PyObject* tensor, PyObject* devices) {
   return ToNumber(number);
 }
 
-// Appends a number of each tensor as a packed field. False with an exception set.
+// Appends `number_of` each tensor as a packed field. False with an exception set.
 template <typename Number>
 bool AppendNumbers(int field, PyObject* tensors, Number number_of, std::string* out) {
   std::string packed;
@@ -322,18 +324,18 @@ bool AppendNumbers(int field, PyObject* tensors, Number number_of, std::string* 
   return true;
 }
 
-// The summary that only Python can give. False with an exception set.
+// Gets the proto of a tensor that only Python can read. False with an exception set.
 bool Ask(PyObject* ask, PyObject* tensor, std::string* proto) {
   PyObject* bytes = PyObject_CallFunctionObjArgs(ask, tensor, nullptr);
   const bool ok = bytes != nullptr && PyBytes_Check(bytes);
   if (ok) *proto = FromBytes(bytes);
-  if (bytes != nullptr && !ok) PyErr_SetString(PyExc_TypeError, "tensor protos are bytes");
+  if (bytes != nullptr && !ok) PyErr_SetString(PyExc_TypeError, "a tensor proto must be bytes");
   Py_XDECREF(bytes);
   return ok;
 }
 
-// Appends the proto of an output; it is empty where the output is not watched. False with an
-// exception set.
+// Appends the proto of an output, which is empty if the output is not watched. False
+// with an exception set.
 bool AppendSummary(const EagerOp& op, PyObject* tensor, const Recorder& recorder, std::string* out,
                    Bad* bad) {
   static PyObject* datatype = PyUnicode_InternFromString("_datatype_enum");
@@ -359,7 +361,7 @@ bool AppendSummary(const EagerOp& op, PyObject* tensor, const Recorder& recorder
   return true;
 }
 
-// Appends what the call gave. False with an exception set.
+// Appends the inputs and outputs of the op. False with an exception set.
 bool AppendOutcome(const EagerOp& op, const Recorder& recorder, std::string* execution, Bad* bad) {
   const auto device_of = [&](PyObject* tensor) { return DeviceOf(tensor, op.devices); };
   if (!AppendNumbers(kInputTensorIds, op.inputs, IdOf, execution) ||
@@ -380,9 +382,9 @@ PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
                         &PyDict_Type, &op.wanted, &op.ask)) {
     return nullptr;
   }
-  op.inputs = PySequence_Fast(op.inputs, "inputs are a sequence");
+  op.inputs = PySequence_Fast(op.inputs, "inputs must be a sequence");
   if (op.inputs == nullptr) return nullptr;
-  op.outputs = PySequence_Fast(op.outputs, "outputs are a sequence");
+  op.outputs = PySequence_Fast(op.outputs, "outputs must be a sequence");
   std::string execution = FromBytes(op.prefix);
   Bad bad = Bad::kNo;
   const bool ok = op.outputs != nullptr && AppendOutcome(op, *Self(self), &execution, &bad);
@@ -432,19 +434,19 @@ PyObject* GetFailure(PyObject* self, void*) { return PyUnicode_FromString(Self(s
 PyMethodDef recorder_methods[] = {
     {"eager_op", WriteEagerOp, METH_VARARGS,
      "eager_op(prefix, inputs, outputs, devices, wanted, ask): record the execution of an op with these "
-     "eager tensors; whether recording goes on."},
+     "eager tensors; returns whether recording goes on."},
     {"set_wanted", SetWanted, METH_O,
-     "set_wanted(wanted): whether what graphs compute from now on is recorded."},
-    {"flush", Flush, METH_NOARGS, "Write what is buffered to the event files."},
+     "set_wanted(wanted): decide whether tensors that graphs compute from now on are recorded."},
+    {"flush", Flush, METH_NOARGS, "Write buffered records to the event files."},
     {"close", Close, METH_NOARGS, "Flush and end the recording."},
-    {"abandon", Abandon, METH_NOARGS, "End it without touching the files, for a forked child."},
+    {"abandon", Abandon, METH_NOARGS, "End the recording without changing the files, for a forked child."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef recorder_attributes[] = {
-    {"on", GetOn, nullptr, "Whether it still records.", nullptr},
-    {"executions", GetExecutions, nullptr, "Executions seen.", nullptr},
-    {"traces", GetTraces, nullptr, "Graph execution traces seen.", nullptr},
-    {"failure", GetFailure, nullptr, "Why it stopped early, or ''.", nullptr},
+    {"on", GetOn, nullptr, "Whether the recorder still records.", nullptr},
+    {"executions", GetExecutions, nullptr, "Number of executions so far.", nullptr},
+    {"traces", GetTraces, nullptr, "Number of graph execution traces so far.", nullptr},
+    {"failure", GetFailure, nullptr, "Why recording stopped early, or ''.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot recorder_slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
@@ -455,7 +457,7 @@ PyType_Slot recorder_slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
 PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeof(RecorderObject), 0,
                              Py_TPFLAGS_DEFAULT, recorder_slots};
 
-// The index of the instruction at which a frame stands; -1 when it cannot be told.
+// The index of the instruction that a frame runs; -1 if it is not known.
 int64_t InstructionOf(PyFrameObject* frame) {
 #if PY_VERSION_HEX >= 0x030b0000
   return PyFrame_GetLasti(frame);
@@ -470,7 +472,7 @@ int64_t InstructionOf(PyFrameObject* frame) {
 
 PyObject* StackKey(PyObject*, PyObject* innermost) {
   if (!PyFrame_Check(innermost)) {
-    PyErr_SetString(PyExc_TypeError, "no frame");
+    PyErr_SetString(PyExc_TypeError, "the argument must be a frame");
     return nullptr;
   }
   thread_local std::string key;
@@ -492,29 +494,31 @@ PyObject* StackKey(PyObject*, PyObject* innermost) {
 
 PyMethodDef module_methods[] = {
     {"stack_key", StackKey, METH_O,
-     "stack_key(frame): bytes that tell the stack that ends in this frame from others, while its code "
-     "objects live."},
+     "stack_key(frame): bytes that identify the stack that ends in this frame, while its code objects "
+     "live."},
     {"load_tensorflow", LoadTensorflow, METH_VARARGS,
      "load_tensorflow(path, knows_classes): register the watch ops with the loaded "
-     "libtensorflow_framework; whether its version is one whose classes are known."},
+     "libtensorflow_framework. knows_classes: whether the classes of its version are known."},
     {"reads_classes", ReadsClasses, METH_NOARGS,
-     "reads_classes(): whether watch ops read tensors as TensorFlow's classes have them."},
+     "reads_classes(): whether watch ops read tensors through TensorFlow's C++ classes."},
     {"crc32c", Crc, METH_O, "crc32c(buffer): the unmasked checksum."},
     {"load_eager_api", PyLoadEagerApi, METH_O,
-     "load_eager_api(path of TensorFlow's Python extension): read eager tensors without asking."},
+     "load_eager_api(path of TensorFlow's Python extension): read eager tensors without Python."},
     {"encode_summary", EncodeTensorSummary, METH_VARARGS,
      "encode_summary(buffer, dtype, shape, mode, tensor_id, max_tensor_bytes=-1): an encoded "
      "TensorProto."},
-    {"add_constants", PyAddConstants, METH_NOARGS, "add_constants(): the number of a new graph's constants."},
+    {"add_constants", PyAddConstants, METH_NOARGS,
+     "add_constants(): returns the number of a new graph's constants."},
     {"add_constant", PyAddConstant, METH_VARARGS,
-     "add_constant(constants, prefix, tensor_proto): a value to record when the graph first runs."},
+     "add_constant(constants, prefix, tensor_proto): add a value to record when the graph first runs."},
     {"add_watch", PyAddWatch, METH_VARARGS,
-     "add_watch(((prefix, tensor_id, rank), ...), dtype, dims, constants, before): the number of a new "
-     "watched tensor, and of those that hold the same elements, each with its rank; and the watches that "
-     "its op records before. dims: None, or -1 where one is not known."},
+     "add_watch(((prefix, tensor_id, rank), ...), dtype, dims, constants, before): returns the number of a "
+     "new watch. The first argument has the watched tensor, then those that hold the same elements, each "
+     "with its rank. dims: None, or -1 for a dim that is not known. before: the watches that its op records "
+     "before it."},
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
      "add_compiled_tensors([(watch, group, whole, elements, tensor_proto, size, size_at, counts), ...]): "
-     "the number of what a compiled function hands over."},
+     "returns the number of the tensors that a compiled function passes to its watch op."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,

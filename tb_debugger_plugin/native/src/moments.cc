@@ -17,7 +17,7 @@
 namespace tbdbg {
 namespace {
 
-// Lets the running thread compute with denormals until it is destroyed.
+// While it lives, the running thread computes with denormals.
 class WithDenormals {
  public:
   WithDenormals(const WithDenormals&) = delete;
@@ -49,21 +49,21 @@ TBDBG_INLINE To BitCast(From from) {
   return to;
 }
 
-// The number of a finite element's bits.
+// The value of a finite element with these bits.
 TBDBG_INLINE double Value(Float, uint32_t bits) { return BitCast<float>(bits); }
 TBDBG_INLINE double Value(Double, uint64_t bits) { return BitCast<double>(bits); }
 TBDBG_INLINE double Value(Bfloat16, uint16_t bits) {
   return BitCast<float>(static_cast<uint32_t>(bits) << 16);
 }
 TBDBG_INLINE double Value(Half, uint16_t bits) {
-  // The exponent's lowest bits fall into place; the factor mends the bias, and
-  // makes normal numbers of denormal ones.
+  // The shift aligns the exponent's lowest bit; the factor corrects the bias, and
+  // makes denormal numbers normal.
   const uint32_t moved = static_cast<uint32_t>(bits & 0x7fffu) << 13;
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   return BitCast<float>(moved | sign) * 0x1p112f;
 }
 
-// Elements in the order of their values, as signed integers.
+// Signed integers whose order is that of the elements' values.
 template <typename L>
 using Key = std::make_signed_t<typename L::Word>;
 
@@ -76,12 +76,12 @@ TBDBG_INLINE Key<L> KeyOf(typename L::Word bits) {
 
 template <typename L>
 TBDBG_INLINE double ValueOfKey(Key<L> key) {
-  // The mapping is its own inverse. Zero has no sign here.
+  // The mapping is its own inverse. Adding 0.0 removes the sign of a zero.
   return Value(L{}, static_cast<typename L::Word>(KeyOf<L>(static_cast<typename L::Word>(key)))) + 0.0;
 }
 
-// All ones when an element is finite, else zero. Masks instead of conditions let
-// the compiler look at several elements at a time.
+// All ones if an element is finite, else zero. Masks instead of conditions let the
+// compiler process several elements at a time.
 template <typename L>
 TBDBG_INLINE typename L::Word FiniteMask(typename L::Word bits) {
   using Word = typename L::Word;
@@ -91,8 +91,8 @@ TBDBG_INLINE typename L::Word FiniteMask(typename L::Word bits) {
 // Independent sums, so that the compiler may add several at a time.
 constexpr int kLanes = 16;
 
-// What is known of some elements. `mean` and `squares` are of the elements times
-// a scale.
+// The moments of some elements. `mean` and `squares` are those of the elements times a
+// scale.
 struct Part {
   int64_t size = 0;
   double min = std::numeric_limits<double>::infinity();
@@ -101,8 +101,8 @@ struct Part {
   double squares = 0;  // the sum of squared distances from the mean
 };
 
-// Both together (Chan, Golub and LeVeque): large numbers that are nearly equal
-// are never subtracted from each other.
+// The moments of both together (Chan, Golub and LeVeque): the method never subtracts
+// large numbers that are nearly equal.
 Part Merge(const Part& a, const Part& b) {
   if (a.size == 0) return b;
   if (b.size == 0) return a;
@@ -113,7 +113,7 @@ Part Merge(const Part& a, const Part& b) {
           a.squares + b.squares + distance * distance * static_cast<double>(a.size) * share};
 }
 
-// Elements that stay in the first level cache while they are gone through.
+// Elements that fit into the first level cache while they are processed.
 template <typename L>
 class Block {
  public:
@@ -122,7 +122,7 @@ class Block {
 
   TBDBG_INLINE Part Measure() {
     FindExtremes<true>();
-    // Infinities and NaN lie beyond the largest numbers.
+    // The keys of infinities and NaN are beyond those of the largest numbers.
     if (min_ >= KeyOf<L>(L::kSign | (L::kInf - 1)) && max_ < KeyOf<L>(L::kInf)) {
       return Measure<true>();
     }
@@ -131,7 +131,7 @@ class Block {
   }
 
  private:
-  // Takes the smallest and the largest, and counts the finite ones.
+  // Finds the smallest and the largest element, and counts the finite ones.
   template <bool kAllFinite>
   TBDBG_INLINE void FindExtremes() {
     using Word = typename L::Word;
@@ -206,13 +206,13 @@ Part MeasureBlock(const void* x, int64_t n, int dtype, double scale) {
       });
       return all;
     }
-    default: return Part{};  // complex numbers have no smallest one
+    default: return Part{};  // Complex numbers have no order, so no smallest one.
   }
 }
 
 constexpr int64_t kBlock = 2048;
 
-// Calls `measure(first element, how many)` for one block after the other.
+// Calls `measure(first element, number of elements)` for each block, in order.
 template <typename Measure>
 void ForEachBlock(const void* data, int64_t n, int dtype, Measure measure) {
   const int64_t element = MeasuredBytes(dtype);
@@ -229,8 +229,8 @@ Moments ResultOf(const Part& all, double scale) {
           all.squares / static_cast<double>(all.size) / scale / scale};
 }
 
-// Squares of larger numbers, or the sum of as many as memory holds, may be more
-// than a float64 can say. Only tensors of float64 have such.
+// Squares of larger numbers, or the sum of as many squares as memory holds, may be too
+// large for a float64. Only tensors of float64 have such numbers.
 constexpr double kSquareable = 0x1p480;
 constexpr double kDown = 0x1p-600;
 

@@ -1,4 +1,4 @@
-// Smallest, largest, mean and variance of the finite elements of a tensor.
+// Computes the smallest, largest, mean and variance of a tensor's finite elements.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tbdbg {
 
-// All NaN when no element is finite. `variance` is that of the elements as a
-// whole population; it is infinite when it is too large for a float64.
+// All are NaN if no element is finite. `variance` is the variance of the elements as a
+// whole population; it is infinite if it is too large for a float64.
 struct Moments {
   double min;
   double max;
@@ -16,9 +16,9 @@ struct Moments {
   double variance;
 };
 
-// Measures the finite elements of a floating tensor (of a complex one, nothing)
-// and adds the kinds of all of them to `counts`. Memory is gone through once. Denormals count as what they
-// are, also in a thread that flushes them.
+// Measures the finite elements of a floating tensor (of a complex one, nothing) and
+// adds the kinds of all elements to `counts`. Memory is read once. Denormals count as
+// denormals, also in a thread that flushes them.
 Moments CountAndMeasure(const void* data, int64_t num_elements, int dtype, Counts* counts);
 
 }  // namespace tbdbg

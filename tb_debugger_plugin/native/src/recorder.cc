@@ -7,8 +7,8 @@
 namespace tbdbg {
 namespace {
 
-// How many times what the circular buffer holds may be pinned: for the sake of
-// any bad tensor, and of one that is only infinite.
+// Limits of pinned records, in multiples of the circular buffer's size: for any bad
+// tensor, and for one that is only infinite.
 constexpr int kPinnedBuffers = 10, kPinnedBuffersInfinite = 5;
 
 std::atomic<Recorder*> current{nullptr};
@@ -129,7 +129,7 @@ void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView
 
 void TraceBatch::Trace(const TraceTarget& target, const double* columns, Bad bad) {
   if (bad != Bad::kNo && recorder_->pins_) {
-    Send();  // what was seen before stands before what is pinned
+    Send();  // Earlier tensors are written before the pin begins.
     recorder_->PinIfFirst(target.prefix, bad);
   }
   if (count_ == kMost) Send();

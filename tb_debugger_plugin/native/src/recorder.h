@@ -1,4 +1,4 @@
-// The one recording of the process, and the table of watched tensors.
+// The recording of the process, and the table of watched tensors.
 #pragma once
 
 #include <atomic>
@@ -19,17 +19,17 @@ namespace tbdbg {
 
 double Now();  // seconds since the epoch
 
-// A tensor as records name it.
+// The parts of a tensor's records that are known before it is computed.
 struct TraceTarget {
   std::string prefix;  // see EncodeTrace
   double tensor_id;
-  // Of one that has its elements from another tensor, which may have another
-  // rank; -1 of that one itself.
+  // Rank of a tensor that has the same elements as the measured tensor, whose rank may
+  // differ; -1 for the measured tensor itself.
   int rank;
-  // Of a mode that is a vector, laid out; empty until PrepareTo.
+  // The record in a mode that has a vector; empty until PrepareTo.
   TraceOfVector trace;
 
-  // Lays out the records of it in `mode`; the prefix is complete.
+  // Makes the record in `mode`; the prefix must be complete.
   void PrepareTo(Mode mode);
 };
 
@@ -37,25 +37,26 @@ struct TraceTarget {
 // with Open and ends with Close or with the first failure, after which every
 // call is a cheap no-op. Thread-safe.
 //
-// With a circular buffer, the first bad tensor of each op, and what ran before
-// and after it, are pinned in both files (EventFile::Pin).
+// With a circular buffer, the first bad tensor of each op and the records before and
+// after it are pinned in both files (EventFile::Pin).
 class Recorder {
  public:
   // `max_tensor_bytes`: see EncodeSummary.
   Recorder(Mode mode, int64_t max_tensor_bytes) : mode_(mode), max_tensor_bytes_(max_tensor_bytes) {}
 
-  // `base` is the path of the file set without its suffix. Returns an empty
-  // string, or why nothing can be recorded.
+  // `base`: the path of the file set without its suffix. Returns an empty string, or
+  // the reason why nothing can be recorded.
   std::string Open(const std::string& base, int64_t circular_buffer_size);
 
-  // A tensor was computed that is encoded already, in a mode that may be another
-  // than the recording's. For those that were not, see TraceBatch.
+  // Records a tensor that is encoded already; its mode may differ from the recording's.
+  // For tensors that are not encoded, see TraceBatch.
   void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
-  // `execution`: the encoded fields of an Execution. `op`: equal for executions
-  // of the same op at the same place of the program. `bad`: its worst output.
+  // Records an execution. `execution`: the encoded fields of an Execution. `op`: equal
+  // for executions of the same op at the same line of the program. `bad`: how bad its
+  // worst output is.
   void Execution(const std::string& execution, std::string_view op, Bad bad);
 
-  // Whether what graphs compute from now on is recorded; it is to begin with.
+  // Whether tensors that graphs compute from now on are recorded; true at first.
   void SetWanted(bool wanted) { wanted_ = wanted; }
 
   void Flush();
@@ -63,13 +64,13 @@ class Recorder {
   void Abandon();
 
   bool on() const { return on_.load(std::memory_order_relaxed); }
-  // Whether what graphs compute now is recorded.
+  // Whether tensors that graphs compute now are recorded.
   bool wanted() const { return on() && wanted_.load(std::memory_order_relaxed); }
   Mode mode() const { return mode_; }
   int64_t max_tensor_bytes() const { return max_tensor_bytes_; }
   int64_t executions() const { return executions_.appended(); }
   int64_t traces() const { return traces_.appended(); }
-  // Why recording stopped early; empty when it did not.
+  // Why recording stopped early; empty if it did not.
   std::string failure() const;
 
  private:
@@ -84,14 +85,14 @@ class Recorder {
   std::atomic<bool> wanted_{true};
   EventFile executions_;
   EventFile traces_;
-  bool pins_ = false;  // constant once it is open
+  bool pins_ = false;  // constant after Open
   BadOps bad_ops_;
   mutable std::mutex mutex_;
   std::string failure_;  // guarded by mutex_
 };
 
-// What one op sees of the tensors of a program: they get one time, and go to the
-// file together when it ends. Belongs to one thread.
+// The tensors that one op records: they get one time, and are written together when
+// the batch is destroyed. Used by one thread.
 class TraceBatch {
  public:
   explicit TraceBatch(Recorder* recorder) : recorder_(recorder), now_(Now()) {}
@@ -99,18 +100,17 @@ class TraceBatch {
   TraceBatch& operator=(const TraceBatch&) = delete;
   ~TraceBatch() { Send(); }
 
-  // A watched tensor was computed, and with it those that hold the same elements.
+  // Records a watched tensor and the tensors that hold the same elements.
   void Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor);
-  // A tensor was computed whose numbers are known, in the mode that its place was
-  // prepared to.
+  // Records a tensor by its columns, in the mode for which the target was prepared.
   void Trace(const TraceTarget& target, const double* columns, Bad bad);
-  // One that is encoded already.
+  // Records a tensor that is encoded already.
   void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
 
  private:
   void Send();
 
-  // An op has a few tensors; a compiled function has thousands, which go there in parts.
+  // An op has a few tensors; a compiled function has thousands, written in several parts.
   static constexpr size_t kMost = 32;
 
   Recorder* const recorder_;
@@ -119,19 +119,18 @@ class TraceBatch {
   size_t count_ = 0;
 };
 
-// Where the watch ops send what they see: null while nothing records. A recorder
-// that was ever current is never deleted: an op may be inside it when it is
-// closed.
+// The recorder that watch ops use; null while nothing is recorded. A recorder that was
+// ever current is never deleted: an op may still use it when it is closed.
 Recorder* CurrentRecorder();
 void SetCurrentRecorder(Recorder* recorder);
 
-// The constants of a graph: recorded when the graph first runs, so that graphs
-// that never run leave no records.
+// The constants of a graph. They are recorded when the graph first runs, so that
+// graphs that never run have no records.
 class Constants {
  public:
   // `prefix` and `tensor_proto`: see Recorder::Trace.
   void Add(std::string prefix, std::string tensor_proto);
-  // Records them if that has not been done. Thread-safe.
+  // Records the constants that are not recorded yet. Thread-safe.
   void RecordOnce(Recorder* recorder) {
     if (pending_.load(std::memory_order_relaxed)) Record(recorder);
   }
@@ -144,26 +143,26 @@ class Constants {
   std::vector<std::pair<std::string, std::string>> records_;  // guarded by mutex_
 };
 
-// A tensor of a graph that is watched. Lives as long as the process: graphs
-// that refer to it by number are never known to be gone.
+// A watched tensor of a graph. Lives as long as the process: graphs refer to it by
+// number, and nothing reports when the last of them is deleted.
 struct Watch {
-  // The tensor, and behind it those that hold the same elements.
+  // The tensor, then those that hold the same elements.
   std::vector<TraceTarget> targets;
   StaticShape shape;
   Constants* constants;
-  // Those that the same op records before it.
+  // The watches that the same op records before this one.
   std::vector<const Watch*> before;
-  // The recording that it was made for; it is silent in others, which have made
-  // their own.
+  // The recording for which the watch was made. The watch records nothing in other
+  // recordings, which make their own watches.
   const Recorder* recorder;
 };
 
-// The constants of a new graph; returns their number.
+// Adds the constants of a new graph; returns their number.
 int64_t AddConstants();
 // Null when there is no such number.
 Constants* FindConstants(int64_t number);
 
-// A watch for the current recorder. Returns the number by which the watch op's
+// Adds a watch for the current recorder. Returns the number by which the watch op's
 // attribute refers to it.
 int64_t AddWatch(std::vector<TraceTarget> targets, StaticShape shape, Constants* constants,
                  std::vector<const Watch*> before);

@@ -16,8 +16,8 @@ StaticShape::StaticShape(int dtype, std::vector<int64_t> dims)
       ++unknown;
     }
   }
-  // Of a dtype that is not measured it is not known how it lies there; of an
-  // empty tensor there is nothing to look at.
+  // The memory layout is known only for dtypes that are measured, and the size of an
+  // empty tensor does not determine an unknown dim.
   is_usable_ = known_size_ > 0 && unknown <= 1;
 }
 

@@ -10,12 +10,12 @@
 namespace tbdbg {
 namespace {
 
-// Short enough that a count fits into the narrowest word, and that a block is
-// still near when it has to be looked at again.
+// Small enough that a count fits into the narrowest word, and that a block is still in
+// the cache if it is read a second time.
 constexpr int64_t kBlock = 8192;
 
-// The elements of a block for which `is` holds. The counter is as wide as the
-// elements, so that the compiler can keep one count a lane.
+// Counts the elements of a block for which `is` holds. The counter is as wide as the
+// elements, so that the compiler can keep one count in each lane.
 template <typename L, typename Is>
 TBDBG_INLINE int64_t CountIf(typename L::Element* x, int64_t n, Is is) {
   using Word = typename L::Word;
@@ -24,8 +24,8 @@ TBDBG_INLINE int64_t CountIf(typename L::Element* x, int64_t n, Is is) {
   return static_cast<int64_t>(count);
 }
 
-// A block with an infinity or NaN. NaN stands above infinity, on either side of
-// zero, and is what belongs to no other kind.
+// Counts a block with an infinity or NaN. The magnitude of NaN is above infinity, and
+// NaN are the elements of no other kind.
 template <typename L>
 TBDBG_INLINE Counts CountBadBlock(typename L::Element* x, int64_t n) {
   using Word = typename L::Word;
@@ -41,9 +41,9 @@ TBDBG_INLINE Counts CountBadBlock(typename L::Element* x, int64_t n) {
   return counts;
 }
 
-// The usual block takes one pass: its largest magnitude says that all of it is
-// finite. Doubled, bits have no sign; these operations are the ones that compilers
-// make fewest instructions of.
+// Counts a block. One pass is enough if the largest magnitude shows that all elements
+// are finite, which is the usual case. Doubled bits have no sign. Compilers make the
+// fewest instructions of these operations.
 template <typename L>
 TBDBG_INLINE Counts CountBlock(typename L::Element* x, int64_t n) {
   using Word = typename L::Word;
@@ -51,10 +51,10 @@ TBDBG_INLINE Counts CountBlock(typename L::Element* x, int64_t n) {
   Word largest = 0, not_zero = 0, negative = 0;
   for (int64_t i = 0; i < n; ++i) {
     const auto doubled = static_cast<Word>(x[i] + x[i]);
-    const Word one = std::min(doubled, Word{1});
+    const Word is_not_zero = std::min(doubled, Word{1});
     largest = std::max(largest, doubled);
-    not_zero = static_cast<Word>(not_zero + one);
-    negative = static_cast<Word>(negative + (one & (x[i] >> kSignBit)));
+    not_zero = static_cast<Word>(not_zero + is_not_zero);
+    negative = static_cast<Word>(negative + (is_not_zero & (x[i] >> kSignBit)));
   }
   if (largest >= static_cast<Word>(L::kInf + L::kInf)) return CountBadBlock<L>(x, n);
   Counts counts;
@@ -117,7 +117,7 @@ TBDBG_CLONES Counts CountHalf(const void* x, int64_t n) { return CountAll<Half>(
 TBDBG_CLONES Counts CountBfloat16(const void* x, int64_t n) { return CountAll<Bfloat16>(x, n); }
 
 Counts CountFloat(const void* data, int64_t n) {
-  constexpr int64_t kFew = 32;  // whose sums cost more than counting them
+  constexpr int64_t kFew = 32;  // the wide sums of fewer cost more than counting them
   if (n < kFew || !HasWideFloats()) return CountAnyFloat(data, n);
   auto* x = static_cast<Float::Element*>(data);
   Counts counts;

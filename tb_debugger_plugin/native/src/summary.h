@@ -1,7 +1,6 @@
-// What is measured of a tensor: the numbers of each debug mode.
+// Computes the summaries of tensors: the columns of each debug mode.
 //
-// The meaning is defined by the NumPy twin (native/twin.py); the tests hold the
-// two against each other.
+// The NumPy twin (native/twin.py) defines their meaning; tests compare the two.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +19,8 @@ enum class Mode : int {
   kFullTensor = 7,
 };
 
-// Numbers of TensorFlow's DataType enum; those whose health is measured, and
-// the one whose elements are not plain bytes.
+// Numbers of TensorFlow's DataType enum: the dtypes whose health is measured, and the
+// one whose elements are not plain bytes.
 enum DType : int {
   kFloat = 1,
   kDouble = 2,
@@ -72,10 +71,10 @@ struct Counts {
   Counts& operator+=(const Counts& other);
 };
 
-// Counts every element into exactly one field. A complex number is NaN when one
-// of its parts is, else infinite when one is; its sign is that of its real part,
-// or of its imaginary part where the real one is zero. Elements of a dtype whose
-// health is not measured are not looked at.
+// Counts every element in exactly one field. A complex number is NaN if one of its
+// parts is NaN, else infinite if one is infinite; its sign is that of its real part,
+// or of its imaginary part if the real one is zero. Elements of a dtype whose health
+// is not measured are not counted.
 Counts CountKinds(const void* data, int64_t num_elements, int dtype);
 
 // Whether any element is infinite or NaN.
@@ -83,11 +82,11 @@ bool HasInfOrNan(const void* data, int64_t num_elements, int dtype);
 
 constexpr int kMaxSummary = 15;
 
-// Writes the columns of `mode` (docs/event-format.md) to `out` and returns how
-// many there are; 0 for the modes that are no vector.
+// Writes the columns of `mode` (docs/event-format.md) to `out` and returns their
+// number; 0 for modes without a vector.
 int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[kMaxSummary]);
 
-// How many columns a mode has; 0 for the modes that are no vector.
+// Number of columns of a mode; 0 for modes without a vector.
 constexpr int ColumnsOf(Mode mode) {
   switch (mode) {
     case Mode::kCurtHealth: return 2;
@@ -99,8 +98,8 @@ constexpr int ColumnsOf(Mode mode) {
   }
 }
 
-// Makes the columns of a health mode those of another tensor with the same
-// elements. `rank`: below 0, as it is.
+// Changes the columns of a health mode to those of another tensor with the same
+// elements. `rank`: below 0 = keep the rank.
 void SetIdAndRank(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]);
 
 }  // namespace tbdbg

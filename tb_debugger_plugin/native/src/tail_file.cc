@@ -21,10 +21,11 @@ uint64_t NextPowerOfTwo(uint64_t number) {
 
 constexpr char kMagic[8] = {'T', 'B', 'D', 'B', 'G', 'T', '1', '\n'};
 
-// Gives an empty file `size` bytes and takes the blocks for them. Returns an errno, 0 = good.
+// Gives an empty file `size` bytes and allocates blocks for them. Returns an errno, 0 =
+// success.
 int Allocate(int fd, off_t size) {
 #if defined(__APPLE__)
-  // A file system that cannot take blocks leaves it to the guard to keep the program alive.
+  // If a file system cannot allocate blocks, the guard keeps the program alive.
   fstore_t blocks = {F_ALLOCATEALL, F_PEOFPOSMODE, 0, size, 0};
   if (fcntl(fd, F_PREALLOCATE, &blocks) != 0 && errno != ENOTSUP) return errno;
   return ftruncate(fd, size) == 0 ? 0 : errno;
@@ -41,7 +42,7 @@ int TailFile::Create(const std::string& path, Use use, uint64_t capacity) {
   capacity = NextPowerOfTwo(capacity);
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return errno;
-  // Blocks are taken now: on a full disk this call fails, where a later store
+  // Blocks are allocated now: on a full disk this call fails; without it, a later store
   // into a hole of the mapping would kill the program.
   int error = Allocate(fd, static_cast<off_t>(kHeaderSize + capacity));
   void* map = MAP_FAILED;
@@ -99,30 +100,30 @@ int TailFile::Grow(uint64_t capacity) {
 void TailFile::Drop(uint64_t size) {
   header_->dropped = ++dropped_;
   header_->tail = tail_ += size;
-  // Only then may these bytes be overwritten.
+  // These bytes may be overwritten only after these stores.
   std::atomic_thread_fence(std::memory_order_release);
 }
 
 void TailFile::Drained(uint64_t file_size) {
-  // A reader skips what the event file has beyond file_size, so a kill between
-  // these two stores loses nothing and doubles nothing that it cannot see: with
-  // tail == head there is nothing left to skip.
+  // A reader skips the records that the event file has beyond file_size. A kill between
+  // these two stores loses no record and doubles none: with tail == head there is none
+  // to skip.
   header_->tail = tail_ = head_;
   std::atomic_thread_fence(std::memory_order_release);
   header_->file_size = file_size_ = file_size;
 }
 
 void TailFile::Copy(uint64_t offset, uint64_t size, void* out) const {
-  const uint64_t at = At(tail_ + offset);
-  const uint64_t first = std::min(size, capacity_ - at);
-  std::memcpy(out, data_ + at, first);
+  const uint64_t begin = PositionOf(tail_ + offset);
+  const uint64_t first = std::min(size, capacity_ - begin);
+  std::memcpy(out, data_ + begin, first);
   std::memcpy(static_cast<char*>(out) + first, data_, size - first);
 }
 
 TailFile::Pieces TailFile::pieces() const {
-  const uint64_t at = At(tail_);
-  const uint64_t first = std::min(size(), capacity_ - at);
-  return {data_ + at, first, data_, size() - first};
+  const uint64_t begin = PositionOf(tail_);
+  const uint64_t first = std::min(size(), capacity_ - begin);
+  return {data_ + begin, first, data_, size() - first};
 }
 
 void TailFile::Remove() {

@@ -1,9 +1,9 @@
-// The functions of TensorFlow's stable C API that the watch ops call, found
-// in the library that the running program has already loaded.
+// Looks up the functions of TensorFlow's stable C API that the watch ops call, in the
+// library that the running program has already loaded.
 //
-// They are looked up by name when the recorder starts, so the extension
-// builds without TensorFlow's headers, one binary serves every version from
-// 2.16 on, and importing the extension needs no TensorFlow at all.
+// They are looked up by name when the recorder starts. So the extension builds without
+// TensorFlow's headers, one binary works with every version from 2.16 on, and the
+// extension can be imported without TensorFlow.
 #pragma once
 
 #include <cstddef>
@@ -62,7 +62,7 @@ namespace tbdbg {
   X(TF_TensorByteSize, size_t, (const TF_Tensor*))                                                          \
   X(TF_TensorData, void*, (const TF_Tensor*))
 
-// Not in every version; null where it is missing.
+// Not in every version; null if it is missing.
 #define TBDBG_TF_OPTIONAL_FUNCTIONS(X) X(TF_GetDeviceName, TF_StringView, (TF_OpKernelContext*))
 
 struct TfApi {
@@ -76,7 +76,7 @@ struct TfApi {
 extern TfApi tf;
 
 // Looks the functions up in the library at `path`, which must be loaded
-// already. Returns an empty string, or what is missing.
+// already. Returns an empty string, or an error that names what is missing.
 std::string LoadTfApi(const char* path);
 
 }  // namespace tbdbg

@@ -16,13 +16,13 @@ const TfClasses* Classes() { return used.load(std::memory_order_acquire); }
 
 void LoadTfClasses(const char* path) {
   const LoadedLibrary library(path);
-  // A context of the C API is the class's own by another name.
-  const bool found =
+  // A context of the C API is a context of the class, under another name.
+  const bool has_all =
       library.Find("_ZNK10tensorflow15OpKernelContext5inputEi", &classes.input) &&
       library.Find("_ZN10tensorflow15OpKernelContext10set_outputEiRKNS_6TensorE", &classes.set_output) &&
       library.Find("_ZNK10tensorflow6Tensor4dataEv", &classes.data) &&
       library.Find("_ZNK10tensorflow6Tensor10TotalBytesEv", &classes.byte_size);
-  if (found) used.store(&classes, std::memory_order_release);
+  if (has_all) used.store(&classes, std::memory_order_release);
 }
 
 void DistrustClasses() { used.store(nullptr, std::memory_order_release); }

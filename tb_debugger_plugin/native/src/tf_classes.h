@@ -1,11 +1,10 @@
-// Tensors as TensorFlow's own kernels see them: without the handle that the C API
-// makes of each, which takes two allocations, a reference and 0.1 us, as much as
-// all the rest of recording a small one.
+// Reads tensors through TensorFlow's C++ classes, as its own kernels do, without the
+// handle that the C API makes for each tensor. A handle takes two allocations, a
+// reference and 0.1 us, as much as all the rest of recording a small tensor.
 //
-// These are functions of TensorFlow's C++ classes, looked up by name like those
-// of tf_api.h. They are no stable interface: they are used only in versions that
-// were tested (native/__init__.py), and by a watch op only after the C API has
-// said the same of its tensors.
+// The functions are looked up by name like those of tf_api.h. They are not a stable
+// interface: they are used only with versions that were tested (native/__init__.py),
+// and by a watch op only after they gave the same results as the C API for its tensors.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +18,18 @@ struct Tensor;  // tensorflow::Tensor
 struct TfClasses {
   const Tensor& (*input)(TF_OpKernelContext*, int) = nullptr;
   void (*set_output)(TF_OpKernelContext*, int, const Tensor&) = nullptr;
-  const void* (*data)(const Tensor&) = nullptr;  // null of one without memory
-  size_t (*byte_size)(const Tensor&) = nullptr;  // of one with memory
+  const void* (*data)(const Tensor&) = nullptr;  // null for a tensor without memory
+  size_t (*byte_size)(const Tensor&) = nullptr;  // only for a tensor with memory
 };
 
-// Null where the classes are not used.
+// The functions; null if the classes are not used.
 const TfClasses* Classes();
 
 // Looks the functions up in the library at `path`, which is loaded already; does
-// nothing when one of them is missing.
+// nothing if one of them is missing.
 void LoadTfClasses(const char* path);
 
-// From now on they are not used.
+// Ends the use of the classes.
 void DistrustClasses();
 
 }  // namespace tbdbg

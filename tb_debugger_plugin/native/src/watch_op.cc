@@ -19,18 +19,17 @@ constexpr char kSeveralBeside[] = "TbDebuggerWatchSeveral";
 constexpr char kSeveralInline[] = "TbDebuggerWatchSeveralInline";
 constexpr char kReduced[] = "TbDebuggerWatchReduced";
 
-// The state of one node: which watch it is, and what is known of it from the
-// moment at which it first runs.
+// The state of one node: its watch, and members that its first run sets.
 struct WatchKernel {
   Watch* watch = nullptr;
-  Mode mode = Mode::kNoTensor;  // of what a reduced tensor's numbers are
+  Mode mode = Mode::kNoTensor;  // of a reduced tensor's numbers
 
   void Prepare(TF_OpKernelContext* context);
-  // Null while it is not certain that they say of its inputs what the C API says.
+  // Null until they have given the same results as the C API for the inputs.
   const TfClasses* classes() const { return agrees.load(std::memory_order_acquire) ? Classes() : nullptr; }
 
   std::once_flag once;
-  // The places of the watch and of those before it, completed by the device.
+  // The trace targets of the watch and of those before it, completed by the device.
   std::vector<std::vector<TraceTarget>> targets;
   std::atomic<bool> agrees{false};
 };
@@ -39,8 +38,8 @@ const StaticShape& ShapeOf(const Watch& watch, size_t input) {
   return input == 0 ? watch.shape : watch.before[input - 1]->shape;
 }
 
-// An input of a watch op: as TensorFlow's classes have it where `classes` is not
-// null, else, and where that does not suffice, by a handle of the C API.
+// An input of a watch op. It is read through TensorFlow's classes if `classes` is not
+// null; otherwise, or if that is not enough, through a handle of the C API.
 class WatchedInput {
  public:
   WatchedInput(TF_OpKernelContext* context, size_t index, const TfClasses* classes)
@@ -48,8 +47,8 @@ class WatchedInput {
     if (classes_ != nullptr) tensor_ = &classes_->input(context, index_);
   }
 
-  // The tensor, for as long as this lives. False when it can't be read: it is not
-  // recorded then, and the program goes on.
+  // Makes a view of the tensor, valid while this object lives. False if it cannot be
+  // read: then it is not recorded, and the program goes on.
   bool View(const StaticShape& shape, TensorView* view) {
     if (tensor_ != nullptr && ViewAsItIs(shape, view)) return true;
     if (!handle().ok()) return false;
@@ -57,7 +56,7 @@ class WatchedInput {
     return true;
   }
 
-  // Makes it the op's output.
+  // Makes the input the op's output.
   void PassOn() {
     if (tensor_ != nullptr) return classes_->set_output(context_, 0, *tensor_);
     TF_Status* status = ThreadStatus();
@@ -65,7 +64,7 @@ class WatchedInput {
     if (tf.TF_GetCode(status) != 0) tf.TF_OpKernelContext_Failure(context_, status);
   }
 
-  // Whether classes and C API say the same of it.
+  // Whether the classes and the C API give the same results for it.
   bool Agrees(const StaticShape& shape) {
     TensorView view;
     if (!handle().ok() || !ViewAsItIs(shape, &view)) return false;
@@ -143,7 +142,7 @@ void Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* inpu
   if (input->View(watch.shape, &view)) batch.Trace(kernel->targets[0], view);
 }
 
-// The recorder that wants to see this node's tensor, or null.
+// The recorder that records this node's tensor now, or null.
 Recorder* WatchingRecorder(const WatchKernel* kernel) {
   Recorder* recorder = CurrentRecorder();
   if (recorder == nullptr || !recorder->wanted()) return nullptr;
@@ -166,8 +165,8 @@ void ComputeInline(void* state, TF_OpKernelContext* context) {
   input.PassOn();
 }
 
-// Records the numbers that are the input, or, where only that it was computed is
-// recorded, that they came. The device that this runs on is not the tensor's.
+// Records the numbers in the input; in NO_TENSOR, only that the tensor was computed.
+// This runs on another device than the tensor's.
 void ComputeReduced(void* state, TF_OpKernelContext* context) {
   auto* kernel = static_cast<WatchKernel*>(state);
   Recorder* recorder = WatchingRecorder(kernel);
@@ -175,18 +174,18 @@ void ComputeReduced(void* state, TF_OpKernelContext* context) {
   Input input(context, 0);
   if (!input.ok()) return;
   kernel->watch->constants->RecordOnce(recorder);
-  const TraceTarget& tensor = kernel->watch->targets.front();
+  const TraceTarget& target = kernel->watch->targets.front();
   const TensorView view = input.View();
   thread_local std::string proto;
   proto.clear();
   Mode mode = kernel->mode;
   if (recorder->mode() == Mode::kNoTensor) {
     mode = Mode::kNoTensor;
-    EncodeSummary(view, mode, tensor.tensor_id, -1, &proto);
+    EncodeSummary(view, mode, target.tensor_id, -1, &proto);
   } else {
     EncodeVector(static_cast<const double*>(view.data), static_cast<int>(view.num_elements), &proto);
   }
-  recorder->Trace(tensor.prefix, mode, proto);
+  recorder->Trace(target.prefix, mode, proto);
 }
 
 // The output has the shape of the input.

@@ -3,7 +3,7 @@
 #include "float_bits.h"
 
 #ifdef TBDBG_CLONED
-// Intrinsics of vectors whose value does not matter look uninitialized to GCC.
+// Some intrinsics use vectors of any value, which GCC takes for uninitialized.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
@@ -11,9 +11,9 @@
 
 namespace tbdbg {
 
-// Compilers make six to eight instructions a vector of the loop in summary.cc;
-// counting both kinds in one word, and without a mask for each, it takes six,
-// and a vector of 64 bytes one and a half cycles.
+// For the loop in summary.cc, compilers make six to eight instructions for each
+// vector. Counting both kinds in one word, without a mask for each, takes six
+// instructions, and one and a half cycles for a vector of 64 bytes.
 #ifdef TBDBG_CLONED
 namespace {
 
@@ -21,7 +21,7 @@ namespace {
 
 struct Sums {
   __m512i largest;  // twice the magnitude
-  __m512i kinds;    // in each lane: what is not zero, and, from bit 16 on, what is negative
+  __m512i kinds;    // in each lane: number of non-zeros, and, from bit 16 on, of negatives
 };
 
 TBDBG_AVX512 TBDBG_INLINE void Add(__m512i bits, Sums* sums) {
@@ -46,7 +46,7 @@ TBDBG_AVX512 bool AddFiniteFloats(const void* data, int64_t n, Counts* counts) {
   constexpr int kLanes = 16;
   const auto* x = static_cast<const char*>(data);
   const auto* end = x + n * 4;
-  // Two of each, so that no addition waits for the one before.
+  // Two sums, so that an addition does not wait for the previous one.
   Sums even{}, odd{};
   for (; end - x >= 2 * 64; x += 2 * 64) {
     Add(_mm512_loadu_si512(x), &even);

@@ -1,4 +1,4 @@
-// Counting 32 floats at a time, on processors with AVX-512.
+// Counts 32 floats at a time, on processors with AVX-512.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace tbdbg {
 
-// Whether this processor can.
+// Whether this processor has AVX-512.
 bool HasWideFloats();
 
-// Adds the kinds of `n` floats, 65535 at most, to `counts`. False, and nothing
-// added, when one of them is infinite or NaN.
+// Adds the kinds of `n` floats, 65535 at most, to `counts`. Returns false and adds
+// nothing if one of them is infinite or NaN.
 bool AddFiniteFloats(const void* data, int64_t n, Counts* counts);
 
 }  // namespace tbdbg
