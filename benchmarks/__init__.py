@@ -1,1 +1,1 @@
-"""Benchmarks: each prints ratios from one interleaved run, and none decides a test."""
+"""Benchmarks. Each prints ratios from one interleaved run; no test depends on them."""

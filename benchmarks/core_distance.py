@@ -1,12 +1,12 @@
-"""How far apart the two processors of this machine are at the moment.
+"""Measures the present distance between the two processors of this machine.
 
     python -m benchmarks.core_distance
 
-prints the nanoseconds that a byte written by one of them takes to be seen by the other. A virtual machine's
-host moves its processors between cores as it likes: now they share a cache of the third level, now each has
-one to itself, and whatever one of them reads that the other has written comes from far away. A step that
-hands large tensors from thread to thread then takes up to half as long again, recorded or not. So times of
-steps are compared only with times that were taken at the same distance.
+prints the nanoseconds after which one processor sees a byte that the other has written. The host of a virtual
+machine moves its processors between cores at any time. Sometimes they share a cache of the third level;
+sometimes each has its own, and data that the other processor has written take longer to arrive. A step that
+passes large tensors from thread to thread then takes up to half as long again, recorded or not. So times of
+steps are compared only with times that were measured at the same distance.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import subprocess
 import sys
 import time
 
-#: From here on, in nanoseconds, processors are apart. On an AMD EPYC with two processors 81 to 107 were seen
-#: where they share a cache, of which some 40 are the way itself; where they do not, that takes 130 more.
+#: Distance in nanoseconds from which processors count as apart. On an AMD EPYC with two processors, 81 to 107
+#: were measured where they share a cache, of which about 40 are the way itself; without a shared cache, the
+#: way takes 130 more.
 APART = 130.0
 _ROUNDS = 300
 _BLOCKS = 30
@@ -28,14 +29,14 @@ _THERE, _BACK = 0, 1024
 
 
 def processors_are_apart() -> bool:
-    """Measure the distance in a process of its own, in some 60 ms, and tell whether it is a large one.
+    """Measure in a process of its own, in about 60 ms, whether the processors are apart.
 
     Returns:
-      False also when the program may use one processor only.
+      True if they are apart; False also if the program may use only one processor.
     """
     command = [sys.executable, "-S", "-E", __file__]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return float(printed) >= APART
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return float(output) >= APART
 
 
 def _distance() -> float:
@@ -57,19 +58,19 @@ def _distance() -> float:
 def _ask(shared: mmap.mmap, block: int) -> float:
     began = time.perf_counter_ns()
     for number in range(block * _ROUNDS, (block + 1) * _ROUNDS):
-        said = number % 100 + 1
-        shared[_THERE] = said
-        while shared[_BACK] != said:
+        value = number % 100 + 1
+        shared[_THERE] = value
+        while shared[_BACK] != value:
             pass
     return (time.perf_counter_ns() - began) / _ROUNDS / 2
 
 
 def _answer(shared: mmap.mmap) -> None:
     for number in range(_BLOCKS * _ROUNDS):
-        said = number % 100 + 1
-        while shared[_THERE] != said:
+        value = number % 100 + 1
+        while shared[_THERE] != value:
             pass
-        shared[_BACK] = said
+        shared[_BACK] = value
 
 
 if __name__ == "__main__":

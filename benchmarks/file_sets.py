@@ -1,8 +1,8 @@
-"""Event files of any size for benchmarks: what a training program would have left behind.
+"""Generates event files of any size for benchmarks, like those of a training program.
 
-:func:`write` makes a file set in FULL_HEALTH: one step after another of one training function whose ops form
-a chain, with a few eager ops between the steps. In the last hundredth of the steps every tensor behind one op
-is NaN. :func:`repeat` makes a recording longer by repeating what was recorded, at later and later times.
+:func:`write` makes a file set in FULL_HEALTH: the steps of one training function whose ops form a chain, with
+a few eager ops between the steps. In the last hundredth of the steps, every tensor after one op is NaN.
+:func:`repeat` makes a recording longer by repeating its records at later times.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tb_debugger_plugin.events.fileset import (
 from tb_debugger_plugin.events.framing import FOOTER_SIZE, HEADER_SIZE, frame, read_records
 from tb_debugger_plugin.events.messages import DebugEvent, TensorProto
 
-#: Ops of the training function, as in a transformer of four layers.
+#: Number of ops of the training function, as in a transformer of four layers.
 OPS = 3000
 EAGER_OPS = 4
 _START = 1.7e9
@@ -41,39 +41,39 @@ def write(folder: Path, num_graph_executions: int, hosts: int = 1) -> int:
 
     Args:
       folder: The dump root.
-      num_graph_executions: Of all hosts together.
-      hosts: How many.
+      num_graph_executions: Number of graph executions of all hosts together.
+      hosts: Number of hosts.
 
     Returns:
-      How many bytes of traces there are.
+      Number of bytes of traces.
     """
     folder.mkdir(parents=True, exist_ok=True)
     return sum(_write_host(folder, host, num_graph_executions // hosts) for host in range(hosts))
 
 
 def repeat(recording: Path, folder: Path, num_graph_executions: int) -> int:
-    """Write the file set of a longer program that has the traces of a recording again and again.
+    """Write the file set of a longer program, by repeating the traces of a recording.
 
-    Executions are repeated from the first one on that follows a trace: what comes before makes the model.
+    Executions are repeated from the first one that follows a trace: the earlier ones make the model.
 
     Args:
-      recording: A dump root with the recording of one host, all of it kept.
+      recording: A dump root with the complete recording of one host.
       folder: The dump root to write into.
-      num_graph_executions: How many there are to be.
+      num_graph_executions: Number of graph executions to write.
 
     Returns:
-      How many bytes of traces there are.
+      Number of bytes of traces.
     """
     shutil.copytree(recording, folder, ignore=shutil.ignore_patterns("*.tail"))
     (files,) = find_file_sets(folder)
-    found = {suffix: _payloads(files.path(suffix)) for suffix in TAILED}
-    times = {suffix: _times(records) for suffix, records in found.items()}
+    payloads = {suffix: _payloads(files.path(suffix)) for suffix in TAILED}
+    times = {suffix: _times(records) for suffix, records in payloads.items()}
     traces, calls = times[GRAPH_EXECUTION_TRACES], times[EXECUTION]
     first, last = traces.min(), max(traces.max(), calls.max())
     before = int(np.sum(calls < first))
     steps = {
-        GRAPH_EXECUTION_TRACES: (_Step(found[GRAPH_EXECUTION_TRACES]), traces),
-        EXECUTION: (_Step(found[EXECUTION][before:]), calls[before:]),
+        GRAPH_EXECUTION_TRACES: (_Step(payloads[GRAPH_EXECUTION_TRACES]), traces),
+        EXECUTION: (_Step(payloads[EXECUTION][before:]), calls[before:]),
     }
     streams = {suffix: files.path(suffix).open("ab") for suffix in steps}
     for begin in range(len(traces), num_graph_executions, len(traces)):
@@ -131,8 +131,8 @@ def _describe(writer: FileSetWriter) -> None:
     source.source_file.lines.extend(f"line {n}" for n in range(1000))
     writer.write("source_files", source)
     for line in range(1, 300):
-        place = stack.stack_frame_with_id
-        place.id, place.file_line_col.line, place.file_line_col.func = f"frame{line}", line, "step"
+        stack_frame, location = stack.stack_frame_with_id, stack.stack_frame_with_id.file_line_col
+        stack_frame.id, location.line, location.func = f"frame{line}", line, "step"
         writer.write("stack_frames", stack)
     graph = DebugEvent(wall_time=_START)
     graph.debugged_graph.graph_id, graph.debugged_graph.graph_name = _GRAPH, "train_step"
@@ -170,9 +170,10 @@ def _trace(op: int, bad: bool) -> bytes:
 
 
 class _Step:
-    """The framed traces of a step, in which only times and checksums change from one step to the next.
+    """The framed traces of a step; only times and checksums change from one step to the next.
 
-    A CRC is linear: what 8 bytes at one place add to that of a record depends on its length alone.
+    A CRC is linear: what 8 bytes at a fixed position add to a record's CRC depends only on the record's
+    length.
     """
 
     def __init__(self, records: list[bytes]) -> None:
@@ -189,7 +190,7 @@ class _Step:
         self._shares = np.array([_shares_of_time(length) for length in lengths.tolist()])
 
     def at(self, times: npt.NDArray[np.float64], count: int) -> bytes:
-        """The first records, at the given times."""
+        """Returns the first `count` records, with the given times."""
         digits = times.view(np.uint8).reshape(-1, 8)
         shares = self._shares[self._kinds[:, None], np.arange(8), digits]
         crcs = self._plain ^ np.bitwise_xor.reduce(shares, axis=1)
@@ -204,15 +205,15 @@ def _without_time(record: bytes) -> bytes:
 
 
 def _shares_of_time(length: int) -> npt.NDArray[np.uint32]:
-    """What each byte of the time, by place and value, adds to the CRC of a record of that length."""
+    """Returns what each byte of the time, by position and value, adds to the CRC of such a record."""
     zeros = google_crc32c.value(bytes(length))
     return np.array(
         [
             [
-                google_crc32c.value(bytes(place) + bytes([value]) + bytes(length - place - 1)) ^ zeros
+                google_crc32c.value(bytes(position) + bytes([value]) + bytes(length - position - 1)) ^ zeros
                 for value in range(256)
             ]
-            for place in range(1, 9)
+            for position in range(1, 9)
         ],
         np.uint32,
     )

@@ -1,11 +1,11 @@
-"""What recording costs: the ratio of a recorded to an unrecorded step, ours beside TensorFlow's own recorder.
+"""Measures the cost of recording: the ratio of a recorded to an unrecorded step, ours and TensorFlow's.
 
     python -m benchmarks.overhead [--rounds 3] [--steps mlp gpt] [--modes FULL_HEALTH CURT_HEALTH]
 
 A round runs a step without a recorder, with ours in each mode and with each size of the circular buffer, and
-with TensorFlow's own, one process each, so that a drift of the machine's speed falls on all of them. Ratios
-are taken within a round, of steps for which the processors were equally far apart
-(`benchmarks.core_distance`); the median over rounds is printed, and of how many rounds it is.
+with TensorFlow's own. Each runs in a process of its own, so that a change of the machine's speed affects all
+of them. Ratios are taken within a round, for steps with the same distance of the processors
+(`benchmarks.core_distance`). The median over rounds is printed, with the number of rounds.
 """
 
 from __future__ import annotations
@@ -45,28 +45,30 @@ _COLUMNS = (
 
 @dataclass
 class Results:
-    """What was measured of one step: a list over rounds for each recorder."""
+    """The measurements of one step: a list over rounds for each recorder."""
 
     runs: dict[Recorder, list[dict[str, Any]]] = field(default_factory=dict)
 
     def failed(self, recorder: Recorder) -> bool:
-        """Whether a process with this recorder did."""
-        return any("error" in one for one in self.runs[recorder])
+        """Whether a process with this recorder failed."""
+        return any("error" in result for result in self.runs[recorder])
 
     def over_rounds(
         self, recorder: Recorder, quantity: str, of: Callable[[float, float], float]
     ) -> list[float]:
-        """A number made of a quantity with a recorder and without one, of each round that measured both."""
-        both = zip(self.runs[recorder], self.runs[_NONE], strict=True)
-        found = [(one.get(quantity), none.get(quantity)) for one, none in both]
-        return [of(one, none) for one, none in found if one is not None and none is not None]
+        """Combines a quantity with a recorder and without one, for each round that measured both."""
+        rounds = zip(self.runs[recorder], self.runs[_NONE], strict=True)
+        pairs = [(recorded.get(quantity), plain.get(quantity)) for recorded, plain in rounds]
+        return [
+            of(recorded, plain) for recorded, plain in pairs if recorded is not None and plain is not None
+        ]
 
 
 def run(step: str, recorder: Recorder, seconds: float) -> dict[str, Any]:
-    """Time one step under one recorder in a process of its own.
+    """Time one step with one recorder in a process of its own.
 
     Returns:
-      What `benchmarks.steps` prints; an `error` instead when the process failed.
+      The JSON that `benchmarks.steps` prints; an `error` instead if the process failed.
     """
     arguments = [step, "--recorder", recorder.name, "--mode", recorder.mode, "--seconds", str(seconds)]
     arguments += ["--circular_buffer_size", str(recorder.buffer)]
@@ -80,7 +82,7 @@ def run(step: str, recorder: Recorder, seconds: float) -> dict[str, Any]:
 
 
 def compare(step: str, recorders: Sequence[Recorder], rounds: int, seconds: float) -> Results:
-    """Run all recorders in turn, several rounds."""
+    """Run all recorders in turn, for several rounds."""
     results = Results({recorder: [] for recorder in recorders})
     for _ in range(rounds):
         for recorder in recorders:
@@ -89,7 +91,7 @@ def compare(step: str, recorders: Sequence[Recorder], rounds: int, seconds: floa
 
 
 def rows(step: str, results: Results) -> Iterator[tuple[str, ...]]:
-    """The rows of the table for one step."""
+    """Yields the rows of the table for one step."""
     for recorder in results.runs:
         if recorder == _NONE:
             continue
@@ -104,7 +106,12 @@ def rows(step: str, results: Results) -> Iterator[tuple[str, ...]]:
             cells += [_median(plain, "{:.2f} ms"), _median(ratios, f"{{:.2f}} ({len(ratios)})")]
         first = results.over_rounds(recorder, "first_call", truediv)
         more = [results.over_rounds(recorder, quantity, sub) for quantity in ("memory", "peak")]
-        yield (*described, *cells, _median(first, "{:.2f}"), *[_median(one, "{:+.0f} MB") for one in more])
+        yield (
+            *described,
+            *cells,
+            _median(first, "{:.2f}"),
+            *[_median(values, "{:+.0f} MB") for values in more],
+        )
 
 
 def _median(values: list[float], form: str) -> str:

@@ -1,8 +1,8 @@
-"""A program to record: Keras trains a residual network of 50 layers for some steps.
+"""A program for benchmarks to record: Keras trains a residual network of 50 layers for some steps.
 
     python -m benchmarks.residual LOGDIR
 
-Its graph has tens of thousands of ops with names of many lengths, which generated event files have not.
+Its graph has tens of thousands of ops with names of many lengths; generated event files have not.
 """
 
 from __future__ import annotations

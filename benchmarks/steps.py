@@ -1,10 +1,10 @@
-"""The training steps whose recording is timed, and one process that times one of them.
+"""The training steps whose recording is timed, and a program that times one of them.
 
     python -m benchmarks.steps gpt --recorder ours --mode FULL_HEALTH
 
 prints a line of JSON: seconds of the first call, median seconds of a step while the processors are near each
 other and while they are apart (`benchmarks.core_distance`), resident memory in MB after the steps, and the
-most there was.
+peak of resident memory.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def gpt() -> Step:
 
 
 def eager() -> Step:
-    """Four layers of 64 by a tape, without any function."""
+    """Four layers of width 64 with a tape, without any function."""
     weights = [tf.Variable(tf.random.stateless_normal([64, 64], [0, i]) * 0.1) for i in range(4)]
     x = tf.random.stateless_normal([32, 64], [1, 1])
 
@@ -105,19 +105,19 @@ def example() -> Step:
 
 
 def mlp_xla() -> Step:
-    """The same as `mlp`, compiled by XLA."""
+    """`mlp`, compiled by XLA."""
     return _compiled(mlp)
 
 
 def gpt_xla() -> Step:
-    """The same as `gpt`, compiled by XLA."""
+    """`gpt`, compiled by XLA."""
     return _compiled(gpt)
 
 
 STEPS: dict[str, Callable[[], Step]] = {
     f.__name__: f for f in (example, mlp, cnn, gpt, eager, mlp_xla, gpt_xla)
 }
-#: Whether XLA compiles the steps that are being made.
+#: Whether XLA compiles steps made from now on.
 _jit_compile = False
 
 
@@ -158,9 +158,9 @@ def _enable(recorder: str, root: str, mode: str, size: int) -> None:
         tf.debugging.experimental.enable_dump_debug_info(root, mode, circular_buffer_size=size)
 
 
-#: How long steps are timed until the distance of the processors is measured again.
+#: Seconds of timed steps between two measurements of the distance of the processors.
 _BLOCK_SECONDS = 0.3
-#: The fewest steps that make a median.
+#: Smallest number of steps for a median.
 _FEWEST = 5
 
 
@@ -169,21 +169,22 @@ def measure(step: Step, seconds: float) -> dict[str, float | None]:
 
     Args:
       step: Runs one step and returns a tensor.
-      seconds: How long to go on after the warm-up.
+      seconds: Duration after the warm-up.
 
     Returns:
-      In seconds, `first_call`, and the medians `step` and `step_apart`: of the steps before and after which
-      the processors were near each other, and apart. None where there were hardly any.
+      `first_call` and two medians, in seconds: `step` for steps before and after which the processors were
+      near each other, and `step_apart` for those with the processors apart. A median of too few steps is
+      None.
     """
     first = _time_of(step)
     for _ in range(5):
         step_time = _time_of(step)
     times: dict[bool, list[float]] = {False: [], True: []}
-    a_block = max(_FEWEST, round(_BLOCK_SECONDS / step_time))
+    block_steps = max(_FEWEST, round(_BLOCK_SECONDS / step_time))
     end = time.perf_counter() + seconds
     apart = processors_are_apart()
     while time.perf_counter() < end:
-        block = [_time_of(step) for _ in range(a_block)]
+        block = [_time_of(step) for _ in range(block_steps)]
         before, apart = apart, processors_are_apart()
         if before == apart:
             times[apart] += block
@@ -201,7 +202,7 @@ def _median(times: list[float]) -> float | None:
 
 
 def _resident() -> float:
-    """MB that the process has in memory now."""
+    """Returns the resident memory of the process in MB."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 

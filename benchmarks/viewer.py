@@ -1,4 +1,4 @@
-"""One measurement of the viewer, in a process of its own so that memory and warmth are its own.
+"""Runs one measurement of the viewer, in a process of its own with its own memory and caches.
 
     python -m benchmarks.viewer index|reopen|serve|builtin|active LOGDIR
 
@@ -30,7 +30,7 @@ def _plugin(logdir: Path) -> Any:
 
 
 def _ask(plugin: Any, name: str, **query: object) -> Any:
-    # A route may be measured in several ways, told apart by what stands behind a blank.
+    # A route may be measured in several ways; the words after a blank distinguish them.
     path = name.partition(" ")[0]
     from werkzeug.test import Client
 
@@ -48,12 +48,12 @@ def _ask(plugin: Any, name: str, **query: object) -> Any:
 
 def _memory_mb(what: str = "VmRSS") -> float:
     text = Path("/proc/self/status").read_text("ascii")
-    found = re.search(rf"^{what}:\s+(\d+) kB$", text, re.MULTILINE)
-    return int(found[1]) / 1000 if found else float("nan")
+    match = re.search(rf"^{what}:\s+(\d+) kB$", text, re.MULTILINE)
+    return int(match[1]) / 1000 if match else float("nan")
 
 
 def _together_mb() -> float:
-    """Memory of this process and of those that it started; what they share counts once."""
+    """Memory of this process and of those that it started; shared memory counts once."""
     processes = ["self"]
     # A process is listed with the thread that started it.
     for thread in Path("/proc/self/task").iterdir():
@@ -63,15 +63,15 @@ def _together_mb() -> float:
 
 
 def _proportional_kb(process: str) -> int:
-    with contextlib.suppress(OSError):  # it may have ended
+    with contextlib.suppress(OSError):  # The process may have ended.
         text = Path(f"/proc/{process}/smaps_rollup").read_text("ascii")
-        if found := re.search(r"^Pss:\s+(\d+) kB$", text, re.MULTILINE):
-            return int(found[1])
+        if match := re.search(r"^Pss:\s+(\d+) kB$", text, re.MULTILINE):
+            return int(match[1])
     return 0
 
 
 class _Peak:
-    """The most that all processes together had at one time; lives as long as the block."""
+    """Measures the peak memory of all processes together, from the beginning to the end of a block."""
 
     def __init__(self) -> None:
         self.megabytes = 0.0
@@ -87,19 +87,19 @@ class _Peak:
         self._thread.join()
 
     def _watch(self) -> None:
-        # To look takes 10 ms where there is much memory, and what is measured waits meanwhile.
+        # With much memory, a measurement takes 10 ms, in which the program waits.
         while not self._end.wait(0.25):
             self.megabytes = max(self.megabytes, _together_mb())
 
 
 def index(logdir: Path) -> dict[str, Any]:
-    """Index a logdir while its status is asked for, then serve all routes; what it took."""
+    """Measures how a logdir is indexed while its status is queried, and then how all routes are served."""
     plugin = _plugin(logdir)
     before = _memory_mb()
     with _Peak() as peak:
-        found = _index(plugin)
+        result = _index(plugin)
     plugin.close()
-    return {**found, "before_mb": before, "together_mb": peak.megabytes, "peak_mb": _memory_mb("VmHWM")}
+    return {**result, "before_mb": before, "together_mb": peak.megabytes, "peak_mb": _memory_mb("VmHWM")}
 
 
 def _index(plugin: Any) -> dict[str, Any]:
@@ -108,9 +108,9 @@ def _index(plugin: Any) -> dict[str, Any]:
     first, started = _count(status), time.perf_counter()
     waits = []
     while status["loading"] is not None:
-        asked = time.perf_counter()
+        sent = time.perf_counter()
         status = _ask(plugin, "/status", run=".").json
-        waits.append(time.perf_counter() - asked)
+        waits.append(time.perf_counter() - sent)
         time.sleep(0.1)
     seconds, later = time.perf_counter() - begin, time.perf_counter() - started
     processor = time.process_time() - began
@@ -120,9 +120,9 @@ def _index(plugin: Any) -> dict[str, Any]:
         "seconds": seconds,
         "events": count,
         "per_second": count / seconds,
-        # Of this process alone: what other programs do on the machine changes it less.
+        # For this process alone; other programs on the machine change it less than `seconds`.
         "processor_seconds": processor,
-        # Without the second that the first answer may wait for the whole.
+        # Without the second that the first answer may wait for a complete run.
         "steady_per_second": (count - first) / later if waits else count / seconds,
         "indexed_mb": indexed,
         "status_while_loading_ms": max(waits, default=0.0) * 1000,
@@ -138,7 +138,7 @@ def _count(status: dict[str, Any]) -> int:
 
 
 def reopen(logdir: Path) -> dict[str, Any]:
-    """Open an indexed logdir again; how long until the first page is there."""
+    """Measures how long an indexed logdir takes to open again, until its first page is there."""
     plugin = _plugin(logdir)
     begin = time.perf_counter()
     _ask(plugin, "/runs")
@@ -152,7 +152,7 @@ def reopen(logdir: Path) -> dict[str, Any]:
 
 
 def serve(logdir: Path) -> dict[str, Any]:
-    """Ask every route of an indexed logdir."""
+    """Measures every route of an indexed logdir."""
     plugin = _plugin(logdir)
     status = _ask(plugin, "/status", run=".").json
     routes = _routes(plugin, status)
@@ -163,7 +163,7 @@ def serve(logdir: Path) -> dict[str, Any]:
 def questions(
     traces: int, executions: int, alerts: int, bad: int, trace: dict[str, Any], frames: list[str]
 ) -> dict[str, Query]:
-    """What the page asks of each route; the number varies from one time to the next."""
+    """Returns the queries that the page sends to each route; their argument varies from call to call."""
 
     def page(total: int, size: int) -> Callable[[int], dict[str, Any]]:
         def ask(number: int) -> dict[str, Any]:
@@ -204,11 +204,11 @@ def questions(
 
 
 def _routes(plugin: Any, status: dict[str, Any]) -> dict[str, float]:
-    """95th percentile of each route, warm, in milliseconds."""
+    """Returns the 95th percentile of each route's time, warm, in milliseconds."""
     traces, executions = status["num_graph_executions"], status["num_executions"]
     frames = _ask(plugin, "/execution/data", run=".", begin=0, end=1).json["executions"][0]["stack_frame_ids"]
     first = _ask(plugin, "/graph_execution/data", run=".", begin=traces // 2, end=traces // 2 + 1).json
-    found = {}
+    percentiles = {}
     for path, make in questions(
         traces,
         executions,
@@ -222,12 +222,12 @@ def _routes(plugin: Any, status: dict[str, Any]) -> dict[str, float]:
             begin = time.perf_counter()
             _ask(plugin, path, run=".", **make(number)).data  # noqa: B018
             times.append(time.perf_counter() - begin)
-        found[path] = statistics.quantiles(times[1:], n=20)[-1] * 1000
-    return found
+        percentiles[path] = statistics.quantiles(times[1:], n=20)[-1] * 1000
+    return percentiles
 
 
 def builtin(logdir: Path) -> dict[str, Any]:
-    """Read with TensorFlow's own reader, as the built-in plugin does."""
+    """Measures TensorFlow's own reader, which the built-in plugin uses."""
     from tensorflow.python.debug.lib import debug_events_reader
 
     before = _memory_mb()
@@ -245,7 +245,7 @@ def builtin(logdir: Path) -> dict[str, Any]:
 
 
 def active(logdir: Path) -> dict[str, Any]:
-    """Ask whether the plugin is active, again and again."""
+    """Measures how long `is_active` takes."""
     plugin = _plugin(logdir)
     plugin.is_active()
     times = []
