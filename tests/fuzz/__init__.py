@@ -1,6 +1,6 @@
-"""Hostile recordings by the hundred thousand: `make fuzz`.
+"""Fuzz tests: `make fuzz` opens hostile recordings by the hundred thousand.
 
-`hostile` writes records whose fields are anything, `damage` spoils the bytes of files, `inputs` turns a
-number into one hostile file set, `looking` opens many of them at once as the viewer does and asks every
-route, and the command itself watches over processes that do so.
+`hostile` makes records with fields of any value, `damage` damages the bytes of files, and `inputs` converts a
+number into a hostile file set. `looking` opens many file sets at once as the viewer does and queries every
+route, `worker` does so in a process of its own, and the command `python -m tests.fuzz` runs such processes.
 """

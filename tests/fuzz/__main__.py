@@ -1,7 +1,7 @@
-"""`make fuzz`: the viewer against hostile recordings, by the hundred thousand.
+"""`make fuzz`: tests the viewer with hostile recordings, by the hundred thousand.
 
-In come a seed and a number of inputs, out comes a table of what was done, and the problems that were found
-with the case to repeat: `python -m tests.fuzz.worker SEED CASE`. Exit code 1 when there are any.
+Takes a seed and a number of inputs. Prints a table of the kinds of inputs, and the problems with the cases
+that repeat them: `python -m tests.fuzz.worker SEED CASE`. The exit code is 1 if there are problems.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from tests.fuzz.inputs import num_places
 from tests.fuzz.worker import CASE_INPUTS
 
-#: Cases that a process looks at before the next one takes over.
+#: Number of cases that a process runs before a new process continues.
 _CHUNK = 25
 _SHOWN = 20
 _WORKER = ["-m", "tests.fuzz.worker"]
@@ -30,7 +30,7 @@ _WORKER = ["-m", "tests.fuzz.worker"]
 
 @dataclass
 class Tally:
-    """What was found so far; every worker thread adds to it."""
+    """The results so far, to which every worker thread adds."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     problems: list[tuple[int, str]] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)  # guards the fields above
 
     def add(self, found: dict[str, Any]) -> None:
-        """Count what a case found."""
+        """Add the result of a case."""
         with self.lock:
             self.kinds.update(found["kinds"])
             self.problems += [(found["case"], problem) for problem in found["problems"]]
@@ -50,13 +50,13 @@ class Tally:
                 self.longest, self.longest_case = found["seconds"], found["case"]
 
     def fall(self, case: int, sentence: str) -> None:
-        """Count a case in which the process ended."""
+        """Add a case in which the process ended."""
         with self.lock:
             self.problems.append((case, sentence))
 
 
 def run_cases(seed: int, cases: Sequence[int], tally: Tally) -> None:
-    """Look at cases in processes of their own; a new one goes on behind a case in which one fell."""
+    """Run cases in a process; a new process continues after a case in which one ended early."""
     left = list(cases)
     while left:
         command = [sys.executable, *_WORKER, str(seed), *map(str, left)]
@@ -74,12 +74,12 @@ def run_cases(seed: int, cases: Sequence[int], tally: Tally) -> None:
 
 
 def run(seed: int, inputs: int, workers: int) -> Tally:
-    """Look at inputs with several processes at once.
+    """Run inputs in several processes at once.
 
     Args:
-      seed: Of everything that is drawn.
-      inputs: How many; rounded up to whole cases.
-      workers: How many processes.
+      seed: Seed of all random choices.
+      inputs: Number of inputs, rounded up to whole cases.
+      workers: Number of processes.
     """
     cases = range(-(-inputs // CASE_INPUTS))
     chunks: queue.SimpleQueue[Sequence[int]] = queue.SimpleQueue()
@@ -113,7 +113,7 @@ def _show_progress(tally: Tally, inputs: int) -> None:
 
 
 def report(tally: Tally, seed: int, seconds: float) -> str:
-    """What was done, as text."""
+    """Returns the results as text."""
     total = sum(tally.kinds.values())
     lines = [f"| {kind} | {count:,} |" for kind, count in tally.kinds.most_common()]
     first = "\n".join(f"case {case}: {text[-2000:]}" for case, text in tally.problems[:_SHOWN])
@@ -131,7 +131,7 @@ def report(tally: Tally, seed: int, seconds: float) -> str:
 
 
 def main() -> int:
-    """The command; its exit code."""
+    """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,7 +1,7 @@
-"""Bytes of event files, spoiled.
+"""Damages the bytes of event files.
 
-In come payloads or whole files, out come bytes that a broken disk, a killed program or an enemy could have
-left. All of it is drawn from a generator that the caller seeds.
+Takes payloads or whole files and returns bytes that a broken disk, a killed program or an attacker could
+leave. All random choices come from a generator that the caller seeds.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from typing import Final
 
 from tb_debugger_plugin.events.framing import OVERHEAD, frame, masked_crc
 
-#: Lengths that no record has.
+#: Lengths that no record can have.
 _LENGTHS: Final = (2**63, 2**63 - 1, 2**64 - 1, 2**64 - 16, 2**32, 2**31 - 1, 2**31, 2**40, 1 << 28)
 
 
 def framed(payloads: list[bytes]) -> bytes:
-    """The bytes of a file."""
+    """Returns the bytes of a file."""
     return b"".join(map(frame, payloads))
 
 
 def flip(content: bytes, place: int, mask: int) -> bytes:
-    """One byte changed."""
+    """Changes one byte."""
     spoiled = bytearray(content)
     spoiled[place] ^= mask
     return bytes(spoiled)
 
 
 def flip_inside(payloads: list[bytes], place: int, mask: int) -> bytes:
-    """One byte of the payloads changed, with checksums that are right again."""
+    """Changes one byte of the payloads and corrects the checksums."""
     for number, payload in enumerate(payloads):
         if place < len(payload):
             return framed([*payloads[:number], flip(payload, place, mask), *payloads[number + 1 :]])
         place -= len(payload)
-    raise IndexError("the place is behind the last payload")
+    raise IndexError("the place is after the last payload")
 
 
 def lie_about_length(rng: random.Random, payloads: list[bytes]) -> bytes:
-    """A record with a length that is not its own, and a right checksum of it."""
+    """Adds a record with a wrong length, mostly with a right checksum of that length."""
     number = rng.randrange(len(payloads) + 1)
     length = struct.pack("<Q", rng.choice((*_LENGTHS, rng.randrange(600))))
     crc = masked_crc(length) if rng.random() < 0.9 else rng.getrandbits(32)
@@ -47,7 +47,7 @@ def lie_about_length(rng: random.Random, payloads: list[bytes]) -> bytes:
 
 
 def spoil_checksum(rng: random.Random, payloads: list[bytes]) -> bytes:
-    """A record with a wrong checksum of its length or of its payload."""
+    """Damages a checksum of a record's length or of its payload."""
     content = framed(payloads)
     number = rng.randrange(len(payloads))
     start = sum(len(payload) + OVERHEAD for payload in payloads[:number])
@@ -56,13 +56,13 @@ def spoil_checksum(rng: random.Random, payloads: list[bytes]) -> bytes:
 
 
 def shuffle(rng: random.Random, payloads: list[bytes]) -> bytes:
-    """Records in another order, doubled or missing."""
+    """Returns records in another order, some twice, some missing."""
     chosen = rng.choices(payloads, k=rng.randrange(2 * len(payloads)))
     return framed(chosen)
 
 
 def mangle(rng: random.Random, payloads: list[bytes]) -> bytes:
-    """Payloads with bytes changed, inserted and taken out, rightly framed."""
+    """Returns correctly framed payloads with bytes changed, inserted and removed."""
     spoiled = [bytearray(payload) for payload in payloads]
     for _ in range(rng.randrange(1, 9)):
         victim = rng.choice(spoiled)
@@ -72,7 +72,7 @@ def mangle(rng: random.Random, payloads: list[bytes]) -> bytes:
 
 
 def garbage(rng: random.Random, payloads: list[bytes]) -> bytes:
-    """Rightly framed records that are wire format of anything, or no wire format at all."""
+    """Adds correctly framed records that are wire format of any fields, or not wire format at all."""
     made = [b"".join(_field(rng, 0) for _ in range(rng.randrange(9))) for _ in range(rng.randrange(9))]
     made += [rng.randbytes(rng.randrange(200))]
     rng.shuffle(made)
@@ -103,7 +103,7 @@ def _varint(value: int) -> bytes:
 
 
 def bad_text(rng: random.Random, payloads: list[bytes]) -> bytes:
-    """Names that are not UTF-8, among them halves of surrogate pairs, as long as what they replace."""
+    """Replaces names by bytes of the same length that are not UTF-8, such as halves of surrogate pairs."""
     content = framed(payloads)
     for good in (b"Log", b"loss", b"/home", b"worker", b"g1", b"mul"):
         if good in content and rng.random() < 0.7:

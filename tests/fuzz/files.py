@@ -1,6 +1,6 @@
-"""Hostile inputs as files in one folder, for programs that are not Python.
+"""Writes hostile inputs as files into one folder, for programs that are not Python.
 
-In come a folder and a number of inputs on the command line, out come their files.
+The command line has the folder and the number of inputs.
 """
 
 from __future__ import annotations

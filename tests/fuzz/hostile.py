@@ -1,8 +1,8 @@
-"""Records whose fields hold anything that their types allow.
+"""Makes records whose fields hold any values that their types allow.
 
-In comes a random generator, out come ``DebugEvent`` messages. Fields are filled by their types, so a new
-field of the format is filled too; names and ids come from few, so that records refer to each other, also in
-circles.
+Takes a random generator and returns ``DebugEvent`` messages. Fields are filled according to their types, so a
+new field of the format is filled too. Names and ids come from small sets, so that records refer to each
+other, also in circles.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from tb_debugger_plugin.events import fileset
 from tb_debugger_plugin.events.messages import DebugEvent
 
-#: Names that want to be more than text.
+#: Names that could be harmful if they are not treated as plain text.
 TEXTS: Final = (
     *("", " ", "x", "Log", "../../../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "C:\\nul", "~root"),
     *("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&lt;", "javascript:alert(1)", "]]>"),
@@ -58,7 +58,7 @@ _KINDS: Final = {
 
 
 def hostile_event(rng: random.Random, suffix: str) -> Any:
-    """A record for a file, of a kind that belongs there but for one in twenty."""
+    """Makes a record for a file. In one of twenty cases its kind is random and may not belong there."""
     kinds = _KINDS[suffix]
     every = [field.name for field in DebugEvent.DESCRIPTOR.oneofs_by_name["what"].fields]
     kind = rng.choice(kinds if rng.random() < 0.95 else every)
@@ -124,6 +124,6 @@ def _value(rng: random.Random, field: FieldDescriptor) -> Any:
 
 
 def _content(rng: random.Random) -> bytes:
-    # As long as the summary of some mode, or of any length.
+    # The length is that of a mode's summary, or any length.
     size = rng.choice((2, 3, 5, 10, 11, 15)) * 8 if rng.random() < 0.8 else rng.randrange(99)
     return rng.randbytes(size) if rng.random() < 0.5 else bytes(size)

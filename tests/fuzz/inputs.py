@@ -1,8 +1,8 @@
-"""A number becomes a hostile file set.
+"""Converts a number into a hostile file set.
 
-In come a seed and a number, out come the files of one host, named after what was done to them. One in four
-inputs is the next of a list of all places of a small recording: each byte flipped in the file, each byte of
-each payload flipped under right checksums, each length cut off; the others are drawn.
+Takes a seed and a number and returns the files of one host, with a word for their damage. One in four inputs
+is the next of a list of all positions in a small recording: each byte of a file flipped, each byte of each
+payload flipped with right checksums, each file cut at each length. The others are random.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.events import Recording, small_program, whole
 Files = dict[str, bytes]
 _MASKS: Final = (0x01, 0x80, 0xFF)
 _HUGE: Final = 100 << 20
-#: One input in so many has a string of 100 MB.
+#: One input out of this many has a string of 100 MB.
 HUGE_EVERY: Final = 20_011
 
 
@@ -36,9 +36,9 @@ class Input:
     """One hostile file set.
 
     Attributes:
-      number: Which one.
-      kind: What was done to it, a word.
-      files: Content by suffix of the name.
+      number: Number of the input.
+      kind: A word for its damage.
+      files: Contents of the files by suffix of the name.
     """
 
     number: int
@@ -53,12 +53,12 @@ class Input:
 
     @property
     def has_tail(self) -> bool:
-        """Whether records may stand in a tail file too."""
+        """Whether there is a tail file, in which records may be, too."""
         return any(suffix.endswith(tail.SUFFIX) for suffix in self.files)
 
 
 def make_input(seed: int, number: int) -> Input:
-    """The input with a number."""
+    """Makes the input with a number."""
     rng = random.Random(f"{seed}/{number}")
     if number % HUGE_EVERY == HUGE_EVERY - 1:
         return Input(number, "huge string", huge(rng.choice(list(_HUGE_FIELDS))))
@@ -71,7 +71,7 @@ def make_input(seed: int, number: int) -> Input:
 
 
 def num_places() -> int:
-    """How many inputs it takes until every place of the small recording had its turn."""
+    """Returns the number of inputs that is needed to damage the small recording at every position."""
     return 4 * len(_places(0))
 
 
@@ -88,7 +88,7 @@ def _recordings() -> list[Files]:
         tensors.close()
         golden = (
             Path(__file__).parents[1] / "golden" / "tensorflow-2.21.0" / "SHAPE"
-        )  # one, so that inputs stay
+        )  # one version, so that inputs do not change
         folders = [Path(root) / "health", Path(root) / "tensors", golden]
         return [_files_of(folder) for folder in folders]
 
@@ -186,11 +186,11 @@ _HUGE_FIELDS: Final = {
 
 
 def huge(name: str, size: int = _HUGE) -> Files:
-    """The small recording with one record more, in which one text is very long.
+    """Returns the small recording with one more record, in which one text is very long.
 
     Args:
-      name: Of the field.
-      size: Of the text.
+      name: Name of the field.
+      size: Length of the text.
     """
     suffix, kind = _HUGE_FIELDS[name]
     event = hostile_event(random.Random(0), suffix)

@@ -1,10 +1,10 @@
-"""Hostile file sets, looked at as TensorBoard looks at them.
+"""Opens hostile file sets as TensorBoard does, and checks the answers of the viewer.
 
-In come inputs, out comes what was wrong with the viewer's answers. Some inputs are runs of their own; the
-others are the hosts of one job, which the viewer merges.
+Takes inputs and returns the problems. One input is a run of its own; the others are the hosts of one job,
+which the viewer merges.
 
-Rules that are checked: every route answers 200, 400 or 404 with JSON or columns that are whole, and of every
-file what is whole, found by a plain reader of its own, is served.
+It checks these invariants: every route answers 200, 400 or 404 with complete JSON or columns, and every whole
+record of a file is served. A plain reader of this module finds the whole records.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.fuzz.inputs import Input
 from tests.support.asking import FITTING, Asker, decoded, facts_of, fitting, hostile
 
 _PATIENCE_S: Final = 120.0
-#: How many runs are asked every question; others are asked some.
+#: Number of runs that get every query; the others get some.
 _ASKED_EVERYTHING: Final = 2
 _QUESTIONS: Final = 6
 _KINDS: Final = {EXECUTION: "execution", GRAPH_EXECUTION_TRACES: "graph_execution_trace"}
@@ -36,15 +36,15 @@ _COUNTS: Final = {
 
 
 def look(folder: Path, inputs: Sequence[Input], rng: random.Random) -> list[str]:
-    """Write inputs below an empty folder, and look at them.
+    """Writes inputs below an empty folder, opens them and checks the answers.
 
     Args:
-      folder: Where; the first input gets a folder of its own, the others share one.
-      inputs: At least one.
-      rng: Draws the questions.
+      folder: The folder; the first input gets a folder of its own in it, the others share one.
+      inputs: At least one input.
+      rng: Chooses the queries.
 
     Returns:
-      Sentences about what was wrong; none when all was well.
+      A sentence for each problem.
     """
     inputs[0].write(folder / "alone", "host")
     for one in inputs[1:]:
@@ -100,7 +100,7 @@ def _not_served(asker: Asker, inputs: Sequence[Input]) -> Iterator[str]:
 
 
 def num_whole(content: bytes, suffix: str) -> int:
-    """How many records of a file's own kind stand in it whole, by the plainest reader there is."""
+    """Returns the number of whole records of a file's own kind, counted by a plain reader."""
     return sum(_is_of_kind(payload, _KINDS[suffix]) for payload in _whole_payloads(content))
 
 

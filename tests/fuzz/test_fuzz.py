@@ -1,4 +1,4 @@
-"""A short run of `make fuzz`, and that it sees what it is there to see."""
+"""Runs `make fuzz` for a short time, and tests that it detects the faults that it is made for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEED = 20
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))  # set back when the test has ended
+    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))  # restored when the test has ended
 
 
 @pytest.mark.parametrize("case", range(4))

@@ -1,8 +1,8 @@
-"""One process that looks at hostile inputs, until it is told to stop or falls.
+"""Runs cases of hostile inputs in one process, until all are done or the process ends early.
 
-In come numbers of cases on the command line, out come JSON lines: what a case found. The process limits its
-own memory and ends itself, with the stacks of all threads, when a case takes too long; whoever started it
-sees in which case it ended.
+Takes numbers of cases on the command line and prints the result of each case as a line of JSON. The process
+limits its own memory, and it ends itself, with the stacks of all threads, if a case takes too long. The
+missing line shows its parent in which case it ended.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from typing import Any
 from tests.fuzz.inputs import Input, make_input
 from tests.fuzz.looking import look
 
-#: File sets of one case.
+#: Number of file sets in one case.
 CASE_INPUTS = 80
-#: Longest time of a case, and what its process may have in addresses beyond what it starts with.
+#: Longest time of a case, and the address space that its process may add to that at its start.
 CASE_SECONDS = 120
 MEMORY_BYTES = 3 << 30
 
 
 class _Complaints(logging.Handler):
-    """Collects what the viewer logs: it logs only what should not happen."""
+    """Collects the log messages of the viewer, which logs only what should not happen."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,15 +46,15 @@ class _Complaints(logging.Handler):
 
 
 def look_at_case(seed: int, case: int, inputs: list[Input] | None = None) -> dict[str, Any]:
-    """Look at the inputs of one case.
+    """Run the inputs of one case.
 
     Args:
-      seed: Of everything that is drawn.
-      case: Which one; its inputs are those from ``case * CASE_INPUTS``.
-      inputs: Others in place of these.
+      seed: Seed of all random choices.
+      case: Number of the case; its inputs are the ``CASE_INPUTS`` ones from ``case * CASE_INPUTS``.
+      inputs: Inputs to use instead.
 
     Returns:
-      ``case``, ``kinds`` (how many of each), ``seconds`` and ``problems``.
+      ``case``, ``kinds`` (number of inputs by kind), ``seconds`` and ``problems``.
     """
     numbers = range(case * CASE_INPUTS, (case + 1) * CASE_INPUTS)
     inputs = inputs or [make_input(seed, number) for number in numbers]
@@ -80,13 +80,13 @@ def look_at_case(seed: int, case: int, inputs: list[Input] | None = None) -> dic
 
 
 def main() -> None:
-    """Look at the cases that were asked for, one after the other."""
+    """Run the cases of the command line, one after the other."""
     parser = argparse.ArgumentParser()
     parser.add_argument("seed", type=int)
     parser.add_argument("cases", type=int, nargs="+")
     args = parser.parse_args()
     logging.getLogger("tb_debugger_plugin").propagate = False
-    look_at_case(args.seed, args.cases[0], [make_input(args.seed, 0)])  # what is loaded lazily is loaded now
+    look_at_case(args.seed, args.cases[0], [make_input(args.seed, 0)])  # loads lazy modules now
     limit = _address_space() + MEMORY_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     for case in args.cases:

@@ -1,6 +1,6 @@
 // Runs every part of the native library that needs no TensorFlow, from several
-// threads, and checks what comes out. `make test-sanitize` builds it with
-// sanitizers; argument: an empty folder.
+// threads, and checks the results. `make test-sanitize` builds it with sanitizers.
+// Argument: an empty folder.
 
 #include <signal.h>
 #include <unistd.h>
@@ -28,12 +28,12 @@ namespace {
 
 using namespace tbdbg;
 
-#define CHECK(condition)                                                             \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      std::fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #condition); \
-      std::exit(1);                                                                  \
-    }                                                                                \
+#define CHECK(condition)                                                            \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
+      std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
+      std::exit(1);                                                                 \
+    }                                                                               \
   } while (false)
 
 constexpr Mode kModes[] = {Mode::kNoTensor, Mode::kCurtHealth,   Mode::kConciseHealth, Mode::kFullHealth,
@@ -52,7 +52,7 @@ TensorView ViewOf(const std::vector<char>& bytes, size_t offset, int dtype, int6
   return view;
 }
 
-// Bytes of any value, at any address, of any length.
+// Summarizes bytes of any value, at any address, of any length.
 void SummarizeAnything() {
   std::mt19937 random(0);
   for (int dtype : {kFloat, kDouble, kBfloat16, kHalf, kComplex64, kComplex128, kFloat8E5m2, kFloat8E4m3fn}) {
@@ -85,7 +85,7 @@ void SummarizeAnything() {
   }
 }
 
-// Strings of each of TensorFlow's four layouts.
+// Encodes strings of three of TensorFlow's four layouts.
 void EncodeStrings() {
   const std::string owned(40, 'o');
   const char* data = owned.data();
@@ -108,7 +108,7 @@ void EncodeStrings() {
   CHECK(summary.find("abc") == std::string::npos);
 }
 
-// What memory says of a tensor of which all dims are known, or all but one.
+// Makes views of tensors of which all dims are known, or all but one.
 void ViewStaticShapes() {
   const char data[96] = {};
   int64_t dims[kMaxRank];
@@ -132,13 +132,14 @@ std::string ContentsOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Without the processor's instruction, which every other test uses. The value is that of RFC 3720's B.4.
+// Without the processor's instruction, which every other test uses. The expected value
+// is from RFC 3720, B.4.
 void TakeChecksums() {
   const std::string zeros(32, 0);
   CHECK(Crc32c(zeros.data(), zeros.size()) == 0x8a9136aau);
 }
 
-// A record that is made of parts is the one that is encoded whole.
+// A record that is made of parts equals the one that is encoded as a whole.
 void MakeRecordsOfParts() {
   std::mt19937_64 random(0);
   for (size_t size = 0; size < 700; size += 1 + size / 50) {
@@ -161,7 +162,7 @@ void MakeRecordsOfParts() {
   }
 }
 
-// How many records a file holds; each of them must be whole.
+// Number of records in a file; each of them must be whole.
 int64_t RecordsIn(const std::string& path) {
   const std::string bytes = ContentsOf(path);
   int64_t records = 0;
@@ -180,8 +181,8 @@ int64_t RecordsIn(const std::string& path) {
   return records;
 }
 
-// Several threads record, one flushes, one chooses steps; `close_early` ends the
-// recording under their feet.
+// Several threads record, and one flushes and chooses steps. `close_early` ends the
+// recording while they do.
 void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) {
   auto* recorder = new Recorder(Mode::kFullTensor, 2000);  // as in a program: never deleted
   CHECK(recorder->Open(base, ring).empty());
@@ -192,7 +193,7 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([=] {
-      const char filling = static_cast<char>(thread - 1);  // of one thread, all are NaN
+      const char filling = static_cast<char>(thread - 1);  // of thread 0: all NaN
       std::vector<char> bytes(4000, filling);
       int64_t dims[1];
       for (int i = 0; i < kRecordsPerThread; ++i) {
@@ -243,7 +244,7 @@ void KeepTheLastOnes(const std::string& base) {
   CHECK(file.Append(0, &late).empty() && file.Flush().empty() && RecordsIn(base) == 10);
 }
 
-// The numbers of the tensors in a file of traces, in order.
+// The ids of the tensors in a file of traces, in order.
 std::vector<int64_t> TensorIdsIn(const std::string& path) {
   const std::string bytes = ContentsOf(path);
   std::vector<int64_t> ids;
@@ -252,13 +253,13 @@ std::vector<int64_t> TensorIdsIn(const std::string& path) {
     double id;
     std::memcpy(&size, &bytes[at], 8);
     at += 16 + size;
-    std::memcpy(&id, &bytes[at - 4 - 11 * sizeof(double)], 8);  // a full health summary is last
+    std::memcpy(&id, &bytes[at - 4 - 11 * sizeof(double)], 8);  // first column of FULL_HEALTH
     ids.push_back(static_cast<int64_t>(id));
   }
   return ids;
 }
 
-// One tensor of 5000 is NaN, and later one of the same op, which is no news.
+// One tensor of 5000 is NaN; a later one of the same op is NaN too and is not pinned.
 void PinTheFirstBadOne(const std::string& base) {
   constexpr int kRing = 100, kCount = 5000, kBad = 1234;
   Recorder recorder(Mode::kFullHealth, -1);
@@ -280,7 +281,7 @@ void PinTheFirstBadOne(const std::string& base) {
   CHECK(RecordsIn(base + ".execution") == kRing + kRing / 2 + 1 + kRing);
 }
 
-// Tensors that hold the same elements are recorded together, each as itself.
+// Tensors that hold the same elements are recorded together, each with its own id.
 void RecordTwins(const std::string& base) {
   Recorder recorder(Mode::kFullHealth, -1);
   CHECK(recorder.Open(base, 0).empty());
@@ -293,7 +294,7 @@ void RecordTwins(const std::string& base) {
   CHECK((TensorIdsIn(base + ".graph_execution_traces") == std::vector<int64_t>{3, 4}));
 }
 
-// However many ops are bad, the file is bounded.
+// The size of the file is bounded, however many ops are bad.
 void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) {
   constexpr int kRing = 100;
   Recorder recorder(Mode::kFullHealth, -1);
@@ -307,7 +308,7 @@ void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) 
   CHECK(pinned <= bound * kRing && pinned > (bound - 2) * kRing);
 }
 
-// Any bytes may be asked how bad they are.
+// HowBad accepts any bytes.
 void JudgeAnything() {
   std::mt19937 random(0);
   for (int i = 0; i < 20000; ++i) {
@@ -317,7 +318,7 @@ void JudgeAnything() {
   }
 }
 
-// Files are cut while they are mapped: recording ends, the program does not.
+// Files are truncated while they are mapped: recording ends, the program goes on.
 void LoseTheTailFile(const std::string& base, int64_t circular_buffer_size) {
   struct sigaction before, after;
   CHECK(sigaction(SIGBUS, nullptr, &before) == 0);
@@ -330,7 +331,7 @@ void LoseTheTailFile(const std::string& base, int64_t circular_buffer_size) {
   CHECK(!recorder.on());
   CHECK(recorder.failure().find(".tail was cut") != std::string::npos);
   recorder.Close();
-  // The first one was written out at once, unless the file is a ring.
+  // The first record was written to the event file at once, unless there is a ring.
   CHECK(RecordsIn(base + ".execution") == (circular_buffer_size > 0 ? 0 : 1));
   CHECK(sigaction(SIGBUS, nullptr, &after) == 0);
   CHECK(after.sa_sigaction == before.sa_sigaction);

@@ -1,7 +1,7 @@
-// Walks over the records of damaged files with the compiled walker and with the
-// plainest one there is, and checks that they agree; then makes templates of some
-// records and checks that the records like them are found, and no others.
-// `make test-sanitize` builds it with sanitizers; arguments: files.
+// Walks over the records of damaged files with the compiled walker and with a plain
+// one, and checks that they agree. Then makes templates of some records and checks that
+// exactly the records that match them are found. `make test-sanitize` builds it with
+// sanitizers. Arguments: files.
 
 #include <algorithm>
 #include <cstdint>
@@ -40,27 +40,27 @@ uint64_t LittleEndian(const uint8_t* data, int size) {
 }
 
 std::vector<Record> PlainWalk(const uint8_t* data, uint64_t size, uint64_t stop, size_t capacity) {
-  std::vector<Record> found;
+  std::vector<Record> records;
   uint64_t at = 0;
-  while (at < stop && size - at >= 16 && found.size() < capacity) {
+  while (at < stop && size - at >= 16 && records.size() < capacity) {
     const uint64_t length = LittleEndian(data + at, 8);
     if (LittleEndian(data + at + 8, 4) != PlainMaskedCrc(data + at, 8)) break;
     if (length > size - at - 16) break;
     const uint8_t* end = data + at + 12 + length;
     if (LittleEndian(end, 4) != PlainMaskedCrc(data + at + 12, length)) break;
-    found.push_back({static_cast<int64_t>(at + 12), static_cast<int64_t>(length)});
+    records.push_back({static_cast<int64_t>(at + 12), static_cast<int64_t>(length)});
     at += length + 16;
   }
-  return found;
+  return records;
 }
 
 std::vector<Record> CompiledWalk(const uint8_t* data, int64_t size, int64_t stop, int64_t capacity) {
-  // No entry more than there is room for, so that a sanitizer sees one too many.
+  // Exactly `capacity` entries, so that a sanitizer sees one too many.
   std::vector<int64_t> starts(capacity), lengths(capacity);
   const int64_t count = tbdbg_walk(data, size, stop, capacity, starts.data(), lengths.data());
-  std::vector<Record> found;
-  for (int64_t i = 0; i < count; ++i) found.push_back({starts[i], lengths[i]});
-  return found;
+  std::vector<Record> records;
+  for (int64_t i = 0; i < count; ++i) records.push_back({starts[i], lengths[i]});
+  return records;
 }
 
 void Check(const char* name, const uint8_t* data, int64_t size, int64_t stop, int64_t capacity) {
@@ -69,11 +69,11 @@ void Check(const char* name, const uint8_t* data, int64_t size, int64_t stop, in
   std::exit(1);
 }
 
-// A layout that only the length decides, with 0 to 3 numbers.
+// A layout that depends only on the length, with 0 to 3 numbers.
 int64_t Begin(int64_t length) { return 9 + (length - 9) / 3; }
 int64_t Width(int64_t length) { return std::min<int64_t>(length % 4, (length - Begin(length)) / 8); }
 
-bool AreAlike(const uint8_t* a, const uint8_t* b, int64_t length) {
+bool Match(const uint8_t* a, const uint8_t* b, int64_t length) {
   for (int64_t i = 0; i < length; ++i) {
     const bool is_time = i >= 1 && i < 9;
     const bool is_number = i >= Begin(length) && i < Begin(length) + 8 * Width(length);
@@ -86,7 +86,7 @@ void CheckTemplates(const char* name, const std::vector<uint8_t>& file, std::vec
   const auto is_short = [](const Record& record) { return record.length < 9; };
   records.erase(std::remove_if(records.begin(), records.end(), is_short), records.end());
   const int64_t count = static_cast<int64_t>(records.size());
-  // The records alone, so that a sanitizer sees what is read beyond the last one.
+  // Only the records, so that a sanitizer sees reads beyond the last one.
   std::vector<uint8_t> data;
   std::vector<int64_t> starts, lengths;
   for (const Record& record : records) {
@@ -104,20 +104,20 @@ void CheckTemplates(const char* name, const std::vector<uint8_t>& file, std::vec
     tbdbg_templates_add(templates, record, lengths[row], begin, begin + 8 * Width(lengths[row]));
     known.push_back(row);
   }
-  std::vector<int32_t> found(count);
+  std::vector<int32_t> matches(count);
   std::vector<double> times(count), numbers(3 * count);
-  tbdbg_templates_match(templates, data.data(), starts.data(), lengths.data(), count, found.data(),
+  tbdbg_templates_match(templates, data.data(), starts.data(), lengths.data(), count, matches.data(),
                         times.data(), numbers.data());
   for (int64_t row = 0; row < count; ++row) {
     const uint8_t* record = data.data() + starts[row];
     int32_t expected = -1;
     for (size_t i = 0; i < known.size() && expected < 0; ++i) {
       const int64_t other = known[i];
-      if (lengths[other] == lengths[row] && AreAlike(data.data() + starts[other], record, lengths[row])) {
+      if (lengths[other] == lengths[row] && Match(data.data() + starts[other], record, lengths[row])) {
         expected = static_cast<int32_t>(i);
       }
     }
-    bool good = found[row] == expected;
+    bool good = matches[row] == expected;
     if (expected >= 0) {
       good &= std::memcmp(&times[row], record + 1, 8) == 0;
       for (int64_t i = 0; i < Width(lengths[row]); ++i) {
@@ -125,7 +125,8 @@ void CheckTemplates(const char* name, const std::vector<uint8_t>& file, std::vec
       }
     }
     if (good) continue;
-    std::fprintf(stderr, "%s: record %lld is not found as it should be\n", name, static_cast<long long>(row));
+    std::fprintf(stderr, "%s: record %lld does not match the expected template\n", name,
+                 static_cast<long long>(row));
     std::exit(1);
   }
   tbdbg_templates_delete(templates);
@@ -139,12 +140,12 @@ int main(int count, char** names) {
     std::ifstream file(names[i], std::ios::binary);
     const std::vector<char> content((std::istreambuf_iterator<char>(file)), {});
     const int64_t size = static_cast<int64_t>(content.size());
-    // As much memory as there are bytes, so that a sanitizer sees one too many.
+    // Exactly as much memory as the file, so that a sanitizer sees one byte too many.
     std::unique_ptr<uint8_t[]> data(new uint8_t[content.size()]);
     if (size > 0) std::memcpy(data.get(), content.data(), content.size());
-    const std::vector<Record> found = PlainWalk(data.get(), size, size, size);
-    records += static_cast<int64_t>(found.size());
-    CheckTemplates(names[i], {data.get(), data.get() + size}, found);
+    const std::vector<Record> whole = PlainWalk(data.get(), size, size, size);
+    records += static_cast<int64_t>(whole.size());
+    CheckTemplates(names[i], {data.get(), data.get() + size}, whole);
     Check(names[i], data.get(), size, size, size / 16);
     Check(names[i], data.get(), size, size / 2, size / 16);
     Check(names[i], data.get(), size, size, 1);

@@ -1,4 +1,4 @@
-"""What a run says, without the numbers that things happen to have: for comparing two ways to read it."""
+"""Reads the tables of a run without arbitrary numbers, for comparing two ways to read the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STACK: Final = f"({_FRAMES} WHERE stacks.stack = t.stack) AS stack"
 _OP_TYPE: Final = "(SELECT name FROM op_types WHERE op_types.op_type = t.op_type) AS op_type"
 _GRAPH: Final = "(SELECT (host, graph_id) FROM graphs WHERE graphs.graph = t.graph) AS graph"
 
-#: By table: a query whose rows do not depend on how graphs, ops, sites, shapes and stacks are numbered.
+#: By table: a SQL query whose rows do not depend on the numbers of graphs, ops, sites, shapes and stacks.
 QUERIES: Final[dict[str, str]] = {
     "executions": f"SELECT t.* REPLACE ({_OP_TYPE}, {_GRAPH}, {_STACK}) FROM executions t ORDER BY idx",
     "execution_inputs": "FROM execution_inputs ORDER BY idx, slot",
@@ -43,7 +43,7 @@ QUERIES: Final[dict[str, str]] = {
 
 
 def answers(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of all tables, comparable with those of another database; NaN and None are texts."""
+    """Returns the rows of all tables, comparable with those of another database; NaN and None are text."""
     found = {}
     for table in TABLES:
         query = QUERIES.get(table, f"FROM {table} ORDER BY ALL")
@@ -52,7 +52,7 @@ def answers(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, 
 
 
 def answers_of(folder: Location) -> dict[str, list[tuple[Any, ...]]]:
-    """What the folder's only run says when it has been read whole."""
+    """Returns the rows of all tables of the folder's only run, read completely."""
     (run,) = find_runs(folder)
     loader = RunLoader(run)
     try:

@@ -1,7 +1,7 @@
-"""Every route, asked over HTTP with questions that fit a run, and with hostile ones.
+"""Queries every route over HTTP, with queries that fit a run and with hostile ones.
 
-In comes a logdir, out come answers. :data:`FITTING` has a question for each route of the plugin; a test sees
-to it that none is left out.
+Takes a logdir and returns answers. :data:`FITTING` has a query for each route of the plugin; a test checks
+that no route is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tb_debugger_plugin.server.plugin import DebuggerPlugin
 PREFIX: Final = "/data/plugin/debugger"
 Query = dict[str, object]
 
-#: Values that no parameter should be harmed by.
+#: Values that must do no harm in any parameter.
 HOSTILE: Final = (
     *("", " ", "-1", "0", "1", "9" * 15, "9" * 30, "-" * 9, "1e9", "nan", "inf", "-inf", "0x10", "1_000"),
     *("٣", "1.5", "+1", "true", "null", "undefined", "[]", "{}", "\0", "a\0b", "\r\nX-Evil: 1", "\ud7ff"),
@@ -33,7 +33,7 @@ HOSTILE: Final = (
     *("(?=a)", "\\1", "\\C", "[[:alpha:]", "\\p{Greek}", "x" * 999, "x" * 10_001, "," * 20_000, "a," * 9999),
     *("nan>0", "size>=1e308", "size>=.", "nan>0" + ",nan>0" * 99, "idx>0", "read_csv('/etc/passwd')>0"),
 )
-#: What any question may be asked with, whether the route knows it or not.
+#: Names of parameters that any query may have, whether the route knows them or not.
 PARAMETERS: Final = (
     *(
         "run",
@@ -56,7 +56,7 @@ PARAMETERS: Final = (
 
 @dataclass(frozen=True)
 class Facts:
-    """What a run holds, as far as questions need it: a position in each list, and names."""
+    """The positions and names of a run that queries need: a position in each list, and names."""
 
     run: str
     execution: int = 0
@@ -89,7 +89,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/neighbours": lambda facts: {"graph_id": facts.graph_id, "op_name": facts.op_name, "hops": 9},
     "/find": lambda facts: {"text": "l"},
 }
-#: More questions to some of them.
+#: More queries for some of the routes.
 ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/alerts", lambda facts: {"end": -1, "alert_type": "InfNanAlert"}),
     ("/alerts", lambda facts: {"end": -1, "alert_type": "ExplodingAlert"}),
@@ -112,13 +112,13 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
 
 
 def fitting(facts: Facts) -> list[tuple[str, Query]]:
-    """Questions to every route that a run with these facts can answer."""
+    """Returns queries of every route that a run with these facts can answer."""
     asked = [*FITTING.items(), *ALSO]
     return [(path, {"run": facts.run, **make(facts)}) for path, make in asked]
 
 
 def hostile(rng: random.Random, facts: Facts, path: str) -> Query:
-    """A question with some parameters that are spoiled, or that nobody asked for."""
+    """Returns a query with some hostile values, also in parameters that the route does not have."""
     query: Query = {"run": facts.run, **FITTING[path](facts)}
     for name in rng.sample(PARAMETERS, rng.randrange(1, 4)):
         query[name] = rng.choice(HOSTILE)
@@ -126,7 +126,7 @@ def hostile(rng: random.Random, facts: Facts, path: str) -> Query:
 
 
 class Asker:
-    """What a browser is to the plugin; lives as long as the plugin."""
+    """Sends queries to a plugin, as a browser does; closes the plugin at the end of the block."""
 
     def __init__(self, logdir: Path | str, flags: Any = None) -> None:
         self.plugin = DebuggerPlugin(base_plugin.TBContext(logdir=str(logdir), flags=flags))
@@ -140,27 +140,27 @@ class Asker:
 
     @property
     def routes(self) -> set[str]:
-        """Paths of the routes below the prefix, without the files of the page."""
+        """The paths of the routes below the prefix, without the files of the page."""
         return {path for path in self._apps if path not in ("/*", "/index.js")}
 
     def get(self, path: str, query: Mapping[str, object], method: str = "GET") -> TestResponse:
-        """The response to one question."""
+        """Returns the response to one query."""
         app = self._apps.get(path) or self._apps["/*"]
         text = {name: str(value) for name, value in query.items()}
         return Client(app).open(PREFIX + path, method=method, query_string=text)
 
     def json(self, path: str, query: Mapping[str, object]) -> Any:
-        """The JSON of a good answer."""
+        """Returns the JSON of an answer with status 200."""
         response = self.get(path, query)
         assert response.status_code == 200, response.text
         return json.loads(response.data)
 
 
 def decoded(content_type: str, data: bytes) -> Any:
-    """What an answer holds: its JSON, or the header of its columns.
+    """Returns the JSON of an answer, or the header of its columns.
 
     Raises:
-      ValueError: It is not what its type says.
+      ValueError: The answer does not match its content type.
     """
     if content_type == "application/octet-stream":
         (length,) = struct.unpack_from("<I", data)
@@ -171,11 +171,11 @@ def decoded(content_type: str, data: bytes) -> Any:
 
 
 def _refuse(text: str) -> None:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 def facts_of(asker: Asker, run: str, rng: random.Random) -> Facts:
-    """Facts of a run, drawn from what its long lists hold."""
+    """Returns facts of a run, chosen at random from its long lists."""
     traces = asker.json("/graph_execution/digests", {"run": run, "end": -1})
     executions = asker.json("/execution/data", {"run": run})["executions"]
     rows = traces["graph_execution_digests"]

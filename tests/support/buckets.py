@@ -1,6 +1,6 @@
-"""Object stores on this machine: programs that answer as S3 and as Google Cloud Storage do.
+"""Runs object stores on this machine: servers that emulate S3 and Google Cloud Storage.
 
-In comes a scheme, out comes the URL of an empty bucket, which fsspec reads while the block runs.
+Takes a scheme and returns the URL of an empty bucket, which fsspec can read while the block runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _command(scheme: str, port: int) -> list[str]:
 
 @contextmanager
 def object_store(scheme: str, log: Path) -> Iterator[str]:
-    """Serve while the block runs; the address. What the server says goes to `log`."""
+    """Runs a server during the block and yields its address. The server's output goes to `log`."""
     port = free_port()
     with log.open("wb") as said:
         server = subprocess.Popen([sys.executable, "-m", *_command(scheme, port)], stdout=said, stderr=said)
@@ -56,7 +56,7 @@ def _wait_until_it_answers(server: subprocess.Popen[bytes], address: str, log: P
             opener.open(address, timeout=_PATIENCE_S).close()
             return
         except urllib.error.HTTPError as error:
-            error.close()  # no page, but an answer
+            error.close()  # The server answers, though not with a page.
             return
         except OSError:
             time.sleep(_PAUSE_S)
@@ -64,7 +64,7 @@ def _wait_until_it_answers(server: subprocess.Popen[bytes], address: str, log: P
 
 
 def use_store(monkeypatch: pytest.MonkeyPatch, scheme: str, address: str) -> None:
-    """Let fsspec ask the server at the address, as a user's environment would have it."""
+    """Let fsspec use the server at the address, by settings that a user's environment could have."""
     if scheme == "s3":
         for name, value in {
             **{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"},
@@ -73,20 +73,20 @@ def use_store(monkeypatch: pytest.MonkeyPatch, scheme: str, address: str) -> Non
             monkeypatch.setenv(name, value)
     else:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
-        # What gcsfs asks of buckets with folders goes by gRPC and TLS, which this server does not speak.
+        # gcsfs would ask whether buckets have folders by gRPC and TLS, which this server does not support.
         monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
         monkeypatch.setitem(fsspec.config.conf, "gs", {"token": "anon", "project": "here"})
 
 
 def new_bucket(scheme: str) -> str:
-    """Make an empty bucket; its URL."""
+    """Make an empty bucket and return its URL."""
     name = f"b{uuid.uuid4().hex}"
     fsspec.filesystem(scheme).mkdir(name)
     return f"{scheme}://{name}"
 
 
 def upload(folder: Path, url: str) -> None:
-    """Put the files below a folder below a URL, in place of what is there under the same names."""
+    """Upload the files below a folder to a URL; they replace files with the same names."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             _put(f"{url}/{path.relative_to(folder).as_posix()}", path.read_bytes())
@@ -97,7 +97,7 @@ def _put(url: str, content: bytes) -> None:
     if scheme == "s3":
         fsspec.filesystem(scheme).pipe(url, content)
         return
-    # Not by fsspec: the server loses a line end at the end of what comes in several parts.
+    # Not with fsspec: the server loses a line end at the end of an upload in several parts.
     bucket, _, name = place.partition("/")
     query = urllib.parse.urlencode({"uploadType": "media", "name": name})
     address = f"{os.environ['STORAGE_EMULATOR_HOST']}/upload/storage/v1/b/{bucket}/o?{query}"

@@ -1,10 +1,10 @@
-"""Which tensors a recorder sees of real programs, and which functions these have.
+"""Counts which tensors and functions of real programs each recorder records.
 
     python -m tests.support.census ours FULL_HEALTH tests.support.zoo FOLDER
 
-records each program of a module (its `PROGRAMS`) by itself into a folder of its name, and writes beside it,
-into `NAME.json`, what the program is made of: see `Made`. A program is run once more for each recorder and
-mode, so names are compared without the numbers that TensorFlow counts up.
+records each program of a module (its `PROGRAMS`) alone, into a folder with the program's name. It writes the
+parts of the program (see `Made`) into `NAME.json` next to that folder. A program runs again for each recorder
+and mode, so names are compared without the numbers that TensorFlow counts up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from tests.support.live import tensors_of_functions, without_numbers
 from tests.support.recorded import read
 
-#: Of our recordings: one of all tensors, and one with most ways of watching.
+#: Modes of our recordings: one that records all tensors, and one with most kinds of attachments.
 MODES = ("NO_TENSOR", "FULL_HEALTH")
 #: float32, float64, bfloat16, float16
 _FLOATING = (1, 2, 14, 19)
@@ -41,20 +41,20 @@ class Tensor(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In its graph."""
+        """The tensor's name in its graph."""
         return f"{self.op}:{self.slot}"
 
 
 @dataclass
 class Made:
-    """What a program is made of, and how it went.
+    """The tensors and functions of a program, and its result.
 
     Attributes:
-      needed: The tensors that are, by graph.
-      idle: Those of which some function has no need, by graph.
-      functions: Of each function of the runtime: the graph, and whether it is watched there.
-      not_recorded: What the recording says it does not hold: functions, and the names of graphs.
-      failure: What the program said when it failed.
+      needed: The tensors that some function needs, by graph.
+      idle: The tensors that some function does not need, by graph.
+      functions: The graph of each function of the runtime, and whether it is watched there.
+      not_recorded: The functions and graphs that the recording lists as not recorded, by name.
+      failure: The traceback of a program that failed.
     """
 
     needed: dict[str, list[str]] = field(default_factory=dict)
@@ -64,20 +64,20 @@ class Made:
     failure: str = ""
 
     def is_named(self, function: str) -> bool:
-        """Whether the recording says that it does not hold a function, or part of it."""
+        """Whether the recording lists a function, or part of it, as not recorded."""
         graph, _ = self.functions[function]
         return function in self.not_recorded or graph in self.not_recorded
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a recorder saw of a program.
+    """The tensors and ops of a program that a recorder recorded.
 
     Attributes:
-      tensors: How often each tensor of a graph was recorded.
-      types: Of their ops.
-      floating: How often those were that are floating, in a recording of their elements.
-      eager: How often each op ran eagerly, by type.
+      tensors: Number of records of each tensor of a graph.
+      types: Type of each tensor's op.
+      floating: Number of records of each floating tensor, in a recording of elements.
+      eager: Number of eager executions of each op, by type.
     """
 
     tensors: Counter[Tensor]
@@ -88,11 +88,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Tensors that TensorFlow's recorder sees and ours need not.
+    """Tensors that TensorFlow's recorder records and ours need not.
 
     Attributes:
-      reason: Why.
-      covers: Whether it is about a tensor, an op of a type, of a program.
+      reason: The reason for the exclusion.
+      covers: Whether the exclusion applies to a tensor, with an op of a type, of a program.
     """
 
     reason: str
@@ -100,7 +100,7 @@ class Exclusion:
 
 
 def _without_hash(name: str) -> str:
-    """The name of a graph or an old function, without that of its contents."""
+    """Returns the name of a graph or an old function, without numbers and the hash of its contents."""
     return re.sub(r"_[0-9A-Za-z]{11}(?=_|$)", "", without_numbers(name))
 
 
@@ -147,11 +147,11 @@ ONCE = (
 
 
 class Census:
-    """What both recorders see of the programs of a module.
+    """Records the programs of a module with both recorders and compares the recordings.
 
     Args:
-      module: Its name.
-      folder: For the recordings. Ours are as TensorFlow's reader has them, theirs not always.
+      module: Name of the module.
+      folder: Folder for the recordings. TensorFlow's reader reads all of ours, but not all of TensorFlow's.
     """
 
     def __init__(self, module: str, folder: Path) -> None:
@@ -168,22 +168,22 @@ class Census:
                 process.wait()
 
     def made(self, program: str, mode: str = "NO_TENSOR") -> Made:
-        """What a program is made of, and how it went under our recorder in a mode."""
+        """Returns the parts of a program and its result with our recorder in a mode."""
         return _made(self._folders["ours", mode], program)
 
     def failure_under_tensorflows(self, program: str) -> str:
-        """What a program said that failed under TensorFlow's recorder."""
+        """Returns the traceback of a program that failed with TensorFlow's recorder."""
         return _made(self._folders["TensorFlow's", "FULL_TENSOR"], program).failure
 
     def seen_by_tensorflows(self, program: str) -> int:
-        """How many tensors of graphs TensorFlow's recorder recorded of a program."""
+        """Returns the number of graph tensors that TensorFlow's recorder recorded of a program."""
         return _seen(self._folders["TensorFlow's", "FULL_TENSOR"], program).tensors.total()
 
     def missing(self, program: str, mode: str) -> tuple[list[str], set[str]]:
-        """What TensorFlow's recorder saw of a program and ours did not, or not as often.
+        """Finds the tensors of a program that TensorFlow's recorder recorded and ours did not, or less often.
 
         Returns:
-          A sentence for each, and the reasons of the exclusions that were needed.
+          A sentence for each tensor, and the reasons of the exclusions that were needed.
         """
         theirs = _seen(self._folders["TensorFlow's", "FULL_TENSOR"], program)
         ours = _seen(self._folders["ours", mode], program)
@@ -207,14 +207,14 @@ class Census:
         return sentences, needed
 
     def unnamed(self, program: str) -> list[str]:
-        """The functions that are neither watched nor named as ones that are not."""
+        """Returns the functions that are neither watched nor listed as not recorded."""
         program_made = self.made(program)
         unwatched = [name for name, (_, watched) in program_made.functions.items() if not watched]
         return [name for name in unwatched if not program_made.is_named(name)]
 
 
 def _begin(recorder: str, mode: str, module: str, folder: Path) -> subprocess.Popen[str]:
-    """Record the programs of a module in a process of its own."""
+    """Starts a process that records the programs of a module."""
     folder.mkdir()
     command = [sys.executable, "-m", __name__, recorder, mode, module, str(folder)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -242,7 +242,7 @@ def _seen(folder: Path, program: str) -> Seen:
 def main() -> None:
     recorder, mode, module, folder = sys.argv[1:]
     for name, program in importlib.import_module(module).PROGRAMS.items():
-        gc.collect()  # a recording begins with the functions that are there
+        gc.collect()  # A recording begins with the functions that exist.
         found = _run(_RECORDERS[recorder], mode, program, Path(folder, name))
         Path(folder, f"{name}.json").write_text(json.dumps(asdict(found)))
 
@@ -296,7 +296,7 @@ _RECORDERS = {"ours": _ours, "TensorFlow's": _tensorflows}
 
 @contextmanager
 def _functions(found: Made) -> Iterator[None]:
-    """Note each function when it has been made, and a recorder has had its turn."""
+    """Notes each function after it was made and a recorder has handled it."""
     from tensorflow.python.eager import context
     from tensorflow.python.eager.polymorphic_function import atomic_function
 
@@ -304,10 +304,10 @@ def _functions(found: Made) -> Iterator[None]:
 
     def noted(name: Any, graph: Any, *more: Any, **options: Any) -> Any:
         function = make(name, graph, *more, **options)
-        for called in graph._functions:  # some are made in other ways
+        for called in graph._functions:  # Some are made in other ways.
             found.functions.setdefault(called, ("", False))
         text = name.decode() if isinstance(name, bytes) else name
-        # The method of the class: the instance shows the program's own.
+        # The method of the class: that of the instance returns the program's own definition.
         definition = context.Context.get_function_def(context.context(), text)
         watched = any(node.op.startswith("TbDebugger") for node in definition.node_def)
         found.functions[text] = (graph.name, watched)

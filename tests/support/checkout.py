@@ -1,4 +1,4 @@
-"""The checkout as the rule tests see it: its files, and what its modules import."""
+"""Lists the files of the checkout and the imports of its modules, for the rule tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGE = ROOT / "tb_debugger_plugin"
 
 
 def tracked_files() -> list[Path]:
-    """Every file in git that is there."""
+    """Lists every tracked file that exists."""
     names = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
@@ -20,13 +20,13 @@ def tracked_files() -> list[Path]:
 
 
 def modules_of(room: str) -> list[Path]:
-    """The Python files of a room: a folder or a single file of the package."""
+    """Lists the Python files of a folder, or the single file, of the package."""
     folder = PACKAGE / room
     return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
 
 
 def imports_of(module: Path) -> Iterator[str]:
-    """The full name of everything that a module imports anywhere in its text, type checking included."""
+    """Yields the full name of every import in a module, imports for type checking included."""
     package = module.parent.relative_to(ROOT).parts
     for node in ast.walk(ast.parse(module.read_text("utf-8"))):
         if isinstance(node, ast.Import):

@@ -1,7 +1,7 @@
-"""Where this machine's Chromium or Chrome is, and getting Debian's when it has none.
+"""Finds this machine's Chromium or Chrome, or installs Debian's.
 
-`python -m tests.support.chromium` prints where it is, installs it when it is missing and may be installed, or
-says what is missing.
+`python -m tests.support.chromium` installs a missing browser if it may, and prints the browser's path or what
+is missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ADVICE = (
 
 
 def find_chromium() -> str | None:
-    """The browser's path: `$CHROME`, else one on PATH, else one of the usual places; None without one."""
+    """Returns the browser's path: `$CHROME`, else one on PATH, else a usual location; None without one."""
     named = os.environ.get("CHROME")
     if named:
         return named
@@ -32,7 +32,7 @@ def find_chromium() -> str | None:
 
 
 def install_chromium() -> bool:
-    """Install Debian's Chromium by apt-get as root or by passwordless sudo; whether that worked."""
+    """Install Debian's Chromium with apt-get, as root or with passwordless sudo; whether that worked."""
     if shutil.which("apt-get") is None:
         return False
     become_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
@@ -47,7 +47,7 @@ def install_chromium() -> bool:
 
 
 def main() -> int:
-    """Find or install; always 0, since the tests that need no browser can run without."""
+    """Find or install a browser; returns 0 also without one, because most tests need none."""
     if find_chromium() is None:
         print("Installing Chromium for the browser tests.", flush=True)
         install_chromium()

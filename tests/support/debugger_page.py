@@ -1,4 +1,4 @@
-"""The page as a person uses it: TensorBoard in a browser window, the debugger in its frame."""
+"""The page as a user sees it: TensorBoard in a browser window, with the debugger in its frame."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ BROWSER_ARGS = (
 
 
 class DebuggerPage:
-    """One browser window on one TensorBoard, from `open_page`; ends with it.
+    """A browser window with a TensorBoard; `open_page` opens and closes it.
 
-    `complaints` are the errors of the console, uncaught exceptions and failed answers so far.
+    `complaints` holds the errors of the console, the uncaught exceptions and the failed answers so far.
     """
 
     def __init__(self, page: Page, address: str) -> None:
@@ -45,7 +45,7 @@ class DebuggerPage:
         return frame
 
     def part(self, name: str) -> Locator:
-        """What carries the test id `name`."""
+        """Returns the elements with the test id `name`."""
         return self.frame.get_by_test_id(name)
 
     def click(self, name: str) -> None:
@@ -60,7 +60,7 @@ class DebuggerPage:
         return tab.inner_text().strip()
 
     def serious_violations(self) -> list[str]:
-        """What axe-core finds serious or critical in the debugger's document."""
+        """Returns the serious and critical violations that axe-core finds in the debugger's document."""
         found = Axe().run(self.frame).response["violations"]
         return [
             f"{violation['id']}: {violation['help']}: {[node['target'] for node in violation['nodes'][:3]]}"
@@ -86,13 +86,13 @@ def open_page(
     """Open TensorBoard in a new window of `width` x `height` pixels.
 
     Args:
-      browser: Where.
-      address: Of TensorBoard.
-      scheme: Of colours.
-      width: Of the window.
-      height: Of the window.
-      stopped_clock: The test holds the clock.
-      answers: By route, what it answers in place of the server.
+      browser: The browser.
+      address: Address of TensorBoard.
+      scheme: Colour scheme.
+      width: Width of the window.
+      height: Height of the window.
+      stopped_clock: Whether the test controls the clock of the page.
+      answers: Answers by route, in place of those of the server.
     """
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     if stopped_clock:

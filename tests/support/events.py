@@ -1,7 +1,6 @@
-"""Builders of event files: a recording is written down as a program would run it.
+"""Builders of event files: a test calls a method for each record, in the order of a program.
 
-In come calls in the order of the program, out come event files. Time passes by a millisecond with each
-record.
+Each record is a millisecond later than the previous one.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ PATIENCE_S = 30.0
 
 
 def vector(values: Sequence[float]) -> Any:
-    """The summary of a tensor as it stands in a file: a float64 vector."""
+    """Makes the summary of a tensor as in a file: a float64 vector."""
     proto = TensorProto(dtype=2, tensor_content=np.asarray(values, "<f8").tobytes())
     proto.tensor_shape.dim.add(size=len(values))
     return proto
 
 
 def whole(array: Any, dtype: int) -> Any:
-    """A whole tensor as it stands in a file."""
+    """Makes a whole tensor as in a file."""
     proto = TensorProto(dtype=dtype, tensor_content=np.ascontiguousarray(array).tobytes())
     for size in np.shape(array):
         proto.tensor_shape.dim.add(size=size)
@@ -41,7 +40,7 @@ def whole(array: Any, dtype: int) -> Any:
 
 
 def full_health(array: Any, tensor_id: int = -1) -> Any:
-    """The FULL_HEALTH summary of a float32 array, counted one element at a time."""
+    """Makes the FULL_HEALTH summary of a float32 array, counted one element at a time."""
     flat = [float(x) for x in np.ravel(np.asarray(array, np.float32))]
     kinds = (
         lambda x: x == -math.inf,
@@ -56,7 +55,7 @@ def full_health(array: Any, tensor_id: int = -1) -> Any:
 
 
 class Recording:
-    """Writes one file set, record by record; lives until ``close()``."""
+    """Writes one file set, record by record, until ``close()``."""
 
     def __init__(
         self,
@@ -81,7 +80,7 @@ class Recording:
         return self.now
 
     def event(self, at: float | None = None) -> Any:
-        """An empty event with the present time, or with a given one."""
+        """Makes an empty event with the present time, or with a given one."""
         return DebugEvent(wall_time=self._tick() if at is None else at)
 
     def source(self, path: str, lines: Sequence[str], *, origin: int = 0) -> None:
@@ -131,7 +130,7 @@ class Recording:
         gradient_of: Sequence[str] = (),
         **names: Any,
     ) -> None:
-        """An op; `gradient_of` is said of its first output, `names` are fields of ours."""
+        """Writes an op; `gradient_of` applies to its first output, `names` are fields of our own."""
         event = DebugEvent(graph_op_creation=GraphOpCreation(**names))
         event.wall_time = self._tick()
         op = event.graph_op_creation
@@ -220,7 +219,7 @@ class Recording:
 
 
 def small_program(folder: Path, *, steps: int = 2, **options: Any) -> Recording:
-    """A program that calls ``loss(x)``, which takes the log of 0 and multiplies, and then an eager op.
+    """Writes a program that runs an eager op and calls ``loss(x)``, which takes the log of 0 and multiplies.
 
     ::
 
@@ -259,7 +258,7 @@ def small_program(folder: Path, *, steps: int = 2, **options: Any) -> Recording:
 
 
 def loaded(folder: Path, **options: Any) -> RunLoader:
-    """A loader of the folder's only run that has read everything."""
+    """Returns a loader of the folder's only run, after it has read everything."""
     (run,) = find_runs(folder)
     loader = RunLoader(run, **options)
     assert loader.wait(PATIENCE_S)
@@ -267,5 +266,5 @@ def loaded(folder: Path, **options: Any) -> RunLoader:
 
 
 def summary_size(mode: TensorDebugMode) -> int:
-    """How many numbers a summary of a mode has."""
+    """Returns the number of columns in a summary of a mode."""
     return len(SUMMARY_COLUMNS[mode])

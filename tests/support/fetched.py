@@ -1,4 +1,4 @@
-"""The oracle for graphs: what a plain run computes, every tensor of it."""
+"""An oracle for graphs: computes all tensors of a graph without a recorder."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-#: Ops whose output is one of their inputs: the recorder leaves them out.
+#: Ops whose output is one of their inputs; the recorder does not watch them.
 PASSES_ON = {"Identity", "Enter", "Exit", "Merge", "NextIteration", "Switch"}
 
 
 @contextmanager
 def without_graph_optimization() -> Iterator[None]:
-    """Run functions without Grappler: it fuses, and reorders sums, where no tensor is watched."""
+    """Runs functions without Grappler, which fuses ops and reorders sums if no tensor is watched."""
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     try:
         yield
@@ -24,7 +24,7 @@ def without_graph_optimization() -> Iterator[None]:
 
 
 def fetched(concrete: Any, *arguments: Any) -> dict[tuple[str, int], np.ndarray[Any, Any]]:
-    """The values of the floating and complex tensors that a call computes, by op name and slot.
+    """Returns the values of the floating and complex tensors that a call computes, by op name and slot.
 
     Args:
       concrete: A `ConcreteFunction` whose graph changes no state.
@@ -58,7 +58,7 @@ def fetched(concrete: Any, *arguments: Any) -> dict[tuple[str, int], np.ndarray[
 
 
 def _that_run(graph: Any) -> list[Any]:
-    """The ops that a result or a side effect needs, in the order in which they were made."""
+    """Returns the ops that a result or a side effect needs, in the order in which they were made."""
     needed: set[Any] = set()
     waiting = [*graph.control_outputs, *(tensor.op for tensor in graph.outputs)]
     while waiting:

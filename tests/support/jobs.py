@@ -1,7 +1,4 @@
-"""A job on several hosts, as its recorders would leave it behind.
-
-In come a folder and sizes, out come file sets with everything that makes reading them hard.
-"""
+"""Writes the file sets of a job on several hosts, with everything that makes them hard to read."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from tests.support.events import full_health, small_program, vector
 
 
 def write_job(folder: Path, hosts: int = 3, each: int = 70) -> None:
-    """Hosts with graphs, sources and stacks, clocks that jump and agree, damage, and ops nobody described."""
+    """Writes hosts with graphs, sources, stacks, clocks that jump, equal times, damage and unknown ops."""
     rng = np.random.default_rng(0)
     for host in range(hosts):
         recording = small_program(folder, steps=1, host=f"host{host}", run_id="job", process_id=host)

@@ -1,4 +1,4 @@
-"""Which tensors are computed when a program's functions are called: an oracle that asks nobody else."""
+"""An oracle that finds the tensors that a program's functions compute, independently of the recorders."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def _sets() -> defaultdict[str, set[str]]:
 
 @dataclass(frozen=True)
 class Tensors:
-    """Names of tensors by graph. Graphs whose names differ by TensorFlow's numbers alone are one.
+    """Names of tensors by graph. Graphs whose names differ only by TensorFlow's numbers count as one.
 
     Attributes:
-      needed: Those that a result or a state of some function needs.
-      idle: Those that some function has and needs for nothing.
+      needed: The tensors that a result or a state of some function needs.
+      idle: The tensors of some function that it does not need.
     """
 
     needed: defaultdict[str, set[str]] = field(default_factory=_sets)
@@ -31,7 +31,7 @@ class Tensors:
 
 @contextmanager
 def tensors_of_functions() -> Iterator[Tensors]:
-    """The tensors of the functions made meanwhile."""
+    """Collects the tensors of the functions that are made during the block."""
     make = atomic_function.from_func_graph
     tensors = Tensors()
 
@@ -51,7 +51,7 @@ def tensors_of_functions() -> Iterator[Tensors]:
 
 
 def without_numbers(graph_name: str) -> str:
-    """The name of a graph as it is in every run of a program."""
+    """Returns the part of a graph's name that is equal in every run of a program."""
     return re.sub(r"_\d+(?=_|$)", "", graph_name)
 
 
@@ -61,8 +61,9 @@ def _needed(graph: Any) -> set[str]:
     needed = set()
     while waiting:
         each = waiting.pop()
-        op = getattr(each, "op", each)  # of an op that is waited for, and of which nothing is taken, too
-        if op is not each and op.type == "IdentityN":  # which hands on its inputs one by one
+        # A control input is an op itself; all of its outputs count as needed.
+        op = getattr(each, "op", each)
+        if op is not each and op.type == "IdentityN":  # Each of its outputs is one of its inputs.
             needed.add(each.name)
             taken = [op.inputs[each.value_index]]
         else:

@@ -1,4 +1,4 @@
-"""Small models of the three kinds whose bits are compared, each with a training that can be run again."""
+"""Small models of three kinds, each with a training that can be repeated and compared bit by bit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Training:
     """A model, its optimizer and one batch; every `run` starts from the same weights.
 
     Args:
-      make: Gives a model, its inputs and its labels.
+      make: Returns a model, its inputs and its labels.
     """
 
     def __init__(self, make: Callable[[], tuple[Any, Any, Any]]) -> None:
@@ -31,7 +31,7 @@ class Training:
         self._step = tf.function(self._one_step)
 
     def run(self, steps: int = 4) -> str:
-        """A fingerprint of all variables after some steps."""
+        """Runs some steps and returns a fingerprint of all variables."""
         for variable, value in zip(self._variables, self._start, strict=True):
             variable.assign(value)
         for _ in range(steps):
@@ -60,7 +60,7 @@ def cnn() -> tuple[Any, Any, Any]:
 
 
 def full_cnn() -> tuple[Any, Any, Any]:
-    """The one whose recording is timed: three blocks, 64 images of 32 x 32."""
+    """The CNN of the benchmarks: three blocks, 64 images of 32 x 32."""
     return _cnn([32, 64, 128], [64, 32, 32, 3])
 
 
@@ -70,7 +70,7 @@ def gpt() -> tuple[Any, Any, Any]:
 
 
 def full_gpt() -> tuple[Any, Any, Any]:
-    """The one whose recording is timed: four layers of 128, 16 texts of 64 tokens."""
+    """The transformer of the benchmarks: four layers of 128, 16 texts of 64 tokens."""
     return _gpt(layers=4, width=128, vocabulary=256, text=[16, 64])
 
 

@@ -1,10 +1,10 @@
 """Finds the processes that a test run has started, also those whose parents have ended, and ends them.
 
-They are known by a variable of their environment, which `/proc` shows; of a process that was only forked it
-shows none, so that one is known by its parent. Where there is no `/proc`, none is found.
+It identifies them by a variable of their environment, which `/proc` shows. For a process that was only
+forked, `/proc` does not show it, so its parent identifies it. Without `/proc` no process is found.
 
-`python -m tests.support.processes MARK` waits until its standard input is closed, as it is when the test run
-dies, and ends what is left then.
+`python -m tests.support.processes MARK` waits until its standard input is closed, which happens when the test
+run dies, and then ends the remaining processes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Holds the mark of the test run, after those of the runs that it is a part of.
+#: The variable that holds the mark of the test run, after the marks of the runs that contain it.
 VARIABLE = "TB_DEBUGGER_TEST_RUN"
 
 _PROC = Path("/proc")
 _PAUSE_S = 0.05
-#: What Python keeps for itself; they end with the process that they serve.
+#: Helper processes of Python, which end with the process that they serve.
 _OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 
 
@@ -33,8 +33,8 @@ class Process:
 
     Attributes:
       pid: Its number.
-      parent: That of its parent.
-      command: Its command line, cut.
+      parent: Number of its parent.
+      command: Its command line, shortened.
     """
 
     pid: int
@@ -42,18 +42,18 @@ class Process:
     command: str
 
     def __str__(self) -> str:
-        """Number and command line."""
+        """Returns the number and the command line."""
         return f"{self.pid}: {self.command}"
 
     def kill(self) -> None:
-        """End it, if it has not ended."""
+        """End the process, if it has not ended."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What `/proc` says of a process."""
+    """The data of a process in `/proc`."""
 
     parent: int
     is_zombie: bool
@@ -62,10 +62,10 @@ class _Seen:
 
 
 def _look_at(pid: int) -> _Seen | None:
-    """One process; None when it has ended or is none of ours to look at."""
+    """Reads the data of one process; None if it has ended or may not be read."""
     folder = _PROC / str(pid)
     try:
-        # The name, in parentheses, may hold anything.
+        # The name, in parentheses, may contain any characters.
         state, parent = (folder / "stat").read_bytes().rpartition(b")")[2].split()[:2]
         command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200]
         variables = (folder / "environ").read_bytes().decode(errors="replace").split("\0")
@@ -82,10 +82,10 @@ def is_running(pid: int) -> bool:
 
 
 class Processes:
-    """The processes that bear a mark, and those that this process and they have forked.
+    """The processes with a mark, and those that they or this process have forked.
 
     Args:
-      mark: A word that stands in :data:`VARIABLE` of their environment.
+      mark: A word that :data:`VARIABLE` contains in their environment.
     """
 
     def __init__(self, mark: str) -> None:
@@ -93,7 +93,7 @@ class Processes:
         self._foreign: set[int] = set()
 
     def running(self) -> dict[int, Process]:
-        """Those that run now, without this one, by number."""
+        """Returns the processes that run now, without this one, by number."""
         numbers = {int(entry) for entry in os.listdir(_PROC) if entry.isdigit()} if _PROC.is_dir() else set()
         self._foreign &= numbers
         seen = {pid: found for pid in numbers - self._foreign if (found := _look_at(pid)) is not None}
@@ -109,7 +109,7 @@ class Processes:
 
 
 def wait_until(holds: Callable[[], object], seconds: float) -> bool:
-    """Wait until something holds, so many seconds at most; whether it does."""
+    """Wait until `holds` returns true, for at most `seconds`; returns whether it does."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
@@ -119,7 +119,7 @@ def wait_until(holds: Callable[[], object], seconds: float) -> bool:
 
 
 def main() -> None:
-    """Wait for the end of the test run, then end what it left."""
+    """Wait for the end of the test run, then end its remaining processes."""
     sys.stdin.read()
     for process in Processes(sys.argv[1]).running().values():
         process.kill()

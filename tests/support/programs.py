@@ -1,4 +1,4 @@
-"""Real programs, recorded into a folder by a process of their own."""
+"""Records real programs into a folder, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ tf.debugging.experimental.disable_dump_debug_info()
 
 
 def record_example(folder: Path, *options: str) -> str:
-    """Run the example under our recorder; what it printed. TensorFlow's own reader reads the recording."""
+    """Run the example with our recorder, check it with TensorFlow's reader, and return the printed text."""
     printed = run_python("-m", EXAMPLE, "--logdir", str(folder), *options)
     assert check_every_file_set_below(folder) == 1
     return printed
 
 
 def record_example_with_tensorflow(folder: Path, *, steps: int) -> None:
-    """Run the example under TensorFlow's own recorder, in mode FULL_HEALTH, keeping everything."""
+    """Run the example with TensorFlow's own recorder, in mode FULL_HEALTH, without a circular buffer."""
     run_python("-c", _WITH_TENSORFLOWS_RECORDER, str(folder), str(steps))
 
 
 def run_python(*arguments: str, timeout: float | None = None) -> str:
-    """Run Python with `arguments`, so many seconds at most; what it printed. A failure shows what it said."""
+    """Run Python for at most `timeout` seconds and return the printed text; a failure shows its errors."""
     run = subprocess.run(
         [sys.executable, *arguments],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},

@@ -1,4 +1,4 @@
-"""Reads back what a program recorded, for tests that compare it with an oracle."""
+"""Reads a recording, for tests that compare it with an oracle."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from tb_debugger_plugin.events import fileset
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
-#: In these a trace has no vector of numbers. TensorFlow's recorder leaves an empty float32 there.
+#: Modes in which a trace has no vector of numbers; TensorFlow's recorder writes an empty float32 tensor.
 _WITHOUT_SUMMARY = (TensorDebugMode.NO_TENSOR, TensorDebugMode.FULL_TENSOR)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A graph execution trace: names instead of ids."""
+    """A graph execution trace, with names instead of ids."""
 
     function: str
     op_name: str
@@ -37,16 +37,16 @@ class Recorded:
     events: dict[str, list[Any]]
 
     def of(self, op_name: str, slot: int = 0) -> list[list[float]]:
-        """The summaries of one tensor, in the order in which it was computed."""
+        """Returns the summaries of one tensor, in the order in which it was computed."""
         return [t.values for t in self.traces if (t.op_name, t.slot) == (op_name, slot)]
 
     def types(self) -> set[str]:
-        """The types of all ops that have a trace."""
+        """Returns the types of all ops that have a trace."""
         return {trace.op_type for trace in self.traces}
 
 
 def summary(proto: Any) -> list[float]:
-    """The numbers of a summary, whichever of the two recorders wrote it."""
+    """Returns the numbers of a summary, from either of the two recorders."""
     if proto.tensor_content:
         return list(np.frombuffer(proto.tensor_content, "<f8"))
     values = list(proto.double_val) or list(proto.float_val)
@@ -56,13 +56,13 @@ def summary(proto: Any) -> list[float]:
 
 
 def read(root: Path) -> Recorded:
-    """Everything in a dump root with one file set."""
+    """Reads everything in a dump root with one file set."""
     (recorded,) = read_each(root)
     return recorded
 
 
 def read_each(root: Path) -> list[Recorded]:
-    """Everything in a dump root, by file set, oldest first."""
+    """Reads everything in a dump root, by file set, oldest first."""
     return [_read(files) for files in fileset.find_file_sets(root)]
 
 
@@ -95,7 +95,7 @@ def _trace(trace: Any, names: dict[str, str], ops: dict[Any, str]) -> Trace:
 
 
 def counts(array: Any) -> list[float]:
-    """Size, -inf, +inf, NaN, negative, zero, positive of an array: the oracle, element by element."""
+    """Counts size, -inf, +inf, NaN, negative, zero, positive of an array, element by element: an oracle."""
     array = np.asarray(array)
     is_complex = array.dtype.kind == "c"
     result = [0.0] * 7

@@ -1,4 +1,4 @@
-"""The real TensorBoard with the installed plugin, as a process of its own."""
+"""Runs TensorBoard with the installed plugin, in a process of its own."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def tensorboard(
     """Serve a logdir with TensorBoard while the block runs.
 
     Args:
-      logdir: What is served.
-      log: A file for what TensorBoard says.
+      logdir: The logdir to serve.
+      log: A file for TensorBoard's output.
       program: The module to run, and its first arguments.
-      **environment: More variables.
+      **environment: More variables of the environment.
 
     Returns:
       The address.
@@ -49,7 +49,7 @@ def tensorboard(
 
 
 def free_port() -> int:
-    """A port that nothing uses now."""
+    """Returns a port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -69,11 +69,11 @@ def _wait_until_it_answers(server: subprocess.Popen[bytes], address: str, log: P
 
 
 def fetch(url: str, query: Mapping[str, object] | None = None) -> tuple[int, str, bytes]:
-    """Ask a server: status, type and content of its answer.
+    """Query a server and return the status, type and content of its answer.
 
     Args:
-      url: The address without a query.
-      query: Its parameters.
+      url: The address without parameters.
+      query: The parameters.
 
     Raises:
       OSError: There is no server.

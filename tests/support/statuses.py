@@ -1,4 +1,4 @@
-"""What the viewer says of a recording, through the whole chain from the files on."""
+"""Reads event files through the whole viewer and returns the status of the recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.events import loaded
 
 
 def status_of(folder: Path) -> dict[str, Any]:
-    """The answer of the route `status` for the folder's only run."""
+    """Returns the answer of the route `status` for the folder's only run."""
     loader = loaded(folder)
     try:
         with open_snapshot(loader) as snapshot:
@@ -21,5 +21,5 @@ def status_of(folder: Path) -> dict[str, Any]:
 
 
 def missing_in(folder: Path) -> list[tuple[str, list[str], str]]:
-    """What is not in the folder's only run: reason, names and message of each thing."""
+    """Returns reason, names and message of each part that the folder's only run has not recorded."""
     return [(each["reason"], each["names"], each["message"]) for each in status_of(folder)["not_recorded"]]

@@ -1,4 +1,4 @@
-"""Has TensorFlow's own reader read what a test recorded, and compares it with what ours reads."""
+"""Reads a test's recording with TensorFlow's own reader, and compares the result with that of our reader."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES,
 
 
 def check_every_file_set_below(folder: Path) -> int:
-    """Read all file sets in a folder and the folders below it; how many there are.
+    """Check all file sets in a folder and the folders below it, and return their number.
 
     Raises:
-      AssertionError: The two readers do not see the same.
+      AssertionError: The two readers give different results.
     """
     roots = {path.parent for path in folder.rglob(f"*.{METADATA}")}
     sets = [files for root in sorted(roots) for files in fileset.find_file_sets(root)]
@@ -26,7 +26,7 @@ def check_every_file_set_below(folder: Path) -> int:
 
 
 def _check(files: FileSet) -> None:
-    # TensorFlow's reader wants a folder to hold one run; and it is not to see tail files, as it never does.
+    # TensorFlow's reader requires a folder with one run, and it does not read tail files.
     with tempfile.TemporaryDirectory() as alone:
         for suffix in fileset.SUFFIXES:
             if files.path(suffix).exists():
@@ -34,15 +34,15 @@ def _check(files: FileSet) -> None:
         theirs = _read_by_tensorflow(alone)
     ours = {suffix: _events(files, suffix) for suffix in TAILED}
     if any(files.tail_path(suffix).exists() for suffix in TAILED):
-        # The program was killed: the newest records never came into the files that TensorFlow knows.
+        # The program was killed: the newest records are not in the files that TensorFlow reads.
         ours = {suffix: events[: len(theirs[suffix])] for suffix, events in ours.items()}
     assert theirs == ours
 
 
 def _read_by_tensorflow(folder: str) -> dict[str, list[Any]]:
-    """What `_events` gives; reads all that the reader can look up for a record, too."""
+    """Returns what `_events` returns; also reads everything that the reader can look up for a record."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # TensorFlow's own imports are not ours to mend
+        warnings.simplefilter("ignore")  # TensorFlow's imports warn.
         from tensorflow.python.debug.lib import debug_events_reader
 
     with debug_events_reader.DebugDataReader(folder) as reader:

@@ -1,7 +1,7 @@
 """Runs a program without TensorFlow: `python -m tests.support.without_tensorflow tbdbg info logdir`.
 
-In comes the name of a module or of an installed command with its arguments, out comes its exit code; 3 when
-TensorFlow was imported all the same.
+Takes the name of a module or of an installed command, with its arguments. Exits with the program's exit code,
+or with 3 if TensorFlow was imported all the same.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ NAMES = ("tensorflow", "keras", "tf_keras", "jax", "torch")
 
 
 class Refusal(importlib.abc.MetaPathFinder):
-    """Finds nothing of TensorFlow, as if it were not installed."""
+    """An import finder that refuses TensorFlow, as if it were not installed."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Refuse what belongs to TensorFlow; leave the rest to others."""
+        """Refuse modules of TensorFlow; leave the others to the next finder."""
         if fullname.partition(".")[0] in NAMES:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         return None
 
 
 def main() -> int:
-    """Run the program; its exit code."""
+    """Run the program and return its exit code."""
     sys.meta_path.insert(0, Refusal())
     name = sys.argv[1]
     sys.argv = sys.argv[1:]

@@ -1,7 +1,7 @@
-"""Real programs of many kinds, for the census of what recorders see of them.
+"""Real programs of many kinds, for the census of their records.
 
-Each is a function without arguments that makes its functions anew, runs them and returns something. Names of
-graphs say to which program they belong only where TensorFlow lets them, so each is recorded by itself.
+Each program is a function without arguments that makes its TensorFlow functions anew, runs them and returns
+something. Each is recorded alone, because not all names of graphs show the program to which they belong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _program(program: Program) -> Program:
 
 
 def _gradient(function: Any, *arguments: Any) -> Any:
-    """A function's values and gradients, by a tape around it."""
+    """Returns the values and gradients of a function, with a tape around it."""
     watched = [argument for argument in arguments if argument.dtype.is_floating]
     with tf.GradientTape() as tape:
         tape.watch(watched)
@@ -446,7 +446,7 @@ def _saved() -> Any:
     return folder
 
 
-#: Saved before any recorder is there: TensorFlow's would have its own ops saved along.
+#: Saved before any recorder is enabled: TensorFlow's recorder would add its own ops to the model.
 _SAVED = _saved()
 
 
