@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 class DebuggerError(Exception):
-    """Base class of all exceptions of this package; its text says what is wrong and what to do."""
+    """Base class of all exceptions of this package; its text names the problem and what to do about it."""
 
 
 class UsageError(DebuggerError, ValueError):

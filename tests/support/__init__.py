@@ -1,1 +1,1 @@
-"""What tests share: builders, servers, browsers."""
+"""Helpers that tests share: builders, servers, browsers."""

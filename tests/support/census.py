@@ -106,27 +106,27 @@ def _without_hash(name: str) -> str:
 
 NOT_WANTED = (
     Exclusion(
-        "its debug ops make everything run, also what nothing needs; ours change nothing of what runs",
+        "its debug ops make all ops run, also those that nothing needs; ours do not change which ops run",
         lambda tensor, type_, made: (
             tensor.graph in made.needed and tensor.name not in made.needed[tensor.graph]
         ),
     ),
     Exclusion(
-        "kernels leave it as they find the memory",
+        "kernels do not write the tensor: it has whatever was in its memory",
         lambda tensor, type_, made: (
             type_ == "Empty" or (type_.startswith("FusedBatchNorm") and tensor.slot > 2)
         ),
     ),
     Exclusion(
-        "vectorized_map and jacobian make other ops of its debug ops, and loops around them",
+        "vectorized_map and jacobian convert its debug ops into other ops, and add loops around them",
         lambda tensor, type_, made: bool(re.search("DebugIdentity|DebugNumericSummary", tensor.op)),
     ),
     Exclusion(
-        "vectorized_map does not run the branches of what it maps, but copies of its debug ops in them",
+        "vectorized_map does not run the branches of a mapped function, but copies of its debug ops in them",
         lambda tensor, type_, made: tensor.graph.startswith("loop_body_cond"),
     ),
     Exclusion(
-        "it is in a function of which the recording says that it is not recorded",
+        "it is in a function that the recording lists as not recorded",
         lambda tensor, type_, made: any(
             made.is_named(function) and _without_hash(graph or function) == _without_hash(tensor.graph)
             for function, (graph, _) in made.functions.items()
@@ -134,13 +134,13 @@ NOT_WANTED = (
     ),
 )
 ONCE = (
-    Exclusion("what is known before is on record once", lambda tensor, type_, made: type_ == "Const"),
+    Exclusion("a constant is recorded once", lambda tensor, type_, made: type_ == "Const"),
     Exclusion(
-        "graphs of one name are one here, and in another one of them it is not needed",
+        "graphs with equal names count as one here, and another one of them does not need it",
         lambda tensor, type_, made: tensor.name in made.idle.get(tensor.graph, ()),
     ),
     Exclusion(
-        "of a session it follows what is fetched through its own ops, and not what gradients take",
+        "in a session it records tensors that are fetched through its own ops, not those that gradients use",
         lambda tensor, type_, made: tensor.graph == "tf.Graph",
     ),
 )
