@@ -57,6 +57,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write the screenshots into docs/images instead of test-results",
     )
     parser.addoption(
+        "--update-examples",
+        action="store_true",
+        help="write the answers of the routes into the examples of docs/http-api.md",
+    )
+    parser.addoption(
         "--patience",
         type=float,
         default=10.0,

@@ -1,0 +1,193 @@
+"""The examples of docs/http-api.md are what the routes answer.
+
+Each example is a request line and a ``json`` block. The request is sent to the plugin, which serves the
+recording of :func:`~tests.support.events.small_program`, and the block must be the answer.
+``pytest tests/unit/test_http_examples.py --update-examples`` writes the answers into the page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from tb_debugger_plugin.events.not_recorded import NotRecordedReason
+from tb_debugger_plugin.server.routes import ROUTES
+from tests.support.asking import Asker, decoded
+from tests.support.checkout import ROOT
+from tests.support.events import small_program
+
+_PAGE = ROOT / "docs" / "http-api.md"
+_TEXT = _PAGE.read_text("utf-8")
+_EXAMPLE = re.compile(
+    r"(?P<request>^`GET (?P<route>[^`?\n]+)(?:\?(?P<query>[^`\n]*))?`\n\n)```json\n(?P<answer>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_CHAPTERS = ("Routes of Debugger V2", "Own routes")
+#: Columns of a line of an example.
+_WIDTH = 100
+#: Several values on one line have at most this length each.
+_SMALL = 36
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page below one heading.
+
+    Attributes:
+      title: The heading.
+      level: Number of ``#`` of the heading.
+      chapter: The heading of level 2 that it belongs to.
+      text: The lines below the heading, up to the next one.
+    """
+
+    title: str
+    level: int
+    chapter: str
+    text: str
+
+    @property
+    def slug(self) -> str:
+        """The heading as links have it."""
+        return re.sub(r"[^\w -]", "", self.title.lower()).replace(" ", "-")
+
+
+def _sections(text: str) -> list[Section]:
+    sections, chapter = [], ""
+    _, *parts = re.split(r"^(##+) (.+)\n", text, flags=re.MULTILINE)
+    for marks, title, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        chapter = title if len(marks) == 2 else chapter
+        sections.append(Section(title, len(marks), chapter, body))
+    return sections
+
+
+_SECTIONS = _sections(_TEXT)
+_OF_ROUTES = [section for section in _SECTIONS if section.level == 3 and section.chapter in _CHAPTERS]
+
+
+@pytest.fixture(scope="module")
+def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    """The plugin with the recording that the page describes."""
+    logdir = tmp_path_factory.mktemp("logdir")
+    recording = small_program(logdir / "train")
+    recording.not_recorded(NotRecordedReason.FILTERED, "Only one of 2 steps is recorded (every_n_steps).")
+    recording.counts(4, 8, finished=True)
+    recording.close()
+    with Asker(logdir) as asker:
+        yield asker
+
+
+@pytest.fixture(scope="module")
+def page(asker: Asker, pytestconfig: pytest.Config) -> str:
+    """The page; with --update-examples it is renewed first."""
+    if not pytestconfig.getoption("--update-examples"):
+        return _TEXT
+    text = _EXAMPLE.sub(
+        lambda match: f"{match['request']}```json\n{_formatted(_answer(asker, match))}\n```", _TEXT
+    )
+    _PAGE.write_text(text, "utf-8")
+    return text
+
+
+def _answer(asker: Asker, example: re.Match[str]) -> Any:
+    query = dict(parse_qsl(example["query"] or "", strict_parsing=bool(example["query"])))
+    response = asker.get(f"/{example['route']}", query)
+    assert response.status_code == 200, response.text
+    answer = decoded(response.headers["Content-Type"], response.data)
+    return _as_shown(answer, asker.json("/logdir", {})["logdir"])
+
+
+def _as_shown(value: Any, logdir: str) -> Any:
+    """An answer as the page shows it: a generation is 1, the logdir is /logs, numbers have six decimals."""
+    if isinstance(value, dict):
+        shown = {name: _as_shown(member, logdir) for name, member in value.items()}
+        return {**shown, "generation": 1} if "generation" in shown else shown
+    if isinstance(value, list):
+        return [_as_shown(member, logdir) for member in value]
+    if isinstance(value, str):
+        return value.replace(logdir, "/logs")
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _formatted(value: Any, indent: str = "") -> str:
+    """JSON with as much on a line as is easy to read."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(indent + flat) <= _WIDTH or not isinstance(value, (dict, list)) or not value:
+        return flat
+    inner = indent + "  "
+    members = value.items() if isinstance(value, dict) else (("", member) for member in value)
+    lines: list[str] = []
+    is_open = False  # whether the last line takes another small member
+    for name, member in members:
+        text = (f"{json.dumps(name)}: " if name else "") + _formatted(member, inner)
+        is_small = len(text) <= _SMALL
+        if is_open and is_small and len(f"{lines[-1]}, {text},") <= _WIDTH:
+            lines[-1] += f", {text}"
+        else:
+            lines.append(inner + text)
+        is_open = is_small
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return "\n".join([start, ",\n".join(lines), indent + end])
+
+
+def _ids() -> list[str]:
+    return [f"{match['route']}?{match['query'] or ''}" for match in _EXAMPLE.finditer(_TEXT)]
+
+
+@pytest.mark.parametrize("number", range(len(_ids())), ids=_ids())
+def test_an_example_is_what_the_route_answers(page, asker, number):
+    example = list(_EXAMPLE.finditer(page))[number]
+    assert json.loads(example["answer"]) == _answer(asker, example)
+
+
+def test_every_route_has_one_section_and_no_other_has_one():
+    assert sorted(section.title for section in _OF_ROUTES) == sorted(path[1:] for path in ROUTES)
+
+
+@pytest.mark.parametrize("section", _OF_ROUTES, ids=lambda section: section.title)
+def test_the_section_of_a_route_has_examples_of_this_route(section):
+    routes = {match["route"] for match in _EXAMPLE.finditer(section.text)}
+    assert routes == {section.title}
+    # Every request line and every block belongs to an example that is compared.
+    examples = len(_EXAMPLE.findall(section.text))
+    assert section.text.count("`GET ") == section.text.count("```json") == examples
+
+
+@pytest.mark.parametrize("number", range(len(_ids())), ids=_ids())
+def test_every_field_of_an_example_is_described_or_linked(page, number):
+    example = list(_EXAMPLE.finditer(page))[number]
+    (section,) = (section for section in _OF_ROUTES if section.title == example["route"])
+    links = set(re.findall(r"\]\(#([^)]*)\)", section.text))
+    linked = [other.text for other in _SECTIONS if other.slug in links]
+    prose = _EXAMPLE.sub("", "".join([section.text, *linked]))
+    words = {word.rpartition(".")[2].replace("[]", "") for word in re.findall(r"`([^`\n]+)`", prose)}
+    assert sorted(set(_names(json.loads(example["answer"]))) - words) == []
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The names of all members of all objects of an answer."""
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    yield from value if isinstance(value, dict) else ()
+    for member in members:
+        yield from _names(member)
+
+
+def test_links_inside_the_page_lead_to_headings():
+    links = set(re.findall(r"\]\(#([^)]*)\)", _TEXT))
+    assert links and sorted(links - {section.slug for section in _SECTIONS}) == []
+
+
+def test_the_program_of_the_page_reads_columns(asker):
+    (program,) = re.findall(r"```python\n(.*?)```", _TEXT, re.DOTALL)
+    response = asker.get("/columns/graph_executions", {"run": "train", "only": "bad"})
+    names: dict[str, Any] = {"body": response.data}
+    exec(program, names)
+    columns = names["columns"]
+    assert columns["index"].tolist() == [1, 2, 3, 5, 6, 7]
+    assert columns["op_name"] == ["Log", "mul", "Mean"] * 2
+    assert columns["layer"] == [None] * 6
