@@ -80,16 +80,7 @@ def write_short(run: Run, described: Described, stable: Mapping[str, int], folde
       stable: Stable numbers of rows of the long lists, for ``meta``.
       folder: URL or path of the folder.
     """
-    keys = [(host.number, suffix) for host in described.hosts for suffix in SUFFIXES]
-    rows = [
-        file_row(
-            *key,
-            run.file_sets[key[0]].path(key[1]).name,
-            described.states[key],
-            described.dropped.get(key, 0),
-        )
-        for key in keys
-    ]
+    rows = [_file_row(run, described, host.number, suffix) for host in described.hosts for suffix in SUFFIXES]
     with _database() as connection:
         described.describer.save(connection)
         described.describer.registry.save(connection)

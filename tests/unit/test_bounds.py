@@ -72,7 +72,7 @@ def test_a_record_that_is_too_long_is_passed_over(monkeypatch):
     records, (first, last) = read_records(frame(b"a") + frame(b"b" * 101) + frame(b"c"))
     assert [payload for _, payload in records] == [b"a", b"c"]
     assert (first.kind, first.offset, last.kind) == (EndKind.CORRUPT, 17, EndKind.CLEAN)
-    assert "101 bytes long" in first.reason
+    assert "a record of 101 bytes" in first.reason
     _, (end,) = read_records(frame(b"b" * 101)[:-1])
     assert end.kind is EndKind.TRUNCATED
 

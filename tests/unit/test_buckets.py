@@ -12,7 +12,7 @@ from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
 from tb_debugger_plugin.cli.main import main
-from tb_debugger_plugin.events import places
+from tb_debugger_plugin.events import locations
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
 from tests.support.buckets import new_bucket, object_store, upload, use_store
 from tests.support.events import PATIENCE_S, full_health, small_program
@@ -29,10 +29,10 @@ def store(request, tmp_path_factory) -> Iterator[tuple[str, str]]:
 def bucket(store, monkeypatch) -> Iterator[str]:
     """The URL of an empty bucket."""
     use_store(monkeypatch, *store)
-    places._file_system.cache_clear()
+    locations._file_system.cache_clear()
     fsspec.filesystem(store[0]).clear_instance_cache()
     yield new_bucket(store[0])
-    places._file_system.cache_clear()
+    locations._file_system.cache_clear()
     fsspec.filesystem(store[0]).clear_instance_cache()
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tb_debugger_plugin.cli.main import main
-from tb_debugger_plugin.events import places
+from tb_debugger_plugin.events import locations
 from tb_debugger_plugin.events.framing import frame
 from tests.support.events import Recording, small_program
 
@@ -138,7 +138,7 @@ def test_a_url_that_cannot_be_read_here_is_a_wrong_argument_with_its_reason(caps
     def refuse(protocol):
         raise ImportError(f"Install {protocol}fs")
 
-    monkeypatch.setattr(places, "_file_system", refuse)
+    monkeypatch.setattr(locations, "_file_system", refuse)
     with pytest.raises(SystemExit) as exit_:
         main([verb, "s3://bucket/logs", *_VERBS[verb]])
     assert exit_.value.code == 2

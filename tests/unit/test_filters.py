@@ -56,7 +56,7 @@ _OPS = (("g1", "layer_1/Log", "Log"), ("g1", "layer_2/MatMul", "MatMul"), ("g2",
 
 
 @pytest.fixture(scope="module")
-def view(folder) -> Iterator[Snapshot]:
+def snapshot(folder) -> Iterator[Snapshot]:
     with contextlib.ExitStack() as stack:
         loader = loaded(folder)
         stack.callback(loader.close)

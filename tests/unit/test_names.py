@@ -25,7 +25,7 @@ _LIBRARY = "/opt/keras/layers/dense.py"
 
 
 @pytest.fixture(scope="module")
-def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     """A step that calls two functions with as many arguments each, so that only the recorder knows which::
 
     kernel -> read -> MatMul -> call of "first" or of "second"

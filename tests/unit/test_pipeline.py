@@ -135,7 +135,7 @@ def test_a_dump_that_changes_meanwhile_is_refused(tmp_path):
     ((part, piece),) = cut(surveyed[0][1], layout)
     path = recording.files.path(GRAPH_EXECUTION_TRACES)
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(FormatError, match="has changed"):
+    with pytest.raises(FormatError, match="changed while it was read"):
         tables.write_part(part, [piece], layout, {part: (8, 0)}, str(tmp_path))
 
 

@@ -156,7 +156,7 @@ void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* re
       if (whole.ok()) batch.Trace(targets, whole.View());
       continue;
     }
-    const int64_t magnitude = LargestOf(tensor, found);
+    const int64_t magnitude = LargestOf(tensor, measurements);
     if (magnitude < 0) continue;  // in a branch that was not taken
     if (!tensor.tensor_proto.empty()) {
       batch.Trace(targets[0].prefix, recorder->mode(), tensor.tensor_proto);
