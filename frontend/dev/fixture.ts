@@ -140,6 +140,8 @@ export interface FixtureOptions {
   readonly steps: number;
   /** The first step with bad values; `steps` or more for a healthy run. */
   readonly illFrom: number;
+  /** How many finite tensors have an alert of their own, before the first bad value. */
+  readonly exploding?: number;
   readonly generation?: number;
   /** What in the logdir could not be looked at. */
   readonly problems?: readonly { readonly place: string; readonly message: string }[];
@@ -149,8 +151,33 @@ export interface FixtureOptions {
 
 export type Answer = { readonly json: unknown; readonly status?: number } | { readonly bytes: ArrayBuffer };
 
+export const RULES = [
+  {
+    alert_type: "InfNanAlert",
+    title: "NaN/∞",
+    severity: "error",
+    description: "The tensor has NaN, −∞ or +∞.",
+  },
+  {
+    alert_type: "ExplodingAlert",
+    title: "Exploding",
+    severity: "warning",
+    description: "The tensor is finite and has a magnitude beyond 1e+10.",
+  },
+];
+/** The op whose finite values are alerts. */
+const EXPLODING = OPS.findIndex(({ name }) => name === "dense/MatMul");
+const KINDS = ["−∞", "negative", "zero", "positive", "+∞", "NaN"];
+
 /** Answers a route as docs/http-api.md has it. */
-export function makeFixture({ steps, illFrom, generation = 1, problems = [], status = {} }: FixtureOptions) {
+export function makeFixture({
+  steps,
+  illFrom,
+  exploding = 0,
+  generation = 1,
+  problems = [],
+  status = {},
+}: FixtureOptions) {
   const perStep = OPS.length;
   const badOps = OPS.map((_, i) => i).filter((i) => bad(OPS[i]?.ill));
   const numTraces = steps * perStep;
@@ -307,12 +334,26 @@ export function makeFixture({ steps, illFrom, generation = 1, problems = [], sta
     return { total, bad: rows.map((r) => r.filter(isBad).length), measured: rows.map((r) => r.length) };
   }
 
+  /** "200 −∞": the counts of the bad kinds. */
+  function badWords(trace: number): string {
+    const words = counts(trace).map((n, i) => (n > 0 && [0, 4, 5].includes(i) ? `${n} ${KINDS[i]}` : ""));
+    return words.filter(Boolean).join(", ");
+  }
+
+  /** Of the whole list: those of finite tensors first. */
+  function alertTrace(position: number): number {
+    return position < exploding ? position * perStep + EXPLODING : badTrace(position - exploding);
+  }
+
   function alert(position: number) {
-    const trace = badTrace(position);
+    const trace = alertTrace(position);
     const [num_neg_inf, , , , num_pos_inf, num_nan] = counts(trace);
     const spec = specAt(trace);
+    const isBad = bad(counts(trace));
     return {
-      alert_type: "InfNanAlert",
+      alert_type: isBad ? "InfNanAlert" : "ExplodingAlert",
+      measured: isBad ? badWords(trace) : "magnitude 3.2e+12",
+      bad: isBad,
       op_type: spec.type,
       output_slot: 0,
       size: spec.size,
@@ -329,6 +370,122 @@ export function makeFixture({ steps, illFrom, generation = 1, problems = [], sta
     };
   }
 
+  const numAlerts = exploding + numBad;
+  const firstCause = numBad > 0 ? exploding : 0;
+
+  /** Positions in the whole list of the alerts of a rule. */
+  function alertsOf(type: string | null): readonly number[] {
+    const all = Array.from({ length: numAlerts }, (_, i) => i);
+    if (type === null) return all;
+    return all.filter((i) => (i < exploding ? "ExplodingAlert" : "InfNanAlert") === type);
+  }
+
+  function alerts(q: URLSearchParams): Answer {
+    const type = q.get("alert_type");
+    if (type !== null && !RULES.some(({ alert_type }) => alert_type === type))
+      return failed(`There is no alert type "${type}".`);
+    const chosen = alertsOf(type);
+    const breakdown = { InfNanAlert: numBad, ExplodingAlert: exploding };
+    const cause = chosen.indexOf(firstCause);
+    return {
+      json: {
+        ...range(q, chosen.length),
+        alert_type: type,
+        num_alerts: chosen.length,
+        alerts_breakdown: Object.fromEntries(Object.entries(breakdown).filter(([, n]) => n > 0)),
+        per_type_alert_limit: null,
+        first_cause: cause < 0 ? null : cause,
+        rules: RULES,
+        alerts: rows(q, chosen.length).map((row) => alert(chosen[row] ?? 0)),
+      },
+    };
+  }
+
+  /** The sentences for a value of an op. */
+  function explained(trace: number) {
+    const spec = specAt(trace);
+    const step = Math.floor(trace / perStep) * perStep;
+    const inputs = spec.inputs.map(
+      (name) => step + OPS.findIndex((o) => o.name === name && o.graph === spec.graph),
+    );
+    const carrier = inputs.find((input) => bad(counts(input)));
+    const text = (words: string) => ({ role: "text", text: words });
+    const isBad = bad(counts(trace));
+    const target = {
+      graph_id: `g-${spec.graph}`,
+      op_name: spec.name,
+      graph_execution_index: trace,
+      execution_index: null,
+    };
+    const held = (input: number, words: string, already = "") => [
+      text("Its input "),
+      { role: "code", text: `${specAt(input).name}:0` },
+      text(` ${already}held `),
+      { role: "number", text: words },
+    ];
+    return {
+      index: null,
+      alert: null,
+      headline: `${spec.type} in loss, losses.py:14`,
+      what: [
+        { role: "code", text: spec.type },
+        text(" (tensor "),
+        { role: "code", text: `${spec.name}:0` },
+        text(" in function "),
+        { role: "code", text: spec.graph },
+        text(isBad ? ") produced " : ") reached "),
+        { role: "number", text: isBad ? badWords(trace) : "3.2e+12" },
+        text(isBad ? ` out of ${spec.size.toLocaleString("en-US")} values.` : ", beyond 1e+10."),
+      ],
+      why:
+        carrier !== undefined
+          ? [...held(carrier, badWords(carrier), "already "), text(".")]
+          : spec.type === "Log" && isBad
+            ? [...held(inputs[0] ?? 0, "200 zeros"), text(": the logarithm of 0 is −∞.")]
+            : [text("Its inputs were all finite.")],
+      where: [
+        { role: "link", text: "losses.py:14", target },
+        text(" "),
+        { role: "code", text: FRAMES[4]?.[3].trim() ?? "" },
+      ],
+      help: spec.type === "Log" ? "Clip the argument of the log from below." : null,
+    };
+  }
+
+  function explainedExecution(index: number) {
+    const target = { graph_id: null, op_name: null, graph_execution_index: null, execution_index: index };
+    return {
+      index: null,
+      alert: null,
+      headline: "loss in main, train.py:71",
+      what: [
+        { role: "code", text: "loss" },
+        { role: "text", text: " (run eagerly) produced " },
+        { role: "number", text: "NaN" },
+        { role: "text", text: ", its only value." },
+      ],
+      why: [{ role: "text", text: "Its input was finite." }],
+      where: [{ role: "link", text: "train.py:71", target }],
+      help: null,
+    };
+  }
+
+  function diagnosis(q: URLSearchParams) {
+    if (q.has("execution")) {
+      const index = Number(q.get("execution"));
+      return executionRow(index).health === 2 ? explainedExecution(index) : null;
+    }
+    if (q.has("op_name")) {
+      const step = Math.floor(Number(q.get("at") ?? numTraces - 1) / perStep) * perStep;
+      const trace =
+        step + OPS.findIndex((o) => o.name === q.get("op_name") && `g-${o.graph}` === q.get("graph_id"));
+      return trace >= step && bad(counts(trace)) ? explained(trace) : null;
+    }
+    if (numAlerts === 0) return null;
+    const index = Number(q.get("alert") ?? firstCause);
+    return { ...explained(alertTrace(index)), index, alert: alert(index) };
+  }
+
   const answers: Record<string, (q: URLSearchParams) => Answer> = {
     logdir: () => ({ json: { logdir: "/home/user/logs", problems } }),
     runs: () => ({ json: { "digits/first": { start_time: 1.7e9 } } }),
@@ -338,7 +495,7 @@ export function makeFixture({ steps, illFrom, generation = 1, problems = [], sta
         num_executions: numExecutions,
         num_graph_executions: numTraces,
         num_bad_graph_executions: numBad,
-        num_alerts: numBad,
+        num_alerts: numAlerts,
         loading: null,
         finished: true,
         tensor_debug_mode: "FULL_HEALTH",
@@ -377,16 +534,8 @@ export function makeFixture({ steps, illFrom, generation = 1, problems = [], sta
         ...status,
       },
     }),
-    alerts: (q) => ({
-      json: {
-        ...range(q, numBad),
-        alert_type: null,
-        num_alerts: numBad,
-        alerts_breakdown: numBad ? { InfNanAlert: numBad } : {},
-        per_type_alert_limit: null,
-        alerts: rows(q, numBad).map(alert),
-      },
-    }),
+    alerts,
+    diagnosis: (q) => ({ json: { diagnosis: diagnosis(q) } }),
     "execution/data": (q) => ({
       json: { ...range(q, numExecutions), executions: rows(q, numExecutions).map(executionData) },
     }),

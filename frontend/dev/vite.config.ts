@@ -5,6 +5,7 @@ import { makeFixture } from "./fixture";
 const answer = makeFixture({
   steps: Number(process.env.STEPS ?? 96),
   illFrom: Number(process.env.ILL_FROM ?? 5),
+  exploding: 2,
 });
 
 const routes: Plugin = {

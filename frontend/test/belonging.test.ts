@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { type Belonging, belongingPhrases, belongingWords, NO_BELONGING } from "../src/model/belonging";
-import { phrasesText } from "../src/model/phrase";
+import { type Belonging, belongingWords, NO_BELONGING } from "../src/model/belonging";
 
 const of = (more: Partial<Belonging>): Belonging => ({ ...NO_BELONGING, ...more });
 
@@ -19,12 +18,4 @@ test("only the ops of a gradient are of the backward pass", () => {
   expect(belongingWords("gradients/dense_1/MatMul_grad/MatMul", of({ layer: "dense" }))).toBe(
     "backward pass of dense",
   );
-});
-
-test("in a sentence it stands behind the op", () => {
-  const text = (belonging: Belonging) => phrasesText(belongingPhrases("dense/MatMul", belonging));
-  expect(text(of({ gradientOf: ["a", "b"] }))).toBe(", the gradient of a and b,");
-  expect(text(of({ layer: "dense" }))).toBe(" in layer dense");
-  expect(text(of({ variable: "dense/kernel", layer: "dense" }))).toBe(" of the variable dense/kernel");
-  expect(text(NO_BELONGING)).toBe("");
 });

@@ -22,6 +22,7 @@ const LINK: Link = {
   host: "worker-0",
   layer: "^a/b(/|$)",
   onlyBad: true,
+  alertType: "A rule & its=id",
   alert: alertIndex(7),
   subject: "op",
 };

@@ -13,8 +13,9 @@ import {
 } from "../src/base/ids";
 import { shown } from "../src/base/loaded";
 import type { Link } from "../src/model/link";
-import { phrasesText } from "../src/model/phrase";
+import { phrasesText } from "../src/model/phrases";
 import { traceRow } from "../src/model/rows";
+import { firstCauseLabel } from "../src/model/verdict";
 import type { Timer } from "../src/store/polling";
 import { createStore, type Store } from "../src/store/store";
 
@@ -82,13 +83,13 @@ describe("a run with bad values", () => {
   test("opens at the first one, in words, with the call it ran in, its op, its stack and its source", async () => {
     const { store } = await open(ILL);
     const found = shown(store.firstBad.value);
-    expect(phrasesText(found?.diagnosis.what ?? [])).toBe(
+    expect(phrasesText(found?.what ?? [])).toBe(
       "Log (tensor Log:0 in function loss) produced 200 −∞ out of 1,000 values.",
     );
-    expect(phrasesText(found?.diagnosis.why ?? [])).toBe(
-      "Its input probs:0 held 200 zeros: the logarithm of 0 is −∞.",
+    expect(phrasesText(found?.why ?? [])).toBe("Its input probs:0 held 200 zeros: the logarithm of 0 is −∞.");
+    expect(phrasesText(found?.where ?? [])).toBe(
+      "losses.py:14 return tf.reduce_mean(-labels * tf.math.log(probs))",
     );
-    expect(found?.frame).toMatchObject({ path: "/home/user/losses.py", line: 14 });
     expect(store.trace.value).toBe(FIRST_BAD);
     expect(store.execution.value).toBe(51);
     expect(store.op.value).toMatchObject({ opName: "Log", trace: FIRST_BAD });
@@ -406,23 +407,133 @@ describe("what is looked for by name", () => {
   });
 });
 
-test("a constant of −∞ that the program wrote does not stand before the first NaN", async () => {
-  const { fetcher, state } = server(ILL);
-  const { answer } = state;
-  state.answer = (route, asked) => {
-    const found = answer(route, asked);
-    if (route !== "alerts") return found;
-    const page = read(found) as { alerts: readonly object[] };
-    const written = { op_type: "Const", num_neg_inf: 1, num_pos_inf: 0, num_nan: 0 };
-    return {
-      json: { ...page, alerts: page.alerts.map((alert, i) => (i === 0 ? { ...alert, ...written } : alert)) },
-    };
-  };
-  const store = createStore(makeApi(makeAsk(fetcher)), new FakeTimer());
-  stop = store.start({});
-  await quiet(store);
-  expect([store.alert.value, store.op.value?.opName]).toEqual([1, "mul"]);
-  expect(phrasesText(shown(store.firstBad.value)?.diagnosis.what ?? [])).toContain("mul:0");
+describe("a first cause that is not the first alert", () => {
+  const LATE = { ...ILL, exploding: 3 };
+
+  test("is where the page opens, and where the next alert begins when none is in focus", async () => {
+    const { store } = await open(LATE);
+    expect([store.alert.value, store.trace.value]).toEqual([3, FIRST_BAD]);
+    const found = shown(store.firstBad.value);
+    expect([found?.index, found && firstCauseLabel(found)]).toEqual([3, "First cause: "]);
+    store.previousAlert();
+    await quiet(store);
+    expect([store.alert.value, store.trace.value]).toEqual([2, 22]);
+    store.focusExecution(executionIndex(7));
+    store.nextAlert();
+    await quiet(store);
+    expect([store.alert.value, store.trace.value]).toEqual([3, FIRST_BAD]);
+  });
+
+  test("stays the one that is explained when only alerts of another rule are shown", async () => {
+    const { store, state } = await open(LATE);
+    await store.setAlertType("ExplodingAlert");
+    await quiet(store);
+    expect(shown(store.firstBad.value)?.index).toBe(3);
+    expect(state.log.filter((url) => url.startsWith("diagnosis?run=digits%2Ffirst&")).length).toBe(1);
+    expect(store.alertList.value?.overview.value).toMatchObject({ start: 0, firstCause: undefined });
+  });
+});
+
+describe("the alerts of one rule", () => {
+  const BOTH = { ...ILL, exploding: 3 };
+
+  test("are a list of their own, with positions of their own", async () => {
+    const { store } = await open(BOTH);
+    expect(store.alertTypes.value.map(({ title, count }) => [title, count])).toEqual([
+      ["NaN/∞", 105],
+      ["Exploding", 3],
+    ]);
+    await store.setAlertType("InfNanAlert");
+    await quiet(store);
+    expect(store.alertList.value?.pages.total.value).toBe(105);
+    // The alert in focus stays, at its position in the shorter list.
+    expect([store.alert.value, store.trace.value]).toEqual([0, FIRST_BAD]);
+    await store.focusAlert(alertIndex(1));
+    expect(store.trace.value).toBe(58);
+    await store.setAlertType(undefined);
+    await quiet(store);
+    expect([store.alertList.value?.pages.total.value, store.alert.value]).toEqual([108, 4]);
+  });
+
+  test("have no alert in focus while that of another rule is", async () => {
+    const { store } = await open(BOTH);
+    await store.setAlertType("ExplodingAlert");
+    await quiet(store);
+    expect([store.alert.value, store.trace.value]).toEqual([undefined, FIRST_BAD]);
+    store.nextAlert();
+    await quiet(store);
+    expect([store.alert.value, store.trace.value, store.op.value?.opName]).toEqual([0, 2, "dense/MatMul"]);
+    expect(store.alertTypes.value.map(({ count }) => count)).toEqual([105, 3]);
+  });
+
+  test("come back by a link, with the alert in focus", async () => {
+    const first = await open(BOTH);
+    await first.store.setAlertType("InfNanAlert");
+    await first.store.focusAlert(alertIndex(9));
+    await quiet(first.store);
+    const link = first.store.link.value;
+    expect(link).toMatchObject({ alertType: "InfNanAlert", alert: 9 });
+    stop();
+    const { store } = await open(BOTH, link);
+    expect(store.link.value).toEqual(link);
+    expect([store.alertList.value?.pages.total.value, store.trace.value]).toEqual([105, link.trace]);
+  });
+
+  test("of a rule that the server does not have are none, and the rule can be released", async () => {
+    const { store } = await open(BOTH, { alertType: "<b>None" });
+    expect(store.alertList.value?.pages.failure.value).toContain("There is no alert type");
+    expect(store.alertTypes.value.map(({ id }) => id)).toEqual(["InfNanAlert", "ExplodingAlert", "<b>None"]);
+    await store.setAlertType(undefined);
+    await quiet(store);
+    expect(store.alertList.value?.pages.total.value).toBe(108);
+  });
+
+  test("are counted anew with each generation, and forgotten with the run", async () => {
+    const { store, state, timer } = await open(BOTH);
+    await store.setAlertType("InfNanAlert");
+    await quiet(store);
+    state.answer = makeFixture({ ...BOTH, steps: 50, generation: 2 });
+    timer.fire();
+    await quiet(store);
+    expect(store.alertList.value?.pages.total.value).toBe(135);
+    store.selectRun(runName("other"));
+    expect(store.alertType.value).toBeUndefined();
+  });
+});
+
+describe("the explanation", () => {
+  const asked = (log: readonly string[]) =>
+    log.filter((url) => url.startsWith("diagnosis")).map((url) => url.replace(/^.*?first&?/, ""));
+  const words = (store: Store) => phrasesText(shown(store.explanation.value)?.why ?? []);
+
+  test("is asked for where an output is bad, of ops and of executions", async () => {
+    const { store, state } = await open(ILL);
+    expect(words(store)).toBe("Its input probs:0 held 200 zeros: the logarithm of 0 is −∞.");
+    await store.focusTrace(traceIndex(58));
+    await quiet(store);
+    expect(words(store)).toBe("Its input Log:0 already held 200 −∞.");
+    await store.focusTrace(traceIndex(54));
+    await quiet(store);
+    expect(store.explanation.value).toBeUndefined();
+    store.focusExecution(executionIndex(51));
+    await quiet(store);
+    expect(words(store)).toBe("Its input was finite.");
+    expect(asked(state.log)).toEqual([
+      "",
+      "graph_id=g-loss&op_name=Log&at=57",
+      "graph_id=g-loss&op_name=mul&at=58",
+      "execution=51",
+    ]);
+  });
+
+  test("of the first cause is asked for again when the generation rises", async () => {
+    const { store, state, timer } = await open(ILL);
+    state.answer = makeFixture({ ...ILL, steps: 50, generation: 2 });
+    timer.fire();
+    await quiet(store);
+    expect(asked(state.log).filter((key) => key === "")).toHaveLength(2);
+    expect(shown(store.firstBad.value)?.index).toBe(0);
+  });
 });
 
 describe("a run without bad values", () => {

@@ -60,6 +60,8 @@ export type Notice = Checked<typeof notice>;
 
 const alert = object({
   alert_type: text,
+  measured: text,
+  bad: optional(truth),
   op_type: text,
   output_slot: number,
   size: optional(number),
@@ -79,12 +81,42 @@ const alert = object({
 });
 export type Alert = Checked<typeof alert>;
 
+const alertRule = object({ alert_type: text, title: text, severity: text, description: text });
+export type AlertRule = Checked<typeof alertRule>;
+
 export const alerts = object({
   num_alerts: number,
   alerts_breakdown: record(number),
+  first_cause: optional(branded(number, ids.alertIndex)),
+  rules: list(alertRule),
   alerts: list(alert),
 });
 export type Alerts = Checked<typeof alerts>;
+
+/** A recorded value that a link leads to. */
+const target = object({
+  graph_id: optional(graph),
+  op_name: optional(text),
+  graph_execution_index: optional(trace),
+  execution_index: optional(execution),
+});
+export type WireTarget = Checked<typeof target>;
+
+/** `role` says how the phrase is drawn: text, code, number or link. Later servers may have others. */
+const phrase = object({ role: text, text, target: optional(target) });
+export type WirePhrase = Checked<typeof phrase>;
+
+const diagnosisOf = object({
+  index: optional(branded(number, ids.alertIndex)),
+  alert: optional(alert),
+  headline: text,
+  what: list(phrase),
+  why: list(phrase),
+  where: list(phrase),
+  help: optional(text),
+});
+export type Diagnosis = Checked<typeof diagnosisOf>;
+export const diagnosis = object({ diagnosis: optional(diagnosisOf) });
 
 const health = object({
   graph_execution_index: optional(trace),

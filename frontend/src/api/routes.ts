@@ -21,6 +21,11 @@ export interface Named {
   readonly health?: "bad" | undefined;
 }
 
+/** The execution or the op that is explained. */
+export type DiagnosisSubject =
+  | { readonly execution: ids.ExecutionIndex }
+  | { readonly graph_id: ids.GraphId; readonly op_name: string; readonly at: ids.TraceIndex | undefined };
+
 /** Which of the two long lists. */
 export type ListName = "executions" | "graph_executions";
 
@@ -35,8 +40,11 @@ export function makeApi(ask: Ask) {
     runs: () => ask.json("runs", {}, answers.runs),
     logdir: () => ask.json("logdir", {}, answers.logdir),
     status: (run: ids.RunName) => ask.json("status", { run }, answers.status),
-    alerts: (run: ids.RunName, begin: number, end: number) =>
-      ask.json("alerts", { run, begin, end }, answers.alerts),
+    alerts: (run: ids.RunName, begin: number, end: number, alertType?: string) =>
+      ask.json("alerts", { run, begin, end, alert_type: alertType }, answers.alerts),
+    /** Without a subject, the first cause is explained. */
+    diagnosis: async (run: ids.RunName, subject: DiagnosisSubject | undefined, signal?: AbortSignal) =>
+      (await ask.json("diagnosis", { run, ...subject }, answers.diagnosis, signal)).diagnosis,
     execution: async (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) => {
       const { executions: found } = await ask.json(
         "execution/data",

@@ -1,5 +1,4 @@
 /** What a tensor is to the program: the gradient of a variable, a variable, part of a layer. */
-import { code, type Phrase, plain } from "./phrase";
 
 export interface Belonging {
   /** "encoder/dense_1" */
@@ -39,17 +38,4 @@ export function belongingWords(opName: string, belonging: Belonging): string | u
 /** Short, where there is little room: "∇ dense_1/kernel", "dense_1/kernel"; nothing of a layer. */
 export function belongingMark({ variable, gradientOf }: Belonging): string | undefined {
   return gradientOf.length > 0 ? `∇ ${gradientOf.join(", ")}` : variable;
-}
-
-/** The words inside a sentence, behind the op: ", the gradient of `dense_1/kernel`," or " in layer `dense_1`". */
-export function belongingPhrases(opName: string, belonging: Belonging): readonly Phrase[] {
-  const { layer, variable, gradientOf } = belonging;
-  if (gradientOf.length > 0) return [plain(", the gradient of "), ...named(gradientOf), plain(",")];
-  if (variable !== undefined) return [plain(" of the variable "), code(variable)];
-  if (layer === undefined) return [];
-  return [plain(isBackward(opName) ? " in the backward pass of layer " : " in layer "), code(layer)];
-}
-
-function named(names: readonly string[]): readonly Phrase[] {
-  return names.flatMap((name, i) => (i === 0 ? [code(name)] : [plain(" and "), code(name)]));
 }

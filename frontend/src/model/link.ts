@@ -18,7 +18,9 @@ export interface Link {
   readonly host?: string | undefined;
   readonly layer?: string | undefined;
   readonly onlyBad?: true | undefined;
-  /** The alert in focus. */
+  /** The alert rule whose alerts are shown. */
+  readonly alertType?: string | undefined;
+  /** The alert in focus, as a position in the list that is shown. */
   readonly alert?: ids.AlertIndex | undefined;
   /** Whose stack is shown. */
   readonly subject?: "execution" | "op" | undefined;
@@ -46,6 +48,7 @@ export function readLink(hash: string): Link {
     host: values.get("host"),
     layer: values.get("layer"),
     onlyBad: values.get("onlyBad") === "true" ? true : undefined,
+    alertType: values.get("alertType"),
     alert: map(position(values.get("alert")), ids.alertIndex),
     subject: subject === "execution" || subject === "op" ? subject : undefined,
   });

@@ -1,5 +1,5 @@
 /** An op with what goes into it and what its outputs go to, as three columns of cards with curves between them. */
-import type { ExecutionData, Forward, Op } from "../api/answers";
+import type { ExecutionData, Forward, Op, WireTarget } from "../api/answers";
 import { type ExecutionIndex, executionIndex, type GraphId, type TraceIndex } from "../base/ids";
 import { type Belonging, belongingMark, belongingOf, belongingWords } from "./belonging";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
@@ -131,6 +131,13 @@ export function ofGraphOp(info: OpSeen, graph: GraphId, caller: ExecutionIndex |
 export function forwardTarget(forward: Forward): Target {
   const { graph_id, op_name, graph_execution_index } = forward;
   return { kind: "op", graph: graph_id, opName: op_name, trace: graph_execution_index };
+}
+
+export function linkTarget(wire: WireTarget | undefined): Target {
+  if (wire === undefined) return { kind: "nowhere" };
+  const { graph_id: graph, op_name: opName, graph_execution_index: trace, execution_index: index } = wire;
+  if (graph !== undefined && opName !== undefined) return { kind: "op", graph, opName, trace };
+  return index === undefined ? { kind: "nowhere" } : { kind: "execution", index };
 }
 
 /** Of one output of an op, or of all of them. */

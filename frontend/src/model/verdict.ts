@@ -1,5 +1,5 @@
-/** What can be said of a run without an alert, and of how far it has come. */
-import type { Status } from "../api/answers";
+/** The words for a run without an alert, for its first cause, and for how far it has come. */
+import type { Diagnosis, Status } from "../api/answers";
 import { counted } from "../base/text";
 import { doubtsOf, type Gap, gapsOf } from "./gaps";
 
@@ -50,6 +50,11 @@ export function verdictOf(status: Status): Verdict {
     gaps,
     doubts,
   };
+}
+
+/** The words before the diagnosis of the first cause, which need not be the first alert, nor bad. */
+export function firstCauseLabel({ index, alert }: Diagnosis): string {
+  return (index ?? 0) === 0 && alert?.bad !== false ? "First bad value: " : "First cause: ";
 }
 
 /** How far the recording has come. */

@@ -1,40 +1,24 @@
 /** What follows from the facts: what the server knows of what is in focus, in the shape in which it is shown. */
 import { computed, type ReadonlySignal } from "@preact/signals";
-import type { Alert, ExecutionData, Forward, Status } from "../api/answers";
-import type { Api, ListName } from "../api/routes";
-import { alertIndex, type FrameId, type GraphId, type RunName } from "../base/ids";
+import type { ExecutionData, Status } from "../api/answers";
+import type { Api, DiagnosisSubject, ListName } from "../api/routes";
+import type { FrameId, GraphId, RunName } from "../base/ids";
 import { type Loaded, shown } from "../base/loaded";
-import { type Diagnosis, diagnose } from "../model/diagnosis";
+import { isBad } from "../model/health";
 import { type Neighbourhood, ofExecution, ofGraphOp } from "../model/neighbourhood";
 import type { OpSeen } from "../model/passed_on";
 import type { SourcePlace } from "../model/source";
 import { type Frame, framesOf, mainFrame } from "../model/stack";
-import { fromAlert, leadingAlert, suspectOfExecution, suspectOfOp } from "../model/suspect";
 import { current } from "../model/walk";
 import type { Activity } from "./activity";
 import type { Facts, OpPlace } from "./facts";
-import { isEmpty, type Lists } from "./lists";
+import { isEmpty } from "./lists";
 import { opSeen } from "./passed_on";
 import { resource } from "./resource";
 
-/** The first bad value in words, and the user's line that made it. */
-export interface FirstBad {
-  readonly alert: Alert;
-  readonly diagnosis: Diagnosis;
-  /** The op whose gradient it is part of, where it is part of one. */
-  readonly forward: Forward | undefined;
-  /** Where it was made; of an op of a gradient, where the op was made whose gradient it is. */
-  readonly frame: Frame | undefined;
-}
-
 export type Derived = ReturnType<typeof createDerived>;
 
-export function createDerived(
-  api: Api,
-  facts: Facts,
-  lists: ReadonlySignal<Lists | undefined>,
-  activity: Activity,
-) {
+export function createDerived(api: Api, facts: Facts, activity: Activity) {
   const run = facts.run;
   const generation = computed(() => facts.status.value?.generation);
   const op = computed(() => current(facts.walk.value));
@@ -87,16 +71,19 @@ export function createDerived(
     computed(() => both(run.value, shown(calledGraph.loaded.value)?.inner_graph_ids.slice(0, MOST_NESTED))),
     ([name, ids], signal) => graphNames(api, name, ids, signal),
   );
-  const alertsInFront = computed(() => {
-    const pages = lists.value?.alerts;
-    void pages?.edition.value;
-    return pages?.at(alertIndex(0))?.alerts ?? [];
-  });
-  const leading = computed(() => alertIndex(leadingAlert(alertsInFront.value)));
-  const firstAlert = computed(() => alertsInFront.value[leading.value]);
+  const neighbours = computed(() =>
+    neighbourhood(facts, op.value, opInfo.loaded.value, execution.loaded.value),
+  );
   const firstBad = ask(
-    computed(() => both(run.value, firstAlert.value)),
-    ([name, alert], signal) => explainAlert(api, name, alert, signal),
+    computed(() => {
+      const hasAlert = (facts.status.value?.num_alerts ?? 0) > 0;
+      return both(run.value, hasAlert ? generation.value : undefined);
+    }),
+    ([name], signal) => api.diagnosis(name, undefined, signal),
+  );
+  const explanation = ask(
+    computed(() => both(run.value, badSubject(facts, op.value, ready(neighbours.value)))),
+    ([name, subject], signal) => api.diagnosis(name, subject, signal),
   );
   // No more buckets than rows: a bucket without a row would look like a row without a value.
   const overview = (name: ListName, pixels: ReadonlySignal<number>, rows: (status: Status) => number) =>
@@ -137,13 +124,11 @@ export function createDerived(
     /** The graph that the execution in focus ran. */
     calledGraph: calledGraph.loaded,
     nestedGraphs: nestedGraphs.loaded,
-    /** The alert to begin with, and where it stands. */
-    firstAlert,
-    leading,
+    /** The diagnosis of the first cause, whichever alerts are shown. */
     firstBad: firstBad.loaded,
-    neighbourhood: computed(() =>
-      neighbourhood(facts, op.value, opInfo.loaded.value, execution.loaded.value),
-    ),
+    neighbourhood: neighbours,
+    /** The diagnosis of the op or execution in focus; undefined when none of its outputs is bad. */
+    explanation: explanation.loaded,
     /** Where the row in focus stands in the list that is shown. */
     tracePosition: computed(() => (leftOut.value ? ready(chosenRow.loaded.value) : facts.trace.value)),
     /** Whether the list of graph executions is not all of it. */
@@ -198,26 +183,6 @@ async function graphNames(api: Api, run: RunName, ids: readonly GraphId[], signa
   return Promise.all(ids.map(async (id) => ({ id, name: (await api.graph(run, id, signal)).name })));
 }
 
-async function explainAlert(api: Api, run: RunName, alert: Alert, signal: AbortSignal): Promise<FirstBad> {
-  const { graph_id, op_name, graph_execution_trace_index: trace, execution_index } = alert;
-  const isGraph = trace !== undefined && graph_id !== undefined && op_name !== undefined;
-  const found = isGraph
-    ? await opSeen(api, run, graph_id, op_name, trace, signal)
-    : execution_index === undefined
-      ? undefined
-      : await api.execution(run, execution_index, signal);
-  const suspect =
-    found === undefined
-      ? fromAlert(alert)
-      : "op_name" in found
-        ? suspectOfOp(alert, found)
-        : suspectOfExecution(alert, found);
-  const forward = found !== undefined && "forward" in found ? found.forward : undefined;
-  const ids = (forward ?? found)?.stack_frame_ids ?? [];
-  const frames = ids.length === 0 ? [] : await stackOf(api, run, ids, signal);
-  return { alert, diagnosis: diagnose(suspect), forward, frame: mainFrame(frames) };
-}
-
 function neighbourhood(
   facts: Facts,
   place: OpPlace | undefined,
@@ -227,6 +192,17 @@ function neighbourhood(
   if (facts.subject.value === "execution") return mapLoaded(execution, ofExecution);
   if (place === undefined) return undefined;
   return mapLoaded(opInfo, (info) => ofGraphOp(info, info.graph_ids.at(-1) ?? place.graph, place.owner));
+}
+
+/** What the explanation of the graph structure is about: the op or execution in focus if an output is bad. */
+function badSubject(
+  facts: Facts,
+  op: OpPlace | undefined,
+  neighbours: Neighbourhood | undefined,
+): DiagnosisSubject | undefined {
+  if (neighbours?.outputs.some(isBad) !== true) return undefined;
+  if (facts.subject.value === "op") return op && { graph_id: op.graph, op_name: op.opName, at: op.trace };
+  return facts.execution.value === undefined ? undefined : { execution: facts.execution.value };
 }
 
 function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): Loaded<B> | undefined {

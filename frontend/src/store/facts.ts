@@ -57,8 +57,10 @@ export function createFacts() {
     execution: signal<ExecutionIndex | undefined>(undefined),
     /** The row in focus in the list of graph executions. */
     trace: signal<TraceIndex | undefined>(undefined),
-    /** The alert in focus. */
+    /** The alert in focus, as a position in the list that is shown. */
     alert: signal<AlertIndex | undefined>(undefined),
+    /** The id of the rule whose alerts are shown; undefined shows all alerts. */
+    alertType: signal<string | undefined>(undefined),
     /** The ops looked at, and at which of them we are. */
     walk: signal<Walk<OpPlace>>(NO_WALK),
     subject: signal<Subject>("execution"),

@@ -1,16 +1,32 @@
 /** The long lists of one run. Another run has other ones; what still arrives for the old is dropped. */
 
-import type { Alert } from "../api/answers";
+import { type ReadonlySignal, signal } from "@preact/signals";
+import type { Alert, AlertRule } from "../api/answers";
 import type { ColumnPage } from "../api/columns";
 import type { Api, TraceFilter } from "../api/routes";
-import type { RunName } from "../base/ids";
+import { type AlertIndex, alertIndex, type RunName } from "../base/ids";
 import type { Activity } from "./activity";
 import { Pages, type Ranged } from "./pages";
 
 export interface AlertPage extends Ranged {
   readonly alerts: readonly Alert[];
-  /** How many there are of each type. */
+}
+
+/** What every answer says about the whole list. */
+export interface AlertOverview {
+  /** The position in the list to begin with; undefined for an empty list. */
+  readonly start: AlertIndex | undefined;
+  /** The position of the first cause; undefined when it is not in the list. */
+  readonly firstCause: AlertIndex | undefined;
+  readonly rules: readonly AlertRule[];
+  /** The number of alerts of each rule, whichever of them are in the list. */
   readonly breakdown: ReadonlyMap<string, number>;
+}
+
+export interface AlertList {
+  readonly pages: Pages<AlertPage>;
+  /** As the newest answer has it. */
+  readonly overview: ReadonlySignal<AlertOverview | undefined>;
 }
 
 export interface Lists {
@@ -18,7 +34,7 @@ export interface Lists {
   readonly traces: Pages<ColumnPage>;
   /** The same rows as `traces` without those that hold no bad value. */
   readonly badTraces: Pages<ColumnPage>;
-  readonly alerts: Pages<AlertPage>;
+  readonly alerts: AlertList;
 }
 
 export function createLists(api: Api, run: RunName, activity: Activity): Lists {
@@ -26,12 +42,26 @@ export function createLists(api: Api, run: RunName, activity: Activity): Lists {
     executions: new Pages((begin, end) => api.executionRows(run, begin, end), activity),
     traces: new Pages((begin, end) => api.traceRows(run, begin, end, false), activity),
     badTraces: new Pages((begin, end) => api.traceRows(run, begin, end, true), activity),
-    alerts: new Pages(async (begin, end) => {
-      const answer = await api.alerts(run, begin, end);
-      const { alerts, alerts_breakdown: breakdown, num_alerts: total } = answer;
-      return { begin, end: begin + alerts.length, total, alerts, breakdown };
-    }, activity),
+    alerts: createAlertList(api, run, undefined, activity),
   };
+}
+
+/** The alerts of one rule, or of all rules. */
+export function createAlertList(
+  api: Api,
+  run: RunName,
+  alertType: string | undefined,
+  activity: Activity,
+): AlertList {
+  const overview = signal<AlertOverview | undefined>(undefined);
+  const pages = new Pages(async (begin, end): Promise<AlertPage> => {
+    const { alerts, num_alerts: total, ...answer } = await api.alerts(run, begin, end, alertType);
+    const { first_cause: firstCause, rules, alerts_breakdown: breakdown } = answer;
+    const start = total === 0 ? undefined : (firstCause ?? alertIndex(0));
+    overview.value = { start, firstCause, rules, breakdown };
+    return { begin, end: begin + alerts.length, total, alerts };
+  }, activity);
+  return { pages, overview };
 }
 
 /** The graph executions that fulfil a filter: a list of its own, whose length only its answers tell. */
@@ -49,6 +79,11 @@ export function isEmpty(filter: TraceFilter): boolean {
   return filter.host === undefined && filter.layer === undefined;
 }
 
+/** All lists of a run. */
+export function pagesOf({ executions, traces, badTraces, alerts }: Lists) {
+  return [executions, traces, badTraces, alerts.pages];
+}
+
 export function stopLists(lists: Lists): void {
-  for (const pages of [lists.executions, lists.traces, lists.badTraces, lists.alerts]) pages.stop();
+  for (const pages of pagesOf(lists)) pages.stop();
 }

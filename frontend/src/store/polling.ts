@@ -11,7 +11,7 @@ import { type RunName, runName } from "../base/ids";
 import { sentence, shown } from "../base/loaded";
 import { nextPoll, type Poll, SILENT } from "../model/poll";
 import type { Facts } from "./facts";
-import type { Lists } from "./lists";
+import { type Lists, pagesOf } from "./lists";
 
 export interface Timer {
   now(): number;
@@ -160,15 +160,14 @@ export function applyStatus(lists: Lists | undefined, status: Status, changed: b
   lists.executions.setTotal(status.num_executions);
   lists.traces.setTotal(status.num_graph_executions);
   lists.badTraces.setTotal(status.num_bad_graph_executions);
-  lists.alerts.setTotal(status.num_alerts);
+  lists.alerts.pages.setTotal(status.num_alerts);
   if (!changed) return;
-  for (const pages of [lists.executions, lists.traces, lists.alerts, lists.badTraces]) pages.refresh();
+  for (const pages of pagesOf(lists)) pages.refresh();
 }
 
 function retryFailed(lists: Lists | undefined): void {
   if (lists === undefined) return;
-  for (const pages of [lists.executions, lists.traces, lists.alerts, lists.badTraces])
-    if (pages.failure.peek() !== undefined) pages.refresh();
+  for (const pages of pagesOf(lists)) if (pages.failure.peek() !== undefined) pages.refresh();
 }
 
 /** The newest run. */

@@ -4,11 +4,20 @@ import type { Runs } from "../api/answers";
 import type { ColumnPage } from "../api/columns";
 import type { Api } from "../api/routes";
 import { executionIndex, type RunName } from "../base/ids";
+import { alertTypes } from "../model/alert_types";
 import type { Link } from "../model/link";
 import { createActivity } from "./activity";
 import { createDerived } from "./derived";
 import { createFacts } from "./facts";
-import { createChosen, createLists, isEmpty, type Lists, stopLists } from "./lists";
+import {
+  type AlertList,
+  createAlertList,
+  createChosen,
+  createLists,
+  isEmpty,
+  type Lists,
+  stopLists,
+} from "./lists";
 import type { Pages } from "./pages";
 import { applyStatus, browserTimer, newestRun, startPolling, type Timer } from "./polling";
 import { createSearch } from "./search";
@@ -21,8 +30,10 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
   const facts = createFacts();
   const lists = signal<Lists | undefined>(undefined);
   const chosen = signal<Pages<ColumnPage> | undefined>(undefined);
-  const derived = createDerived(api, facts, lists, activity);
-  const verbs = createVerbs(api, facts, lists, activity);
+  const alertsOfType = signal<AlertList | undefined>(undefined);
+  const alertList = computed(() => alertsOfType.value ?? lists.value?.alerts);
+  const derived = createDerived(api, facts, activity);
+  const verbs = createVerbs(api, facts, lists, alertList, activity);
   const search = createSearch(api, facts, timer, activity);
 
   /** Each run has its own lists. */
@@ -33,7 +44,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
       lists.value = fresh;
       const status = facts.status.peek();
       if (fresh !== undefined && status !== undefined) applyStatus(fresh, status, false);
-      fresh?.alerts.want(0, 1);
+      fresh?.alerts.pages.want(0, 1);
       return () => {
         if (fresh !== undefined) stopLists(fresh);
       };
@@ -62,14 +73,34 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     };
   }
 
-  /** Until the reader chooses something the page stands at the first bad value, or at the first execution. */
+  /** Each chosen alert rule has its own list, counted anew with each generation. */
+  function followAlertType(): () => void {
+    const stopMaking = effect(() => {
+      const [run, type] = [facts.run.value, facts.alertType.value];
+      const made =
+        run === undefined || type === undefined ? undefined : createAlertList(api, run, type, activity);
+      made?.pages.want(0, 1);
+      alertsOfType.value = made;
+      return () => made?.pages.stop();
+    });
+    const generation = computed(() => facts.status.value?.generation);
+    const stopCounting = effect(() => {
+      if (generation.value !== undefined) void alertsOfType.value?.pages.recount();
+    });
+    return () => {
+      stopCounting();
+      stopMaking();
+    };
+  }
+
+  /** Until the reader chooses something the page stands at the first cause, or at the first execution. */
   function followFirstAlert(): () => void {
     return effect(() => {
       const status = facts.status.value;
       if (status === undefined || facts.touched.value) return;
-      const hasAlert = derived.firstAlert.value !== undefined;
+      const start = alertList.value?.overview.value?.start;
       untracked(() => {
-        if (hasAlert) void verbs.focusAlert(derived.leading.peek());
+        if (start !== undefined) void verbs.focusAlert(start);
         else if (
           status.num_alerts === 0 &&
           status.num_executions > 0 &&
@@ -100,6 +131,13 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     lists,
     busy: activity.busy,
     track: activity.track,
+    /** The list of alerts that is shown: all, or those of one rule. */
+    alertList,
+    /** The rules with alerts, for the buttons that choose one. */
+    alertTypes: computed(() => {
+      const { rules = [], breakdown = new Map() } = lists.value?.alerts.overview.value ?? {};
+      return alertTypes(rules, breakdown, facts.alertType.value);
+    }),
     /** The list of graph executions that is shown: all, the bad ones, or those that fulfil the filter. */
     tracePages: computed(
       () => chosen.value ?? (facts.onlyBad.value ? lists.value?.badTraces : lists.value?.traces),
@@ -109,6 +147,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
       const stops = [
         followRun(),
         followFilter(),
+        followAlertType(),
         followFirstAlert(),
         startPolling({ api, facts, lists, timer, onRuns: (runs) => chooseRun(runs, link) }),
       ];
@@ -139,6 +178,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
         line: facts.line.value?.line,
         ...facts.filter.value,
         onlyBad: facts.onlyBad.value ? true : undefined,
+        alertType: facts.alertType.value,
         alert: facts.alert.value,
       };
     }),

@@ -1,5 +1,6 @@
 /** All that a click, a key or a link can do. A later one overtakes an earlier one that still waits for the server. */
 import { batch, type ReadonlySignal } from "@preact/signals";
+import type { Alert } from "../api/answers";
 import type { Api, TraceFilter } from "../api/routes";
 import * as ids from "../base/ids";
 import { never, sentence } from "../base/loaded";
@@ -11,7 +12,7 @@ import { type TraceRow, traceRow } from "../model/rows";
 import { canMove, current, move, NO_WALK, stepTo } from "../model/walk";
 import type { Activity } from "./activity";
 import type { Facts, FilePlace, OpPlace } from "./facts";
-import type { Lists } from "./lists";
+import type { AlertList, AlertPage, Lists } from "./lists";
 import { type CallPlace, callOf, lastIn, traceOf } from "./places";
 
 export type Verbs = ReturnType<typeof createVerbs>;
@@ -20,6 +21,8 @@ export function createVerbs(
   api: Api,
   facts: Facts,
   lists: ReadonlySignal<Lists | undefined>,
+  /** The list of alerts that is shown. */
+  alertList: ReadonlySignal<AlertList | undefined>,
   activity: Activity,
 ) {
   let ticket = 0;
@@ -123,7 +126,7 @@ export function createVerbs(
 
   /** Moves every section to the alert: the trace with the call it ran in, or the eager op. */
   async function focusAlert(index: ids.AlertIndex): Promise<void> {
-    const pages = lists.peek()?.alerts;
+    const pages = alertList.peek()?.pages;
     if (pages === undefined) return;
     batch(() => {
       facts.touched.value = true;
@@ -140,21 +143,42 @@ export function createVerbs(
 
   /** Counts an alert as the one in focus if it is that of what is in focus: a run that was recorded anew has others. */
   async function restoreAlert(index: ids.AlertIndex): Promise<void> {
-    const pages = lists.peek()?.alerts;
-    if (pages === undefined) return;
+    const page = await alertPageAt(index);
+    if (page !== undefined && isInFocus(page.alerts[index - page.begin])) facts.alert.value = index;
+  }
+
+  /** The page with an alert; undefined when it fails or when the reader chooses something before it arrives. */
+  async function alertPageAt(index: ids.AlertIndex): Promise<AlertPage | undefined> {
+    const list = alertList.peek();
     const mine = ticket;
-    const page = await activity.track(pages.fetchAt(index)).catch(() => undefined);
-    const alert = page?.alerts[index - page.begin];
-    if (alert === undefined || mine !== ticket) return;
+    const page = list && (await activity.track(list.pages.fetchAt(index)).catch(() => undefined));
+    return mine === ticket && list === alertList.peek() ? page : undefined;
+  }
+
+  function isInFocus(alert: Alert | undefined): boolean {
+    if (alert === undefined) return false;
     const { graph_execution_trace_index: trace, execution_index: execution } = alert;
-    const isIt = trace === undefined ? execution === facts.execution.peek() : trace === facts.trace.peek();
-    if (isIt) facts.alert.value = index;
+    return trace === undefined ? execution === facts.execution.peek() : trace === facts.trace.peek();
+  }
+
+  /** Shows the alerts of one rule, or all. What is in focus stays; its position is looked up on the first page. */
+  async function setAlertType(type: string | undefined): Promise<void> {
+    const hadAlert = facts.alert.peek() !== undefined;
+    batch(() => {
+      facts.alertType.value = type;
+      facts.alert.value = undefined;
+    });
+    const page = hadAlert ? await alertPageAt(ids.alertIndex(0)) : undefined;
+    const row = page?.alerts.findIndex(isInFocus) ?? -1;
+    if (row >= 0) facts.alert.value = ids.alertIndex(row);
   }
 
   function stepAlert(by: 1 | -1): void {
-    const total = lists.peek()?.alerts.total.peek() ?? 0;
+    const list = alertList.peek();
+    const total = list?.pages.total.peek() ?? 0;
     const here = facts.alert.peek();
-    const next = here === undefined ? (by === 1 ? 0 : total - 1) : here + by;
+    const first = by === 1 ? (list?.overview.peek()?.start ?? 0) : total - 1;
+    const next = here === undefined ? first : here + by;
     if (next >= 0 && next < total) void focusAlert(ids.alertIndex(next));
   }
 
@@ -201,6 +225,7 @@ export function createVerbs(
     focusAlert,
     nextAlert: () => stepAlert(1),
     previousAlert: () => stepAlert(-1),
+    setAlertType,
     back: () => moveWalk(-1),
     forward: () => moveWalk(1),
     follow(target: Target): void {
@@ -237,6 +262,7 @@ export function createVerbs(
     async open(link: Link): Promise<void> {
       setFilter(link);
       facts.onlyBad.value = link.onlyBad === true;
+      facts.alertType.value = link.alertType;
       if (link.trace !== undefined && link.subject !== "execution") await focusTrace(link.trace);
       else if (link.execution !== undefined) focusExecution(link.execution);
       if (link.graph !== undefined && link.op !== undefined && link.trace === undefined)
@@ -252,6 +278,7 @@ function clearFocus(facts: Facts): void {
   facts.execution.value = undefined;
   facts.trace.value = undefined;
   facts.alert.value = undefined;
+  facts.alertType.value = undefined;
   facts.walk.value = NO_WALK;
   facts.frame.value = undefined;
   facts.line.value = undefined;

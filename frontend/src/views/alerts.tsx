@@ -2,41 +2,38 @@
 import type { Alert } from "../api/answers";
 import { type AlertIndex, alertIndex } from "../base/ids";
 import { shown } from "../base/loaded";
-import { basename, counted, grouped } from "../base/text";
+import { counted, grouped } from "../base/text";
+import { alertSummary } from "../model/alert_summary";
 import { belongingOf, belongingWords } from "../model/belonging";
 import { gapsOf, gapsWords } from "../model/gaps";
-import { badWords } from "../model/health";
 import { displayName, isFunctionName, tensorName } from "../model/names";
-import { forwardTarget } from "../model/neighbourhood";
-import { alertSummary } from "../model/suspect";
-import { looksForBad, verdictOf } from "../model/verdict";
-import type { FirstBad } from "../store/derived";
+import type { Target } from "../model/neighbourhood";
+import { firstCauseLabel, looksForBad, verdictOf } from "../model/verdict";
 import type { Store } from "../store/store";
 import { GapList } from "./gap_list";
 import { HealthBar, TensorName, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
 import { type RowPlace, VirtualList } from "./virtual_list";
 
-const TYPES: Readonly<Record<string, string>> = { InfNanAlert: "NaN/∞" };
 const ROW = 40;
 
 export function Alerts({ store }: { readonly store: Store }) {
-  const pages = store.lists.value?.alerts;
-  const total = pages?.total.value ?? 0;
+  const total = store.lists.value?.alerts.pages.total.value ?? 0;
   return (
     <Panel
       title="Alerts"
       className="alerts"
       note={total > 0 ? <b class="badge">{grouped(total)}</b> : undefined}
-      tools={total > 0 && <Steps store={store} total={total} />}
+      tools={total > 0 && <Steps store={store} />}
     >
       {total === 0 ? <AllWell store={store} /> : <Found store={store} />}
     </Panel>
   );
 }
 
-function Steps({ store, total }: { readonly store: Store; readonly total: number }) {
+function Steps({ store }: { readonly store: Store }) {
   const at = store.alert.value;
+  const total = store.alertList.value?.pages.total.value ?? 0;
   return (
     <div class="tools">
       <span class="position">{at === undefined ? "" : `${grouped(at + 1)} of ${grouped(total)}`}</span>
@@ -114,35 +111,21 @@ function AlsoMissing({ store }: { readonly store: Store }) {
 }
 
 function Found({ store }: { readonly store: Store }) {
-  const pages = store.lists.value?.alerts;
+  const pages = store.alertList.value?.pages;
   if (pages === undefined) return null;
   void pages.edition.value;
-  const total = pages.total.value;
-  const breakdown = pages.at(0)?.breakdown ?? new Map([["InfNanAlert", total]]);
   const failure = pages.failure.value;
   return (
     <>
       <FirstBadBox store={store} />
-      <div class="alert-types">
-        {[...breakdown].map(([type, n]) => (
-          <button
-            key={type}
-            type="button"
-            class="alert-type"
-            data-testid={`alert-type-${type}`}
-            onClick={() => void store.focusAlert(store.leading.value)}
-          >
-            <span>{TYPES[type] ?? type}</span>
-            <b class="badge">{grouped(n)}</b>
-          </button>
-        ))}
-      </div>
+      <AlertTypes store={store} />
       <AlsoMissing store={store} />
       {failure !== undefined && <Failure message={failure} />}
       <VirtualList
+        key={store.alertType.value}
         id="alert"
         label="Alerts in the order of time"
-        rows={total}
+        rows={pages.total.value}
         rowHeight={ROW}
         headerHeight={0}
         focusRow={store.alert.value}
@@ -167,6 +150,29 @@ function Found({ store }: { readonly store: Store }) {
   );
 }
 
+/** A button for each rule with alerts; a pressed one hides the alerts of the others. */
+function AlertTypes({ store }: { readonly store: Store }) {
+  const chosen = store.alertType.value;
+  return (
+    <div class="alert-types" role="group" aria-label="Alert rules">
+      {store.alertTypes.value.map(({ id, title, description, isError, count }) => (
+        <button
+          key={id}
+          type="button"
+          class="alert-type"
+          title={description}
+          aria-pressed={id === chosen}
+          data-testid={`alert-type-${id}`}
+          onClick={() => void store.setAlertType(id === chosen ? undefined : id)}
+        >
+          <span>{title}</span>
+          <b class={isError ? "badge" : "badge badge-warning"}>{grouped(count)}</b>
+        </button>
+      ))}
+    </div>
+  );
+}
+
 interface AlertRowProps {
   readonly store: Store;
   readonly index: AlertIndex;
@@ -185,6 +191,7 @@ function AlertRow({ store, index, alert, place }: AlertRowProps) {
       </div>
     );
   const summary = alertSummary(alert);
+  const isError = store.alertTypes.value.find(({ id }) => id === alert.alert_type)?.isError ?? true;
   const name =
     alert.op_name === undefined ? displayName(alert.op_type) : tensorName(alert.op_name, alert.output_slot);
   return (
@@ -197,7 +204,7 @@ function AlertRow({ store, index, alert, place }: AlertRowProps) {
     >
       <span role="gridcell" class="alert-what">
         <TensorName name={name} />
-        <span class="bad">{badWords(summary)}</span>
+        <span class={isError ? "bad" : "warning"}>{alert.measured}</span>
       </span>
       <span role="gridcell" class="alert-where dim">
         <span class="ellipsis" title={alertPlace(alert)}>
@@ -220,50 +227,45 @@ function alertPlace(alert: Alert): string {
   return belongs === undefined ? place : `${belongs} · ${place}`;
 }
 
+/** The answer: what the first cause is, why it is bad, and where in the program it was made. */
 function FirstBadBox({ store }: { readonly store: Store }) {
   const loaded = store.firstBad.value;
-  const found = shown(loaded);
+  const diagnosis = shown(loaded);
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
-  if (found === undefined) return <Hint>Looking for the cause …</Hint>;
+  if (diagnosis === undefined) return loaded?.kind === "ready" ? null : <Hint>Looking for the cause …</Hint>;
+  const { what, why, where, help } = diagnosis;
+  const before = diagnosis.index ?? 0;
+  const follow = (target: Target) => {
+    const index = store.alertList.value?.overview.value?.firstCause;
+    if (index !== undefined && leadsTo(target, diagnosis.alert)) void store.focusAlert(index);
+    else store.follow(target);
+  };
   return (
     <div class="first-bad" data-testid="first-bad">
       <p>
-        <b>{store.leading.value === 0 ? "First bad value: " : "First NaN: "}</b>
-        <Words phrases={found.diagnosis.what} />
+        <b>{firstCauseLabel(diagnosis)}</b>
+        <Words phrases={what} follow={follow} />
       </p>
-      <p>
-        <Words phrases={found.diagnosis.why} />
-      </p>
-      {store.leading.value > 0 && (
-        <p class="dim">
-          {counted(store.leading.value, "alert")} before it, infinite only; the first is a constant that the
-          program wrote, such as a mask.
-        </p>
-      )}
-      {found.forward !== undefined && (
+      {why.length > 0 && (
         <p>
-          Part of the gradient of <code>{found.forward.op_name}</code>:
+          <Words phrases={why} follow={follow} />
         </p>
       )}
-      <FirstFrame store={store} found={found} />
-      {found.diagnosis.help !== undefined && <p class="help">{found.diagnosis.help}</p>}
+      {before > 0 && <p class="dim">{counted(before, "alert")} before it</p>}
+      {where.length > 0 && (
+        <p class="where">
+          <Words phrases={where} follow={follow} />
+        </p>
+      )}
+      {help !== undefined && <p class="help">{help}</p>}
     </div>
   );
 }
 
-function FirstFrame({ store, found }: { readonly store: Store; readonly found: FirstBad }) {
-  const { frame, forward } = found;
-  if (frame === undefined) return null;
-  const show = () => {
-    if (forward === undefined) void store.focusAlert(store.leading.value);
-    else store.follow(forwardTarget(forward));
-  };
+/** Whether a link leads to the value of the alert. */
+function leadsTo(target: Target, alert: Alert | undefined): boolean {
+  if (target.kind === "execution") return target.index === alert?.execution_index;
   return (
-    <p>
-      <button type="button" class="link" title={frame.path} onClick={show}>
-        {basename(frame.path)}:{frame.line}
-      </button>
-      {frame.text !== undefined && <code class="line-text">{frame.text.trim()}</code>}
-    </p>
+    target.kind === "op" && target.trace !== undefined && target.trace === alert?.graph_execution_trace_index
   );
 }

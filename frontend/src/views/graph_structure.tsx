@@ -16,7 +16,6 @@ import {
   type Neighbourhood,
   portOffset,
 } from "../model/neighbourhood";
-import { explainOp } from "../model/suspect";
 import { canMove } from "../model/walk";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
@@ -125,14 +124,9 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
   const middle = Math.max(TITLES + centre / 2, (TITLES + Math.min(full, height)) / 2);
   const inputTops = cardTops(inputs.length, middle, TITLES);
   const consumerTops = cardTops(consumers.length, middle, TITLES);
-  const why = explainOp(op);
   return (
     <>
-      {why !== undefined && (
-        <p class="why">
-          <Words phrases={why.why} />
-        </p>
-      )}
+      <Why store={store} />
       {op.forward !== undefined && <GradientOf store={store} forward={op.forward} />}
       <div class="picture" ref={frame} role="group" aria-label="Inputs, op and consumers">
         <div class="picture-inner" style={{ height: `${full}px` }}>
@@ -180,6 +174,19 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
         </div>
       </div>
     </>
+  );
+}
+
+/** Why an output of the op is bad. */
+function Why({ store }: { readonly store: Store }) {
+  const loaded = store.explanation.value;
+  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
+  // The sentences of another op are not shown while those of this one are loading.
+  if (loaded?.kind !== "ready" || loaded.value === undefined || loaded.value.why.length === 0) return null;
+  return (
+    <p class="why">
+      <Words phrases={loaded.value.why} follow={store.follow} />
+    </p>
   );
 }
 

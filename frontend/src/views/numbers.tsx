@@ -1,7 +1,10 @@
 /** The numbers of a tensor, the same wherever they are shown: six cells over a bar in proportion. */
+import type { WirePhrase } from "../api/answers";
+import { never } from "../base/loaded";
 import { compact, counted, grouped } from "../base/text";
 import { badWords, KINDS, numericsWords, type Summary, shares, summaryWords } from "../model/health";
-import type { Phrase } from "../model/phrase";
+import type { Target } from "../model/neighbourhood";
+import { type Phrase, phrasesOf } from "../model/phrases";
 
 /** The bar alone. */
 export function HealthBar({ summary }: { readonly summary: Summary }) {
@@ -103,22 +106,44 @@ function GoodWords({ summary }: { readonly summary: Summary }) {
   return <span class="zeros">{all ? "all zero" : counted(zeros, "zero")}</span>;
 }
 
-export function Words({ phrases }: { readonly phrases: readonly Phrase[] }) {
+interface WordsProps {
+  readonly phrases: readonly WirePhrase[];
+  readonly follow: (target: Target) => void;
+}
+
+/** Sentences of the server. */
+export function Words({ phrases, follow }: WordsProps) {
   return (
     <>
-      {phrases.map(({ as, text }, i) =>
-        as === "code" ? (
-          <code key={i}>{text}</code>
-        ) : as === "bad" ? (
-          <b key={i} class="bad">
-            {text}
-          </b>
-        ) : (
-          text
-        ),
-      )}
+      {phrasesOf(phrases).map((phrase, i) => (
+        <PhraseWords key={i} phrase={phrase} follow={follow} />
+      ))}
     </>
   );
+}
+
+interface PhraseProps {
+  readonly phrase: Phrase;
+  readonly follow: (target: Target) => void;
+}
+
+export function PhraseWords({ phrase, follow }: PhraseProps) {
+  switch (phrase.kind) {
+    case "text":
+      return <>{phrase.text}</>;
+    case "code":
+      return <code>{phrase.text}</code>;
+    case "number":
+      return <b class="bad">{phrase.text}</b>;
+    case "link":
+      return (
+        <button type="button" class="link" data-testid="phrase-link" onClick={() => follow(phrase.target)}>
+          {phrase.text}
+        </button>
+      );
+    default:
+      return never(phrase);
+  }
 }
 
 /** A name of which the end matters most: the scope before the last slash gives way first. */
