@@ -58,7 +58,7 @@ def test_the_gradient_of_a_weight_is_named_wherever_it_is_shown(browser, address
     # Which of the two weights has its gradient first differs from run to run; a tall window shows that alert.
     weight = re.compile(r"gradient of (sequential/dense/(?:kernel|bias))")
     with open_page(browser, address, width=1600, height=1400) as page:
-        page.click("alert-type-InfNanAlert")
+        page.await_first_cause()
         alerts = page.frame.get_by_role("grid", name="Alerts in the order of time")
         alert = alerts.get_by_role("row").filter(has_text=weight).first
         found = weight.search(alert.inner_text())
@@ -71,7 +71,7 @@ def test_the_gradient_of_a_weight_is_named_wherever_it_is_shown(browser, address
 
 def test_a_library_frame_shows_its_lines_and_says_what_is_missing(browser, address):
     with open_page(browser, address) as page:
-        page.click("alert-type-InfNanAlert")
+        page.await_first_cause()
         page.frame.locator(".folded").first.click()
         page.frame.locator(".frame-library").first.click()
         expect(page.part("source-line-focused")).to_be_visible()

@@ -46,7 +46,7 @@ def address(tmp_path_factory):
 
 def test_an_identity_shows_the_numbers_of_what_it_passes_on_and_they_give_the_reason(browser, address):
     with open_page(browser, address) as page:
-        page.click("alert-type-InfNanAlert")
+        page.await_first_cause()
         passed = page.part("graph-structure-input").filter(has_text="passed:0")
         expect(passed).to_contain_text("same as x:0")
         expect(passed).to_contain_text("1 zero")

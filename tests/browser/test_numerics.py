@@ -30,7 +30,7 @@ def test_the_numbers_of_a_tensor_and_what_the_buffer_dropped_are_shown(browser, 
         tensorboard(logdir, tmp_path / "tensorboard.txt") as address,
         open_page(browser, address) as page,
     ):
-        page.click("alert-type-InfNanAlert")
+        page.await_first_cause()
         op = page.part("graph-structure-op")
         numbers = ["min −3.5", "max 2e+10", "mean 0.3333", "variance 4"]
         expect(op.locator(".numerics span")).to_have_text(numbers)

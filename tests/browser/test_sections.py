@@ -43,28 +43,48 @@ def test_the_arrow_keys_walk_along_the_timeline(page):
 
 
 def test_a_click_on_a_graph_tensor_brings_its_op(page):
-    page.click("alert-type-InfNanAlert")
+    page.await_first_cause()
     row = page.part("graph-executions-row").filter(has_text="labels:0").first
     row.click()
     expect(page.part("graph-structure-op")).to_contain_text("labels")
 
 
 def test_a_click_on_an_input_walks_to_it(page):
-    page.click("alert-type-InfNanAlert")
+    page.await_first_cause()
     page.click("graph-structure-input")
     expect(page.part("graph-structure-op")).to_contain_text("probs")
 
 
 def test_a_click_on_a_frame_shows_its_line(page):
-    page.click("alert-type-InfNanAlert")
+    page.await_first_cause()
     page.part("stack-frame").filter(has_text="train").first.click()
     expect(page.part("source-line-focused")).to_contain_text("loss = cross_entropy(")
+
+
+def test_the_link_in_the_answer_leads_to_the_line(page):
+    page.await_first_cause()
+    page.part("timeline-box").nth(3).click()
+    page.part("first-bad").get_by_test_id("phrase-link").last.click()
+    expect(page.part("source-line-focused")).to_contain_text("tf.math.log(probs)")
+    expect(page.frame.locator(".alert-row[aria-selected=true]")).to_be_visible()
+
+
+def test_a_rule_is_a_button_that_shows_only_its_alerts(page):
+    rule = page.part("alert-type-InfNanAlert")
+    expect(rule).to_have_attribute("aria-pressed", "false")
+    rule.click()
+    expect(rule).to_have_attribute("aria-pressed", "true")
+    expect(page.frame.locator(".alert-row").first).to_contain_text("−∞")
+    page.page.reload()
+    expect(page.part("alert-type-InfNanAlert")).to_have_attribute("aria-pressed", "true")
+    page.click("alert-type-InfNanAlert")
+    expect(page.part("alert-type-InfNanAlert")).to_have_attribute("aria-pressed", "false")
 
 
 @pytest.mark.parametrize("width", [390, 1024, 1600])
 def test_nothing_is_wider_than_the_window(browser, example_address, width):
     with open_page(browser, example_address, width=width) as page:
-        page.click("alert-type-InfNanAlert")
+        page.await_first_cause()
         assert page.frame.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -80,7 +100,7 @@ _CELLS_OUTSIDE_THEIR_ROW = """rows => rows.flatMap(row => {
 @pytest.mark.parametrize("width", [1024, 1600])
 def test_the_cells_of_a_tensor_stand_in_one_row(browser, example_address, width):
     with open_page(browser, example_address, width=width) as page:
-        page.click("alert-type-InfNanAlert")
+        page.await_first_cause()
         rows = page.part("graph-executions-row")
         expect(rows.filter(has_text="Log:0").first).to_be_visible()
         assert rows.evaluate_all(_CELLS_OUTSIDE_THEIR_ROW) == []

@@ -53,6 +53,12 @@ class DebuggerPage:
         self.part(name).first.click()
         self.frame.wait_for_function(_IDLE)
 
+    def await_first_cause(self) -> None:
+        """Wait until the page, which was just opened, shows the first cause."""
+        expect(self.part("first-bad")).to_be_visible()
+        expect(self.frame.locator(".alert-row[aria-selected=true]")).to_be_visible()
+        self.frame.wait_for_function(_IDLE)
+
     def active_tab(self) -> str:
         """The name of TensorBoard's selected tab."""
         tab = self.page.locator("[role=tab][aria-selected=true]")
