@@ -252,7 +252,7 @@ export function makeFixture({
     };
   }
 
-  function traceRow(trace: number) {
+  function graphExecutionRow(trace: number) {
     const spec = specAt(trace);
     const [neg_inf, negative, zero, positive, pos_inf, nan] = counts(trace);
     return {
@@ -601,7 +601,7 @@ export function makeFixture({
       if (q.has("op_name") || q.has("function")) return namedTraces(q);
       const total = only ? numBad : host === null ? numTraces : Math.ceil((numTraces - hostOf(host)) / 2);
       const at = (row: number) => (only ? badTrace(row) : host === null ? row : row * 2 + hostOf(host));
-      const list = rows(q, total).map((row) => traceRow(at(row)));
+      const list = rows(q, total).map((row) => graphExecutionRow(at(row)));
       return { bytes: encodeColumns(TRACES, list, { generation, begin: range(q, 0).begin, total }) };
     },
     overview: (q) => ({
@@ -637,7 +637,7 @@ export function makeFixture({
         holds("function", specAt(i).graph) &&
         (q.get("health") !== "bad" || bad(counts(i))),
     );
-    const list = rows(q, chosen.length).map((row) => traceRow(chosen[row] ?? 0));
+    const list = rows(q, chosen.length).map((row) => graphExecutionRow(chosen[row] ?? 0));
     const page = { generation, begin: range(q, 0).begin, total: chosen.length };
     return { bytes: encodeColumns(TRACES, list, page) };
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { encodeColumns } from "../dev/encode";
 import { decodeColumns, numberAt, textAt } from "../src/api/columns";
-import { executionRow, traceRow } from "../src/model/rows";
+import { executionRow, graphExecutionRow } from "../src/model/rows";
 
 const SPECS = {
   op_type: { type: "i32", dictionary: true },
@@ -64,7 +64,7 @@ describe("the columnar answer", () => {
       inner: "unknown",
       graph: undefined,
     });
-    expect(traceRow(page, 1)).toMatchObject({
+    expect(graphExecutionRow(page, 1)).toMatchObject({
       index: 41,
       opType: "",
       owner: undefined,

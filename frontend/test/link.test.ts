@@ -4,16 +4,16 @@ import {
   executionIndex,
   fileIndex,
   frameId,
+  graphExecutionIndex,
   graphId,
   runName,
-  traceIndex,
 } from "../src/base/ids";
 import { isOurs, type Link, readLink, writeLink } from "../src/model/link";
 
 const LINK: Link = {
   run: runName("a b/c=d&e#f"),
   execution: executionIndex(119),
-  trace: traceIndex(0),
+  trace: graphExecutionIndex(0),
   graph: graphId("ü-1"),
   op: "scope/Log",
   frame: frameId("31af-e7"),
@@ -33,7 +33,7 @@ test("a link restores all that it was made from, whatever is in the names", () =
 
 test("the keys of others stay, ours are replaced", () => {
   const hash = writeLink("#debugger&runSelection=x&p.debugger.trace=7&p.other.trace=8", {
-    trace: traceIndex(9),
+    trace: graphExecutionIndex(9),
   });
   expect(hash).toBe("#debugger&runSelection=x&p.other.trace=8&p.debugger.trace=9");
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ExecutionData, OpInfo } from "../src/api/answers";
-import { executionIndex, graphId, traceIndex } from "../src/base/ids";
+import { executionIndex, graphExecutionIndex, graphId } from "../src/base/ids";
 import { CARD_HEIGHT, cardTops, ofExecution, ofGraphOp, portOffset } from "../src/model/neighbourhood";
 
 /** An op as `op_info` gives it, with what a test wants different. */
@@ -29,7 +29,7 @@ const G = graphId("g");
 
 describe("the neighbours of an op in a graph", () => {
   test("lead to the trace that the health was taken from", () => {
-    const health = { graph_execution_index: traceIndex(48), bad: true, nan: 3 } as never;
+    const health = { graph_execution_index: graphExecutionIndex(48), bad: true, nan: 3 } as never;
     const output = { dtype: "float32", shape: [2, undefined], gradient_of: ["w"], health };
     const data = opInfo({ op_name: "probs", layer: "dense", outputs: [output] });
     const [card] = ofGraphOp(
@@ -42,7 +42,7 @@ describe("the neighbours of an op in a graph", () => {
       target: { kind: "op", graph: G, opName: "probs", trace: 48 },
       summary: { shape: "[2, ?]", dtype: "float32", bad: true },
       mark: "∇ w",
-      belongs: "gradient of w",
+      role: "gradient of w",
     });
   });
 
@@ -82,7 +82,7 @@ describe("the neighbours of an op in a graph", () => {
 });
 
 describe("an op that only passes its input on", () => {
-  const health = { graph_execution_index: traceIndex(48), bad: true, nan: 3 } as never;
+  const health = { graph_execution_index: graphExecutionIndex(48), bad: true, nan: 3 } as never;
   const output = { dtype: "float32", shape: [2], gradient_of: [], health };
   const log = opInfo({ outputs: [output] });
   const unmeasured = { dtype: "float32", shape: [2], gradient_of: [], health: undefined };

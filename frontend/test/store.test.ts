@@ -7,14 +7,14 @@ import {
   executionIndex,
   fileIndex,
   frameId,
+  graphExecutionIndex,
   graphId,
   runName,
-  traceIndex,
 } from "../src/base/ids";
 import { shown } from "../src/base/loaded";
 import type { Link } from "../src/model/link";
 import { phrasesText } from "../src/model/phrases";
-import { traceRow } from "../src/model/rows";
+import { graphExecutionRow } from "../src/model/rows";
 import { firstCauseLabel } from "../src/model/verdict";
 import type { Timer } from "../src/store/polling";
 import { createStore, type Store } from "../src/store/store";
@@ -77,7 +77,7 @@ async function open(options: FixtureOptions, link: Link = {}) {
 
 const ILL = { steps: 40, illFrom: 5 };
 /** Where the first bad tensor, the Log, and its input stand: 10 tensors and 10 executions a step. */
-const FIRST_BAD = traceIndex(57);
+const FIRST_BAD = graphExecutionIndex(57);
 
 describe("a run with bad values", () => {
   test("opens at the first one, in words, with the call it ran in, its op, its stack and its source", async () => {
@@ -90,7 +90,7 @@ describe("a run with bad values", () => {
     expect(phrasesText(found?.where ?? [])).toBe(
       "losses.py:14 return tf.reduce_mean(-labels * tf.math.log(probs))",
     );
-    expect(store.trace.value).toBe(FIRST_BAD);
+    expect(store.graphExecution.value).toBe(FIRST_BAD);
     expect(store.execution.value).toBe(51);
     expect(store.op.value).toMatchObject({ opName: "Log", trace: FIRST_BAD });
     expect(store.shownFrame.value?.path).toBe("/home/user/losses.py");
@@ -99,7 +99,7 @@ describe("a run with bad values", () => {
 
   test("marks the rows that are inputs of the op in focus", async () => {
     const { store } = await open(ILL);
-    expect([...store.inputTraces.value]).toEqual([54]);
+    expect([...store.inputGraphExecutions.value]).toEqual([54]);
   });
 
   test("goes from alert to alert and stops at the ends", async () => {
@@ -108,10 +108,10 @@ describe("a run with bad values", () => {
     expect(store.alert.value).toBe(0);
     store.nextAlert();
     await quiet(store);
-    expect([store.alert.value, store.trace.value]).toEqual([1, 58]);
+    expect([store.alert.value, store.graphExecution.value]).toEqual([1, 58]);
     await store.focusAlert(alertIndex(3));
     await quiet(store);
-    expect([store.alert.value, store.trace.value, store.execution.value]).toEqual([3, 67, 61]);
+    expect([store.alert.value, store.graphExecution.value, store.execution.value]).toEqual([3, 67, 61]);
   });
 
   test("walks along the graph, moves the list with it, and back", async () => {
@@ -120,22 +120,22 @@ describe("a run with bad values", () => {
     expect(consumer).toMatchObject({ title: "mul", opType: "Mul", summary: { bad: true } });
     if (consumer !== undefined) store.follow(consumer.target);
     await quiet(store);
-    expect([store.trace.value, store.op.value?.opName]).toEqual([58, "mul"]);
+    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([58, "mul"]);
     store.back();
     await quiet(store);
-    expect([store.trace.value, store.op.value?.opName]).toEqual([FIRST_BAD, "Log"]);
+    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([FIRST_BAD, "Log"]);
   });
 
   test("brings into view what ran inside the call in focus, and has no row in focus then", async () => {
     const { store } = await open(ILL);
     store.focusExecution(executionIndex(111));
     await quiet(store);
-    expect([store.trace.value, store.revealedTrace.value]).toEqual([undefined, 114]);
+    expect([store.graphExecution.value, store.revealedGraphExecution.value]).toEqual([undefined, 114]);
   });
 
   test("walks from the argument of a function out to the call, and on to what made it", async () => {
     const { store } = await open(ILL);
-    await store.focusTrace(traceIndex(54));
+    await store.focusGraphExecution(graphExecutionIndex(54));
     await quiet(store);
     const caller = shown(store.neighbourhood.value)?.inputs[0];
     expect(caller).toMatchObject({ title: "#51", opType: "call" });
@@ -161,34 +161,34 @@ describe("a run with bad values", () => {
 
   test("knows where a row stands in the list of bad ones", async () => {
     const { store } = await open(ILL);
-    await store.focusTrace(traceIndex(68));
+    await store.focusGraphExecution(graphExecutionIndex(68));
     store.setOnlyBad(true);
     await quiet(store);
-    expect(store.tracePosition.value).toBe(4);
-    expect(store.tracePages.value?.total.value).toBe(3 * 35);
+    expect(store.graphExecutionPosition.value).toBe(4);
+    expect(store.graphExecutionPages.value?.total.value).toBe(3 * 35);
   });
 
   test("shows the tensors of one host, and where the one in focus stands among them", async () => {
     const { store } = await open(ILL);
-    await store.focusTrace(traceIndex(67));
+    await store.focusGraphExecution(graphExecutionIndex(67));
     store.setFilter({ host: "h1" });
     await quiet(store);
-    expect(store.tracePages.value?.total.value).toBe(200);
-    expect([store.leftOut.value, store.tracePosition.value]).toEqual([true, 33]);
-    store.tracePages.value?.want(0, 50);
+    expect(store.graphExecutionPages.value?.total.value).toBe(200);
+    expect([store.leftOut.value, store.graphExecutionPosition.value]).toEqual([true, 33]);
+    store.graphExecutionPages.value?.want(0, 50);
     await quiet(store);
-    const page = store.tracePages.value?.at(33);
-    expect(page && traceRow(page, 33).index).toBe(67);
+    const page = store.graphExecutionPages.value?.at(33);
+    expect(page && graphExecutionRow(page, 33).index).toBe(67);
     store.setFilter({ host: "" });
     await quiet(store);
-    expect([store.leftOut.value, store.tracePages.value?.total.value]).toEqual([false, 400]);
+    expect([store.leftOut.value, store.graphExecutionPages.value?.total.value]).toEqual([false, 400]);
   });
 
   test("lets the last of several quick choices win", async () => {
     const { store } = await open(ILL);
-    for (const i of [10, 300, 22]) void store.focusTrace(traceIndex(i));
+    for (const i of [10, 300, 22]) void store.focusGraphExecution(graphExecutionIndex(i));
     await quiet(store);
-    expect([store.trace.value, store.op.value?.opName]).toEqual([22, "dense/MatMul"]);
+    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([22, "dense/MatMul"]);
   });
 
   test("asks for no more rows than are seen", async () => {
@@ -227,14 +227,14 @@ test("an Identity shows the numbers of what it passes on, through others of its 
     return { json: { ...own, inputs: own.inputs.map((input) => ({ ...input, data: data[input.op_name] })) } };
   };
   const store = createStore(makeApi(makeAsk(fetcher)), new FakeTimer());
-  stop = store.start({ trace: traceIndex(58) });
+  stop = store.start({ trace: graphExecutionIndex(58) });
   await quiet(store);
   expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
     title: "b:0",
     same: "Log:0",
     summary: { bad: true, counts: { negInf: 200 } },
   });
-  expect([...store.inputTraces.value]).toEqual([57]);
+  expect([...store.inputGraphExecutions.value]).toEqual([57]);
   store.focusOp({ graph: graphId("g-loss"), opName: "b", trace: undefined, owner: undefined });
   await quiet(store);
   expect(shown(store.neighbourhood.value)).toMatchObject({ opName: "b", same: "Log:0" });
@@ -243,7 +243,7 @@ test("an Identity shows the numbers of what it passes on, through others of its 
 describe("a link", () => {
   test("leads back to the trace and the frame it was made at", async () => {
     const first = await open(ILL);
-    await first.store.focusTrace(traceIndex(58));
+    await first.store.focusGraphExecution(graphExecutionIndex(58));
     first.store.focusFrame(frameId("f1"));
     const link = first.store.link.value;
     stop();
@@ -262,10 +262,10 @@ describe("a link", () => {
     stop();
     const { store } = await open(ILL, link);
     expect(store.link.value).toEqual(link);
-    expect([store.alert.value, store.tracePages.value?.total.value]).toEqual([9, 3 * 35]);
+    expect([store.alert.value, store.graphExecutionPages.value?.total.value]).toEqual([9, 3 * 35]);
     const { onlyBad: _, alert: __, ...old } = link;
     await store.open(old);
-    expect([store.onlyBad.value, store.alert.value, store.trace.value]).toEqual([
+    expect([store.onlyBad.value, store.alert.value, store.graphExecution.value]).toEqual([
       false,
       undefined,
       link.trace,
@@ -284,11 +284,11 @@ describe("a link", () => {
   });
 
   test("to a run or a row that is not there is said or left, never an empty page", async () => {
-    const lost = await open(ILL, { run: runName("no such run"), trace: traceIndex(3) });
+    const lost = await open(ILL, { run: runName("no such run"), trace: graphExecutionIndex(3) });
     expect(lost.store.run.value).toBe("digits/first");
-    expect(lost.store.trace.value).toBe(FIRST_BAD);
+    expect(lost.store.graphExecution.value).toBe(FIRST_BAD);
     stop();
-    const { store } = await open(ILL, { trace: traceIndex(999_999) });
+    const { store } = await open(ILL, { trace: graphExecutionIndex(999_999) });
     expect(store.problem.value).toBe("There is no graph execution 999999.");
   });
 });
@@ -343,11 +343,15 @@ describe("what is looked for by name", () => {
 
   test("leads to the first bad value of an op or a tensor, and to the last of what is never bad", async () => {
     const { store } = await open(ILL);
-    await store.focusTrace(traceIndex(3));
+    await store.focusGraphExecution(graphExecutionIndex(3));
     expect(await goTo(store, "mean:0")).toBe("Mean:0");
-    expect([store.trace.value, store.op.value?.opName, store.execution.value]).toEqual([59, "Mean", 51]);
+    expect([store.graphExecution.value, store.op.value?.opName, store.execution.value]).toEqual([
+      59,
+      "Mean",
+      51,
+    ]);
     expect(await goTo(store, "Softmax")).toBe("Softmax");
-    expect([store.trace.value, store.op.value?.opName]).toEqual([3, "Softmax"]);
+    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([3, "Softmax"]);
     expect(store.problem.value).toBeUndefined();
   });
 
@@ -356,7 +360,7 @@ describe("what is looked for by name", () => {
     expect(await goTo(store, "loss", 0)).toBe("loss");
     expect([store.execution.value, store.subject.value]).toEqual([1, "execution"]);
     await goTo(store, "model");
-    expect([store.trace.value, store.op.value?.opName]).toEqual([0, "x"]);
+    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([0, "x"]);
   });
 
   test("leads to a line of a file, until something else is chosen, and a link leads there too", async () => {
@@ -387,10 +391,10 @@ describe("what is looked for by name", () => {
 
   test("leads from a graph to what it computed last before the tensor in focus, else to its first call", async () => {
     const { store } = await open(ILL);
-    await store.focusTrace(traceIndex(58));
+    await store.focusGraphExecution(graphExecutionIndex(58));
     await store.focusGraph(graphId("g-model"));
     await quiet(store);
-    expect([store.trace.value, store.op.value?.opName]).toEqual([53, "Softmax"]);
+    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([53, "Softmax"]);
     store.focusExecution(executionIndex(22));
     await store.focusGraph(graphId("g-loss"));
     await quiet(store);
@@ -412,16 +416,16 @@ describe("a first cause that is not the first alert", () => {
 
   test("is where the page opens, and where the next alert begins when none is in focus", async () => {
     const { store } = await open(LATE);
-    expect([store.alert.value, store.trace.value]).toEqual([3, FIRST_BAD]);
+    expect([store.alert.value, store.graphExecution.value]).toEqual([3, FIRST_BAD]);
     const found = shown(store.firstBad.value);
     expect([found?.index, found && firstCauseLabel(found)]).toEqual([3, "First cause: "]);
     store.previousAlert();
     await quiet(store);
-    expect([store.alert.value, store.trace.value]).toEqual([2, 22]);
+    expect([store.alert.value, store.graphExecution.value]).toEqual([2, 22]);
     store.focusExecution(executionIndex(7));
     store.nextAlert();
     await quiet(store);
-    expect([store.alert.value, store.trace.value]).toEqual([3, FIRST_BAD]);
+    expect([store.alert.value, store.graphExecution.value]).toEqual([3, FIRST_BAD]);
   });
 
   test("stays the one that is explained when only alerts of another rule are shown", async () => {
@@ -447,9 +451,9 @@ describe("the alerts of one rule", () => {
     await quiet(store);
     expect(store.alertList.value?.pages.total.value).toBe(105);
     // The alert in focus stays, at its position in the shorter list.
-    expect([store.alert.value, store.trace.value]).toEqual([0, FIRST_BAD]);
+    expect([store.alert.value, store.graphExecution.value]).toEqual([0, FIRST_BAD]);
     await store.focusAlert(alertIndex(1));
-    expect(store.trace.value).toBe(58);
+    expect(store.graphExecution.value).toBe(58);
     await store.setAlertType(undefined);
     await quiet(store);
     expect([store.alertList.value?.pages.total.value, store.alert.value]).toEqual([108, 4]);
@@ -459,10 +463,14 @@ describe("the alerts of one rule", () => {
     const { store } = await open(BOTH);
     await store.setAlertType("ExplodingAlert");
     await quiet(store);
-    expect([store.alert.value, store.trace.value]).toEqual([undefined, FIRST_BAD]);
+    expect([store.alert.value, store.graphExecution.value]).toEqual([undefined, FIRST_BAD]);
     store.nextAlert();
     await quiet(store);
-    expect([store.alert.value, store.trace.value, store.op.value?.opName]).toEqual([0, 2, "dense/MatMul"]);
+    expect([store.alert.value, store.graphExecution.value, store.op.value?.opName]).toEqual([
+      0,
+      2,
+      "dense/MatMul",
+    ]);
     expect(store.alertTypes.value.map(({ count }) => count)).toEqual([105, 3]);
   });
 
@@ -476,7 +484,7 @@ describe("the alerts of one rule", () => {
     stop();
     const { store } = await open(BOTH, link);
     expect(store.link.value).toEqual(link);
-    expect([store.alertList.value?.pages.total.value, store.trace.value]).toEqual([105, link.trace]);
+    expect([store.alertList.value?.pages.total.value, store.graphExecution.value]).toEqual([105, link.trace]);
   });
 
   test("of a rule that the server does not have are none, and the rule can be released", async () => {
@@ -509,10 +517,10 @@ describe("the explanation", () => {
   test("is asked for where an output is bad, of ops and of executions", async () => {
     const { store, state } = await open(ILL);
     expect(words(store)).toBe("Its input probs:0 held 200 zeros: the logarithm of 0 is −∞.");
-    await store.focusTrace(traceIndex(58));
+    await store.focusGraphExecution(graphExecutionIndex(58));
     await quiet(store);
     expect(words(store)).toBe("Its input Log:0 already held 200 −∞.");
-    await store.focusTrace(traceIndex(54));
+    await store.focusGraphExecution(graphExecutionIndex(54));
     await quiet(store);
     expect(store.explanation.value).toBeUndefined();
     store.focusExecution(executionIndex(51));
@@ -551,7 +559,7 @@ describe("a run without bad values", () => {
       timer.fire();
       await quiet(store);
       expect(store.status.value?.num_alerts).toBe(12);
-      expect(store.trace.value).toBe(chosen ? undefined : FIRST_BAD);
+      expect(store.graphExecution.value).toBe(chosen ? undefined : FIRST_BAD);
       stop();
     }
   });
@@ -589,7 +597,7 @@ describe("polling", () => {
     store.lookAgain();
     await quiet(store);
     expect(store.status.value?.generation).toBe(2);
-    expect(store.lists.value?.traces.total.value).toBe(500);
+    expect(store.lists.value?.graphExecutions.total.value).toBe(500);
     timer.fire();
     await quiet(store);
     expect(state.log.filter((url) => url.startsWith("status"))).toHaveLength(2);
@@ -669,7 +677,7 @@ describe("polling", () => {
     timer.fire();
     await quiet(store);
     expect(store.connection.value).toContain("does not answer");
-    expect(store.trace.value).toBe(FIRST_BAD);
+    expect(store.graphExecution.value).toBe(FIRST_BAD);
     store.focusExecution(executionIndex(7));
     await quiet(store);
     expect(store.neighbourhood.value?.kind).toBe("failed");

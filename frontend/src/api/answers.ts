@@ -15,7 +15,7 @@ import {
 } from "./check";
 
 const execution = branded(number, ids.executionIndex);
-const trace = branded(number, ids.traceIndex);
+const trace = branded(number, ids.graphExecutionIndex);
 const graph = branded(text, ids.graphId);
 const frame = branded(text, ids.frameId);
 

@@ -6,7 +6,7 @@ import type { Ask } from "./fetch";
 import { found } from "./find";
 
 /** Which graph executions are wanted; undefined leaves out the question. */
-export interface TraceFilter {
+export interface GraphExecutionFilter {
   /** Name of a host. */
   readonly host?: string | undefined;
   /** A regular expression found in the path of the layer. */
@@ -24,7 +24,11 @@ export interface Named {
 /** The execution or the op that is explained. */
 export type DiagnosisSubject =
   | { readonly execution: ids.ExecutionIndex }
-  | { readonly graph_id: ids.GraphId; readonly op_name: string; readonly at: ids.TraceIndex | undefined };
+  | {
+      readonly graph_id: ids.GraphId;
+      readonly op_name: string;
+      readonly at: ids.GraphExecutionIndex | undefined;
+    };
 
 /** Which of the two long lists. */
 export type ListName = "executions" | "graph_executions";
@@ -57,12 +61,12 @@ export function makeApi(ask: Ask) {
     },
     executionRows: (run: ids.RunName, begin: number, end: number) =>
       columns("executions", { run, begin, end }),
-    traceRows: (
+    graphExecutionRows: (
       run: ids.RunName,
       begin: number,
       end: number,
       onlyBad: boolean,
-      { host, layer }: TraceFilter = {},
+      { host, layer }: GraphExecutionFilter = {},
     ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer }),
     namedRows: (run: ids.RunName, name: ListName, begin: number, end: number, named: Named) =>
       columns(name, { run, begin, end, ...named }),
@@ -72,11 +76,11 @@ export function makeApi(ask: Ask) {
       ask.json("overview", { run, list: name, buckets }, answers.overview, signal),
     locateExecution: (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) =>
       ask.json("locate", { run, execution: i }, answers.located, signal),
-    locateTrace: (
+    locateGraphExecution: (
       run: ids.RunName,
-      i: ids.TraceIndex,
+      i: ids.GraphExecutionIndex,
       onlyBad: boolean,
-      { host, layer }: TraceFilter,
+      { host, layer }: GraphExecutionFilter,
       signal?: AbortSignal,
     ) =>
       ask.json(
@@ -86,13 +90,13 @@ export function makeApi(ask: Ask) {
         signal,
       ),
     /** `before` counts the graph executions of these names before one. */
-    locateNamed: (run: ids.RunName, i: ids.TraceIndex, named: Named) =>
+    locateNamed: (run: ids.RunName, i: ids.GraphExecutionIndex, named: Named) =>
       ask.json("locate", { run, graph_execution: i, ...named }, answers.located),
     op: (
       run: ids.RunName,
       graphId: ids.GraphId,
       name: string,
-      at: ids.TraceIndex | undefined,
+      at: ids.GraphExecutionIndex | undefined,
       signal?: AbortSignal,
     ) => ask.json("graphs/op_info", { run, graph_id: graphId, op_name: name, at }, answers.opInfo, signal),
     graph: (run: ids.RunName, graphId: ids.GraphId, signal?: AbortSignal) =>

@@ -7,7 +7,7 @@ export type RunName = Brand<string, "RunName">;
 /** Position in the list of executions (eager ops and function calls), from 0. */
 export type ExecutionIndex = Brand<number, "ExecutionIndex">;
 /** Position in the list of graph executions (tensors computed in graphs), from 0. */
-export type TraceIndex = Brand<number, "TraceIndex">;
+export type GraphExecutionIndex = Brand<number, "GraphExecutionIndex">;
 /** Position in the list of alerts, from 0. */
 export type AlertIndex = Brand<number, "AlertIndex">;
 /** Opaque id of a graph. */
@@ -19,7 +19,7 @@ export type FileIndex = Brand<number, "FileIndex">;
 
 export const runName = (text: string): RunName => text as RunName;
 export const executionIndex = (n: number): ExecutionIndex => n as ExecutionIndex;
-export const traceIndex = (n: number): TraceIndex => n as TraceIndex;
+export const graphExecutionIndex = (n: number): GraphExecutionIndex => n as GraphExecutionIndex;
 export const alertIndex = (n: number): AlertIndex => n as AlertIndex;
 export const graphId = (text: string): GraphId => text as GraphId;
 export const frameId = (text: string): FrameId => text as FrameId;

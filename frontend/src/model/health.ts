@@ -1,6 +1,6 @@
 /** What is known of the numbers in one tensor, whichever way it reached us. */
 import type { WireHealth } from "../api/answers";
-import type { TraceIndex } from "../base/ids";
+import type { GraphExecutionIndex } from "../base/ids";
 import { counted, significant } from "../base/text";
 import { shapeText } from "./names";
 
@@ -29,7 +29,7 @@ export interface Numerics {
 
 /** A count is undefined where the mode did not measure it. */
 export interface Summary {
-  readonly trace?: TraceIndex | undefined;
+  readonly trace?: GraphExecutionIndex | undefined;
   readonly mode?: number | undefined;
   readonly dtype?: string | undefined;
   readonly rank?: number | undefined;

@@ -7,7 +7,7 @@ import * as ids from "../base/ids";
 export interface Link {
   readonly run?: ids.RunName | undefined;
   readonly execution?: ids.ExecutionIndex | undefined;
-  readonly trace?: ids.TraceIndex | undefined;
+  readonly trace?: ids.GraphExecutionIndex | undefined;
   readonly graph?: ids.GraphId | undefined;
   readonly op?: string | undefined;
   readonly frame?: ids.FrameId | undefined;
@@ -39,7 +39,7 @@ export function readLink(hash: string): Link {
   return compactLink({
     run: map(values.get("run"), ids.runName),
     execution: map(position(values.get("execution")), ids.executionIndex),
-    trace: map(position(values.get("trace")), ids.traceIndex),
+    trace: map(position(values.get("trace")), ids.graphExecutionIndex),
     graph: map(values.get("graph"), ids.graphId),
     op: values.get("op"),
     frame: map(values.get("frame"), ids.frameId),

@@ -1,10 +1,10 @@
 /** An op with what goes into it and what its outputs go to, as three columns of cards with curves between them. */
 import type { ExecutionData, Forward, Op, WireTarget } from "../api/answers";
-import { type ExecutionIndex, executionIndex, type GraphId, type TraceIndex } from "../base/ids";
-import { type Belonging, belongingMark, belongingOf, belongingWords } from "./belonging";
+import { type ExecutionIndex, executionIndex, type GraphExecutionIndex, type GraphId } from "../base/ids";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
 import { tensorName } from "./names";
 import { inputSummary, isPassedOn, type OpSeen, outputSummary, passedOn } from "./passed_on";
+import { type Role, roleMark, roleOf, roleWords } from "./role";
 
 /** Where a click on a card leads. */
 export type Target =
@@ -12,7 +12,7 @@ export type Target =
       readonly kind: "op";
       readonly graph: GraphId;
       readonly opName: string;
-      readonly trace: TraceIndex | undefined;
+      readonly trace: GraphExecutionIndex | undefined;
     }
   | { readonly kind: "execution"; readonly index: ExecutionIndex }
   | { readonly kind: "nowhere" };
@@ -31,7 +31,7 @@ export interface Card {
   /** "∇ dense_1/kernel" */
   readonly mark?: string | undefined;
   /** "gradient of dense_1/kernel", "layer dense_1" */
-  readonly belongs?: string | undefined;
+  readonly role?: string | undefined;
   /** "probs:0": the numbers are those of this tensor, which the op passes on. */
   readonly same?: string | undefined;
   /** Stands where the numbers would, when there can be none. */
@@ -44,7 +44,7 @@ export interface Neighbourhood {
   readonly opType: string;
   readonly device: string | undefined;
   /** "gradient of dense_1/kernel", "layer dense_1" */
-  readonly belongs: string | undefined;
+  readonly role: string | undefined;
   /** The op whose gradient it is part of. */
   readonly forward: Forward | undefined;
   /** The graphs that it runs. */
@@ -67,8 +67,8 @@ export function ofGraphOp(info: OpSeen, graph: GraphId, caller: ExecutionIndex |
   const card = (op: Op | undefined, opName: string, output: number, summary: Summary | undefined) => ({
     opType: op?.op_type,
     summary,
-    mark: op && belongingMark(belonging(op, output)),
-    belongs: op && belongingWords(op.op_name, belonging(op, output)),
+    mark: op && roleMark(roleOfOutput(op, output)),
+    role: op && roleWords(op.op_name, roleOfOutput(op, output)),
     target:
       op === undefined
         ? ({ kind: "nowhere" } as const)
@@ -114,7 +114,7 @@ export function ofGraphOp(info: OpSeen, graph: GraphId, caller: ExecutionIndex |
     opName: info.op_name,
     opType: info.op_type,
     device: info.device_name,
-    belongs: belongingWords(info.op_name, belonging(info)),
+    role: roleWords(info.op_name, roleOfOutput(info)),
     forward: info.forward,
     runs: info.runs.map(({ graph_id, graph_name }) => ({ graph: graph_id, name: graph_name ?? graph_id })),
     outputs,
@@ -141,9 +141,9 @@ export function linkTarget(wire: WireTarget | undefined): Target {
 }
 
 /** Of one output of an op, or of all of them. */
-function belonging(op: Omit<Op, "inputs">, slot?: number): Belonging {
+function roleOfOutput(op: Omit<Op, "inputs">, slot?: number): Role {
   const outputs = slot === undefined ? op.outputs : op.outputs.slice(slot, slot + 1);
-  return belongingOf(
+  return roleOf(
     op,
     outputs.flatMap((output) => output.gradient_of),
   );
@@ -166,7 +166,7 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
     opName: undefined,
     opType: data.op_type,
     device: data.device_names.find((name) => name !== undefined),
-    belongs: undefined,
+    role: undefined,
     forward: undefined,
     runs: [],
     outputs: outputSummaries(data),

@@ -1,9 +1,9 @@
 /** A row of the two long lists, read from the columns of a page when it is about to be shown. */
 import { type ColumnPage, numberAt, textAt } from "../api/columns";
 import * as ids from "../base/ids";
-import type { Belonging } from "./belonging";
 import type { Summary } from "./health";
 import { displayName, dtypeName } from "./names";
+import type { Role } from "./role";
 
 /** 0 not measured, 1 good, 2 bad. */
 export type Verdict = "unknown" | "good" | "bad";
@@ -20,8 +20,8 @@ export interface ExecutionRow {
   readonly graph: ids.GraphId | undefined;
 }
 
-export interface TraceRow {
-  readonly index: ids.TraceIndex;
+export interface GraphExecutionRow {
+  readonly index: ids.GraphExecutionIndex;
   readonly wallTime: number | undefined;
   readonly opName: string;
   readonly opType: string;
@@ -31,7 +31,7 @@ export interface TraceRow {
   readonly device: string | undefined;
   readonly host: string | undefined;
   readonly owner: ids.ExecutionIndex | undefined;
-  readonly belonging: Belonging;
+  readonly role: Role;
   readonly summary: Summary;
 }
 
@@ -50,11 +50,11 @@ export function executionRow(page: ColumnPage, row: number): ExecutionRow {
   };
 }
 
-export function traceRow(page: ColumnPage, row: number): TraceRow {
+export function graphExecutionRow(page: ColumnPage, row: number): GraphExecutionRow {
   const owner = numberAt(page, "owner", row);
   const graph = textAt(page, "graph_id", row);
   return {
-    index: ids.traceIndex(numberAt(page, "index", row) ?? page.begin + row),
+    index: ids.graphExecutionIndex(numberAt(page, "index", row) ?? page.begin + row),
     wallTime: numberAt(page, "wall_time", row),
     opName: textAt(page, "op_name", row) ?? "",
     opType: textAt(page, "op_type", row) ?? "",
@@ -64,16 +64,16 @@ export function traceRow(page: ColumnPage, row: number): TraceRow {
     device: textAt(page, "device", row),
     host: textAt(page, "host", row),
     owner: owner === undefined ? undefined : ids.executionIndex(owner),
-    belonging: {
+    role: {
       layer: textAt(page, "layer", row),
       variable: undefined,
       gradientOf: textAt(page, "gradient_of", row)?.split(", ") ?? [],
     },
-    summary: traceSummary(page, row),
+    summary: summaryOf(page, row),
   };
 }
 
-function traceSummary(page: ColumnPage, row: number): Summary {
+function summaryOf(page: ColumnPage, row: number): Summary {
   const rank = numberAt(page, "rank", row);
   const health = verdict(numberAt(page, "health", row));
   return {

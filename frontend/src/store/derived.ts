@@ -5,11 +5,11 @@ import type { Api, DiagnosisSubject, ListName } from "../api/routes";
 import type { FrameId, GraphId, RunName } from "../base/ids";
 import { type Loaded, shown } from "../base/loaded";
 import { isBad } from "../model/health";
+import { current } from "../model/history";
 import { type Neighbourhood, ofExecution, ofGraphOp } from "../model/neighbourhood";
 import type { OpSeen } from "../model/passed_on";
 import type { SourcePlace } from "../model/source";
 import { type Frame, framesOf, mainFrame } from "../model/stack";
-import { current } from "../model/walk";
 import type { Activity } from "./activity";
 import type { Facts, OpPlace } from "./facts";
 import { isEmpty } from "./lists";
@@ -21,7 +21,7 @@ export type Derived = ReturnType<typeof createDerived>;
 export function createDerived(api: Api, facts: Facts, activity: Activity) {
   const run = facts.run;
   const generation = computed(() => facts.status.value?.generation);
-  const op = computed(() => current(facts.walk.value));
+  const op = computed(() => current(facts.history.value));
   /** What failed may be there after a change, or when the server is back. */
   const again = computed(() => `${generation.value} ${facts.reconnects.value}`);
 
@@ -98,13 +98,13 @@ export function createDerived(api: Api, facts: Facts, activity: Activity) {
   const leftOut = computed(() => facts.onlyBad.value || !isEmpty(facts.filter.value));
   const chosenRow = ask(
     computed(() => {
-      const index = facts.trace.value;
+      const index = facts.graphExecution.value;
       const wanted = { index, onlyBad: facts.onlyBad.value, filter: facts.filter.value };
       if (!leftOut.value || index === undefined) return undefined;
       return both(run.value, { ...wanted, index, generation: generation.value });
     }),
     async ([name, { index, onlyBad, filter }], signal) =>
-      (await api.locateTrace(name, index, onlyBad, filter, signal)).before ?? 0,
+      (await api.locateGraphExecution(name, index, onlyBad, filter, signal)).before ?? 0,
   );
 
   return {
@@ -130,21 +130,26 @@ export function createDerived(api: Api, facts: Facts, activity: Activity) {
     /** The diagnosis of the op or execution in focus; undefined when none of its outputs is bad. */
     explanation: explanation.loaded,
     /** Where the row in focus stands in the list that is shown. */
-    tracePosition: computed(() => (leftOut.value ? ready(chosenRow.loaded.value) : facts.trace.value)),
+    graphExecutionPosition: computed(() =>
+      leftOut.value ? ready(chosenRow.loaded.value) : facts.graphExecution.value,
+    ),
     /** Whether the list of graph executions is not all of it. */
     leftOut,
     /** The row that the list brings into view: the one in focus, or the first that ran inside the execution in focus. */
-    revealedTrace: computed(() => {
+    revealedGraphExecution: computed(() => {
       if (leftOut.value) return ready(chosenRow.loaded.value);
       return facts.subject.value === "op"
-        ? facts.trace.value
+        ? facts.graphExecution.value
         : ready(inside.loaded.value)?.graph_execution_begin;
     }),
     /** Rows of the list of graph executions that are inputs of the op in focus. */
-    inputTraces: computed(() => inputTraces(facts, ready(opInfo.loaded.value))),
+    inputGraphExecutions: computed(() => inputGraphExecutions(facts, ready(opInfo.loaded.value))),
     timelineOverview: overview("executions", facts.timelineBuckets, (status) => status.num_executions).loaded,
-    traceOverview: overview("graph_executions", facts.traceBuckets, (status) => status.num_graph_executions)
-      .loaded,
+    graphExecutionOverview: overview(
+      "graph_executions",
+      facts.graphExecutionBuckets,
+      (status) => status.num_graph_executions,
+    ).loaded,
   };
 }
 
@@ -212,8 +217,8 @@ function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): 
 }
 
 /** Only earlier rows: a trace that came later was not what the op in focus was given. */
-function inputTraces(facts: Facts, info: OpSeen | undefined): ReadonlySet<number> {
-  const at = facts.trace.value;
+function inputGraphExecutions(facts: Facts, info: OpSeen | undefined): ReadonlySet<number> {
+  const at = facts.graphExecution.value;
   if (info === undefined || at === undefined || facts.subject.value !== "op") return new Set();
   const rows = info.inputs.map((input) => {
     const { data, output_slot } = input.same ?? input;

@@ -1,24 +1,24 @@
 /** The few facts that everything on the page follows from. Only the verbs change them. */
 import { signal } from "@preact/signals";
 import type { Logdir, Runs, Status } from "../api/answers";
-import type { TraceFilter } from "../api/routes";
+import type { GraphExecutionFilter } from "../api/routes";
 import type {
   AlertIndex,
   ExecutionIndex,
   FileIndex,
   FrameId,
+  GraphExecutionIndex,
   GraphId,
   RunName,
-  TraceIndex,
 } from "../base/ids";
 import type { Loaded } from "../base/loaded";
-import { NO_WALK, type Walk } from "../model/walk";
+import { type History, NO_HISTORY } from "../model/history";
 
 /** An op of a graph as looked at from one of its traces, when it has any. */
 export interface OpPlace {
   readonly graph: GraphId;
   readonly opName: string;
-  readonly trace: TraceIndex | undefined;
+  readonly trace: GraphExecutionIndex | undefined;
   /** The call that the trace belongs to, where it is known. */
   readonly owner: ExecutionIndex | undefined;
 }
@@ -56,13 +56,13 @@ export function createFacts() {
     /** The box in focus in the timeline. */
     execution: signal<ExecutionIndex | undefined>(undefined),
     /** The row in focus in the list of graph executions. */
-    trace: signal<TraceIndex | undefined>(undefined),
+    graphExecution: signal<GraphExecutionIndex | undefined>(undefined),
     /** The alert in focus, as a position in the list that is shown. */
     alert: signal<AlertIndex | undefined>(undefined),
     /** The id of the rule whose alerts are shown; undefined shows all alerts. */
     alertType: signal<string | undefined>(undefined),
     /** The ops looked at, and at which of them we are. */
-    walk: signal<Walk<OpPlace>>(NO_WALK),
+    history: signal<History<OpPlace>>(NO_HISTORY),
     subject: signal<Subject>("execution"),
     /** The stack frame that the reader chose; undefined = the user's innermost one. */
     frame: signal<FrameId | undefined>(undefined),
@@ -71,7 +71,7 @@ export function createFacts() {
     /** Graph executions without a bad value are left out. */
     onlyBad: signal(false),
     /** Which others are left out. */
-    filter: signal<TraceFilter>({}),
+    filter: signal<GraphExecutionFilter>({}),
     /** The reader chose something, or a link did: nothing moves by itself any more. */
     touched: signal(false),
     /** Rises when the reader comes back to the page, or has the host reload its data. */
@@ -80,6 +80,6 @@ export function createFacts() {
     seen: signal(true),
     /** Buckets of the two overviews: pixels of their strips. */
     timelineBuckets: signal(0),
-    traceBuckets: signal(0),
+    graphExecutionBuckets: signal(0),
   };
 }

@@ -3,7 +3,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { Alert, AlertRule } from "../api/answers";
 import type { ColumnPage } from "../api/columns";
-import type { Api, TraceFilter } from "../api/routes";
+import type { Api, GraphExecutionFilter } from "../api/routes";
 import { type AlertIndex, alertIndex, type RunName } from "../base/ids";
 import type { Activity } from "./activity";
 import { Pages, type Ranged } from "./pages";
@@ -31,17 +31,17 @@ export interface AlertList {
 
 export interface Lists {
   readonly executions: Pages<ColumnPage>;
-  readonly traces: Pages<ColumnPage>;
-  /** The same rows as `traces` without those that hold no bad value. */
-  readonly badTraces: Pages<ColumnPage>;
+  readonly graphExecutions: Pages<ColumnPage>;
+  /** The same rows as `graphExecutions` without those that hold no bad value. */
+  readonly badGraphExecutions: Pages<ColumnPage>;
   readonly alerts: AlertList;
 }
 
 export function createLists(api: Api, run: RunName, activity: Activity): Lists {
   return {
     executions: new Pages((begin, end) => api.executionRows(run, begin, end), activity),
-    traces: new Pages((begin, end) => api.traceRows(run, begin, end, false), activity),
-    badTraces: new Pages((begin, end) => api.traceRows(run, begin, end, true), activity),
+    graphExecutions: new Pages((begin, end) => api.graphExecutionRows(run, begin, end, false), activity),
+    badGraphExecutions: new Pages((begin, end) => api.graphExecutionRows(run, begin, end, true), activity),
     alerts: createAlertList(api, run, undefined, activity),
   };
 }
@@ -68,20 +68,20 @@ export function createAlertList(
 export function createChosen(
   api: Api,
   run: RunName,
-  filter: TraceFilter,
+  filter: GraphExecutionFilter,
   onlyBad: boolean,
   activity: Activity,
 ): Pages<ColumnPage> {
-  return new Pages((begin, end) => api.traceRows(run, begin, end, onlyBad, filter), activity);
+  return new Pages((begin, end) => api.graphExecutionRows(run, begin, end, onlyBad, filter), activity);
 }
 
-export function isEmpty(filter: TraceFilter): boolean {
+export function isEmpty(filter: GraphExecutionFilter): boolean {
   return filter.host === undefined && filter.layer === undefined;
 }
 
 /** All lists of a run. */
-export function pagesOf({ executions, traces, badTraces, alerts }: Lists) {
-  return [executions, traces, badTraces, alerts.pages];
+export function pagesOf({ executions, graphExecutions, badGraphExecutions, alerts }: Lists) {
+  return [executions, graphExecutions, badGraphExecutions, alerts.pages];
 }
 
 export function stopLists(lists: Lists): void {

@@ -1,7 +1,7 @@
 /** Looks past ops that only pass their input on for the one whose numbers are known. */
 import type { OpInfo, OpInput } from "../api/answers";
 import type { Api } from "../api/routes";
-import type { GraphId, RunName, TraceIndex } from "../base/ids";
+import type { GraphExecutionIndex, GraphId, RunName } from "../base/ids";
 import { isPassedOn, type OpSeen } from "../model/passed_on";
 
 /** More inputs, and longer chains, are left as they are: each step is a request. */
@@ -13,7 +13,7 @@ export async function opSeen(
   run: RunName,
   graph: GraphId,
   name: string,
-  at: TraceIndex | undefined,
+  at: GraphExecutionIndex | undefined,
   signal: AbortSignal,
 ): Promise<OpSeen> {
   const info = await api.op(run, graph, name, at, signal);

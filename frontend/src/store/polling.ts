@@ -158,8 +158,8 @@ function runsText(runs: Runs): string {
 export function applyStatus(lists: Lists | undefined, status: Status, changed: boolean): void {
   if (lists === undefined) return;
   lists.executions.setTotal(status.num_executions);
-  lists.traces.setTotal(status.num_graph_executions);
-  lists.badTraces.setTotal(status.num_bad_graph_executions);
+  lists.graphExecutions.setTotal(status.num_graph_executions);
+  lists.badGraphExecutions.setTotal(status.num_bad_graph_executions);
   lists.alerts.pages.setTotal(status.num_alerts);
   if (!changed) return;
   for (const pages of pagesOf(lists)) pages.refresh();

@@ -139,8 +139,10 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
       return alertTypes(rules, breakdown, facts.alertType.value);
     }),
     /** The list of graph executions that is shown: all, the bad ones, or those that fulfil the filter. */
-    tracePages: computed(
-      () => chosen.value ?? (facts.onlyBad.value ? lists.value?.badTraces : lists.value?.traces),
+    graphExecutionPages: computed(
+      () =>
+        chosen.value ??
+        (facts.onlyBad.value ? lists.value?.badGraphExecutions : lists.value?.graphExecutions),
     ),
     /** Begins at the link; returns how to end. */
     start(link: Link): () => void {
@@ -170,7 +172,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
       return {
         run: facts.run.value,
         execution: facts.execution.value,
-        trace: facts.trace.value,
+        trace: facts.graphExecution.value,
         ...(isOp && op !== undefined && op.trace === undefined ? { graph: op.graph, op: op.opName } : {}),
         subject: facts.execution.value !== undefined || op !== undefined ? facts.subject.value : undefined,
         frame: facts.frame.value,

@@ -1,19 +1,19 @@
 /** All that a click, a key or a link can do. A later one overtakes an earlier one that still waits for the server. */
 import { batch, type ReadonlySignal } from "@preact/signals";
 import type { Alert } from "../api/answers";
-import type { Api, TraceFilter } from "../api/routes";
+import type { Api, GraphExecutionFilter } from "../api/routes";
 import * as ids from "../base/ids";
 import { never, sentence } from "../base/loaded";
 import { escaped } from "../base/text";
 import type { Jump } from "../model/find";
+import { canMove, current, move, NO_HISTORY, stepTo } from "../model/history";
 import type { Link } from "../model/link";
 import type { Target } from "../model/neighbourhood";
-import { type TraceRow, traceRow } from "../model/rows";
-import { canMove, current, move, NO_WALK, stepTo } from "../model/walk";
+import { type GraphExecutionRow, graphExecutionRow } from "../model/rows";
 import type { Activity } from "./activity";
 import type { Facts, FilePlace, OpPlace } from "./facts";
 import type { AlertList, AlertPage, Lists } from "./lists";
-import { type CallPlace, callOf, lastIn, traceOf } from "./places";
+import { type CallPlace, callOf, graphExecutionOf, lastIn } from "./locate";
 
 export type Verbs = ReturnType<typeof createVerbs>;
 
@@ -40,33 +40,33 @@ export function createVerbs(
   }
 
   function showOp(place: OpPlace): void {
-    facts.walk.value = stepTo(facts.walk.peek(), place, samePlace);
+    facts.history.value = stepTo(facts.history.peek(), place, samePlace);
     facts.subject.value = "op";
     facts.frame.value = undefined;
     facts.line.value = undefined;
   }
 
-  function showTraceRow(row: TraceRow): void {
+  function showGraphExecution(row: GraphExecutionRow): void {
     if (row.graph !== undefined)
       showOp({ graph: row.graph, opName: row.opName, trace: row.index, owner: row.owner });
     if (row.owner !== undefined) facts.execution.value = row.owner;
   }
 
-  async function rowOf(index: ids.TraceIndex): Promise<TraceRow> {
-    const pages = lists.peek()?.traces;
+  async function rowOf(index: ids.GraphExecutionIndex): Promise<GraphExecutionRow> {
+    const pages = lists.peek()?.graphExecutions;
     if (pages === undefined) throw new Error("The run is not there any more.");
     const page = await pages.fetchAt(index);
     if (index < page.begin || index >= page.end) throw new Error(`There is no graph execution ${index}.`);
-    return traceRow(page, index - page.begin);
+    return graphExecutionRow(page, index - page.begin);
   }
 
-  function focusTrace(index: ids.TraceIndex): Promise<void> {
+  function focusGraphExecution(index: ids.GraphExecutionIndex): Promise<void> {
     batch(() => {
       facts.touched.value = true;
-      facts.trace.value = index;
+      facts.graphExecution.value = index;
       facts.alert.value = undefined;
     });
-    return then(rowOf(index), showTraceRow);
+    return then(rowOf(index), showGraphExecution);
   }
 
   function focusExecution(index: ids.ExecutionIndex): void {
@@ -75,7 +75,7 @@ export function createVerbs(
       facts.touched.value = true;
       facts.problem.value = undefined;
       facts.execution.value = index;
-      facts.trace.value = undefined;
+      facts.graphExecution.value = undefined;
       facts.subject.value = "execution";
       facts.frame.value = undefined;
       facts.line.value = undefined;
@@ -84,13 +84,13 @@ export function createVerbs(
   }
 
   function focusOp(place: OpPlace): void {
-    if (place.trace !== undefined) void focusTrace(place.trace);
+    if (place.trace !== undefined) void focusGraphExecution(place.trace);
     else {
       ticket++;
       batch(() => {
         facts.touched.value = true;
         facts.alert.value = undefined;
-        facts.trace.value = undefined;
+        facts.graphExecution.value = undefined;
         showOp(place);
       });
     }
@@ -105,7 +105,7 @@ export function createVerbs(
   }
 
   /** Texts that are empty leave out the question. */
-  function setFilter({ host = "", layer = "" }: TraceFilter): void {
+  function setFilter({ host = "", layer = "" }: GraphExecutionFilter): void {
     facts.filter.value = { host: host || undefined, layer: layer || undefined };
   }
 
@@ -117,7 +117,7 @@ export function createVerbs(
     if (to.kind === "line") focusLine({ file: to.file, line: to.line });
     else if (to.kind === "layer") setFilter({ ...facts.filter.peek(), layer: `^${escaped(to.name)}(/|$)` });
     else if (to.kind === "op")
-      await then(traceOf(api, run, to), (trace) =>
+      await then(graphExecutionOf(api, run, to), (trace) =>
         focusOp({ graph: to.graph, opName: to.opName, trace, owner: undefined }),
       );
     else if (to.kind === "function") await then(callOf(api, run, to), goTo);
@@ -135,7 +135,7 @@ export function createVerbs(
     await then(pages.fetchAt(index), (page) => {
       const alert = page.alerts[index - page.begin];
       if (alert?.graph_execution_trace_index !== undefined)
-        void focusTrace(alert.graph_execution_trace_index);
+        void focusGraphExecution(alert.graph_execution_trace_index);
       else if (alert?.execution_index !== undefined) focusExecution(alert.execution_index);
       facts.alert.value = index;
     });
@@ -158,7 +158,7 @@ export function createVerbs(
   function isInFocus(alert: Alert | undefined): boolean {
     if (alert === undefined) return false;
     const { graph_execution_trace_index: trace, execution_index: execution } = alert;
-    return trace === undefined ? execution === facts.execution.peek() : trace === facts.trace.peek();
+    return trace === undefined ? execution === facts.execution.peek() : trace === facts.graphExecution.peek();
   }
 
   /** Shows the alerts of one rule, or all. What is in focus stays; its position is looked up on the first page. */
@@ -187,7 +187,7 @@ export function createVerbs(
     const run = facts.run.peek();
     if (run === undefined) return;
     facts.touched.value = true;
-    const at = facts.subject.peek() === "op" ? facts.trace.peek() : undefined;
+    const at = facts.subject.peek() === "op" ? facts.graphExecution.peek() : undefined;
     const find = async () => {
       const { name } = await api.graph(run, graph);
       return lastIn(api, run, { kind: "function", graph, name: name ?? "" }, at);
@@ -196,21 +196,21 @@ export function createVerbs(
   }
 
   function goTo(found: CallPlace): void {
-    if ("trace" in found) void focusTrace(found.trace);
+    if ("trace" in found) void focusGraphExecution(found.trace);
     else focusExecution(found.execution);
   }
 
-  function moveWalk(by: 1 | -1): void {
-    const walk = facts.walk.peek();
-    if (!canMove(walk, by)) return;
-    const place = current(move(walk, by));
+  function moveInHistory(by: 1 | -1): void {
+    const history = facts.history.peek();
+    if (!canMove(history, by)) return;
+    const place = current(move(history, by));
     batch(() => {
-      facts.walk.value = move(walk, by);
+      facts.history.value = move(history, by);
       facts.subject.value = "op";
       facts.frame.value = undefined;
       facts.line.value = undefined;
       facts.alert.value = undefined;
-      if (place?.trace !== undefined) facts.trace.value = place.trace;
+      if (place?.trace !== undefined) facts.graphExecution.value = place.trace;
     });
     if (place?.trace === undefined) return;
     void then(rowOf(place.trace), ({ owner }) => {
@@ -219,15 +219,15 @@ export function createVerbs(
   }
 
   return {
-    focusTrace,
+    focusGraphExecution,
     focusExecution,
     focusOp,
     focusAlert,
     nextAlert: () => stepAlert(1),
     previousAlert: () => stepAlert(-1),
     setAlertType,
-    back: () => moveWalk(-1),
-    forward: () => moveWalk(1),
+    back: () => moveInHistory(-1),
+    forward: () => moveInHistory(1),
     follow(target: Target): void {
       if (target.kind === "op")
         focusOp({ graph: target.graph, opName: target.opName, trace: target.trace, owner: undefined });
@@ -263,7 +263,7 @@ export function createVerbs(
       setFilter(link);
       facts.onlyBad.value = link.onlyBad === true;
       facts.alertType.value = link.alertType;
-      if (link.trace !== undefined && link.subject !== "execution") await focusTrace(link.trace);
+      if (link.trace !== undefined && link.subject !== "execution") await focusGraphExecution(link.trace);
       else if (link.execution !== undefined) focusExecution(link.execution);
       if (link.graph !== undefined && link.op !== undefined && link.trace === undefined)
         focusOp({ graph: link.graph, opName: link.op, trace: undefined, owner: undefined });
@@ -276,10 +276,10 @@ export function createVerbs(
 
 function clearFocus(facts: Facts): void {
   facts.execution.value = undefined;
-  facts.trace.value = undefined;
+  facts.graphExecution.value = undefined;
   facts.alert.value = undefined;
   facts.alertType.value = undefined;
-  facts.walk.value = NO_WALK;
+  facts.history.value = NO_HISTORY;
   facts.frame.value = undefined;
   facts.line.value = undefined;
   facts.filter.value = {};

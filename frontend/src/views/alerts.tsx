@@ -4,10 +4,10 @@ import { type AlertIndex, alertIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { counted, grouped } from "../base/text";
 import { alertSummary } from "../model/alert_summary";
-import { belongingOf, belongingWords } from "../model/belonging";
 import { gapsOf, gapsWords } from "../model/gaps";
 import { displayName, isFunctionName, tensorName } from "../model/names";
 import type { Target } from "../model/neighbourhood";
+import { roleOf, roleWords } from "../model/role";
 import { firstCauseLabel, looksForBad, verdictOf } from "../model/verdict";
 import type { Store } from "../store/store";
 import { GapList } from "./gap_list";
@@ -222,9 +222,9 @@ function alertPlace(alert: Alert): string {
     return `${kind} · #${alert.execution_index ?? "?"}`;
   }
   const func = alert.graph_name === undefined ? "" : ` in ${displayName(alert.graph_name)}`;
-  const belongs = belongingWords(alert.op_name ?? "", belongingOf(alert, alert.gradient_of));
+  const role = roleWords(alert.op_name ?? "", roleOf(alert, alert.gradient_of));
   const place = `${alert.op_type}${func} · #${alert.graph_execution_trace_index}`;
-  return belongs === undefined ? place : `${belongs} · ${place}`;
+  return role === undefined ? place : `${role} · ${place}`;
 }
 
 /** The answer: what the first cause is, why it is bad, and where in the program it was made. */

@@ -1,6 +1,6 @@
 /** The execution in focus: what it is, what went in, what came out, and for a function what ran inside. */
 import type { ExecutionData, ExecutionInput } from "../api/answers";
-import { type ExecutionIndex, traceIndex } from "../base/ids";
+import { type ExecutionIndex, graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { clock, counted } from "../base/text";
 import { fromWire, type Summary } from "../model/health";
@@ -80,7 +80,11 @@ function Inside({ store }: { readonly store: Store }) {
         </span>
       )}
       {begin !== undefined && end !== undefined && end > begin && (
-        <button type="button" class="small" onClick={() => void store.focusTrace(traceIndex(begin))}>
+        <button
+          type="button"
+          class="small"
+          onClick={() => void store.focusGraphExecution(graphExecutionIndex(begin))}
+        >
           Go to the {counted(end - begin, "tensor")} inside
         </button>
       )}

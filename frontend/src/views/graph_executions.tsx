@@ -1,25 +1,25 @@
 /** Every tensor that was computed in a graph, in order, with its numbers. */
 import { useRef, useState } from "preact/hooks";
 import type { ColumnPage } from "../api/columns";
-import { traceIndex } from "../base/ids";
+import { graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { compact, grouped } from "../base/text";
-import { belongingWords } from "../model/belonging";
 import { tensorName } from "../model/names";
-import { type TraceRow, traceRow } from "../model/rows";
+import { roleWords } from "../model/role";
+import { type GraphExecutionRow, graphExecutionRow } from "../model/rows";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { useChange } from "./hooks";
+import { Minimap } from "./minimap";
 import { CountHeads, Counts, TensorName } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
-import { Strip } from "./strip";
 import { type RowPlace, VirtualList } from "./virtual_list";
 
 const ROW = 24;
 const HEADER = 26;
 
 export function GraphExecutions({ store }: { readonly store: Store }) {
-  const pages = store.tracePages.value;
+  const pages = store.graphExecutionPages.value;
   const total = pages?.total.value ?? 0;
   const all = store.status.value?.num_graph_executions ?? 0;
   void pages?.edition.value;
@@ -32,7 +32,7 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
   return (
     <Panel
       title="Graph executions"
-      className="traces"
+      className="graph-executions"
       note={store.leftOut.value ? `${grouped(total)} of ${grouped(all)}` : grouped(all)}
       tools={
         <Tools
@@ -58,8 +58,8 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
           rowHeight={ROW}
           headerHeight={HEADER}
           header={<Header withDevice={devices || hosts} withHost={hosts} withLayer={layers} />}
-          focusRow={store.tracePosition.value}
-          revealRow={store.revealedTrace.value}
+          focusRow={store.graphExecutionPosition.value}
+          revealRow={store.revealedGraphExecution.value}
           revealKey={`${store.alert.value} ${store.onlyBad.value} ${JSON.stringify(store.filter.value)} ${jump.n}`}
           onVisible={(begin, end) => {
             setFirst(begin);
@@ -72,14 +72,14 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
               <Row
                 key={row}
                 store={store}
-                row={page && traceRow(page, row - page.begin)}
+                row={page && graphExecutionRow(page, row - page.begin)}
                 place={place}
                 withDevice={devices || hosts}
                 withLayer={layers}
               />
             );
           }}
-          beside={(view) => <Minimap store={store} total={total} {...view} />}
+          beside={(view) => <ListMinimap store={store} total={total} {...view} />}
         />
       )}
     </Panel>
@@ -95,7 +95,7 @@ function useSeveral(page: ColumnPage | undefined, column: string, least: number)
 
 function emptyWords(store: Store, all: number): string {
   if (store.status.value === undefined) return "Loading …";
-  if (store.tracePages.value?.failure.value !== undefined) return "";
+  if (store.graphExecutionPages.value?.failure.value !== undefined) return "";
   const filtered = Object.values(store.filter.value).some((text) => text !== undefined);
   if (filtered && all > 0) return "No tensor fulfils the filter.";
   if (store.onlyBad.value && all > 0) return "No recorded tensor holds NaN or ∞.";
@@ -104,9 +104,9 @@ function emptyWords(store: Store, all: number): string {
 
 /** Positions in the list are not those of the run when only the bad ones are shown. */
 function stepTo(store: Store, row: number): void {
-  const page = store.tracePages.value?.at(row);
-  if (page !== undefined) void store.focusTrace(traceRow(page, row - page.begin).index);
-  else if (!store.leftOut.value) void store.focusTrace(traceIndex(row));
+  const page = store.graphExecutionPages.value?.at(row);
+  if (page !== undefined) void store.focusGraphExecution(graphExecutionRow(page, row - page.begin).index);
+  else if (!store.leftOut.value) void store.focusGraphExecution(graphExecutionIndex(row));
 }
 
 function Tools({
@@ -129,7 +129,7 @@ function Tools({
     const all = store.status.value?.num_graph_executions ?? total;
     if (!/^\d+$/.test(text) || all === 0) return;
     const row = Math.min(all - 1, Number(text));
-    void store.focusTrace(traceIndex(row));
+    void store.focusGraphExecution(graphExecutionIndex(row));
     onJump(row);
   };
   return (
@@ -201,7 +201,7 @@ function Filters({ store, withLayer }: { readonly store: Store; readonly withLay
 
 function Header({ withDevice, withHost, withLayer }: HeaderProps) {
   return (
-    <div class="row trace-row" role="row" aria-rowindex={1}>
+    <div class="row graph-execution-row" role="row" aria-rowindex={1}>
       <span role="columnheader" class="num">
         #
       </span>
@@ -226,7 +226,7 @@ function Header({ withDevice, withHost, withLayer }: HeaderProps) {
 
 interface RowProps {
   readonly store: Store;
-  readonly row: TraceRow | undefined;
+  readonly row: GraphExecutionRow | undefined;
   readonly place: RowPlace;
   readonly withDevice: boolean;
   readonly withLayer: boolean;
@@ -235,49 +235,49 @@ interface RowProps {
 function Row({ store, row, place, withDevice, withLayer }: RowProps) {
   if (row === undefined)
     return (
-      <div {...place} role="row" class="row trace-row" aria-selected={false}>
+      <div {...place} role="row" class="row graph-execution-row" aria-selected={false}>
         <span role="gridcell" class="num dim">
           …
         </span>
       </div>
     );
-  const selected = store.trace.value === row.index;
-  const isInput = store.inputTraces.value.has(row.index);
+  const selected = store.graphExecution.value === row.index;
+  const isInput = store.inputGraphExecutions.value.has(row.index);
   const { summary } = row;
   const isInside = row.owner !== undefined && row.owner === store.execution.value;
   const device = shortDevice(row.device);
   const host = (store.status.value?.hosts.length ?? 0) > 1 ? row.host : undefined;
-  const belongs = belongingWords(row.opName, row.belonging);
+  const role = roleWords(row.opName, row.role);
   return (
     <div
       {...place}
       role="row"
-      class={`row trace-row ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""} ${isInside ? "row-inside" : ""}`}
+      class={`row graph-execution-row ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""} ${isInside ? "row-inside" : ""}`}
       aria-selected={selected}
       data-testid="graph-executions-row"
       data-index={row.index}
-      onClick={() => void store.focusTrace(row.index)}
+      onClick={() => void store.focusGraphExecution(row.index)}
     >
       <span role="gridcell" class="num dim">
         {row.index}
       </span>
       <span role="gridcell">
         <TensorName name={tensorName(row.opName, row.slot)} />
-        {row.belonging.gradientOf.length > 0 && (
-          <span class="tag tag-gradient" title={belongs}>
-            ∇ {row.belonging.gradientOf.join(", ")}
+        {row.role.gradientOf.length > 0 && (
+          <span class="tag tag-gradient" title={role}>
+            ∇ {row.role.gradientOf.join(", ")}
           </span>
         )}
         {isInput && <span class="tag">input</span>}
       </span>
       <span
         role="gridcell"
-        class={`ellipsis ${row.belonging.layer === undefined ? "dim" : ""}`}
-        title={[belongs ?? (withLayer ? "no layer" : undefined), row.functionName && `in ${row.functionName}`]
+        class={`ellipsis ${row.role.layer === undefined ? "dim" : ""}`}
+        title={[role ?? (withLayer ? "no layer" : undefined), row.functionName && `in ${row.functionName}`]
           .filter(Boolean)
           .join(" · ")}
       >
-        {withLayer ? (row.belonging.layer ?? "–") : row.functionName}
+        {withLayer ? (row.role.layer ?? "–") : row.functionName}
       </span>
       <span
         role="gridcell"
@@ -316,7 +316,7 @@ function Row({ store, row, place, withDevice, withLayer }: RowProps) {
   );
 }
 
-interface MinimapProps {
+interface ListMinimapProps {
   readonly store: Store;
   readonly total: number;
   readonly begin: number;
@@ -326,22 +326,22 @@ interface MinimapProps {
 }
 
 /** Of the whole list; there is none of the list of bad ones, which would be bad from end to end. */
-function Minimap({ store, total, begin, end, viewport, seek }: MinimapProps) {
+function ListMinimap({ store, total, begin, end, viewport, seek }: ListMinimapProps) {
   useChange(() => {
-    store.traceBuckets.value = Math.min(4096, Math.max(0, Math.floor(viewport)));
+    store.graphExecutionBuckets.value = Math.min(4096, Math.max(0, Math.floor(viewport)));
   }, [viewport]);
   if (store.leftOut.value) return null;
   return (
-    <div class="minimap" style={{ paddingTop: `${HEADER}px` }}>
-      <Strip
+    <div class="minimap-column" style={{ paddingTop: `${HEADER}px` }}>
+      <Minimap
         label="Part of the list that is seen"
         axis="y"
         length={viewport}
-        overview={shown(store.traceOverview.value)}
+        overview={shown(store.graphExecutionOverview.value)}
         total={total}
         begin={begin}
         end={end}
-        focus={store.trace.value}
+        focus={store.graphExecution.value}
         onSeek={seek}
       />
     </div>

@@ -4,6 +4,7 @@ import type { Forward } from "../api/answers";
 import { shown } from "../base/loaded";
 import { counted } from "../base/text";
 import { isBad, numericsWords } from "../model/health";
+import { canMove } from "../model/history";
 import { displayName, isFunctionName } from "../model/names";
 import {
   CARD_GAP,
@@ -16,7 +17,6 @@ import {
   type Neighbourhood,
   portOffset,
 } from "../model/neighbourhood";
-import { canMove } from "../model/walk";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { useSize } from "./hooks";
@@ -40,7 +40,7 @@ export function GraphStructure({ store }: { readonly store: Store }) {
       title="Graph structure"
       className="structure"
       note={<Breadcrumb store={store} />}
-      tools={<WalkButtons store={store} />}
+      tools={<HistoryButtons store={store} />}
     >
       {loaded?.kind === "failed" ? (
         <Failure message={loaded.message} />
@@ -78,8 +78,8 @@ function Breadcrumb({ store }: { readonly store: Store }) {
   return <span title={text}>{text}</span>;
 }
 
-function WalkButtons({ store }: { readonly store: Store }) {
-  const walk = store.walk.value;
+function HistoryButtons({ store }: { readonly store: Store }) {
+  const history = store.history.value;
   return (
     <div class="tools">
       <button
@@ -87,7 +87,7 @@ function WalkButtons({ store }: { readonly store: Store }) {
         class="icon"
         title="Back to the op before"
         aria-label="Back to the op before"
-        disabled={!canMove(walk, -1)}
+        disabled={!canMove(history, -1)}
         onClick={store.back}
       >
         ←
@@ -97,7 +97,7 @@ function WalkButtons({ store }: { readonly store: Store }) {
         class="icon"
         title="Forward again"
         aria-label="Forward again"
-        disabled={!canMove(walk, 1)}
+        disabled={!canMove(history, 1)}
         onClick={store.forward}
       >
         →
@@ -112,7 +112,7 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
   const [most, setMost] = useState({ inputs: CARDS, consumers: CARDS });
   const inputs = op.inputs.slice(0, most.inputs);
   const consumers = op.consumers.slice(0, most.consumers);
-  const extra = 18 * [op.belongs, op.runs[0], op.same].filter((line) => line !== undefined).length;
+  const extra = 18 * [op.role, op.runs[0], op.same].filter((line) => line !== undefined).length;
   const shown = op.outputs.slice(0, MOST_OUTPUTS);
   const numerics = shown.reduce((lines, summary) => lines + numericsWords(summary).length, 0);
   const centre = 46 + extra + 34 * Math.max(1, shown.length) + 16 * numerics;
@@ -331,7 +331,7 @@ function NeighbourCard({
       title={
         dead
           ? `This op was not recorded; it ${slotWords(card, side)}`
-          : [`Go to ${card.title}`, slotWords(card, side), card.belongs, card.same && `same as ${card.same}`]
+          : [`Go to ${card.title}`, slotWords(card, side), card.role, card.same && `same as ${card.same}`]
               .filter(Boolean)
               .join(" · ")
       }
@@ -346,7 +346,7 @@ function NeighbourCard({
         {card.same !== undefined ? (
           <SameAs name={card.same} />
         ) : card.mark !== undefined ? (
-          <Belongs words={card.mark} />
+          <RoleMark words={card.mark} />
         ) : (
           card.summary !== undefined && <ShapeWords summary={card.summary} />
         )}
@@ -356,9 +356,9 @@ function NeighbourCard({
   );
 }
 
-function Belongs({ words }: { readonly words: string }) {
+function RoleMark({ words }: { readonly words: string }) {
   return (
-    <span class="belongs ellipsis" title={words}>
+    <span class="tensor-role ellipsis" title={words}>
       {words}
     </span>
   );
@@ -402,7 +402,7 @@ function Centre({
         <span class="chip">{displayName(op.opType)}</span>
         {device !== undefined && <span class="dim">{device}</span>}
       </span>
-      {op.belongs !== undefined && <Belongs words={op.belongs} />}
+      {op.role !== undefined && <RoleMark words={op.role} />}
       {op.same !== undefined && <SameAs name={op.same} />}
       {op.runs.length > 0 && (
         <span class="op-runs dim ellipsis">

@@ -11,7 +11,12 @@ const ID = "search-found";
 const KEYS = navigator.platform.startsWith("Mac") ? "/ or ⌘K" : "/ or Ctrl+K";
 
 /** Where what is jumped to is seen. */
-const SECTIONS = { op: ".structure", function: ".timeline", layer: ".traces", line: ".source" } as const;
+const SECTIONS = {
+  op: ".structure",
+  function: ".timeline",
+  layer: ".graph-executions",
+  line: ".source",
+} as const;
 
 export function Search({ store }: { readonly store: Store }) {
   const field = useRef<HTMLInputElement>(null);

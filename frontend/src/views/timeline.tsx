@@ -3,14 +3,14 @@ import { useRef, useState } from "preact/hooks";
 import { executionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { grouped } from "../base/text";
+import { type Window, windowAround, windowAt } from "../model/minimap";
 import { displayName, initial } from "../model/names";
 import { type ExecutionRow, executionRow } from "../model/rows";
-import { type Window, windowAround, windowAt } from "../model/strip";
 import type { Store } from "../store/store";
 import { ExecutionCard } from "./execution_card";
 import { useChange, useSize } from "./hooks";
+import { Minimap } from "./minimap";
 import { Failure, Panel } from "./panel";
-import { Strip } from "./strip";
 
 const BOX = 20;
 
@@ -86,7 +86,7 @@ export function Timeline({ store }: { readonly store: Store }) {
               );
             })}
           </div>
-          <Strip
+          <Minimap
             label="Part of the timeline that is seen"
             axis="x"
             length={width}

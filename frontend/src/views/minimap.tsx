@@ -1,10 +1,10 @@
 /** A whole list in a few hundred pixels: where it is bad, what part is seen, where the focus is. Dragging scrolls. */
 
 import type { Overview } from "../api/answers";
-import { marks, stripPixel, stripRow } from "../model/strip";
+import { marks, minimapPixel, minimapRow } from "../model/minimap";
 import { drag } from "./hooks";
 
-interface StripProps {
+interface MinimapProps {
   readonly label: string;
   readonly axis: "x" | "y";
   /** Pixels along the list. */
@@ -20,11 +20,11 @@ interface StripProps {
 
 const THICKNESS = 14;
 
-export function Strip({ label, axis, length, overview, total, begin, end, focus, onSeek }: StripProps) {
+export function Minimap({ label, axis, length, overview, total, begin, end, focus, onSeek }: MinimapProps) {
   const seek = (event: PointerEvent) => {
     const box = (event.currentTarget as HTMLElement | null)?.getBoundingClientRect();
     if (box !== undefined)
-      onSeek(stripRow(axis === "x" ? event.clientX - box.left : event.clientY - box.top, total, length));
+      onSeek(minimapRow(axis === "x" ? event.clientX - box.left : event.clientY - box.top, total, length));
   };
   const key = (event: KeyboardEvent) => {
     const middle = (begin + end) / 2;
@@ -43,13 +43,13 @@ export function Strip({ label, axis, length, overview, total, begin, end, focus,
     event.preventDefault();
     onSeek(to);
   };
-  const from = stripPixel(begin, total, length);
-  const size = Math.max(4, stripPixel(end - begin, total, length));
+  const from = minimapPixel(begin, total, length);
+  const size = Math.max(4, minimapPixel(end - begin, total, length));
   const at = (pixel: number, extent: number) =>
     axis === "x" ? { left: pixel, width: extent } : { top: pixel, height: extent };
   return (
     <div
-      class={`strip strip-${axis}`}
+      class={`minimap minimap-${axis}`}
       role="slider"
       aria-label={label}
       aria-orientation={axis === "x" ? "horizontal" : "vertical"}
@@ -72,15 +72,15 @@ export function Strip({ label, axis, length, overview, total, begin, end, focus,
           width={axis === "x" ? length : THICKNESS}
           height={axis === "x" ? THICKNESS : length}
         >
-          <path class="strip-measured" d={path(overview, "measured", axis, length)} />
-          <path class="strip-bad" d={path(overview, "bad", axis, length)} />
+          <path class="minimap-measured" d={path(overview, "measured", axis, length)} />
+          <path class="minimap-bad" d={path(overview, "bad", axis, length)} />
         </svg>
       )}
-      <i class="strip-window" style={at(Math.min(from, length - size), size)} />
+      <i class="minimap-window" style={at(Math.min(from, length - size), size)} />
       {focus !== undefined && (
         <i
-          class="strip-focus"
-          style={at(Math.min(length - 2, stripPixel(focus + 0.5, total, length) - 1), 2)}
+          class="minimap-focus"
+          style={at(Math.min(length - 2, minimapPixel(focus + 0.5, total, length) - 1), 2)}
         />
       )}
     </div>

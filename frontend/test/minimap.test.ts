@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { marks, stripPixel, stripRow, windowAround, windowAt } from "../src/model/strip";
+import { marks, minimapPixel, minimapRow, windowAround, windowAt } from "../src/model/minimap";
 import { random } from "./random";
 
 test("the window keeps its length at both ends and is shorter only when the list is", () => {
@@ -25,10 +25,12 @@ test("a pixel of a strip leads to a row that stands at that pixel", () => {
   for (let i = 0; i < 300; i++) {
     const [total, length] = [1 + pick(10_000_000), 50 + pick(1500)];
     const pixel = pick(length);
-    const row = stripRow(pixel, total, length);
-    expect(Math.abs(stripPixel(row, total, length) - pixel)).toBeLessThanOrEqual(Math.max(1, length / total));
+    const row = minimapRow(pixel, total, length);
+    expect(Math.abs(minimapPixel(row, total, length) - pixel)).toBeLessThanOrEqual(
+      Math.max(1, length / total),
+    );
   }
-  expect([stripRow(-5, 10, 100), stripRow(999, 10, 100), stripRow(5, 0, 100)]).toEqual([0, 9, 0]);
+  expect([minimapRow(-5, 10, 100), minimapRow(999, 10, 100), minimapRow(5, 0, 100)]).toEqual([0, 9, 0]);
 });
 
 test("one bad row among a million marks its bucket bad", () => {

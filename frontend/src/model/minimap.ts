@@ -18,12 +18,12 @@ export function windowAround(index: number, window: Window, fit: number, total: 
 }
 
 /** Where a row stands along a strip, in pixels from its start. */
-export function stripPixel(row: number, total: number, length: number): number {
+export function minimapPixel(row: number, total: number, length: number): number {
   return total === 0 ? 0 : (row / total) * length;
 }
 
 /** The row under a pixel of the strip. */
-export function stripRow(pixel: number, total: number, length: number): number {
+export function minimapRow(pixel: number, total: number, length: number): number {
   if (length === 0 || total === 0) return 0;
   return Math.min(total - 1, Math.max(0, Math.floor((pixel / length) * total)));
 }

@@ -1,16 +1,16 @@
 /** Where in the long lists the things stand that were found by their names. */
 import type { ColumnPage } from "../api/columns";
 import type { Api, ListName, Named } from "../api/routes";
-import type { ExecutionIndex, RunName, TraceIndex } from "../base/ids";
+import type { ExecutionIndex, GraphExecutionIndex, RunName } from "../base/ids";
 import { exactly } from "../base/text";
 import type { Jump } from "../model/find";
 import { displayName } from "../model/names";
-import { executionRow, traceRow } from "../model/rows";
+import { executionRow, graphExecutionRow } from "../model/rows";
 
 type OpJump = Extract<Jump, { kind: "op" }>;
 type FunctionJump = Extract<Jump, { kind: "function" }>;
 /** Where a function ran. */
-export type CallPlace = { readonly execution: ExecutionIndex } | { readonly trace: TraceIndex };
+export type CallPlace = { readonly execution: ExecutionIndex } | { readonly trace: GraphExecutionIndex };
 
 /**
  * As a rule the first row is the one. Where a function was traced anew, rows of other graphs with its name come before it;
@@ -21,12 +21,16 @@ const MOST = 16_384;
 const ROWS = 4096;
 
 /** The first bad value of an op or of one of its outputs, else its last; undefined when none is on record. */
-export async function traceOf(api: Api, run: RunName, jump: OpJump): Promise<TraceIndex | undefined> {
+export async function graphExecutionOf(
+  api: Api,
+  run: RunName,
+  jump: OpJump,
+): Promise<GraphExecutionIndex | undefined> {
   const { graph, graphName, opName, slot } = jump;
   const named: Named = { ...namedGraph(graphName), op_name: exactly(opName), health: "bad" };
   const [bad, info] = await Promise.all([
     firstRow(api, run, "graph_executions", named, (page, i) => {
-      const row = traceRow(page, i);
+      const row = graphExecutionRow(page, i);
       const same = row.graph === graph && row.opName === opName && (slot ?? row.slot) === row.slot;
       return same ? row.index : undefined;
     }),
@@ -44,7 +48,7 @@ export async function callOf(api: Api, run: RunName, { graph, name }: FunctionJu
   });
   if (execution !== undefined) return { execution };
   const trace = await firstRow(api, run, "graph_executions", namedGraph(name), (page, i) => {
-    const row = traceRow(page, i);
+    const row = graphExecutionRow(page, i);
     return row.graph === graph ? row.index : undefined;
   });
   if (trace !== undefined) return { trace };
@@ -56,14 +60,14 @@ export async function lastIn(
   api: Api,
   run: RunName,
   { graph, name }: FunctionJump,
-  at: TraceIndex | undefined,
+  at: GraphExecutionIndex | undefined,
 ): Promise<CallPlace> {
   const named = namedGraph(name);
   const before = at === undefined ? 0 : ((await api.locateNamed(run, at, named)).before ?? 0);
   const begin = Math.max(0, before - FEW);
   const page = await api.namedRows(run, "graph_executions", begin, before, named);
   for (let row = page.end - page.begin - 1; row >= 0; row--) {
-    const found = traceRow(page, row);
+    const found = graphExecutionRow(page, row);
     if (found.graph === graph) return { trace: found.index };
   }
   return callOf(api, run, { kind: "function", graph, name });
