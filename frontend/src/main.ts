@@ -7,7 +7,7 @@ import { nameDocument, outerWindow, takeFocus, watchReturn, watchShown, watchThe
 import { followAddress, linkNow } from "./store/address";
 import { createStore, type Store } from "./store/store";
 import { App } from "./views/app";
-import styles from "./views/style.css?inline";
+import styles from "./views/styles/index.css?inline";
 
 export function render(): void {
   nameDocument("Debugger");
