@@ -7,11 +7,13 @@ import { nameDocument, outerWindow, takeFocus, watchReturn, watchShown, watchThe
 import { followAddress, linkNow } from "./store/address";
 import { createStore, type Store } from "./store/store";
 import { App } from "./views/app";
+import { setGeometry } from "./views/geometry";
 import styles from "./views/styles/index.css?inline";
 
 export function render(): void {
   nameDocument("Debugger");
   addStyles();
+  setGeometry(document.documentElement);
   const outer = outerWindow();
   const link = linkNow(outer);
   const store = createStore(makeApi(makeAsk((url, init) => fetch(url, init))));

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ExecutionData, OpInfo } from "../src/api/answers";
 import { executionIndex, graphExecutionIndex, graphId } from "../src/base/ids";
-import { CARD_HEIGHT, cardTops, ofExecution, ofGraphOp, portOffset } from "../src/model/neighbourhood";
+import { cardTops, ofExecution, ofGraphOp, portOffset } from "../src/model/neighbourhood";
+import { CARD } from "../src/views/geometry";
 
 /** An op as `op_info` gives it, with what a test wants different. */
 function opInfo(more: Partial<OpInfo>): OpInfo {
@@ -137,14 +138,14 @@ test("an eager op has one output for each slot, measured or not", () => {
 
 describe("the cards of a column", () => {
   test("stand about the middle while they fit", () => {
-    const [top] = cardTops(1, 150, 24);
-    expect((top ?? 0) + CARD_HEIGHT / 2).toBe(150);
+    const [top] = cardTops(1, 150, 24, CARD);
+    expect((top ?? 0) + CARD.height / 2).toBe(150);
   });
 
   test("begin under the titles when they do not, and never overlap", () => {
-    const tops = cardTops(40, 150, 24);
+    const tops = cardTops(40, 150, 24, CARD);
     expect(tops[0]).toBe(24);
     for (const [i, top] of tops.entries())
-      if (i > 0) expect(top - (tops[i - 1] ?? 0)).toBeGreaterThanOrEqual(CARD_HEIGHT);
+      if (i > 0) expect(top - (tops[i - 1] ?? 0)).toBeGreaterThanOrEqual(CARD.height);
   });
 });

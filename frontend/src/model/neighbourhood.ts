@@ -196,17 +196,20 @@ export function outputSummaries(data: ExecutionData): readonly Summary[] {
   return Array.from({ length: n }, (_, i) => fromWire(data.outputs[i]) ?? NOTHING_KNOWN);
 }
 
-export const CARD_HEIGHT = 62;
-export const CARD_GAP = 6;
-
-/** Tops of the cards of one column: about the middle, but none above `least`, so that a long column goes on below. */
-export function cardTops(n: number, middle: number, least: number): readonly number[] {
-  const first = Math.max(least, middle - columnHeight(n) / 2);
-  return Array.from({ length: n }, (_, i) => first + i * (CARD_HEIGHT + CARD_GAP));
+/** Pixels of a card and of the space between two cards. */
+export interface CardSize {
+  readonly height: number;
+  readonly gap: number;
 }
 
-export function columnHeight(n: number): number {
-  return n * CARD_HEIGHT + Math.max(0, n - 1) * CARD_GAP;
+/** Tops of the cards of one column: about the middle, but none above `least`, so that a long column goes on below. */
+export function cardTops(n: number, middle: number, least: number, card: CardSize): readonly number[] {
+  const first = Math.max(least, middle - columnHeight(n, card) / 2);
+  return Array.from({ length: n }, (_, i) => first + i * (card.height + card.gap));
+}
+
+export function columnHeight(n: number, { height, gap }: CardSize): number {
+  return n * height + Math.max(0, n - 1) * gap;
 }
 
 /** Where along its side a card meets the curve of a slot: slots in order about the middle. */

@@ -11,11 +11,10 @@ import { roleOf, roleWords } from "../model/role";
 import { firstCauseLabel, looksForBad, verdictOf } from "../model/verdict";
 import type { Store } from "../store/store";
 import { GapList } from "./gap_list";
+import { ALERT_ROW } from "./geometry";
 import { HealthBar, TensorName, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
 import { type RowPlace, VirtualList } from "./virtual_list";
-
-const ROW = 40;
 
 export function Alerts({ store }: { readonly store: Store }) {
   const total = store.lists.value?.alerts.pages.total.value ?? 0;
@@ -126,7 +125,7 @@ function Found({ store }: { readonly store: Store }) {
         id="alert"
         label="Alerts in the order of time"
         rows={pages.total.value}
-        rowHeight={ROW}
+        rowHeight={ALERT_ROW}
         headerHeight={0}
         focusRow={store.alert.value}
         revealRow={store.alert.value}

@@ -9,14 +9,12 @@ import { roleWords } from "../model/role";
 import { type GraphExecutionRow, graphExecutionRow } from "../model/rows";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
+import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "./geometry";
 import { useChange } from "./hooks";
 import { Minimap } from "./minimap";
 import { CountHeads, Counts, TensorName } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
 import { type RowPlace, VirtualList } from "./virtual_list";
-
-const ROW = 24;
-const HEADER = 26;
 
 export function GraphExecutions({ store }: { readonly store: Store }) {
   const pages = store.graphExecutionPages.value;
@@ -55,8 +53,8 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
             "--digits": String(all).length,
             "--device": devices || hosts ? "var(--device-width)" : "",
           }}
-          rowHeight={ROW}
-          headerHeight={HEADER}
+          rowHeight={GRAPH_EXECUTION_ROW}
+          headerHeight={LIST_HEADER}
           header={<Header withDevice={devices || hosts} withHost={hosts} withLayer={layers} />}
           focusRow={store.graphExecutionPosition.value}
           revealRow={store.revealedGraphExecution.value}
@@ -332,7 +330,7 @@ function ListMinimap({ store, total, begin, end, viewport, seek }: ListMinimapPr
   }, [viewport]);
   if (store.leftOut.value) return null;
   return (
-    <div class="minimap-column" style={{ paddingTop: `${HEADER}px` }}>
+    <div class="minimap-column" style={{ paddingTop: `${LIST_HEADER}px` }}>
       <Minimap
         label="Part of the list that is seen"
         axis="y"

@@ -7,8 +7,6 @@ import { isBad, numericsWords } from "../model/health";
 import { canMove } from "../model/history";
 import { displayName, isFunctionName } from "../model/names";
 import {
-  CARD_GAP,
-  CARD_HEIGHT,
   type Card,
   cardTops,
   columnHeight,
@@ -19,6 +17,7 @@ import {
 } from "../model/neighbourhood";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
+import { CARD, CARD_MARGIN, COLUMN_ENDS, COLUMN_TITLE, MORE_CARDS } from "./geometry";
 import { useSize } from "./hooks";
 import { NumericsWords, ShapeWords, TensorName, Verdict, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
@@ -26,11 +25,6 @@ import { Failure, Hint, Panel } from "./panel";
 /** Drawn at first, and with each press of the button for more. */
 const CARDS = 60;
 const MOST_OUTPUTS = 4;
-const SIDE = 8;
-/** Height of the line over the columns. */
-const TITLES = 24;
-/** And of the button under them. */
-const MORE = 26;
 
 export function GraphStructure({ store }: { readonly store: Store }) {
   const loaded = store.neighbourhood.value;
@@ -118,12 +112,13 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
   const centre = 46 + extra + 34 * Math.max(1, shown.length) + 16 * numerics;
   const isCut = inputs.length < op.inputs.length || consumers.length < op.consumers.length;
   const tallest =
-    Math.max(columnHeight(inputs.length), columnHeight(consumers.length), centre) + (isCut ? MORE : 0);
-  const full = Math.max(TITLES + tallest + SIDE, height);
+    Math.max(columnHeight(inputs.length, CARD), columnHeight(consumers.length, CARD), centre) +
+    (isCut ? MORE_CARDS.height + MORE_CARDS.gap : 0);
+  const full = Math.max(COLUMN_TITLE + tallest + CARD_MARGIN, height);
   // The op stays in the first view, however long its columns are.
-  const middle = Math.max(TITLES + centre / 2, (TITLES + Math.min(full, height)) / 2);
-  const inputTops = cardTops(inputs.length, middle, TITLES);
-  const consumerTops = cardTops(consumers.length, middle, TITLES);
+  const middle = Math.max(COLUMN_TITLE + centre / 2, (COLUMN_TITLE + Math.min(full, height)) / 2);
+  const inputTops = cardTops(inputs.length, middle, COLUMN_TITLE, CARD);
+  const consumerTops = cardTops(consumers.length, middle, COLUMN_TITLE, CARD);
   return (
     <>
       <Why store={store} />
@@ -212,7 +207,7 @@ function More({ side, left, top, act }: MoreProps) {
     <button
       type="button"
       class={`small more-cards op-${side}`}
-      style={{ top: `${top + CARD_HEIGHT + CARD_GAP}px` }}
+      style={{ top: `${top + CARD.height + CARD.gap}px` }}
       data-testid={`graph-structure-more-${side}`}
       onClick={() => act(n)}
     >
@@ -251,25 +246,22 @@ interface CurvesProps {
   readonly consumerTops: readonly number[];
 }
 
-/** Columns end at these shares of the width; the style sheet says the same. */
-const ENDS = { input: 0.32, opLeft: 0.355, opRight: 0.645, consumer: 0.68 } as const;
-
 /** Each from its card to its slot of the op; the number of the slot stands at the card where there are several. */
 function Curves({ width, middle, centre, op, inputs, inputTops, consumers, consumerTops }: CurvesProps) {
   const [left, right] = [op.inputs.length, op.outputs.length];
   return (
     <svg class="curves" aria-hidden="true" width={width} height="100%">
       {inputs.map(({ key, slot, summary }, i) => {
-        const y = (inputTops[i] ?? 0) + CARD_HEIGHT / 2;
+        const y = (inputTops[i] ?? 0) + CARD.height / 2;
         const port = middle + portOffset(slot, left, centre);
         return (
           <g key={key}>
             <path
               class={isBad(summary) ? "curve curve-bad" : "curve"}
-              d={curve(width * ENDS.input, y, width * ENDS.opLeft, port)}
+              d={curve(width * COLUMN_ENDS.input, y, width * COLUMN_ENDS.opLeft, port)}
             />
             {left > 1 && (
-              <text class="slot-number" x={width * ENDS.input + 2} y={besideCurve(y, port)}>
+              <text class="slot-number" x={width * COLUMN_ENDS.input + 2} y={besideCurve(y, port)}>
                 {slot}
               </text>
             )}
@@ -277,16 +269,20 @@ function Curves({ width, middle, centre, op, inputs, inputTops, consumers, consu
         );
       })}
       {consumers.map(({ key, slot, summary }, i) => {
-        const y = (consumerTops[i] ?? 0) + CARD_HEIGHT / 2;
+        const y = (consumerTops[i] ?? 0) + CARD.height / 2;
         const port = middle + portOffset(slot, right, centre);
         return (
           <g key={key}>
             <path
               class={isBad(summary) ? "curve curve-bad" : "curve"}
-              d={curve(width * ENDS.opRight, port, width * ENDS.consumer, y)}
+              d={curve(width * COLUMN_ENDS.opRight, port, width * COLUMN_ENDS.consumer, y)}
             />
             {right > 1 && (
-              <text class="slot-number slot-of-output" x={width * ENDS.consumer - 2} y={besideCurve(y, port)}>
+              <text
+                class="slot-number slot-of-output"
+                x={width * COLUMN_ENDS.consumer - 2}
+                y={besideCurve(y, port)}
+              >
                 :{slot}
               </text>
             )}
@@ -325,7 +321,7 @@ function NeighbourCard({
     <button
       type="button"
       class={`op-card op-${side} ${isBad(card.summary) ? "op-bad" : ""}`}
-      style={{ top: `${top}px`, height: `${CARD_HEIGHT}px` }}
+      style={{ top: `${top}px`, height: `${CARD.height}px` }}
       data-testid={`graph-structure-${side}`}
       disabled={dead}
       title={

@@ -2,6 +2,7 @@
 
 import type { Overview } from "../api/answers";
 import { marks, minimapPixel, minimapRow } from "../model/minimap";
+import { MINIMAP } from "./geometry";
 import { drag } from "./hooks";
 
 interface MinimapProps {
@@ -17,8 +18,6 @@ interface MinimapProps {
   /** The row to have in the middle of the view. */
   readonly onSeek: (row: number) => void;
 }
-
-const THICKNESS = 14;
 
 export function Minimap({ label, axis, length, overview, total, begin, end, focus, onSeek }: MinimapProps) {
   const seek = (event: PointerEvent) => {
@@ -69,8 +68,8 @@ export function Minimap({ label, axis, length, overview, total, begin, end, focu
       {overview !== undefined && (
         <svg
           aria-hidden="true"
-          width={axis === "x" ? length : THICKNESS}
-          height={axis === "x" ? THICKNESS : length}
+          width={axis === "x" ? length : MINIMAP}
+          height={axis === "x" ? MINIMAP : length}
         >
           <path class="minimap-measured" d={path(overview, "measured", axis, length)} />
           <path class="minimap-bad" d={path(overview, "bad", axis, length)} />
@@ -96,7 +95,7 @@ function path(overview: Overview, kind: "bad" | "measured", axis: "x" | "y", len
     .map((mark, i) => {
       if (mark !== kind) return "";
       const width = kind === "bad" ? badWidth(overview, i) : 2;
-      const lane = (THICKNESS - width) / 2;
+      const lane = (MINIMAP - width) / 2;
       const along = i * step;
       return axis === "x"
         ? `M${along.toFixed(1)},${lane}h${extent.toFixed(1)}v${width}h${(-extent).toFixed(1)}z`
@@ -107,5 +106,5 @@ function path(overview: Overview, kind: "bad" | "measured", axis: "x" | "y", len
 
 function badWidth({ bad, measured }: Overview, bucket: number): number {
   const share = (bad[bucket] ?? 0) / Math.max(1, measured[bucket] ?? 0, bad[bucket] ?? 0);
-  return Math.round(5 + share * (THICKNESS - 7));
+  return Math.round(5 + share * (MINIMAP - 7));
 }

@@ -8,11 +8,10 @@ import { displayName, initial } from "../model/names";
 import { type ExecutionRow, executionRow } from "../model/rows";
 import type { Store } from "../store/store";
 import { ExecutionCard } from "./execution_card";
+import { BOX } from "./geometry";
 import { useChange, useSize } from "./hooks";
 import { Minimap } from "./minimap";
 import { Failure, Panel } from "./panel";
-
-const BOX = 20;
 
 export function Timeline({ store }: { readonly store: Store }) {
   const pages = store.lists.value?.executions;
@@ -20,7 +19,7 @@ export function Timeline({ store }: { readonly store: Store }) {
   void pages?.edition.value;
   const track = useRef<HTMLDivElement>(null);
   const { width } = useSize(track);
-  const fit = Math.max(1, Math.floor(width / BOX));
+  const fit = Math.max(1, Math.floor(width / (BOX.width + BOX.gap)));
   const [asked, setAsked] = useState(0);
   const window = windowAt(asked, fit, total);
   const focus = store.execution.value;
