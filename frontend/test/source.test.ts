@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { placeOfLine, shownLines } from "../src/model/source";
+import { positionOfLine, shownLines } from "../src/model/source";
 
 const EXCERPTS = [
   { first_line: 3, lines: ["three", "four"] },
@@ -29,6 +29,6 @@ test("a piece from the first line on has nothing before it", () => {
 
 test("a line is found by its number in the file", () => {
   const shown = shownLines([], EXCERPTS);
-  expect(placeOfLine(shown, 6)).toBe(5);
-  expect(placeOfLine(shown, 50)).toBeUndefined();
+  expect(positionOfLine(shown, 6)).toBe(5);
+  expect(positionOfLine(shown, 50)).toBeUndefined();
 });

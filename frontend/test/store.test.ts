@@ -366,7 +366,7 @@ describe("what is looked for by name", () => {
   test("leads to a line of a file, until something else is chosen, and a link leads there too", async () => {
     const { store } = await open(ILL);
     expect(await goTo(store, "reduce_mean")).toBe("losses.py:14");
-    expect(store.sourcePlace.value).toMatchObject({ path: "/home/user/losses.py", line: 14, file: 1 });
+    expect(store.sourceLine.value).toMatchObject({ path: "/home/user/losses.py", line: 14, file: 1 });
     expect([store.shownFrame.value, store.link.value.file, store.link.value.line]).toEqual([
       undefined,
       1,
@@ -375,11 +375,11 @@ describe("what is looked for by name", () => {
     const link = store.link.value;
     store.focusFrame(frameId("f1"));
     await quiet(store);
-    expect([store.sourcePlace.value?.line, store.link.value.file]).toEqual([71, undefined]);
+    expect([store.sourceLine.value?.line, store.link.value.file]).toEqual([71, undefined]);
     stop();
     const other = await open(ILL, link);
     expect(other.store.link.value).toEqual(link);
-    expect(other.store.sourcePlace.value).toMatchObject({ path: "/home/user/losses.py", line: 14 });
+    expect(other.store.sourceLine.value).toMatchObject({ path: "/home/user/losses.py", line: 14 });
   });
 
   test("narrows the tensors down to a layer, whatever is in its name", async () => {
@@ -407,7 +407,7 @@ describe("what is looked for by name", () => {
     expect(store.problem.value).toBe("No call of none is on record.");
     await store.jump({ kind: "line", file: fileIndex(0), line: 3 });
     await quiet(store);
-    expect(store.sourcePlace.value?.path).toBe("/home/user/train.py");
+    expect(store.sourceLine.value?.path).toBe("/home/user/train.py");
   });
 });
 

@@ -3,7 +3,7 @@ import type { Excerpt } from "../api/answers";
 import type { FileIndex } from "../base/ids";
 
 /** A line of a file: a stack frame is one. */
-export interface SourcePlace {
+export interface SourceLine {
   /** Empty until it is known. */
   readonly path: string;
   /** From 1. */
@@ -36,7 +36,7 @@ function gap(from: number, to: number): ShownLine {
 }
 
 /** Where a line of the file stands in the text, from 1; undefined when it is not there. */
-export function placeOfLine(shown: readonly ShownLine[], line: number): number | undefined {
+export function positionOfLine(shown: readonly ShownLine[], line: number): number | undefined {
   const place = shown.findIndex(({ number }) => number === line);
   return place < 0 ? undefined : place + 1;
 }

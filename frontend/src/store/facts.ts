@@ -15,7 +15,7 @@ import type { Loaded } from "../base/loaded";
 import { type History, NO_HISTORY } from "../model/history";
 
 /** An op of a graph as looked at from one of its traces, when it has any. */
-export interface OpPlace {
+export interface OpFocus {
   readonly graph: GraphId;
   readonly opName: string;
   readonly trace: GraphExecutionIndex | undefined;
@@ -24,7 +24,7 @@ export interface OpPlace {
 }
 
 /** A line of a recorded source file. */
-export interface FilePlace {
+export interface LineFocus {
   readonly file: FileIndex;
   /** From 1. */
   readonly line: number;
@@ -62,12 +62,12 @@ export function createFacts() {
     /** The id of the rule whose alerts are shown; undefined shows all alerts. */
     alertType: signal<string | undefined>(undefined),
     /** The ops looked at, and at which of them we are. */
-    history: signal<History<OpPlace>>(NO_HISTORY),
+    history: signal<History<OpFocus>>(NO_HISTORY),
     subject: signal<Subject>("execution"),
     /** The stack frame that the reader chose; undefined = the user's innermost one. */
     frame: signal<FrameId | undefined>(undefined),
     /** The line that is shown instead of that of a frame. */
-    line: signal<FilePlace | undefined>(undefined),
+    line: signal<LineFocus | undefined>(undefined),
     /** Graph executions without a bad value are left out. */
     onlyBad: signal(false),
     /** Which others are left out. */

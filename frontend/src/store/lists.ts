@@ -65,7 +65,7 @@ export function createAlertList(
 }
 
 /** The graph executions that fulfil a filter: a list of its own, whose length only its answers tell. */
-export function createChosen(
+export function createFilteredList(
   api: Api,
   run: RunName,
   filter: GraphExecutionFilter,

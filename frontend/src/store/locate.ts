@@ -10,7 +10,7 @@ import { executionRow, graphExecutionRow } from "../model/rows";
 type OpJump = Extract<Jump, { kind: "op" }>;
 type FunctionJump = Extract<Jump, { kind: "function" }>;
 /** Where a function ran. */
-export type CallPlace = { readonly execution: ExecutionIndex } | { readonly trace: GraphExecutionIndex };
+export type CallPosition = { readonly execution: ExecutionIndex } | { readonly trace: GraphExecutionIndex };
 
 /**
  * As a rule the first row is the one. Where a function was traced anew, rows of other graphs with its name come before it;
@@ -41,7 +41,7 @@ export async function graphExecutionOf(
 }
 
 /** The first call of a function from Python; of one that only other functions call, the first tensor in it. */
-export async function callOf(api: Api, run: RunName, { graph, name }: FunctionJump): Promise<CallPlace> {
+export async function callOf(api: Api, run: RunName, { graph, name }: FunctionJump): Promise<CallPosition> {
   const execution = await firstRow(api, run, "executions", namedGraph(name), (page, i) => {
     const row = executionRow(page, i);
     return row.graph === graph ? row.index : undefined;
@@ -61,7 +61,7 @@ export async function lastIn(
   run: RunName,
   { graph, name }: FunctionJump,
   at: GraphExecutionIndex | undefined,
-): Promise<CallPlace> {
+): Promise<CallPosition> {
   const named = namedGraph(name);
   const before = at === undefined ? 0 : ((await api.locateNamed(run, at, named)).before ?? 0);
   const begin = Math.max(0, before - FEW);

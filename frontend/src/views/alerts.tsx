@@ -14,7 +14,7 @@ import { GapList } from "./gap_list";
 import { ALERT_ROW } from "./geometry";
 import { HealthBar, TensorName, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
-import { type RowPlace, VirtualList } from "./virtual_list";
+import { type RowAttributes, VirtualList } from "./virtual_list";
 
 export function Alerts({ store }: { readonly store: Store }) {
   const total = store.lists.value?.alerts.pages.total.value ?? 0;
@@ -176,7 +176,7 @@ interface AlertRowProps {
   readonly store: Store;
   readonly index: AlertIndex;
   readonly alert: Alert | undefined;
-  readonly place: RowPlace;
+  readonly place: RowAttributes;
 }
 
 function AlertRow({ store, index, alert, place }: AlertRowProps) {
@@ -206,8 +206,8 @@ function AlertRow({ store, index, alert, place }: AlertRowProps) {
         <span class={isError ? "bad" : "warning"}>{alert.measured}</span>
       </span>
       <span role="gridcell" class="alert-where dim">
-        <span class="ellipsis" title={alertPlace(alert)}>
-          {alertPlace(alert)}
+        <span class="ellipsis" title={alertDetails(alert)}>
+          {alertDetails(alert)}
         </span>
         <HealthBar summary={summary} />
       </span>
@@ -215,7 +215,7 @@ function AlertRow({ store, index, alert, place }: AlertRowProps) {
   );
 }
 
-function alertPlace(alert: Alert): string {
+function alertDetails(alert: Alert): string {
   if (alert.graph_execution_trace_index === undefined) {
     const kind = isFunctionName(alert.op_type) ? "output of the call" : "eager op";
     return `${kind} · #${alert.execution_index ?? "?"}`;

@@ -14,7 +14,7 @@ import { useChange } from "./hooks";
 import { Minimap } from "./minimap";
 import { CountHeads, Counts, TensorName } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
-import { type RowPlace, VirtualList } from "./virtual_list";
+import { type RowAttributes, VirtualList } from "./virtual_list";
 
 export function GraphExecutions({ store }: { readonly store: Store }) {
   const pages = store.graphExecutionPages.value;
@@ -225,7 +225,7 @@ function Header({ withDevice, withHost, withLayer }: HeaderProps) {
 interface RowProps {
   readonly store: Store;
   readonly row: GraphExecutionRow | undefined;
-  readonly place: RowPlace;
+  readonly place: RowAttributes;
   readonly withDevice: boolean;
   readonly withLayer: boolean;
 }

@@ -45,14 +45,14 @@ export function GraphStructure({ store }: { readonly store: Store }) {
             : "Loading …"}
         </Hint>
       ) : (
-        <Picture key={placeOf(store)} store={store} op={op} />
+        <Picture key={pictureKey(store)} store={store} op={op} />
       )}
     </Panel>
   );
 }
 
 /** Each op has its own picture, which begins at its top with as many cards as fit well. */
-function placeOf(store: Store): string {
+function pictureKey(store: Store): string {
   const op = store.op.value;
   return store.subject.value === "op" ? `${op?.graph} ${op?.opName}` : `#${store.execution.value}`;
 }

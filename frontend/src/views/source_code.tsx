@@ -4,7 +4,7 @@ import type { SourceFile } from "../api/answers";
 import type { FrameId } from "../base/ids";
 import { sentence, shown } from "../base/loaded";
 import { basename } from "../base/text";
-import { type SourcePlace, shownLines } from "../model/source";
+import { type SourceLine, shownLines } from "../model/source";
 import { filesOf } from "../model/stack";
 import type { Store } from "../store/store";
 import { useChange } from "./hooks";
@@ -12,7 +12,7 @@ import { Failure, Hint, Panel } from "./panel";
 import type { SourceEditor } from "./source_editor";
 
 export function SourceCode({ store }: { readonly store: Store }) {
-  const place = store.sourcePlace.value;
+  const place = store.sourceLine.value;
   const loaded = store.source.value;
   return (
     <Panel
@@ -40,11 +40,11 @@ export function SourceCode({ store }: { readonly store: Store }) {
   );
 }
 
-function nothingOf(file: SourceFile | undefined, place: SourcePlace): boolean {
+function nothingOf(file: SourceFile | undefined, place: SourceLine): boolean {
   return file?.file_path === place.path && shownLines(file.lines, file.excerpts).length === 0;
 }
 
-function NotRecorded({ place }: { readonly place: SourcePlace }) {
+function NotRecorded({ place }: { readonly place: SourceLine }) {
   return (
     <div class="hint">
       The text of {basename(place.path)} was not recorded. The line is {place.line}
@@ -57,7 +57,7 @@ function NotRecorded({ place }: { readonly place: SourcePlace }) {
 /** The files of the stack, the user's first; choosing one goes to its innermost frame. */
 function Files({ store }: { readonly store: Store }) {
   const files = filesOf(shown(store.stack.value) ?? []);
-  const here = files.find(({ path }) => path === store.sourcePlace.value?.path);
+  const here = files.find(({ path }) => path === store.sourceLine.value?.path);
   if (files.length < 2 || here === undefined) return null;
   const group = (label: string, isLibrary: boolean) => {
     const members = files.filter((file) => file.isLibrary === isLibrary);
@@ -85,7 +85,7 @@ function Files({ store }: { readonly store: Store }) {
   );
 }
 
-function Editor({ store, place }: { readonly store: Store; readonly place: SourcePlace }) {
+function Editor({ store, place }: { readonly store: Store; readonly place: SourceLine }) {
   const parent = useRef<HTMLDivElement>(null);
   const [editor, setEditor] = useState<SourceEditor>();
   const [failure, setFailure] = useState<string>();

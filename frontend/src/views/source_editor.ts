@@ -4,7 +4,7 @@ import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { EditorState, RangeSetBuilder } from "@codemirror/state";
 import { Decoration, EditorView, GutterMarker, gutter, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { placeOfLine, type ShownLine } from "../model/source";
+import { positionOfLine, type ShownLine } from "../model/source";
 
 export interface SourceEditor {
   /** `line` and `stackLines` are numbers in the file; lines that are not there are not marked. */
@@ -61,7 +61,7 @@ export function createEditor(parent: HTMLElement): SourceEditor {
   const view = new EditorView({ parent });
   return {
     show(lines, line, stackLines) {
-      const place = placeOfLine(lines, line);
+      const place = positionOfLine(lines, line);
       const state = stateOf(lines, place, stackLines);
       view.setState(state);
       if (place !== undefined)

@@ -16,7 +16,7 @@ export function StatusBar({ store }: { readonly store: Store }) {
     <header class="status">
       <h1 class="unseen">Debugger</h1>
       <RunSelector store={store} />
-      <OtherPlaces logdir={store.logdir.value} />
+      <LogdirNotice logdir={store.logdir.value} />
       {status !== undefined && <State status={status} isSilent={store.silent.value} />}
       {status !== undefined && <Facts status={status} />}
       {status?.loading !== undefined && (
@@ -58,7 +58,7 @@ function RunSelector({ store }: { readonly store: Store }) {
 }
 
 /** Runs that are not in the list because they could not be looked at. */
-function OtherPlaces({ logdir }: { readonly logdir: Logdir | undefined }) {
+function LogdirNotice({ logdir }: { readonly logdir: Logdir | undefined }) {
   const n = logdir?.problems.length ?? 0;
   if (logdir === undefined || n === 0) return null;
   return (

@@ -32,7 +32,7 @@ export interface VirtualListProps {
   readonly revealRow: number | undefined;
   readonly revealKey: string;
   /** Draws a row; `place` goes to its element. */
-  readonly render: (row: number, place: RowPlace) => ComponentChildren;
+  readonly render: (row: number, place: RowAttributes) => ComponentChildren;
   readonly onVisible: (begin: number, end: number) => void;
   /** A key asks for another row. */
   readonly onStep: (row: number) => void;
@@ -45,7 +45,7 @@ export interface VirtualListProps {
   }) => ComponentChildren;
 }
 
-export interface RowPlace {
+export interface RowAttributes {
   readonly id: string;
   readonly "aria-rowindex": number;
   readonly style: { readonly transform: string; readonly height: string };
@@ -118,7 +118,7 @@ export function VirtualList(props: VirtualListProps) {
     props.onStep(row);
   };
 
-  const place = (row: number): RowPlace => ({
+  const place = (row: number): RowAttributes => ({
     id: `${props.id}-${row}`,
     "aria-rowindex": row + 1 + headRows,
     style: {

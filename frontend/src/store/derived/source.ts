@@ -1,0 +1,55 @@
+/** The stack of the focus, and the source line that is shown. */
+import { computed } from "@preact/signals";
+import type { Api } from "../../api/routes";
+import type { FrameId, RunName } from "../../base/ids";
+import { shown } from "../../base/loaded";
+import type { SourceLine } from "../../model/source";
+import { type Frame, framesOf, mainFrame } from "../../model/stack";
+import type { Deps } from "../deps";
+import type { Facts } from "../facts";
+import { type Ask, both, ready } from "./ask";
+import type { Structure } from "./structure";
+
+export function createSource({ api, facts }: Deps, ask: Ask, structure: Structure) {
+  const run = facts.run;
+  const stack = ask(
+    () => both(run.value, stackOf(facts, structure)),
+    ([name, ids], signal) => loadStack(api, name, ids, signal),
+  );
+  const shownFrame = computed(() => {
+    if (facts.line.value !== undefined) return undefined;
+    const frames = shown(stack.value) ?? [];
+    return frames.find(({ id }) => id === facts.frame.value) ?? mainFrame(frames);
+  });
+  const source = ask(
+    () => both(run.value, facts.line.value?.file ?? shownFrame.value?.file),
+    ([name, file], signal) => api.source(name, file, signal),
+  );
+  return {
+    stack,
+    /** The frame whose line is shown; undefined while a line is shown that was chosen without a frame. */
+    shownFrame,
+    source,
+    /** The line that is shown. */
+    sourceLine: computed((): SourceLine | undefined => {
+      const chosen = facts.line.value;
+      if (chosen === undefined) return shownFrame.value;
+      return { ...chosen, path: ready(source.value)?.file_path ?? "", text: undefined };
+    }),
+  };
+}
+
+function stackOf(facts: Facts, { opInfo, executionData }: Structure): readonly FrameId[] | undefined {
+  const subject = facts.subject.value === "op" ? shown(opInfo.value) : shown(executionData.value);
+  const ids = subject?.stack_frame_ids ?? [];
+  return ids.length === 0 ? undefined : ids;
+}
+
+async function loadStack(
+  api: Api,
+  run: RunName,
+  ids: readonly FrameId[],
+  signal: AbortSignal,
+): Promise<readonly Frame[]> {
+  return framesOf(ids, await api.frames(run, ids, signal));
+}

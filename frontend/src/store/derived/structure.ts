@@ -1,0 +1,103 @@
+/** The execution or op in focus, and the graph around it. */
+import { computed, type ReadonlySignal } from "@preact/signals";
+import type { ExecutionData } from "../../api/answers";
+import type { Api } from "../../api/routes";
+import type { GraphId, RunName } from "../../base/ids";
+import { type Loaded, shown } from "../../base/loaded";
+import { current } from "../../model/history";
+import { type Neighbourhood, ofExecution, ofGraphOp } from "../../model/neighbourhood";
+import type { OpSeen } from "../../model/passed_on";
+import type { Deps } from "../deps";
+import type { Facts, OpFocus } from "../facts";
+import { opSeen } from "../passed_on";
+import { type Ask, both, ready } from "./ask";
+
+export type Structure = ReturnType<typeof createStructure>;
+
+const MAX_NESTED_GRAPHS = 24;
+
+export function createStructure({ api, facts }: Deps, ask: Ask) {
+  const run = facts.run;
+  const op = computed(() => current(facts.history.value));
+  const executionData = ask(
+    () => both(run.value, facts.execution.value),
+    ([name, index], signal) => api.execution(name, index, signal),
+  );
+  const opInfo = ask(
+    () => both(run.value, op.value),
+    ([name, { graph, opName, trace }], signal) => opSeen(api, name, graph, opName, trace, signal),
+  );
+  return {
+    op,
+    executionData,
+    opInfo,
+    /** Which graph executions ran inside the execution in focus. */
+    inside: ask(
+      () => both(run.value, facts.execution.value),
+      ([name, index], signal) => api.locateExecution(name, index, signal),
+    ),
+    neighbourhood: computed(() => neighbourhood(facts, op.value, opInfo.value, executionData.value)),
+    /** Rows of the list of graph executions that are inputs of the op in focus. */
+    inputGraphExecutions: computed(() => inputGraphExecutions(facts, ready(opInfo.value))),
+  };
+}
+
+/** The graphs around the focus. */
+export function createGraphs(
+  { api, facts }: Deps,
+  ask: Ask,
+  opInfo: ReadonlySignal<Loaded<OpSeen> | undefined>,
+  executionData: ReadonlySignal<Loaded<ExecutionData> | undefined>,
+) {
+  const run = facts.run;
+  const calledGraph = ask(
+    () => both(run.value, shown(executionData.value)?.graph_id || undefined),
+    ([name, id], signal) => api.graph(name, id, signal),
+  );
+  return {
+    /** The graph that the execution in focus ran. */
+    calledGraph,
+    /** The graphs that it calls, up to MAX_NESTED_GRAPHS. */
+    nestedGraphs: ask(
+      () => both(run.value, shown(calledGraph.value)?.inner_graph_ids.slice(0, MAX_NESTED_GRAPHS)),
+      ([name, ids], signal) => graphNames(api, name, ids, signal),
+    ),
+    /** The graph of the op in focus and those around it, outermost first. */
+    breadcrumb: ask(
+      () => both(run.value, shown(opInfo.value)?.graph_ids),
+      ([name, ids], signal) => graphNames(api, name, ids, signal),
+    ),
+  };
+}
+
+async function graphNames(api: Api, run: RunName, ids: readonly GraphId[], signal: AbortSignal) {
+  return Promise.all(ids.map(async (id) => ({ id, name: (await api.graph(run, id, signal)).name })));
+}
+
+function neighbourhood(
+  facts: Facts,
+  op: OpFocus | undefined,
+  opInfo: Loaded<OpSeen> | undefined,
+  execution: Loaded<ExecutionData> | undefined,
+): Loaded<Neighbourhood> | undefined {
+  if (facts.subject.value === "execution") return mapLoaded(execution, ofExecution);
+  if (op === undefined) return undefined;
+  return mapLoaded(opInfo, (info) => ofGraphOp(info, info.graph_ids.at(-1) ?? op.graph, op.owner));
+}
+
+function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): Loaded<B> | undefined {
+  if (loaded === undefined || loaded.kind === "failed") return loaded;
+  if (loaded.kind === "ready") return { kind: "ready", value: make(loaded.value) };
+  return { kind: "loading", stale: loaded.stale === undefined ? undefined : make(loaded.stale) };
+}
+
+/** Only earlier rows: a later one was not an input of the op in focus. */
+function inputGraphExecutions(facts: Facts, info: OpSeen | undefined): ReadonlySet<number> {
+  const at = facts.graphExecution.value;
+  if (info === undefined || at === undefined || facts.subject.value !== "op") return new Set();
+  const rows = info.inputs.map((input) => {
+    const { data, output_slot } = input.same ?? input;
+    return data?.outputs[output_slot]?.health?.graph_execution_index;
+  });
+  return new Set(rows.filter((row) => row !== undefined && row < at) as number[]);
+}

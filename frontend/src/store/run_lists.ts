@@ -1,0 +1,116 @@
+/** The lists of the run in focus. Each run has its own lists, and so has each filter and each alert rule. */
+import { computed, effect, signal } from "@preact/signals";
+import type { ColumnPage } from "../api/columns";
+import { alertTypes } from "../model/alert_types";
+import type { Deps } from "./deps";
+import {
+  type AlertList,
+  createAlertList,
+  createFilteredList,
+  createLists,
+  isEmpty,
+  type Lists,
+  stopLists,
+} from "./lists";
+import type { Pages } from "./pages";
+import { applyStatus } from "./polling";
+
+export type RunLists = ReturnType<typeof createRunLists>;
+
+export function createRunLists(deps: Deps) {
+  const { facts } = deps;
+  const signals = createSignals();
+  const { lists, filtered, ofRule } = signals;
+  return {
+    lists,
+    /** The list of alerts that is shown: all, or those of one rule. */
+    alertList: computed(() => ofRule.value ?? lists.value?.alerts),
+    /** The rules with alerts, for the buttons that choose one. */
+    alertTypes: computed(() => {
+      const { rules = [], breakdown = new Map() } = lists.value?.alerts.overview.value ?? {};
+      return alertTypes(rules, breakdown, facts.alertType.value);
+    }),
+    /** The list of graph executions that is shown: all, the bad ones, or those that fulfil the filter. */
+    graphExecutionPages: computed(
+      () =>
+        filtered.value ??
+        (facts.onlyBad.value ? lists.value?.badGraphExecutions : lists.value?.graphExecutions),
+    ),
+    /** Begins to follow the facts; returns how to end. */
+    follow(): () => void {
+      const stops = [followRun(deps, signals), followFilter(deps, signals), followAlertType(deps, signals)];
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+  };
+}
+
+type Signals = ReturnType<typeof createSignals>;
+
+function createSignals() {
+  return {
+    lists: signal<Lists | undefined>(undefined),
+    /** The graph executions that fulfil a filter; undefined without a filter. */
+    filtered: signal<Pages<ColumnPage> | undefined>(undefined),
+    /** The alerts of the chosen rule; undefined when all alerts are shown. */
+    ofRule: signal<AlertList | undefined>(undefined),
+  };
+}
+
+function followRun({ api, facts, activity }: Deps, { lists }: Signals): () => void {
+  return effect(() => {
+    const run = facts.run.value;
+    const fresh = run === undefined ? undefined : createLists(api, run, activity);
+    lists.value = fresh;
+    const status = facts.status.peek();
+    if (fresh !== undefined && status !== undefined) applyStatus(fresh, status, false);
+    fresh?.alerts.pages.want(0, 1);
+    return () => {
+      if (fresh !== undefined) stopLists(fresh);
+    };
+  });
+}
+
+function followFilter(deps: Deps, { filtered }: Signals): () => void {
+  const { api, facts, activity } = deps;
+  const stopMaking = effect(() => {
+    const [run, filter] = [facts.run.value, facts.filter.value];
+    const made =
+      run === undefined || isEmpty(filter)
+        ? undefined
+        : createFilteredList(api, run, filter, facts.onlyBad.value, activity);
+    filtered.value = made;
+    return () => made?.stop();
+  });
+  const stopCounting = eachGeneration(deps, () => filtered.value);
+  return () => {
+    stopCounting();
+    stopMaking();
+  };
+}
+
+function followAlertType(deps: Deps, { ofRule }: Signals): () => void {
+  const { api, facts, activity } = deps;
+  const stopMaking = effect(() => {
+    const [run, type] = [facts.run.value, facts.alertType.value];
+    const made =
+      run === undefined || type === undefined ? undefined : createAlertList(api, run, type, activity);
+    made?.pages.want(0, 1);
+    ofRule.value = made;
+    return () => made?.pages.stop();
+  });
+  const stopCounting = eachGeneration(deps, () => ofRule.value?.pages);
+  return () => {
+    stopCounting();
+    stopMaking();
+  };
+}
+
+/** Counts the rows of a list anew with each generation, because `status` does not hold their number. */
+function eachGeneration({ facts }: Deps, pages: () => { recount(): Promise<void> } | undefined): () => void {
+  const generation = computed(() => facts.status.value?.generation);
+  return effect(() => {
+    if (generation.value !== undefined) void pages()?.recount();
+  });
+}

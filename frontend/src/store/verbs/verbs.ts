@@ -1,0 +1,31 @@
+/** The verbs of the store: everything that a click, a key or a link can do. */
+import type { VerbDeps } from "../deps";
+import { createAlertKeeping, createAlertVerbs } from "./alerts";
+import { createChoice } from "./choice";
+import { createFilterVerbs } from "./filters";
+import { createFocusVerbs } from "./focus";
+import { createHistoryVerbs } from "./history";
+import { createRunVerbs } from "./runs";
+import { createSearchVerbs } from "./search";
+
+export type Verbs = ReturnType<typeof createVerbs>;
+
+export function createVerbs(deps: VerbDeps) {
+  const { facts } = deps;
+  const choice = createChoice(deps);
+  const focus = createFocusVerbs(deps, choice);
+  const filters = createFilterVerbs(facts);
+  const { restoreAlert, setAlertType } = createAlertKeeping(deps, choice);
+  return {
+    ...focus,
+    ...filters,
+    ...createHistoryVerbs(deps, choice),
+    ...createAlertVerbs(deps, choice, focus),
+    setAlertType,
+    ...createSearchVerbs(deps, choice, focus, filters),
+    ...createRunVerbs(facts, choice, focus, filters, restoreAlert),
+    dismissProblem(): void {
+      facts.problem.value = undefined;
+    },
+  };
+}
