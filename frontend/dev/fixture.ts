@@ -1,6 +1,7 @@
 /**
- * A server made of arithmetic: a run of any length in which every step is the same few ops and calls, and from one step on
- * the log of a zero spreads. For working on the page alone (`npm run dev`) and for the tests of the store.
+ * A server made of arithmetic: a run of any length in which every step is the same few ops and calls, and
+ * from one step on the log of a zero spreads. For working on the page alone (`npm run dev`) and for the tests
+ * of the store.
  */
 import { encodeColumns } from "./encode";
 

@@ -1,4 +1,5 @@
-// The page alone on made-up data: `npm run dev`, then http://127.0.0.1:17173/dev/. STEPS and ILL_FROM choose how long the run is and where it falls ill.
+// The page alone on made-up data: `npm run dev`, then http://127.0.0.1:17173/dev/. STEPS and ILL_FROM choose
+// how long the run is and where it falls ill.
 import { defineConfig, type Plugin } from "vite";
 import { makeFixture } from "./fixture";
 

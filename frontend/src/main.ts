@@ -1,4 +1,4 @@
-/** The entry of the page: TensorBoard imports this module in its iframe and calls render(). */
+/** The entry point of the page: TensorBoard imports this module in its iframe and calls render(). */
 import { effect } from "@preact/signals";
 import { render as draw, h } from "preact";
 import { makeAsk } from "./api/fetch";
@@ -38,14 +38,14 @@ export function render(): void {
   draw(h(App, { store }), root);
 }
 
-/** A style element of our own: the address of a style sheet would depend on where TensorBoard serves us. */
+/** Adds a style element: the address of a style sheet would depend on where TensorBoard serves the plugin. */
 function addStyles(): void {
   const element = document.createElement("style");
   element.textContent = styles;
   document.head.append(element);
 }
 
-/** `data-idle` is "true" once nothing is under way and what came has been drawn. */
+/** Sets `data-idle` to "true" when no request is running and all answers are drawn; tests wait for it. */
 function tellIdle(store: Store): () => void {
   let waiting = 0;
   const tell = (idle: boolean) => {

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 
-/** Each room and the rooms it may import from. Packages of npm are listed too: only those may be used there. */
+/**
+ * Each room and the rooms it may import from. Packages of npm are listed too: only those may be used there.
+ */
 const RULES: Readonly<Record<string, { rooms: readonly string[]; packages: readonly string[] }>> = {
   base: { rooms: ["base"], packages: [] },
   api: { rooms: ["api", "base"], packages: [] },
@@ -13,7 +15,10 @@ const RULES: Readonly<Record<string, { rooms: readonly string[]; packages: reado
     packages: ["preact", "preact/hooks", "@codemirror/*", "@lezer/*"],
   },
 };
-/** Only this file may import the editor, and nothing may import this file but by `import()`: it is most of the weight. */
+/**
+ * Only this file may import the editor, and nothing may import this file but by `import()`: it is most of the
+ * weight.
+ */
 const EDITOR = "views/source_editor";
 const SRC = join(import.meta.dirname, "..", "src");
 

@@ -19,7 +19,10 @@ import { firstCauseLabel } from "../src/model/verdict";
 import type { Timer } from "../src/store/polling";
 import { createStore, type Store } from "../src/store/store";
 
-/** The fixture behind the real `api`; its run can be exchanged for another, and it writes down what it was asked. */
+/**
+ * The fixture behind the real `api`; its run can be exchanged for another, and it writes down what it was
+ * asked.
+ */
 function server(options: FixtureOptions) {
   const state = { answer: makeFixture(options), down: false, log: [] as string[] };
   const fetcher: Fetch = async (url) => {

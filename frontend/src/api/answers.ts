@@ -1,4 +1,4 @@
-/** What the routes of docs/http-api.md answer: a check for each answer, and the type of what passes it. */
+/** Checks of the answers of the routes in docs/http-api.md, and the types of checked answers. */
 import * as ids from "../base/ids";
 import {
   branded,
@@ -19,7 +19,7 @@ const trace = branded(number, ids.graphExecutionIndex);
 const graph = branded(text, ids.graphId);
 const frame = branded(text, ids.frameId);
 
-/** An item that the contract keeps as null so that positions stay. */
+/** An item of a list that may be null, so that the other items keep their positions. */
 const slotOf =
   <T>(check: Check<T>): Check<T | undefined> =>
   (v, where) =>
@@ -258,7 +258,7 @@ export type Located = Checked<typeof located>;
 export const runs = record(object({ start_time: number, title: optional(text) }));
 export type Runs = Checked<typeof runs>;
 
-/** The folder that the host was started on, and what in it could not be looked at. */
+/** The folder that the host was started on, and the places in it that cannot be read. */
 export const logdir = object({
   logdir: optional(text),
   problems: listOrNone(object({ place: optional(text), message: text })),

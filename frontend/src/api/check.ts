@@ -1,6 +1,8 @@
 /**
- * Checks that an answer is what the contract says, once, at the border; behind it every value has its type.
- * A check takes any value and its place in the answer, and returns it typed or throws with the place.
+ * Checks that an answer has the shape of the contract. A check takes any value and its path in the answer. It
+ * returns the value with its type, or throws an error that names the path.
+ *
+ * Invariant: answers are checked once, where they arrive. All later code relies on the types.
  */
 
 export type Check<T> = (value: unknown, where: string) => T;
@@ -25,7 +27,7 @@ export function list<T>(check: Check<T>): Check<readonly T[]> {
     Array.isArray(v) ? v.map((item, i) => check(item, `${where}[${i}]`)) : wrong(where, "a list");
 }
 
-/** A list that may be null or missing: then it is empty. */
+/** A list; null and a missing field become an empty list. */
 export function listOrNone<T>(check: Check<T>): Check<readonly T[]> {
   const whole = list(check);
   return (v, where) => (v === null || v === undefined ? [] : whole(v, where));
@@ -49,7 +51,7 @@ export function object<F extends Record<string, Check<unknown>>>(
   };
 }
 
-/** A value of a branded type: the same bits with a name. */
+/** A value of a branded type. */
 export function branded<T, B extends T>(check: Check<T>, brand: (value: T) => B): Check<B> {
   return (v, where) => brand(check(v, where));
 }

@@ -1,5 +1,5 @@
 /**
- * The columnar answer: bytes in, typed arrays out. They are views on the bytes of the answer, nothing is copied.
+ * Decodes a columnar answer into typed arrays. They are views on the bytes of the answer: nothing is copied.
  *
  *   u32 length of the header | header, JSON | blocks, each aligned to 8 bytes; all little-endian
  */
@@ -52,13 +52,13 @@ function readHeader(body: ArrayBuffer) {
   return { fields: header(JSON.parse(json), "header"), start: 4 + size };
 }
 
-/** The number of a cell, counted from the first row of the page; undefined where there is none. */
+/** The number of a cell; `row` counts from the first row of the page. Undefined for an empty cell. */
 export function numberAt(page: ColumnPage, name: string, row: number): number | undefined {
   const value = page.columns.get(name)?.[row];
   return value === undefined || Number.isNaN(value) ? undefined : value;
 }
 
-/** The text of a cell of a dictionary column; undefined where there is none. */
+/** The text of a cell of a dictionary column; undefined for an empty cell. */
 export function textAt(page: ColumnPage, name: string, row: number): string | undefined {
   const code = page.columns.get(name)?.[row];
   return code === undefined || code < 0 ? undefined : page.dictionaries.get(name)?.[code];

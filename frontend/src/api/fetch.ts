@@ -1,7 +1,7 @@
-/** The one way to the server: an address below the plugin's own, an answer checked, a failure with a sentence. */
+/** Requests to the server: relative addresses, checked answers, and failures with a sentence. */
 import { type Check, object, text } from "./check";
 
-/** The server's own sentence, or ours when it could not be reached. `status` is 0 then. */
+/** A failed request, with the server's sentence; `status` is 0 when the server could not be reached. */
 export class RouteError extends Error {
   constructor(
     message: string,
@@ -12,7 +12,7 @@ export class RouteError extends Error {
 }
 
 export type Params = Readonly<Record<string, string | number | undefined>>;
-/** `fetch`, or what a test puts in its place. */
+/** `fetch`, or a replacement in a test. */
 export type Fetch = (url: string, init: { signal?: AbortSignal }) => Promise<Response>;
 
 export interface Ask {
@@ -22,7 +22,10 @@ export interface Ask {
 
 const failure = object({ error: text });
 
-/** `route?a=1`, relative: TensorBoard gives the document a base that ends in our own prefix. */
+/**
+ * `route?a=1`. It is relative, because TensorBoard gives the document a base that ends in the plugin's
+ * prefix.
+ */
 export function address(route: string, params: Params): string {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(params)) if (value !== undefined) query.set(key, String(value));

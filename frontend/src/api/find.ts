@@ -1,4 +1,4 @@
-/** The answer of `find`: what in a run holds a text, best first, each kind in a list of its own. */
+/** The answer of the route `find`: one list for each kind of thing whose name holds a text, best first. */
 import * as ids from "../base/ids";
 import { branded, type Checked, list, listOrNone, number, object, optional, text } from "./check";
 

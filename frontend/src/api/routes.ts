@@ -1,19 +1,19 @@
-/** The routes of docs/http-api.md that the page asks, each as a function. */
+/** The routes of docs/http-api.md that the page uses, one function each. */
 import type * as ids from "../base/ids";
 import * as answers from "./answers";
 import { type ColumnPage, decodeColumns } from "./columns";
 import type { Ask } from "./fetch";
 import { found } from "./find";
 
-/** Which graph executions are wanted; undefined leaves out the question. */
+/** A filter for graph executions; undefined parts do not filter. */
 export interface GraphExecutionFilter {
   /** Name of a host. */
   readonly host?: string | undefined;
-  /** A regular expression found in the path of the layer. */
+  /** A regular expression that is searched in the path of the layer. */
   readonly layer?: string | undefined;
 }
 
-/** Rows by the names of their ops and graphs, as regular expressions. */
+/** A filter for rows by the names of their ops and graphs, as regular expressions. */
 export interface Named {
   readonly op_name?: string | undefined;
   /** The graph that the op is in, or that the execution ran. */
@@ -30,7 +30,7 @@ export type DiagnosisSubject =
       readonly at: ids.GraphExecutionIndex | undefined;
     };
 
-/** Which of the two long lists. */
+/** The name of one of the two long lists. */
 export type ListName = "executions" | "graph_executions";
 
 export type Api = ReturnType<typeof makeApi>;
@@ -89,7 +89,7 @@ export function makeApi(ask: Ask) {
         answers.located,
         signal,
       ),
-    /** `before` counts the graph executions of these names before one. */
+    /** `before` is the number of graph executions with these names before one. */
     locateNamed: (run: ids.RunName, i: ids.GraphExecutionIndex, named: Named) =>
       ask.json("locate", { run, graph_execution: i, ...named }, answers.located),
     op: (

@@ -1,6 +1,7 @@
 /**
- * What we know of and do to the page around us. TensorBoard shows us in an iframe of its own origin; notebooks may put us
- * behind another one, and `npm run dev` runs us alone: then our own window serves.
+ * Access to the page around the plugin. TensorBoard shows the plugin in an iframe of its own origin. A
+ * notebook may show it in an iframe of another origin, and `npm run dev` shows it alone; then the plugin's
+ * own window is used.
  */
 
 /** The window whose address and theme the reader sees. */
@@ -14,7 +15,7 @@ export function outerWindow(): Window {
   }
 }
 
-/** Names the document and its frame, which TensorBoard leaves without. */
+/** Names the document and its frame, because TensorBoard does not. */
 export function nameDocument(title: string): void {
   document.documentElement.lang = "en";
   document.title = title;
@@ -25,7 +26,9 @@ export function nameDocument(title: string): void {
   }
 }
 
-/** Calls back at once and whenever the theme of the host or of the system changes; returns how to stop. */
+/**
+ * Calls back now and when the theme of the host or of the system changes; returns a function that stops it.
+ */
 export function watchTheme(onTheme: (dark: boolean) => void): () => void {
   const outer = outerWindow();
   const system = window.matchMedia("(prefers-color-scheme: dark)");
@@ -41,7 +44,7 @@ export function watchTheme(onTheme: (dark: boolean) => void): () => void {
   };
 }
 
-/** Calls back when the tab is shown or hidden: the host keeps a hidden one mounted, with no height. */
+/** Calls back when the tab is shown or hidden. The host keeps a hidden tab mounted, with a height of 0. */
 export function watchShown(onShown: (isShown: boolean) => void): () => void {
   const observer = new ResizeObserver(() => onShown(document.documentElement.clientHeight > 0));
   observer.observe(document.documentElement);
@@ -49,8 +52,9 @@ export function watchShown(onShown: (isShown: boolean) => void): () => void {
 }
 
 /**
- * Takes the focus for our frame, so that keys reach us, unless the reader works elsewhere: in another window, with another
- * frame, or with something of the host that shows the focus, such as a field or a button reached by the keyboard.
+ * Takes the keyboard focus for the plugin's frame, unless the reader works elsewhere: in another window, in
+ * another frame, or with an element of the host that shows the focus, such as a field or a button reached by
+ * the keyboard.
  */
 export function takeFocus(): void {
   const outer = outerWindow();
@@ -60,8 +64,8 @@ export function takeFocus(): void {
 }
 
 /**
- * Calls back when the reader comes back to the window, or uses the host's own controls: the host does not tell a plugin in a
- * frame that its button for reloading was pressed. Returns how to stop.
+ * Calls back when the reader comes back to the window or clicks in the host, because the host does not report
+ * a press of its reload button to a plugin in a frame. Returns a function that stops it.
  */
 export function watchReturn(onReturn: () => void): () => void {
   const outer = outerWindow();
@@ -76,7 +80,7 @@ export function watchReturn(onReturn: () => void): () => void {
   return () => stop.abort();
 }
 
-/** A value kept between visits, undefined when there is none or the browser keeps nothing. */
+/** A value from an earlier visit; undefined when there is none, or when the browser keeps nothing. */
 export function remembered(key: string): string | undefined {
   try {
     return window.localStorage.getItem(`tb_debugger_plugin.${key}`) ?? undefined;
@@ -89,6 +93,6 @@ export function remember(key: string, value: string): void {
   try {
     window.localStorage.setItem(`tb_debugger_plugin.${key}`, value);
   } catch {
-    // A private window keeps nothing: the sizes are the default ones next time.
+    // A private window keeps nothing: the next visit has the default sizes.
   }
 }

@@ -1,4 +1,4 @@
-/** Names for the numbers and strings that identify things, so that one cannot be used for another. */
+/** Branded types for positions and ids, so that one cannot be used for another. */
 
 export type Brand<T, Name extends string> = T & { readonly __brand: Name };
 

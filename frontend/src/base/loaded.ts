@@ -1,17 +1,17 @@
-/** A value that comes from elsewhere: under way (perhaps with the previous one to show meanwhile), there, or failed. */
+/** A value that arrives later: loading (perhaps with the previous value to show), ready or failed. */
 
 export type Loaded<T> =
   | { readonly kind: "loading"; readonly stale: T | undefined }
   | { readonly kind: "ready"; readonly value: T }
   | { readonly kind: "failed"; readonly message: string };
 
-/** What can be shown now, were it the previous value. */
+/** The value that can be shown now: the ready one, or the previous one while another is loading. */
 export function shown<T>(loaded: Loaded<T> | undefined): T | undefined {
   if (loaded === undefined || loaded.kind === "failed") return undefined;
   return loaded.kind === "ready" ? loaded.value : loaded.stale;
 }
 
-/** The sentence of a failure, whatever was thrown. */
+/** The sentence of a failure, for any thrown value. */
 export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

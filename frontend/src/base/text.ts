@@ -1,4 +1,4 @@
-/** How numbers, times and paths are written on the page. */
+/** Formats numbers, times and paths for the page. */
 
 const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
@@ -7,7 +7,7 @@ export function grouped(n: number): string {
   return GROUPED.format(n);
 }
 
-/** At most five characters for a table cell: 12345 -> "12.3k". Exact below 10 000. */
+/** At most five characters, for a table cell: 12345 -> "12.3k". Exact below 10 000. */
 export function compact(n: number): string {
   if (n < 10_000) return String(n);
   for (const [unit, size] of [
@@ -64,21 +64,21 @@ export function bytes(n: number): string {
   return `${(n / 1e9).toFixed(1)} GB`;
 }
 
-/** The last part of a path, whichever way its slashes lean. */
+/** The last part of a path with slashes or backslashes. */
 export function basename(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
 
-/** The longest regular expression that the server takes is 1000 characters. */
+/** The server takes regular expressions of up to 1000 characters. */
 const MOST_NAMED = 450;
 
-/** A regular expression (RE2) for this text and no other; of a very long one for its end. */
+/** A regular expression (RE2) that matches only this text; of a very long text, only its end. */
 export function exactly(text: string): string {
   const begin = text.length > MOST_NAMED ? "" : "^";
   return `${begin}${escaped(text.slice(-MOST_NAMED))}$`;
 }
 
-/** A text as a regular expression. */
+/** The text with the special characters of regular expressions escaped. */
 export function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }

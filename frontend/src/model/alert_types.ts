@@ -1,4 +1,4 @@
-/** The alert rules of a run as buttons: each rule that has alerts, with its count. */
+/** The buttons for alert rules: each rule that has alerts, with its count. */
 import type { AlertRule } from "../api/answers";
 
 export interface AlertType {

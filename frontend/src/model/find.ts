@@ -1,18 +1,18 @@
-/** What the server found for a text, as the list that the reader chooses from: by kinds, the closest kind first. */
+/** The results of a search as groups of choices, one group a kind, the kind with the closest name first. */
 import type { Found } from "../api/find";
 import type { FileIndex, GraphId } from "../base/ids";
 import { basename, counted } from "../base/text";
 import { displayName, tensorName } from "./names";
 
-/** Where a choice leads. */
+/** The destination of a choice. */
 export type Jump =
   | {
       readonly kind: "op";
       readonly graph: GraphId;
-      /** As recorded; undefined where it is not known. */
+      /** As recorded; undefined when it is not known. */
       readonly graphName: string | undefined;
       readonly opName: string;
-      /** Undefined: whichever output. */
+      /** Undefined for any output. */
       readonly slot: number | undefined;
     }
   | { readonly kind: "function"; readonly graph: GraphId; readonly name: string }
@@ -21,7 +21,7 @@ export type Jump =
 
 export interface Choice {
   readonly title: string;
-  /** What kind of thing it is, or what tells it from another of the same name. */
+  /** Its kind, or what distinguishes it from others of the same name. */
   readonly note: string;
   readonly jump: Jump;
 }
@@ -29,11 +29,11 @@ export interface Choice {
 export interface Group {
   readonly title: string;
   readonly choices: readonly Choice[];
-  /** There are more of the kind than are listed. */
+  /** Whether the server has more of the kind than are listed. */
   readonly more: boolean;
 }
 
-/** How many of a kind are listed; one more is asked for, to know whether there are more. */
+/** The number of choices listed of a kind. One more is requested, to know whether there are more. */
 export const LISTED = 8;
 
 export function groupsOf(found: Found, text: string): readonly Group[] {
@@ -53,7 +53,7 @@ export function groupsOf(found: Found, text: string): readonly Group[] {
     .map(({ one }) => one);
 }
 
-/** All choices in the order in which they are listed. */
+/** All choices in the order of the list. */
 export function choicesOf(groups: readonly Group[]): readonly Choice[] {
   return groups.flatMap(({ choices }) => choices);
 }
@@ -62,7 +62,7 @@ function group(title: string, choices: readonly Choice[]): Group {
   return { title, choices: choices.slice(0, LISTED), more: choices.length > LISTED };
 }
 
-/** 0 for the text itself, 1 where the last part of the name is, 2 where the name begins with it, else 3. */
+/** 0 if the name is the text, 1 if its last part is, 2 if it begins with the text, else 3. */
 function rankOf(title: string, wanted: string): number {
   const name = title.toLowerCase();
   if (name === wanted) return 0;
@@ -98,7 +98,7 @@ function layerChoice({ name, num_ops }: Found["layers"][number]): Choice {
   };
 }
 
-/** A variable leads to the first op that has to do with it, its gradients to themselves. */
+/** A variable leads to the first op that uses it; each of its gradients leads to its own op. */
 function variableChoices(variable: Found["variables"][number]): readonly Choice[] {
   const opOf = (at: { graph_id: GraphId; op_name: string }, slot: number | undefined): Jump => ({
     kind: "op",

@@ -1,25 +1,25 @@
-/** What a recording does not hold though the program ran it, or may have: why "no NaN" may be untrue. */
+/** What the program ran, or may have run, and the recording does not hold: reasons to doubt "no NaN". */
 import type { Status } from "../api/answers";
 import type { GraphId } from "../base/ids";
 import { counted, grouped } from "../base/text";
 
-/** Something that is missing, by its name where it has one. */
+/** A thing that is not recorded. */
 export interface Missing {
   readonly name: string;
-  /** Its graph, where that is on record. */
+  /** Its graph; undefined when that is not recorded. */
   readonly graph: GraphId | undefined;
 }
 
-/** All that is missing for one reason. */
+/** All things that are not recorded for one reason. */
 export interface Gap {
   /** "not watched" */
   readonly title: string;
-  /** A sentence of the recorder's: what is missing, why, and what helps. */
+  /** A sentence of the recorder: what is missing, why, and what helps. */
   readonly message: string;
   readonly missing: readonly Missing[];
-  /** Empty where there is only one host. */
+  /** Empty for a run of one host. */
   readonly hosts: readonly string[];
-  /** The recording itself is not whole: what is missing may be anything. */
+  /** Whether the recording itself is incomplete, so that anything may be missing. */
   readonly severe: boolean;
 }
 
@@ -28,7 +28,7 @@ interface Reason {
   readonly severe?: boolean;
 }
 
-/** The words of `status` for why something is missing, in the order in which they are shown. */
+/** The reasons in `status`, in the order in which they are shown. */
 const REASONS: ReadonlyMap<string, Reason> = new Map([
   ["stopped", { title: "stopped early", severe: true }],
   ["missing", { title: "incomplete", severe: true }],
@@ -43,7 +43,7 @@ const REASONS: ReadonlyMap<string, Reason> = new Map([
 const OTHER: Reason = { title: "not recorded" };
 const ORDER = [...REASONS.keys()];
 
-/** What `status` says is missing: severe reasons first, entries that say the same made one. */
+/** The gaps in `status`: severe reasons first, and one gap for entries with the same reason and message. */
 export function gapsOf({ not_recorded: entries, hosts }: Status): readonly Gap[] {
   const groups = new Map<string, Status["not_recorded"][number][]>();
   for (const entry of entries) {
@@ -84,20 +84,23 @@ export function gapsWords(gaps: readonly Gap[]): string | undefined {
   return words.length === 0 ? undefined : words.join(", ");
 }
 
-/** The same beside the state of the run, which says already that the recording is not whole. */
+/** The same next to the state of the run, which already names severe reasons. */
 export function gapsCount(gaps: readonly Gap[]): string {
   const n = numberMissing(gaps);
   return n > 0 ? `${grouped(n)} not recorded` : "not all recorded";
 }
 
-/** How many things are known to be missing from a recording that may be whole but for them. */
+/** The number of things that are missing for reasons that are not severe. */
 function numberMissing(gaps: readonly Gap[]): number {
   return gaps
     .filter(({ severe }) => !severe)
     .reduce((sum, { missing }) => sum + Math.max(1, missing.length), 0);
 }
 
-/** Other reasons to doubt a clean list, each a sentence: what the ring dropped, what could not be read. */
+/**
+ * Other reasons to doubt an empty list of alerts, a sentence each: rows that were dropped, files not
+ * readable.
+ */
 export function doubtsOf(status: Status): readonly string[] {
   const { dropped_executions: executions = 0, dropped_graph_executions: traces = 0, notices } = status;
   const found: string[] = [];

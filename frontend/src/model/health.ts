@@ -1,4 +1,4 @@
-/** What is known of the numbers in one tensor, whichever way it reached us. */
+/** The summary of a tensor, from any route, and its words. */
 import type { WireHealth } from "../api/answers";
 import type { GraphExecutionIndex } from "../base/ids";
 import { counted, significant } from "../base/text";
@@ -6,7 +6,7 @@ import { shapeText } from "./names";
 
 export type KindName = "negInf" | "negative" | "zero" | "positive" | "posInf" | "nan";
 
-/** The kinds that an alert is about. */
+/** The kinds of bad values. */
 export type BadKind = "negInf" | "posInf" | "nan";
 
 /** The kinds of a number, in the order in which every table and bar shows them. */
@@ -19,7 +19,9 @@ export const KINDS: readonly { readonly name: KindName; readonly symbol: string;
   { name: "nan", symbol: "NaN", bad: true },
 ];
 
-/** Of the finite values of a tensor; undefined where the mode did not measure it, or no value is finite. */
+/**
+ * Statistics of the finite values; undefined when the mode does not measure them, or when no value is finite.
+ */
 export interface Numerics {
   readonly min?: number | undefined;
   readonly max?: number | undefined;
@@ -27,7 +29,7 @@ export interface Numerics {
   readonly variance?: number | undefined;
 }
 
-/** A count is undefined where the mode did not measure it. */
+/** The numbers of a tensor. A count is undefined when the mode does not measure it. */
 export interface Summary {
   readonly trace?: GraphExecutionIndex | undefined;
   readonly mode?: number | undefined;
@@ -37,7 +39,7 @@ export interface Summary {
   readonly size?: number | undefined;
   readonly counts: Readonly<Partial<Record<KindName, number | undefined>>>;
   readonly numerics?: Numerics | undefined;
-  /** Any NaN or infinity; undefined where nobody looked. */
+  /** Whether it has NaN or infinity; undefined when it was not measured. */
   readonly bad?: boolean | undefined;
 }
 
@@ -52,7 +54,9 @@ export function isBad(summary: Summary | undefined): boolean {
   return summary !== undefined && (summary.bad ?? badCount(summary) > 0);
 }
 
-/** The parts of a health bar, each with its share of the whole, at least `least` for a bad kind that occurs at all. */
+/**
+ * The parts of a health bar, each with its share of the whole. A bad kind that occurs has at least `least`.
+ */
 export function shares(summary: Summary, least = 0.06): readonly { name: KindName; share: number }[] {
   const counts = KINDS.map(({ name, bad }) => ({ name, bad, n: summary.counts[name] ?? 0 })).filter(
     ({ n }) => n > 0,
@@ -79,7 +83,7 @@ export function badWords(summary: Summary): string {
     .join(", ");
 }
 
-/** All that is known, in words: for tooltips and for those who do not see the bar. */
+/** The whole summary in words, for tooltips and screen readers. */
 export function summaryWords(summary: Summary): string {
   const known = KINDS.filter(({ name }) => (summary.counts[name] ?? 0) > 0);
   const counts = known.map(
@@ -92,7 +96,7 @@ export function summaryWords(summary: Summary): string {
   return [head, ...size, words, ...numericsWords(summary)].filter(Boolean).join(" · ");
 }
 
-/** "min −2.5", "max 3", "mean 0.25", "variance 1.5": what is known of them. */
+/** "min −2.5", "max 3", "mean 0.25", "variance 1.5": those that are known. */
 export function numericsWords({ numerics }: Summary): readonly string[] {
   const { min, max, mean, variance } = numerics ?? {};
   const known = { min, max, mean, variance };

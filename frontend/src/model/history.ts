@@ -14,7 +14,10 @@ export function current<T>(history: History<T>): T | undefined {
   return history.steps[history.at];
 }
 
-/** Adds a step after the current one and drops those that followed it; a step equal to the current one changes nothing. */
+/**
+ * Adds a step after the current one and drops those that followed it; a step equal to the current one changes
+ * nothing.
+ */
 export function stepTo<T>(history: History<T>, step: T, same: (a: T, b: T) => boolean): History<T> {
   const here = current(history);
   if (here !== undefined && same(here, step)) return history;

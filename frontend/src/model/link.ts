@@ -1,6 +1,7 @@
 /**
- * What a link must restore, as keys of the host's hash: `#debugger&p.debugger.trace=51`. The first version has no
- * number; a later one that means something else by the same key will carry `p.debugger.v`.
+ * Links: the parts of the state that a link restores, as keys in the host's hash:
+ * `#debugger&p.debugger.trace=51`. The first version has no number; a later version that changes the meaning
+ * of a key will add `p.debugger.v`.
  */
 import * as ids from "../base/ids";
 
@@ -11,10 +12,10 @@ export interface Link {
   readonly graph?: ids.GraphId | undefined;
   readonly op?: string | undefined;
   readonly frame?: ids.FrameId | undefined;
-  /** A line of a source file that was chosen by itself, not as a frame of a stack. */
+  /** A line of a source file that was chosen without a stack frame. */
   readonly file?: ids.FileIndex | undefined;
   readonly line?: number | undefined;
-  /** Which graph executions are shown. */
+  /** The filter for graph executions. */
   readonly host?: string | undefined;
   readonly layer?: string | undefined;
   readonly onlyBad?: true | undefined;
@@ -54,7 +55,7 @@ export function readLink(hash: string): Link {
   });
 }
 
-/** The hash with our keys replaced; keys of others stay as they are. */
+/** The hash with the plugin's keys replaced; other keys stay as they are. */
 export function writeLink(hash: string, link: Link): string {
   const [tab, ...rest] = hash.replace(/^#/, "").split("&");
   const others = rest.filter((part) => part !== "" && !split(part)[0].startsWith(PREFIX));
@@ -64,7 +65,7 @@ export function writeLink(hash: string, link: Link): string {
   return `#${[tab || PLUGIN, ...others, ...ours].join("&")}`;
 }
 
-/** Whether the hash stands at our tab; an empty one does when we are the first active plugin. */
+/** Whether the hash is that of the plugin's tab. An empty one is, if the plugin is the first active one. */
 export function isOurs(hash: string): boolean {
   const tab = hash.replace(/^#/, "").split("&")[0];
   return tab === "" || tab === PLUGIN;
@@ -75,7 +76,7 @@ function split(part: string): [string, string | undefined] {
   return at < 0 ? [decode(part), undefined] : [decode(part.slice(0, at)), decode(part.slice(at + 1))];
 }
 
-/** A hand-made link may hold anything. */
+/** Decodes a part of a link; a part of a hand-made link that cannot be decoded stays as it is. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,4 +1,4 @@
-/** Names as TensorFlow gives them, and as a person reads them. */
+/** Names of TensorFlow, as the page shows them. */
 
 const DTYPES: Readonly<Record<number, string>> = {
   1: "float32",
@@ -30,9 +30,9 @@ const DTYPES: Readonly<Record<number, string>> = {
   30: "uint4",
 };
 
-/** Name of a value of TensorFlow's DataType enum; undefined for 0 and for what we do not know. */
+/** Name of a value of TensorFlow's DataType enum; undefined for 0 and for unknown values. */
 export function dtypeName(dataType: number | undefined): string | undefined {
-  // Above 100 stand the reference types of the same names.
+  // Reference types have the same names and numbers above 100.
   return dataType === undefined ? undefined : DTYPES[dataType > 100 ? dataType - 100 : dataType];
 }
 
@@ -45,8 +45,8 @@ export function isFunctionName(opType: string): boolean {
 }
 
 /**
- * "__inference_train_step_1234" -> "train_step"; the gradient of one, "__inference___backward_loss_57", stays
- * apart from it as "∇loss". Other names come back as they are.
+ * "__inference_train_step_1234" -> "train_step". The gradient of a function,
+ * "__inference___backward_loss_57", becomes "∇loss". Other names stay as they are.
  */
 export function displayName(opType: string): string {
   const called = opType.replace(CALL_PREFIX, "");

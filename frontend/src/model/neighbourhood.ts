@@ -1,4 +1,4 @@
-/** An op with what goes into it and what its outputs go to, as three columns of cards with curves between them. */
+/** An op with its inputs and consumers, as three columns of cards with curves between them. */
 import type { ExecutionData, Forward, Op, WireTarget } from "../api/answers";
 import { type ExecutionIndex, executionIndex, type GraphExecutionIndex, type GraphId } from "../base/ids";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
@@ -6,7 +6,7 @@ import { tensorName } from "./names";
 import { inputSummary, isPassedOn, type OpSeen, outputSummary, passedOn } from "./passed_on";
 import { type Role, roleMark, roleOf, roleWords } from "./role";
 
-/** Where a click on a card leads. */
+/** The destination of a click on a card or a link. */
 export type Target =
   | {
       readonly kind: "op";
@@ -23,18 +23,18 @@ export interface Card {
   readonly title: string;
   /** Undefined when the op was not recorded. */
   readonly opType: string | undefined;
-  /** Of an input the slot of the op that takes it, of a consumer the output that it takes. */
+  /** For an input: the input slot of the op. For a consumer: the output slot that it takes. */
   readonly slot: number;
-  /** Of a consumer: which of its inputs that is. */
+  /** For a consumer: its input slot. */
   readonly takenAs?: number;
   readonly summary: Summary | undefined;
   /** "∇ dense_1/kernel" */
   readonly mark?: string | undefined;
   /** "gradient of dense_1/kernel", "layer dense_1" */
   readonly role?: string | undefined;
-  /** "probs:0": the numbers are those of this tensor, which the op passes on. */
+  /** "probs:0": the tensor that the op passes on and whose numbers are shown. */
   readonly same?: string | undefined;
-  /** Stands where the numbers would, when there can be none. */
+  /** Shown in place of the numbers when there can be none. */
   readonly note?: string;
   readonly target: Target;
 }
@@ -50,19 +50,19 @@ export interface Neighbourhood {
   /** The graphs that it runs. */
   readonly runs: readonly { readonly graph: GraphId; readonly name: string }[];
   readonly outputs: readonly Summary[];
-  /** "probs:0": the numbers are those of this tensor, which the op passes on. */
+  /** "probs:0": the tensor that the op passes on and whose numbers are shown. */
   readonly same: string | undefined;
   readonly inputs: readonly Card[];
-  /** `slot` is the output that is taken. */
+  /** `slot` is the output slot that the consumer takes. */
   readonly consumers: readonly Card[];
-  /** False for eager ops, of which nobody writes down who takes their outputs. */
+  /** False for eager ops, whose consumers are not recorded. */
   readonly consumersKnown: boolean;
 }
 
-/** Ops that stand for an argument of their graph: what went into them is at the caller's. */
+/** Ops that are arguments of their graph: their inputs are those of the caller. */
 const ARGUMENTS = new Set(["Placeholder", "PlaceholderWithDefault", "_Arg", "Arg"]);
 
-/** `caller` is the execution that the graph ran in, where it is known. */
+/** `caller` is the execution that the graph ran in; undefined when it is not known. */
 export function ofGraphOp(info: OpSeen, graph: GraphId, caller: ExecutionIndex | undefined): Neighbourhood {
   const card = (op: Op | undefined, opName: string, output: number, summary: Summary | undefined) => ({
     opType: op?.op_type,
@@ -140,7 +140,7 @@ export function linkTarget(wire: WireTarget | undefined): Target {
   return index === undefined ? { kind: "nowhere" } : { kind: "execution", index };
 }
 
-/** Of one output of an op, or of all of them. */
+/** The role of one output of an op, or of all outputs. */
 function roleOfOutput(op: Omit<Op, "inputs">, slot?: number): Role {
   const outputs = slot === undefined ? op.outputs : op.outputs.slice(slot, slot + 1);
   return roleOf(
@@ -190,7 +190,7 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
   };
 }
 
-/** One for each output, known or not. */
+/** One summary for each output, known or not. */
 export function outputSummaries(data: ExecutionData): readonly Summary[] {
   const n = Math.max(data.output_tensor_ids.length, data.outputs.length);
   return Array.from({ length: n }, (_, i) => fromWire(data.outputs[i]) ?? NOTHING_KNOWN);
@@ -202,7 +202,9 @@ export interface CardSize {
   readonly gap: number;
 }
 
-/** Tops of the cards of one column: about the middle, but none above `least`, so that a long column goes on below. */
+/**
+ * Tops of the cards of one column: centred, but none above `least`, so that a long column continues below.
+ */
 export function cardTops(n: number, middle: number, least: number, card: CardSize): readonly number[] {
   const first = Math.max(least, middle - columnHeight(n, card) / 2);
   return Array.from({ length: n }, (_, i) => first + i * (card.height + card.gap));
@@ -212,12 +214,14 @@ export function columnHeight(n: number, { height, gap }: CardSize): number {
   return n * height + Math.max(0, n - 1) * gap;
 }
 
-/** Where along its side a card meets the curve of a slot: slots in order about the middle. */
+/**
+ * Offset from the middle of a card's side to the curve of a slot; the slots are in order around the middle.
+ */
 export function portOffset(slot: number, n: number, height: number): number {
   return n < 2 ? 0 : (slot - (n - 1) / 2) * Math.min(14, (height - 16) / (n - 1));
 }
 
-/** A curve that leaves and arrives level, as an SVG path. */
+/** A curve with horizontal ends, as an SVG path. */
 export function curve(x0: number, y0: number, x1: number, y1: number): string {
   const bend = (x1 - x0) / 2;
   return `M${x0},${y0} C${x0 + bend},${y0} ${x1 - bend},${y1} ${x1},${y1}`;

@@ -1,16 +1,16 @@
-/** Ops that hand their input on as it is: they are not measured, but the numbers of what they pass on are theirs. */
+/** Ops that return their input unchanged. They are not measured; they have the numbers of their input. */
 import type { Op, OpInfo, OpInput } from "../api/answers";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
 import { shapeText } from "./names";
 
 const PASSING_ON: ReadonlySet<string> = new Set(["Identity"]);
 
-/** An input, and where it only passes on what another op made, that one. */
+/** An input and, if it only passes on the output of another op, that output. */
 export type InputSeen = OpInput & { readonly same?: OpInput | undefined };
 
 export type OpSeen = Omit<OpInfo, "inputs"> & { readonly inputs: readonly InputSeen[] };
 
-/** What was measured of an output, and what the graph says of it where nothing was. */
+/** The measured summary of an output, completed by the dtype and shape in the graph. */
 export function outputSummary(op: Op, slot: number): Summary {
   const output = op.outputs[slot];
   const measured = fromWire(output?.health) ?? NOTHING_KNOWN;
@@ -18,19 +18,19 @@ export function outputSummary(op: Op, slot: number): Summary {
   return { ...measured, dtype: measured.dtype ?? output?.dtype, shape: measured.shape ?? built };
 }
 
-/** True where the numbers must be looked for at the op before. */
+/** Whether the numbers of an output are those of the op's input. */
 export function isPassedOn(op: Op | undefined, slot: number): op is Op {
   return op !== undefined && PASSING_ON.has(op.op_type) && outputSummary(op, slot).bad === undefined;
 }
 
-/** Of an input, or of what it passes on. */
+/** The summary of an input, or of the output that it passes on. */
 export function inputSummary({ data, output_slot, same }: InputSeen): Summary | undefined {
   if (data === undefined) return undefined;
   const own = outputSummary(data, output_slot);
   return same?.data === undefined ? own : passedOn(own, outputSummary(same.data, same.output_slot));
 }
 
-/** The numbers of the one for the other; they are not from a trace of its own. */
+/** The summary of an op that passes on `from`; it has no graph execution of its own. */
 export function passedOn(own: Summary, from: Summary): Summary {
   return { ...from, dtype: own.dtype ?? from.dtype, shape: from.shape ?? own.shape, trace: undefined };
 }

@@ -1,7 +1,7 @@
-/** How long to wait before asking again whether anything changed. */
+/** The time to wait before the next request that asks for changes. */
 
 export interface PollState {
-  /** The program said that nothing will follow; undefined when it cannot be known. */
+  /** Whether the program ended its recording; undefined when it cannot be known. */
   readonly finished: boolean | undefined;
   readonly loading: boolean;
   readonly failed: boolean;
@@ -11,21 +11,21 @@ export interface PollState {
   readonly looked: number;
 }
 
-/** Seconds without news after which a program is no longer thought to be under way. */
+/** Seconds without a change after which a program is no longer called live. */
 export const SILENT = 120;
 
-/** What the server says of a finished run may be some seconds old: it looks at its files seldom. */
+/** The server's status of a finished run may be this many seconds old, because it reads its files seldom. */
 const SETTLES = 12;
 
-/** How long to wait, and for what: where only runs are asked for, nothing of the run on screen is. */
+/** Seconds to wait; `only` is set when the status of the run in focus is not requested. */
 export interface Poll {
   readonly seconds: number;
   readonly only?: "runs";
 }
 
 /**
- * Of a finished run nothing more is asked; its folder may be recorded into again, though, and other runs may come, and the
- * host that looks for them by itself does not say so.
+ * For a finished run only the list of runs is requested: its folder may be recorded into again, and other
+ * runs may come, which the host does not report.
  */
 export function nextPoll({ finished, loading, failed, silent, looked }: PollState): Poll {
   if (failed) return { seconds: 3 };

@@ -1,9 +1,9 @@
-/** What a tensor is to the program: the gradient of a variable, a variable, part of a layer. */
+/** The role of a tensor: what it is to the model, such as the gradient of a variable or a part of a layer. */
 
 export interface Role {
   /** "encoder/dense_1" */
   readonly layer: string | undefined;
-  /** "dense_1/kernel": what the op stands for, reads or assigns. */
+  /** "dense_1/kernel": the variable that the op is, reads or assigns. */
   readonly variable: string | undefined;
   /** The variables whose gradient the tensor is. */
   readonly gradientOf: readonly string[];
@@ -11,14 +11,14 @@ export interface Role {
 
 export const NO_ROLE: Role = { layer: undefined, variable: undefined, gradientOf: [] };
 
-/** TensorFlow puts these scopes before the names of the ops of a gradient. */
+/** The scopes in which TensorFlow creates the ops of gradients. */
 const BACKWARD = /^(?:gradient_tape|gradients)\//;
 
 export function isBackward(opName: string): boolean {
   return BACKWARD.test(opName);
 }
 
-/** What stands for the names of an op as the server gives them. */
+/** The role from the fields of an answer. */
 export function roleOf(
   wire: { readonly layer?: string | undefined; readonly variable?: string | undefined },
   gradientOf: readonly string[] = [],
@@ -26,7 +26,10 @@ export function roleOf(
   return { layer: wire.layer, variable: wire.variable, gradientOf };
 }
 
-/** "gradient of dense_1/kernel", "variable dense_1/kernel", "layer dense_1", "backward pass of dense_1"; the closest one. */
+/**
+ * "gradient of dense_1/kernel", "variable dense_1/kernel", "layer dense_1" or "backward pass of dense_1": the
+ * most specific that is known.
+ */
 export function roleWords(opName: string, role: Role): string | undefined {
   const { layer, variable, gradientOf } = role;
   if (gradientOf.length > 0) return `gradient of ${gradientOf.join(" and ")}`;
@@ -35,7 +38,7 @@ export function roleWords(opName: string, role: Role): string | undefined {
   return isBackward(opName) ? `backward pass of ${layer}` : `layer ${layer}`;
 }
 
-/** Short, where there is little room: "∇ dense_1/kernel", "dense_1/kernel"; nothing of a layer. */
+/** Short words for narrow places: "∇ dense_1/kernel", "dense_1/kernel"; undefined for a layer. */
 export function roleMark({ variable, gradientOf }: Role): string | undefined {
   return gradientOf.length > 0 ? `∇ ${gradientOf.join(", ")}` : variable;
 }

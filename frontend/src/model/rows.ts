@@ -1,11 +1,11 @@
-/** A row of the two long lists, read from the columns of a page when it is about to be shown. */
+/** Rows of the two long lists, read from the columns of a page when they are drawn. */
 import { type ColumnPage, numberAt, textAt } from "../api/columns";
 import * as ids from "../base/ids";
 import type { Summary } from "./health";
 import { displayName, dtypeName } from "./names";
 import type { Role } from "./role";
 
-/** 0 not measured, 1 good, 2 bad. */
+/** The health of a value: 0 not measured, 1 good, 2 bad. */
 export type Verdict = "unknown" | "good" | "bad";
 const VERDICTS: readonly Verdict[] = ["unknown", "good", "bad"];
 
@@ -104,7 +104,7 @@ function verdict(code: number | undefined): Verdict {
   return VERDICTS[code ?? 0] ?? "unknown";
 }
 
-/** The graph of a gradient bears a name like that of its call. */
+/** The graph of a gradient has a name like that of its call. */
 function graphName(name: string | undefined): string | undefined {
   return name === undefined ? undefined : displayName(name);
 }

@@ -1,16 +1,17 @@
 /**
- * Scrolling a list that is taller than a browser can make an element (Firefox stops near 17.9 million pixels).
+ * The arithmetic of a list that is taller than the tallest element of a browser (17.9 million pixels in
+ * Firefox).
  *
- * Two measures: *virtual* pixels, in which row i stands at i * rowHeight, and *physical* ones, the scrollTop of an element
- * that is never taller than MAX_SPACER. The scrollbar maps one to the other linearly; wheel and keys move in virtual
- * pixels, so that a notch is the same few rows in every list.
+ * There are two measures. In *virtual* pixels, row i is at i * rowHeight. *Physical* pixels are the scrollTop
+ * of an element that is never taller than MAX_SPACER. The scrollbar maps one to the other linearly. The wheel
+ * and the keys move in virtual pixels, so that a notch of the wheel is the same few rows in every list.
  */
 export const MAX_SPACER = 15e6;
 
 export interface ScrollLayout {
   readonly rows: number;
   readonly rowHeight: number;
-  /** Height of what is seen of the rows, in pixels. */
+  /** Height of the visible part of the rows, in pixels. */
   readonly viewport: number;
 }
 
@@ -41,14 +42,16 @@ export function toPhysical(layout: ScrollLayout, virtual: number): number {
   return most === 0 ? 0 : (clampVirtual(layout, virtual) / most) * maxPhysical(layout);
 }
 
-/** Rows of which at least a pixel is seen: from `begin`, up to but without `end`. */
+/** Rows that are visible, if only by a pixel: from `begin` up to, but without, `end`. */
 export function visibleRows(layout: ScrollLayout, virtual: number): { begin: number; end: number } {
   const begin = Math.floor(virtual / layout.rowHeight);
   const end = Math.ceil((virtual + layout.viewport) / layout.rowHeight);
   return { begin: Math.min(begin, layout.rows), end: Math.min(end, layout.rows) };
 }
 
-/** Where to scroll so that the row is seen whole: not at all when it is, else with a third of the view above it. */
+/**
+ * The scroll position that shows the row: the same if it is visible, else with a third of the view above it.
+ */
 export function reveal(layout: ScrollLayout, virtual: number, row: number): number {
   const top = row * layout.rowHeight;
   const seen = top >= virtual && top + layout.rowHeight <= virtual + layout.viewport;
@@ -56,7 +59,7 @@ export function reveal(layout: ScrollLayout, virtual: number, row: number): numb
   return seen ? virtual : clampVirtual(layout, top - above * layout.rowHeight);
 }
 
-/** The same for a step by key: the least scrolling that shows the row. */
+/** The same for a step by key, with the least scrolling. */
 export function nudge(layout: ScrollLayout, virtual: number, row: number): number {
   const top = row * layout.rowHeight;
   const lowest = top + layout.rowHeight - layout.viewport;

@@ -1,25 +1,25 @@
-/** A recorded source file as a text to show: whole, or the pieces around recorded frames with gaps between them. */
+/** The text of a recorded source file: whole, or excerpts around recorded frames with gaps between them. */
 import type { Excerpt } from "../api/answers";
 import type { FileIndex } from "../base/ids";
 
-/** A line of a file: a stack frame is one. */
+/** A line of a file, such as that of a stack frame. */
 export interface SourceLine {
   /** Empty until it is known. */
   readonly path: string;
   /** From 1. */
   readonly line: number;
-  /** Undefined where nothing of the file was recorded. */
+  /** Undefined when nothing of the file is recorded. */
   readonly file: FileIndex | undefined;
   readonly text: string | undefined;
 }
 
-/** One line of the text; of a gap, `number` is undefined and `text` says what is missing. */
+/** One line of the text. For a gap, `number` is undefined and `text` names the missing lines. */
 export interface ShownLine {
   readonly number: number | undefined;
   readonly text: string;
 }
 
-/** `lines` is empty where only `excerpts` are on record. */
+/** `lines` is empty when only `excerpts` are recorded. */
 export function shownLines(lines: readonly string[], excerpts: readonly Excerpt[]): readonly ShownLine[] {
   if (lines.length > 0) return lines.map((text, i) => ({ number: i + 1, text }));
   return excerpts.flatMap((excerpt, i) => {
@@ -35,7 +35,7 @@ function gap(from: number, to: number): ShownLine {
   return { number: undefined, text: `# … ${lines} not recorded` };
 }
 
-/** Where a line of the file stands in the text, from 1; undefined when it is not there. */
+/** The position of a line of the file in the text, from 1; undefined when the text does not have it. */
 export function positionOfLine(shown: readonly ShownLine[], line: number): number | undefined {
   const place = shown.findIndex(({ number }) => number === line);
   return place < 0 ? undefined : place + 1;

@@ -1,4 +1,4 @@
-/** A stack as the reader wants it: innermost first, the user's own frames open, the libraries' folded. */
+/** A stack for display: innermost frame first, the user's frames open, library frames folded. */
 import type { Frames } from "../api/answers";
 import type { FileIndex, FrameId } from "../base/ids";
 
@@ -18,7 +18,7 @@ export type StackPart =
   | { readonly kind: "frame"; readonly frame: Frame }
   | { readonly kind: "folded"; readonly frames: readonly Frame[] };
 
-/** The frames of an answer, turned round: TensorFlow lists the outermost first. */
+/** The frames of an answer in reverse, because TensorFlow lists the outermost frame first. */
 export function framesOf(ids: readonly FrameId[], answer: Frames): readonly Frame[] {
   const frames = answer.stack_frames.map(([host, path, line, func], i) => {
     const detail = answer.details[i];
@@ -30,7 +30,7 @@ export function framesOf(ids: readonly FrameId[], answer: Frames): readonly Fram
   return frames.reverse();
 }
 
-/** Neighbouring library frames become one part. A stack of nothing but library frames stays open. */
+/** Folds adjacent library frames into one part. A stack of only library frames stays open. */
 export function foldStack(frames: readonly Frame[]): readonly StackPart[] {
   if (frames.every((frame) => frame.isLibrary)) return frames.map((frame) => ({ kind: "frame", frame }));
   const parts: StackPart[] = [];
@@ -50,12 +50,14 @@ export function foldStack(frames: readonly Frame[]): readonly StackPart[] {
   return parts;
 }
 
-/** The frame to open by itself: the user's innermost one, else the innermost. */
+/** The frame that is shown first: the user's innermost one, else the innermost. */
 export function mainFrame(frames: readonly Frame[]): Frame | undefined {
   return frames.find((frame) => !frame.isLibrary) ?? frames[0];
 }
 
-/** The files of a stack, each once, in the order of the stack; the user's before the libraries'. */
+/**
+ * The first frame of each file in a stack, in the order of the stack; the user's files before library files.
+ */
 export function filesOf(frames: readonly Frame[]): readonly Frame[] {
   const seen = new Set<string>();
   const first = frames.filter((frame) => !seen.has(frame.path) && seen.add(frame.path));

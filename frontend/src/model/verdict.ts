@@ -1,26 +1,26 @@
-/** The words for a run without an alert, for its first cause, and for how far it has come. */
+/** The words for a run without alerts, for a first cause, and for the state of a run. */
 import type { Diagnosis, Status } from "../api/answers";
 import { counted } from "../base/text";
 import { doubtsOf, type Gap, gapsOf } from "./gaps";
 
-/** A run without an alert, in words. */
+/** The words for a run without alerts. */
 export interface Verdict {
   readonly headline: string;
   readonly sentence: string;
-  /** All of the program was looked at: only then is the headline good news. */
+  /** Whether all of the program was measured; only then is the headline good news. */
   readonly isWhole: boolean;
   readonly gaps: readonly Gap[];
   readonly doubts: readonly string[];
 }
 
-/** The modes that do not look for NaN and infinities. */
+/** The modes that do not measure NaN and infinity. */
 const BLIND = new Set(["NO_TENSOR", "SHAPE"]);
 
 export function looksForBad({ tensor_debug_mode: mode }: Status): boolean {
   return mode === undefined || !BLIND.has(mode);
 }
 
-/** Says no more than was looked at: what is not on record may hold anything. */
+/** The words claim only what was measured: values that are not recorded may be bad. */
 export function verdictOf(status: Status): Verdict {
   const [gaps, doubts] = [gapsOf(status), doubtsOf(status)];
   const isWhole = gaps.length + doubts.length === 0;
@@ -57,14 +57,14 @@ export function firstCauseLabel({ index, alert }: Diagnosis): string {
   return (index ?? 0) === 0 && alert?.bad !== false ? "First bad value: " : "First cause: ";
 }
 
-/** How far the recording has come. */
+/** The state of the recording. */
 export interface RunState {
   readonly kind: "done" | "live" | "unknown" | "stopped";
   readonly text: string;
   readonly why: string;
 }
 
-/** `isSilent`: nothing new has come for a while. */
+/** `isSilent` is true when nothing was recorded for a while. */
 export function stateOf(status: Status, isSilent: boolean): RunState {
   const severe = gapsOf(status).find((gap) => gap.severe);
   if (severe !== undefined) return { kind: "stopped", text: severe.title, why: severe.message };

@@ -1,9 +1,9 @@
-/** Whether anything is under way, so that a test can wait for "nothing is" instead of sleeping. */
+/** Counts running requests, so that a test can wait for the end of the last one instead of sleeping. */
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 
 export interface Activity {
   readonly busy: ReadonlySignal<boolean>;
-  /** Counts the promise as under way until it settles; hands it back as it is. */
+  /** Counts the promise as running until it settles, and returns it. */
   track<T>(promise: Promise<T>): Promise<T>;
 }
 

@@ -1,4 +1,4 @@
-/** Keeps the address of the host's window and what is shown in step, so that a copied link leads back. */
+/** Keeps the address of the host's window equal to the link to what is shown, so that it can be copied. */
 import { effect } from "@preact/signals";
 import { isOurs, type Link, readLink, writeLink } from "../model/link";
 import type { Store } from "./store";
@@ -7,7 +7,7 @@ export function linkNow(outer: Window): Link {
   return isOurs(outer.location.hash) ? readLink(outer.location.hash) : {};
 }
 
-/** Writes whenever something else is shown and when the tab comes back, reads when the reader changes the address. */
+/** Writes the address when the link changes or the tab is shown; reads it when the reader changes it. */
 export function followAddress(store: Store, outer: Window): () => void {
   let written = outer.location.hash;
   const onHash = () => {
@@ -24,7 +24,7 @@ export function followAddress(store: Store, outer: Window): () => void {
     const hash = writeLink(outer.location.hash, link);
     if (hash === outer.location.hash) return;
     written = hash;
-    // Whole, because a base element would otherwise have its say.
+    // A relative address would be resolved against the base element of the document.
     const { pathname, search } = outer.location;
     outer.history.replaceState(outer.history.state, "", `${pathname}${search}${hash}`);
   });

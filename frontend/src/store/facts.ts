@@ -1,4 +1,4 @@
-/** The few facts that everything on the page follows from. Only the verbs change them. */
+/** The facts of the store: everything on the page is derived from them, and only verbs change them. */
 import { signal } from "@preact/signals";
 import type { Logdir, Runs, Status } from "../api/answers";
 import type { GraphExecutionFilter } from "../api/routes";
@@ -14,12 +14,12 @@ import type {
 import type { Loaded } from "../base/loaded";
 import { type History, NO_HISTORY } from "../model/history";
 
-/** An op of a graph as looked at from one of its traces, when it has any. */
+/** An op of a graph in focus, at one of its graph executions if it has any. */
 export interface OpFocus {
   readonly graph: GraphId;
   readonly opName: string;
   readonly trace: GraphExecutionIndex | undefined;
-  /** The call that the trace belongs to, where it is known. */
+  /** The owner of the graph execution, when it is known. */
   readonly owner: ExecutionIndex | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface LineFocus {
   readonly line: number;
 }
 
-/** Whose stack, source and neighbours are shown. */
+/** The thing whose stack, source and neighbours are shown. */
 export type Subject = "execution" | "op";
 
 export type Facts = ReturnType<typeof createFacts>;
@@ -39,46 +39,46 @@ export function createFacts() {
   return {
     /** The runs below the logdir. */
     runs: signal<Loaded<Runs>>({ kind: "loading", stale: undefined }),
-    /** What the server says of the folder that it looks for runs in; undefined until it does. */
+    /** The folder that the server searches for runs; undefined until it answers. */
     logdir: signal<Logdir | undefined>(undefined),
-    /** The run that is looked at. */
+    /** The run in focus. */
     run: signal<RunName | undefined>(undefined),
-    /** What the server last said of that run. */
+    /** The newest status of the run. */
     status: signal<Status | undefined>(undefined),
-    /** Why the server's last answer about it did not come; undefined when it came. */
+    /** Why the last request for changes failed; undefined when it succeeded. */
     connection: signal<string | undefined>(undefined),
-    /** Nothing new has come for a while. */
+    /** Whether nothing was recorded for a while. */
     silent: signal(false),
-    /** Rises when the server answers again after it did not. */
+    /** Rises when the server answers again after a failure. */
     reconnects: signal(0),
-    /** Why the last click led nowhere. */
+    /** Why the last choice of the reader failed. */
     problem: signal<string | undefined>(undefined),
-    /** The box in focus in the timeline. */
+    /** The execution in focus. */
     execution: signal<ExecutionIndex | undefined>(undefined),
-    /** The row in focus in the list of graph executions. */
+    /** The graph execution in focus. */
     graphExecution: signal<GraphExecutionIndex | undefined>(undefined),
     /** The alert in focus, as a position in the list that is shown. */
     alert: signal<AlertIndex | undefined>(undefined),
     /** The id of the rule whose alerts are shown; undefined shows all alerts. */
     alertType: signal<string | undefined>(undefined),
-    /** The ops looked at, and at which of them we are. */
+    /** The ops that were in focus, with the current one. */
     history: signal<History<OpFocus>>(NO_HISTORY),
     subject: signal<Subject>("execution"),
-    /** The stack frame that the reader chose; undefined = the user's innermost one. */
+    /** The stack frame that the reader chose; undefined for the user's innermost one. */
     frame: signal<FrameId | undefined>(undefined),
-    /** The line that is shown instead of that of a frame. */
+    /** The line that the reader chose without a frame. */
     line: signal<LineFocus | undefined>(undefined),
-    /** Graph executions without a bad value are left out. */
+    /** Whether graph executions without a bad value are left out. */
     onlyBad: signal(false),
-    /** Which others are left out. */
+    /** The filter for graph executions. */
     filter: signal<GraphExecutionFilter>({}),
-    /** The reader chose something, or a link did: nothing moves by itself any more. */
+    /** Whether the reader, or a link, chose a focus; then the page does not move by itself. */
     touched: signal(false),
-    /** Rises when the reader comes back to the page, or has the host reload its data. */
+    /** Rises when the reader comes back to the page, or presses the host's reload button. */
     looks: signal(0),
-    /** The tab is seen. */
+    /** Whether the tab is visible. */
     seen: signal(true),
-    /** Buckets of the two overviews: pixels of their strips. */
+    /** The numbers of buckets of the two overviews: the lengths of their minimaps in pixels. */
     timelineBuckets: signal(0),
     graphExecutionBuckets: signal(0),
   };

@@ -1,4 +1,4 @@
-/** The long lists of one run. Another run has other ones; what still arrives for the old is dropped. */
+/** The long lists of one run. Answers that arrive after `stopLists` are dropped. */
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { Alert, AlertRule } from "../api/answers";
@@ -12,27 +12,27 @@ export interface AlertPage extends Ranged {
   readonly alerts: readonly Alert[];
 }
 
-/** What every answer says about the whole list. */
+/** The fields of an answer that are about the whole list. */
 export interface AlertOverview {
-  /** The position in the list to begin with; undefined for an empty list. */
+  /** The position to begin with; undefined for an empty list. */
   readonly start: AlertIndex | undefined;
-  /** The position of the first cause; undefined when it is not in the list. */
+  /** The position of the first cause; undefined when the list does not have it. */
   readonly firstCause: AlertIndex | undefined;
   readonly rules: readonly AlertRule[];
-  /** The number of alerts of each rule, whichever of them are in the list. */
+  /** The number of alerts of each rule in the whole run. */
   readonly breakdown: ReadonlyMap<string, number>;
 }
 
 export interface AlertList {
   readonly pages: Pages<AlertPage>;
-  /** As the newest answer has it. */
+  /** From the newest answer. */
   readonly overview: ReadonlySignal<AlertOverview | undefined>;
 }
 
 export interface Lists {
   readonly executions: Pages<ColumnPage>;
   readonly graphExecutions: Pages<ColumnPage>;
-  /** The same rows as `graphExecutions` without those that hold no bad value. */
+  /** The bad rows of `graphExecutions`. */
   readonly badGraphExecutions: Pages<ColumnPage>;
   readonly alerts: AlertList;
 }
@@ -64,7 +64,7 @@ export function createAlertList(
   return { pages, overview };
 }
 
-/** The graph executions that fulfil a filter: a list of its own, whose length only its answers tell. */
+/** The graph executions that fulfil a filter. The length of the list is known only from its answers. */
 export function createFilteredList(
   api: Api,
   run: RunName,

@@ -1,4 +1,4 @@
-/** Where in the long lists the things stand that were found by their names. */
+/** Finds the positions of ops and functions in the long lists by their names. */
 import type { ColumnPage } from "../api/columns";
 import type { Api, ListName, Named } from "../api/routes";
 import type { ExecutionIndex, GraphExecutionIndex, RunName } from "../base/ids";
@@ -9,18 +9,18 @@ import { executionRow, graphExecutionRow } from "../model/rows";
 
 type OpJump = Extract<Jump, { kind: "op" }>;
 type FunctionJump = Extract<Jump, { kind: "function" }>;
-/** Where a function ran. */
+/** The position of a call of a function, or of a tensor in it. */
 export type CallPosition = { readonly execution: ExecutionIndex } | { readonly trace: GraphExecutionIndex };
 
 /**
- * As a rule the first row is the one. Where a function was traced anew, rows of other graphs with its name come before it;
- * then this many are looked through.
+ * Most searches end at the first row. When a function was traced several times, rows of other graphs with its
+ * name come first; then up to MOST rows are read.
  */
 const FEW = 64;
 const MOST = 16_384;
 const ROWS = 4096;
 
-/** The first bad value of an op or of one of its outputs, else its last; undefined when none is on record. */
+/** The first bad value of an op or of one of its outputs, else its last value; undefined when it has none. */
 export async function graphExecutionOf(
   api: Api,
   run: RunName,
@@ -40,7 +40,7 @@ export async function graphExecutionOf(
   return bad ?? outputs.map(({ health }) => health?.graph_execution_index).find((at) => at !== undefined);
 }
 
-/** The first call of a function from Python; of one that only other functions call, the first tensor in it. */
+/** The first call of a function from Python; if only other functions call it, the first tensor in it. */
 export async function callOf(api: Api, run: RunName, { graph, name }: FunctionJump): Promise<CallPosition> {
   const execution = await firstRow(api, run, "executions", namedGraph(name), (page, i) => {
     const row = executionRow(page, i);
@@ -55,7 +55,7 @@ export async function callOf(api: Api, run: RunName, { graph, name }: FunctionJu
   throw new Error(`No call of ${displayName(name)} is on record.`);
 }
 
-/** The last tensor computed in a graph before a trace: what its call there came to. Without one the first call of it. */
+/** The last tensor of a graph before a graph execution; without one, the first call of the graph. */
 export async function lastIn(
   api: Api,
   run: RunName,
@@ -73,7 +73,7 @@ export async function lastIn(
   return callOf(api, run, { kind: "function", graph, name });
 }
 
-/** Graphs that a program began without a function have no name. */
+/** Graphs that a program created without a function have no name. */
 function namedGraph(name: string | undefined): Named {
   return !name ? {} : { function: exactly(name) };
 }

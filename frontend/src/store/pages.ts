@@ -1,7 +1,8 @@
 /**
- * A long list of which only what is seen is fetched, in pages of PAGE rows. One request is under way at a time, and the
- * next one is for what is wanted *then*: dragging the scrollbar through a million rows asks for a handful of them. The
- * pages not looked at for longest are dropped. A refresh asks again for what is seen and shows the old meanwhile.
+ * A long list that is fetched in pages of PAGE rows, and only where it is visible. One request runs at a
+ * time, and the next one is for the rows that are visible *then*: dragging the scrollbar through a million
+ * rows fetches a few pages. The least recently used pages are dropped. A refresh fetches the visible pages
+ * again and shows the old ones until the new ones arrive.
  */
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { sentence } from "../base/loaded";
@@ -23,11 +24,11 @@ interface Kept<P> {
 }
 
 export class Pages<P extends Ranged> {
-  /** Rows of the whole list, as last heard. */
+  /** The length of the whole list, as last known. */
   readonly total: ReadonlySignal<number>;
-  /** Rises with every page that arrives: who reads it is drawn again. */
+  /** Rises with every page that arrives; a view that reads it is drawn again. */
   readonly edition: ReadonlySignal<number>;
-  /** The sentence of the last request when it failed. */
+  /** The sentence of the last request, when it failed. */
   readonly failure: ReadonlySignal<string | undefined>;
   readonly #total = signal(0);
   readonly #edition = signal(0);
@@ -48,19 +49,19 @@ export class Pages<P extends Ranged> {
     this.failure = this.#failure;
   }
 
-  /** Tells how long the list is now. */
+  /** Sets the length of the list. */
   setTotal(total: number): void {
     this.#total.value = total;
     this.#run();
   }
 
-  /** Tells which rows are seen; replaces what was told before. */
+  /** Sets the range of visible rows. */
   want(begin: number, end: number): void {
     this.#wanted = { begin: Math.max(0, begin), end };
     this.#run();
   }
 
-  /** The page that holds the row, when it is here. */
+  /** The page with the row; undefined when it was not fetched. */
   at(row: number): P | undefined {
     const number = Math.floor(row / PAGE);
     const kept = this.#kept.get(number);
@@ -70,7 +71,7 @@ export class Pages<P extends Ranged> {
     return kept.page;
   }
 
-  /** The page that holds the row, fetched when it is not here. */
+  /** The page with the row, fetched if needed. */
   async fetchAt(row: number): Promise<P> {
     const here = this.at(row);
     if (here !== undefined) return here;
@@ -81,14 +82,14 @@ export class Pages<P extends Ranged> {
     return page;
   }
 
-  /** The list changed: what is seen is asked for again, the rest when it is seen. */
+  /** Marks all pages as outdated: visible ones are fetched again now, the others when they become visible. */
   refresh(): void {
     this.#freshSince = this.#edition.peek() + 1;
     this.#edition.value = this.#freshSince;
     this.#run();
   }
 
-  /** Finds out how long the list is now, where nobody tells, and refreshes. */
+  /** Asks the server for the length of the list, and refreshes. */
   async recount(): Promise<void> {
     try {
       const { total } = await this.#activity.track(this.#load(0, 0));
@@ -124,7 +125,7 @@ export class Pages<P extends Ranged> {
       this.#failure.value = undefined;
       this.#keep(whole, asked);
       this.#running = false;
-      // An empty answer to a question for rows would be asked again for ever.
+      // After an empty answer the same request would be repeated for ever.
       if (whole.end > whole.begin) this.#run();
     } catch (error) {
       this.#running = false;
@@ -132,7 +133,7 @@ export class Pages<P extends Ranged> {
     }
   }
 
-  /** The first run of pages that are wanted and not here, or here from before a refresh. */
+  /** The first range of visible pages that are missing or outdated. */
   #missing(): { begin: number; end: number } | undefined {
     const last = Math.ceil(this.#clip(this.#wanted.end) / PAGE);
     const first = Math.floor(this.#wanted.begin / PAGE);
@@ -150,7 +151,10 @@ export class Pages<P extends Ranged> {
     return kept.edition >= this.#freshSince && kept.page.end >= this.#clip((number + 1) * PAGE);
   }
 
-  /** Keeps an answer under every page it covers, as of the edition it was asked for at; answers begin at a page. */
+  /**
+   * Keeps an answer under every page that it covers, with the edition of its request. Answers begin at a
+   * page.
+   */
   #keep(answer: P, edition: number): void {
     for (let number = Math.floor(answer.begin / PAGE); number * PAGE < answer.end; number++) {
       this.#kept.delete(number);

@@ -1,10 +1,10 @@
-/** Looks past ops that only pass their input on for the one whose numbers are known. */
+/** Follows ops that return their input unchanged back to the op whose numbers are measured. */
 import type { OpInfo, OpInput } from "../api/answers";
 import type { Api } from "../api/routes";
 import type { GraphExecutionIndex, GraphId, RunName } from "../base/ids";
 import { isPassedOn, type OpSeen } from "../model/passed_on";
 
-/** More inputs, and longer chains, are left as they are: each step is a request. */
+/** Limits for inputs and for steps along a chain, because each step is a request. */
 const MOST_INPUTS = 12;
 const LONGEST = 8;
 

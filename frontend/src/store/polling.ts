@@ -1,7 +1,7 @@
 /**
- * Asks now and then what is new: the runs while there is none or the one looked at is over, else its status. A new
- * generation refreshes what is seen. Rests while the tab is hidden; of a run that is over nothing is asked until the reader
- * comes back or the list of runs changes.
+ * Polls the server: for the list of runs while there is no run or the run in focus has finished, else for the
+ * status of the run. A new generation refreshes the visible rows. Polling pauses while the tab is hidden. The
+ * status of a finished run is not requested until the reader comes back or the list of runs changes.
  */
 import { batch, effect, type ReadonlySignal } from "@preact/signals";
 import type { Runs, Status } from "../api/answers";
@@ -15,7 +15,7 @@ import { type Lists, pagesOf } from "./lists";
 
 export interface Timer {
   now(): number;
-  /** Calls once after the seconds; returns how to prevent it. */
+  /** Calls once after the seconds; returns a function that cancels the call. */
   after(seconds: number, act: () => void): () => void;
 }
 
@@ -27,7 +27,7 @@ export const browserTimer: Timer = {
   },
 };
 
-/** Seconds. */
+/** Seconds between two requests for the logdir. */
 const LOGDIR_EVERY = 10;
 
 export interface PollDeps {
@@ -38,12 +38,12 @@ export interface PollDeps {
   readonly onRuns: (runs: Runs) => void;
 }
 
-/** Starts at once; returns how to stop. */
+/** Starts to poll now; returns a function that stops it. */
 export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): () => void {
   let cancel = () => {};
   let changedAt = timer.now();
   let lookedAt = timer.now();
-  /** When this run last changed under the reader's eyes. */
+  /** The time of the last change of this run while it was shown. */
   let newsAt = Number.NEGATIVE_INFINITY;
   let round = 0;
   let logdirAskedAt = Number.NEGATIVE_INFINITY;
@@ -68,7 +68,10 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
     if (mine === round) cancel = timer.after(seconds, () => next(rest));
   }
 
-  /** Not more often than it changes, and of a server without the route only once. What else fails, fails for the runs too. */
+  /**
+   * Requests the logdir; only once from a server without the route. Other failures show in the list of runs
+   * too.
+   */
   async function askLogdir(): Promise<void> {
     if (timer.now() - logdirAskedAt < LOGDIR_EVERY) return;
     logdirAskedAt = timer.now();
@@ -79,13 +82,13 @@ export function startPolling({ api, facts, lists, timer, onRuns }: PollDeps): ()
     }
   }
 
-  /** Whether there are other ones, or one began anew. */
+  /** Takes the runs; returns whether the list changed or a run was recorded anew. */
   function takeRuns(runs: Runs): boolean {
     const known = shown(facts.runs.peek());
     const isNew = known === undefined || runsText(known) !== runsText(runs);
     if (isNew) {
       facts.runs.value = { kind: "ready", value: runs };
-      // The run on screen may be the one: what the server says of it may be old for a while.
+      // It may be the run in focus, whose status at the server may be old for a while.
       lookedAt = timer.now();
     }
     onRuns(runs);
@@ -154,7 +157,7 @@ function runsText(runs: Runs): string {
   return JSON.stringify([...runs].map(([name, { start_time }]) => [name, start_time]));
 }
 
-/** Hands the new lengths to the lists, and makes them ask again for what is seen. */
+/** Sets the lengths of the lists, and refreshes them after a change. */
 export function applyStatus(lists: Lists | undefined, status: Status, changed: boolean): void {
   if (lists === undefined) return;
   lists.executions.setTotal(status.num_executions);

@@ -1,6 +1,7 @@
 /**
- * One value for one key: what is asked for last wins, an answer that comes too late is dropped and its request ended, the
- * previous value stays to be shown meanwhile, and a failure is a value. The last few answers are kept by key.
+ * An answer of the server by its key. The newest key wins: an older request is aborted and its answer is
+ * dropped. The previous value can be shown while the next one is loading. A failure is a value. The last few
+ * answers are kept by key.
  */
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
 import { type Loaded, sentence, shown } from "../base/loaded";
@@ -9,7 +10,7 @@ import type { Activity } from "./activity";
 const KEPT = 32;
 
 export interface Resource<T> {
-  /** Undefined when nothing is asked for. */
+  /** Undefined when the key is. */
   readonly loaded: ReadonlySignal<Loaded<T> | undefined>;
   stop(): void;
 }
@@ -17,8 +18,8 @@ export interface Resource<T> {
 const NEVER = signal(0);
 
 /**
- * `key` is undefined when there is nothing to ask; keys are the same when their JSON is. When `again` changes, what failed
- * is asked for again.
+ * An undefined `key` requests nothing; keys are equal when their JSON is. When `again` changes, a failed
+ * request is repeated.
  */
 export function resource<K, T>(
   key: ReadonlySignal<K | undefined>,

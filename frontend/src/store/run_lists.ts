@@ -36,7 +36,7 @@ export function createRunLists(deps: Deps) {
         filtered.value ??
         (facts.onlyBad.value ? lists.value?.badGraphExecutions : lists.value?.graphExecutions),
     ),
-    /** Begins to follow the facts; returns how to end. */
+    /** Begins to follow the facts; returns a function that ends it. */
     follow(): () => void {
       const stops = [followRun(deps, signals), followFilter(deps, signals), followAlertType(deps, signals)];
       return () => {

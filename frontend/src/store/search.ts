@@ -1,4 +1,4 @@
-/** What the reader looks for, and what the server found for it. */
+/** The search by name: the text of the reader and the results of the server. */
 import { computed, signal } from "@preact/signals";
 import type { Api } from "../api/routes";
 import { type Group, groupsOf, LISTED } from "../model/find";
@@ -7,13 +7,13 @@ import type { Facts } from "./facts";
 import type { Timer } from "./polling";
 import { resource } from "./resource";
 
-/** What was found for a text; while a newer one is looked for, that of the older one, which its text tells. */
+/** The results for `text`, which is the previous text while the newest results are loading. */
 export interface Search {
   readonly text: string;
   readonly groups: readonly Group[];
 }
 
-/** Nobody wants the answers for the letters on the way to a word. */
+/** Seconds without a key press before the search begins, so that not every letter is a request. */
 const PAUSE_S = 0.15;
 
 export function createSearch(api: Api, facts: Facts, timer: Timer, activity: Activity) {
@@ -22,7 +22,7 @@ export function createSearch(api: Api, facts: Facts, timer: Timer, activity: Act
   const generation = computed(() => facts.status.value?.generation);
   const key = computed(() => {
     const [run, text] = [facts.run.value, asked.value];
-    // A run that grows has other graphs later.
+    // A growing run gets new graphs, so the generation is part of the key.
     return run === undefined || text === "" ? undefined : { run, text, generation: generation.value };
   });
   const { loaded } = resource(
@@ -35,9 +35,9 @@ export function createSearch(api: Api, facts: Facts, timer: Timer, activity: Act
     facts.reconnects,
   );
   return {
-    /** Undefined while nothing is looked for. */
+    /** Undefined without a search. */
     found: loaded,
-    /** Looks for a text once the reader pauses, or now; an empty one ends the search. */
+    /** Searches for a text when the reader pauses, or now; an empty text ends the search. */
     search(text: string, when: "paused" | "now" = "paused"): void {
       cancel();
       const act = () => {

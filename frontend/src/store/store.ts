@@ -33,7 +33,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     track: activity.track,
     ...createTabVerbs(facts),
     link: createLink(facts, derived.op),
-    /** Begins at the link; returns how to end. */
+    /** Starts the store at a link; returns a function that ends it. */
     start(link: Link): () => void {
       const stops = [
         follow(),
@@ -58,7 +58,7 @@ function createTabVerbs(facts: Facts) {
     setSeen(isSeen: boolean): void {
       facts.seen.value = isSeen;
     },
-    /** The reader is back: asks whether anything changed, even where nothing should. */
+    /** Asks the server for changes now, even of a finished run. */
     lookAgain(): void {
       facts.looks.value = facts.looks.peek() + 1;
     },

@@ -1,4 +1,4 @@
-/** What is wrong, the first thing first, in words and as a list. */
+/** The section of alerts: the diagnosis of the first cause, the alert rules and the list. */
 import type { Alert } from "../api/answers";
 import { type AlertIndex, alertIndex } from "../base/ids";
 import { shown } from "../base/loaded";
@@ -60,7 +60,7 @@ function Steps({ store }: { readonly store: Store }) {
   );
 }
 
-/** No alert: what that says, and what it does not speak for. */
+/** A run without alerts: what was measured, and what was not recorded. */
 function AllWell({ store }: { readonly store: Store }) {
   const status = store.status.value;
   if (status === undefined) return <Hint>Loading …</Hint>;
@@ -96,7 +96,7 @@ function AllWell({ store }: { readonly store: Store }) {
   );
 }
 
-/** Beside alerts too: there may be more, and earlier ones. */
+/** What is not recorded: it may hold more alerts, and earlier ones. */
 function AlsoMissing({ store }: { readonly store: Store }) {
   const gaps = store.status.value === undefined ? [] : gapsOf(store.status.value);
   const words = gapsWords(gaps);
@@ -149,7 +149,7 @@ function Found({ store }: { readonly store: Store }) {
   );
 }
 
-/** A button for each rule with alerts; a pressed one hides the alerts of the others. */
+/** A button for each rule with alerts; a pressed one hides the alerts of the other rules. */
 function AlertTypes({ store }: { readonly store: Store }) {
   const chosen = store.alertType.value;
   return (
@@ -226,7 +226,7 @@ function alertDetails(alert: Alert): string {
   return role === undefined ? place : `${role} · ${place}`;
 }
 
-/** The answer: what the first cause is, why it is bad, and where in the program it was made. */
+/** The diagnosis of the first cause: what it is, why it is bad, and which line of the program computes it. */
 function FirstBadBox({ store }: { readonly store: Store }) {
   const loaded = store.firstBad.value;
   const diagnosis = shown(loaded);

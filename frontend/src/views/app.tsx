@@ -1,4 +1,4 @@
-/** The page: six sections between bars that can be dragged, never scrolling as a whole. */
+/** The page: six sections with bars between them that can be dragged. The page as a whole does not scroll. */
 import { useEffect, useRef } from "preact/hooks";
 import { shown } from "../base/loaded";
 import type { Store } from "../store/store";
@@ -91,7 +91,7 @@ function Sections({ store }: { readonly store: Store }) {
   );
 }
 
-/** n and p go from alert to alert, from anywhere but a field. */
+/** The keys n and p go to the next and the previous alert, except in a field. */
 function shortcuts(store: Store): () => void {
   const onKey = (event: KeyboardEvent) => {
     const inField =

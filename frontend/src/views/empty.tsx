@@ -1,4 +1,4 @@
-/** The page when the logdir holds no debug events: why that may be, and what to do. */
+/** The page for a logdir without debug events: possible reasons, and what to do. */
 import type { Logdir } from "../api/answers";
 import { LogdirProblems } from "./logdir_problems";
 

@@ -1,4 +1,4 @@
-/** The execution in focus: what it is, what went in, what came out, and for a function what ran inside. */
+/** The execution in focus: its op or function, its inputs and outputs, and what ran inside a function. */
 import type { ExecutionData, ExecutionInput } from "../api/answers";
 import { type ExecutionIndex, graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
@@ -64,7 +64,7 @@ function CardHead({
   );
 }
 
-/** The graph of a function, those nested in it, and the way to what ran inside. */
+/** The graph of a function, the graphs nested in it, and a button that leads to what ran inside. */
 function Inside({ store }: { readonly store: Store }) {
   const graph = shown(store.calledGraph.value);
   const nested = shown(store.nestedGraphs.value) ?? [];

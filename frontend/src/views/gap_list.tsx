@@ -1,4 +1,4 @@
-/** What is not recorded, a line for each reason with the names; folded where it is long. */
+/** The list of what is not recorded: a line for each reason, with the names; long lists are folded. */
 import { counted } from "../base/text";
 import type { Gap, Missing } from "../model/gaps";
 import { displayName } from "../model/names";
@@ -60,7 +60,7 @@ function Names({ store, missing }: { readonly store: Store; readonly missing: re
   );
 }
 
-/** A link to the calls of its graph, where that is on record. */
+/** A name, with a link to the calls of its graph when that is recorded. */
 function Name({ store, one: { name, graph } }: { readonly store: Store; readonly one: Missing }) {
   if (graph === undefined) return <code title={name}>{displayName(name)}</code>;
   return (

@@ -1,6 +1,6 @@
 /**
- * Sizes in pixels that the code computes with. Those that style sheets need too are variables of the root element, which
- * `setGeometry` sets; no style sheet repeats them.
+ * Sizes in pixels that the code computes with. Those that style sheets need too are variables of the root
+ * element, which `setGeometry` sets; no style sheet repeats them.
  */
 
 export const ALERT_ROW = 40;

@@ -1,4 +1,4 @@
-/** Every tensor that was computed in a graph, in order, with its numbers. */
+/** The list of graph executions: every tensor that was computed in a graph, in order, with its numbers. */
 import { useRef, useState } from "preact/hooks";
 import type { ColumnPage } from "../api/columns";
 import { graphExecutionIndex } from "../base/ids";
@@ -84,7 +84,9 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
   );
 }
 
-/** Whether the rows seen so far hold so many texts in a column: only then is it worth being shown. */
+/**
+ * Whether the fetched rows have at least `least` different texts in a column, so that it is worth its space.
+ */
 function useSeveral(page: ColumnPage | undefined, column: string, least: number): boolean {
   const seen = useRef(new Set<string>());
   for (const text of page?.dictionaries.get(column) ?? []) seen.current.add(text);
@@ -100,7 +102,7 @@ function emptyWords(store: Store, all: number): string {
   return "No tensor of a graph is on record: nothing in this run is a tf.function, or none was recorded.";
 }
 
-/** Positions in the list are not those of the run when only the bad ones are shown. */
+/** Goes to a row. Its position in a filtered list is not its position in the run. */
 function stepTo(store: Store, row: number): void {
   const page = store.graphExecutionPages.value?.at(row);
   if (page !== undefined) void store.focusGraphExecution(graphExecutionRow(page, row - page.begin).index);
@@ -161,7 +163,7 @@ interface HeaderProps {
   readonly withLayer: boolean;
 }
 
-/** Only what there is to choose from: hosts when there are several, layers when there are any. */
+/** The filters that apply to the run: hosts if there are several, layers if there are any. */
 function Filters({ store, withLayer }: { readonly store: Store; readonly withLayer: boolean }) {
   const filter = store.filter.value;
   const hosts = store.status.value?.hosts ?? [];
@@ -323,7 +325,9 @@ interface ListMinimapProps {
   readonly seek: (row: number) => void;
 }
 
-/** Of the whole list; there is none of the list of bad ones, which would be bad from end to end. */
+/**
+ * The minimap of the whole list. A filtered list has none: of bad rows only, it would be bad from end to end.
+ */
 function ListMinimap({ store, total, begin, end, viewport, seek }: ListMinimapProps) {
   useChange(() => {
     store.graphExecutionBuckets.value = Math.min(4096, Math.max(0, Math.floor(viewport)));

@@ -1,4 +1,4 @@
-/** The op in focus between what goes into it and what its outputs go to. */
+/** The op in focus between its inputs and the consumers of its outputs. */
 import { useRef, useState } from "preact/hooks";
 import type { Forward } from "../api/answers";
 import { shown } from "../base/loaded";
@@ -22,7 +22,7 @@ import { useSize } from "./hooks";
 import { NumericsWords, ShapeWords, TensorName, Verdict, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
 
-/** Drawn at first, and with each press of the button for more. */
+/** The number of cards drawn at first, and added with each press of the button for more. */
 const CARDS = 60;
 const MOST_OUTPUTS = 4;
 
@@ -51,7 +51,7 @@ export function GraphStructure({ store }: { readonly store: Store }) {
   );
 }
 
-/** Each op has its own picture, which begins at its top with as many cards as fit well. */
+/** The key of the picture: each op has its own, which begins at its top with the first cards. */
 function pictureKey(store: Store): string {
   const op = store.op.value;
   return store.subject.value === "op" ? `${op?.graph} ${op?.opName}` : `#${store.execution.value}`;
@@ -64,7 +64,7 @@ function Breadcrumb({ store }: { readonly store: Store }) {
     return <span>{isFunctionName(data.op_type) ? "called from Python" : "run eagerly"}</span>;
   }
   const all = shown(store.breadcrumb.value) ?? [];
-  // The graph in which everything begins has no name in TensorFlow's own recordings.
+  // In recordings of TensorFlow itself, the outermost graph has no name.
   const graphs = all.filter(({ name }, i) => name !== undefined || i === all.length - 1);
   const text = graphs
     .map(({ name, id }) => (name === undefined ? id.slice(0, 8) : displayName(name)))
@@ -115,7 +115,7 @@ function Picture({ store, op }: { readonly store: Store; readonly op: Neighbourh
     Math.max(columnHeight(inputs.length, CARD), columnHeight(consumers.length, CARD), centre) +
     (isCut ? MORE_CARDS.height + MORE_CARDS.gap : 0);
   const full = Math.max(COLUMN_TITLE + tallest + CARD_MARGIN, height);
-  // The op stays in the first view, however long its columns are.
+  // The op is visible without scrolling, even if its columns are long.
   const middle = Math.max(COLUMN_TITLE + centre / 2, (COLUMN_TITLE + Math.min(full, height)) / 2);
   const inputTops = cardTops(inputs.length, middle, COLUMN_TITLE, CARD);
   const consumerTops = cardTops(consumers.length, middle, COLUMN_TITLE, CARD);
@@ -193,9 +193,9 @@ function columnTitle(drawn: number, all: number, what: string): string {
 
 interface MoreProps {
   readonly side: "input" | "consumer";
-  /** How many cards are not drawn. */
+  /** The number of cards that are not drawn. */
   readonly left: number;
-  /** Of the last card that is. */
+  /** The top of the last card that is drawn. */
   readonly top: number | undefined;
   readonly act: (n: number) => void;
 }
@@ -216,7 +216,7 @@ function More({ side, left, top, act }: MoreProps) {
   );
 }
 
-/** From an op of a gradient, which was made inside a library, to the op in the user's own line. */
+/** A link from an op of a gradient, which a library creates, to the op in the user's own line. */
 function GradientOf({ store, forward }: { readonly store: Store; readonly forward: Forward }) {
   return (
     <p class="forward">
@@ -246,7 +246,9 @@ interface CurvesProps {
   readonly consumerTops: readonly number[];
 }
 
-/** Each from its card to its slot of the op; the number of the slot stands at the card where there are several. */
+/**
+ * The curves from each card to its slot of the op; with several slots, the number of the slot is at the card.
+ */
 function Curves({ width, middle, centre, op, inputs, inputTops, consumers, consumerTops }: CurvesProps) {
   const [left, right] = [op.inputs.length, op.outputs.length];
   return (
@@ -293,7 +295,10 @@ function Curves({ width, middle, centre, op, inputs, inputTops, consumers, consu
   );
 }
 
-/** Where a number is not crossed by the curve that begins there: over one that goes down, under one that goes up. */
+/**
+ * The height of a slot number: above a curve that goes down, below a curve that goes up, so that they do not
+ * cross.
+ */
 function besideCurve(from: number, to: number): number {
   return from > to ? from + 12 : from - 4;
 }
@@ -360,7 +365,7 @@ function RoleMark({ words }: { readonly words: string }) {
   );
 }
 
-/** The numbers are not the op's own. */
+/** Names the tensor whose numbers are shown for an op that passes it on. */
 function SameAs({ name }: { readonly name: string }) {
   return (
     <span class="dim ellipsis" title={`This op passes on ${name}; the numbers are its`}>

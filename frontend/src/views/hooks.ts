@@ -1,4 +1,4 @@
-/** What several views need of the document. */
+/** Hooks that several views use. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
@@ -27,14 +27,14 @@ export function useSize(ref: RefObject<HTMLElement | null>): Size {
   return size;
 }
 
-/** Runs after the value changed and was drawn. */
+/** Runs `act` after a value of `on` changed and was drawn. */
 export function useChange(act: () => void, on: readonly unknown[]): void {
   const latest = useRef(act);
   latest.current = act;
   useEffect(() => latest.current(), on as unknown[]);
 }
 
-/** Follows the pointer from a press until it is let go. */
+/** Follows the pointer from a press until the release. */
 export function drag(event: PointerEvent, onMove: (event: PointerEvent) => void, onEnd?: () => void): void {
   const element = event.currentTarget as HTMLElement;
   element.setPointerCapture(event.pointerId);

@@ -1,4 +1,4 @@
-/** What in the logdir could not be looked at, place by place. */
+/** The places in the logdir that cannot be read, with the reasons. */
 import type { Logdir } from "../api/answers";
 
 export function LogdirProblems({ logdir }: { readonly logdir: Logdir }) {

@@ -1,4 +1,7 @@
-/** A whole list in a few hundred pixels: where it is bad, what part is seen, where the focus is. Dragging scrolls. */
+/**
+ * A whole list in a few hundred pixels: its bad rows, its visible part and the focus. Dragging scrolls the
+ * list.
+ */
 
 import type { Overview } from "../api/answers";
 import { marks, minimapPixel, minimapRow } from "../model/minimap";
@@ -8,14 +11,14 @@ import { drag } from "./hooks";
 interface MinimapProps {
   readonly label: string;
   readonly axis: "x" | "y";
-  /** Pixels along the list. */
+  /** Length in pixels. */
   readonly length: number;
   readonly overview: Overview | undefined;
   readonly total: number;
   readonly begin: number;
   readonly end: number;
   readonly focus: number | undefined;
-  /** The row to have in the middle of the view. */
+  /** Gets the row for the middle of the view. */
   readonly onSeek: (row: number) => void;
 }
 
@@ -86,7 +89,10 @@ export function Minimap({ label, axis, length, overview, total, begin, end, focu
   );
 }
 
-/** One rectangle for each bucket of the kind: at least two pixels long where bad, and the wider the more of it is bad. */
+/**
+ * One rectangle for each bucket of the kind. A bad one is at least two pixels long, and wider with more bad
+ * rows.
+ */
 function path(overview: Overview, kind: "bad" | "measured", axis: "x" | "y", length: number): string {
   const all = marks(overview.bad, overview.measured);
   const step = length / Math.max(1, all.length);

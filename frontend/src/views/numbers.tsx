@@ -1,4 +1,4 @@
-/** The numbers of a tensor, the same wherever they are shown: six cells over a bar in proportion. */
+/** The numbers and names of tensors, as all views show them, and the sentences of the server. */
 import type { WirePhrase } from "../api/answers";
 import { never } from "../base/loaded";
 import { compact, counted, grouped } from "../base/text";
@@ -6,7 +6,7 @@ import { badWords, KINDS, numericsWords, type Summary, shares, summaryWords } fr
 import type { Target } from "../model/neighbourhood";
 import { type Phrase, phrasesOf } from "../model/phrases";
 
-/** The bar alone. */
+/** A bar with a part for each kind of number, in proportion. */
 export function HealthBar({ summary }: { readonly summary: Summary }) {
   const parts = shares(summary);
   if (parts.length === 0) return null;
@@ -19,7 +19,7 @@ export function HealthBar({ summary }: { readonly summary: Summary }) {
   );
 }
 
-/** Six cells of a table row, under them the bar; one wide cell where the mode has no counts. */
+/** Six cells of a table row above a bar; one wide cell when the mode has no counts. */
 export function Counts({ summary }: { readonly summary: Summary }) {
   const known = KINDS.some(({ name }) => summary.counts[name] !== undefined);
   if (!known) {
@@ -64,7 +64,7 @@ export function CountHeads() {
   );
 }
 
-/** "[100, 10] float32", or how many values where the shape is not known. */
+/** "[100, 10] float32", or the number of values when the shape is not known. */
 export function ShapeWords({ summary }: { readonly summary: Summary }) {
   const size = summary.size === undefined ? undefined : `${grouped(summary.size)} values`;
   const text = [summary.shape ?? size, summary.dtype].filter(Boolean).join(" ");
@@ -75,7 +75,7 @@ export function ShapeWords({ summary }: { readonly summary: Summary }) {
   );
 }
 
-/** "94 −∞", or "finite" with the zeros, which so often are the cause; beside it the bar. */
+/** "94 −∞", "finite", or the number of zeros, because they are a frequent cause; after a bar. */
 export function Verdict({ summary }: { readonly summary: Summary | undefined }) {
   if (summary?.bad === undefined) return <span class="verdict dim">not measured</span>;
   return (
@@ -86,7 +86,7 @@ export function Verdict({ summary }: { readonly summary: Summary | undefined }) 
   );
 }
 
-/** "min −2.5", "max 3" and so on where they were measured. */
+/** "min −2.5", "max 3" and so on, when they are measured. */
 export function NumericsWords({ summary }: { readonly summary: Summary | undefined }) {
   const words = summary === undefined ? [] : numericsWords(summary);
   if (words.length === 0) return null;
@@ -146,7 +146,7 @@ export function PhraseWords({ phrase, follow }: PhraseProps) {
   }
 }
 
-/** A name of which the end matters most: the scope before the last slash gives way first. */
+/** A name whose end matters most: in a narrow place, the scope before the last slash is cut first. */
 export function TensorName({ name }: { readonly name: string }) {
   const cut = name.lastIndexOf("/") + 1;
   return (

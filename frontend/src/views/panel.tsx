@@ -6,7 +6,7 @@ import { drag } from "./hooks";
 
 interface PanelProps {
   readonly title: string;
-  /** Beside the title: a count, a path. */
+  /** Next to the title: a count, a path. */
   readonly note?: ComponentChildren;
   /** At the right end of the header. */
   readonly tools?: ComponentChildren;
@@ -27,7 +27,7 @@ export function Panel({ title, note, tools, className, children }: PanelProps) {
   );
 }
 
-/** A line for when there is nothing, with the reason. */
+/** A line in place of missing content, with the reason. */
 export function Hint({ children }: { readonly children: ComponentChildren }) {
   return <p class="hint">{children}</p>;
 }
@@ -54,7 +54,7 @@ interface SplitterProps {
 
 const STEP = 24;
 
-/** Puts back the sizes of the last visit. */
+/** Restores the sizes of the last visit. */
 export function restoreSizes(root: HTMLElement, names: readonly string[]): void {
   for (const name of names) {
     const size = Number(remembered(name));

@@ -1,4 +1,4 @@
-/** The field that leads to anything by its name, with what was found listed below it. */
+/** The search field, with its results in a list below it. */
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { shown } from "../base/loaded";
@@ -10,7 +10,7 @@ import { useChange } from "./hooks";
 const ID = "search-found";
 const KEYS = navigator.platform.startsWith("Mac") ? "/ or ⌘K" : "/ or Ctrl+K";
 
-/** Where what is jumped to is seen. */
+/** The section that shows each kind of result. */
 const SECTIONS = {
   op: ".structure",
   function: ".timeline",
@@ -23,7 +23,7 @@ export function Search({ store }: { readonly store: Store }) {
   const [text, setText] = useState("");
   const [isOpen, setOpen] = useState(false);
   const [active, setActive] = useState(0);
-  /** Enter was pressed before the answer came. */
+  /** Whether Enter was pressed before the answer arrived. */
   const [isHurried, setHurried] = useState(false);
   const wanted = text.trim();
   const loaded = store.found.value;
@@ -57,7 +57,7 @@ export function Search({ store }: { readonly store: Store }) {
     close();
     field.current?.blur();
     void store.jump(choice.jump);
-    // In a narrow window it may be out of sight.
+    // In a narrow window the section may be out of sight.
     document.querySelector(SECTIONS[choice.jump.kind])?.scrollIntoView({ block: "nearest" });
   }
 
@@ -179,7 +179,7 @@ function FoundOption({ place, choice, isActive, choose }: OptionProps) {
       tabIndex={-1}
       title={`${choice.title} · ${choice.note}`}
       data-testid="search-found"
-      // The field keeps the focus until the click is done.
+      // The field keeps the keyboard focus until the click ends.
       onMouseDown={(event) => event.preventDefault()}
       onClick={() => choose(choice)}
     >
@@ -189,7 +189,7 @@ function FoundOption({ place, choice, isActive, choose }: OptionProps) {
   );
 }
 
-/** "/" from anywhere but a field, Ctrl+K and ⌘K from anywhere. */
+/** The keys of the search: "/" outside of fields, Ctrl+K and ⌘K everywhere. */
 function focusByKey(field: RefObject<HTMLInputElement | null>): () => void {
   const onKey = (event: KeyboardEvent) => {
     const inField =

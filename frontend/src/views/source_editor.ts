@@ -1,4 +1,7 @@
-/** A read-only view of one source file. Fetched only when there is source to show: it is most of the page's weight. */
+/**
+ * A read-only view of one source file. It is most of the page's size, so it is fetched only when it is
+ * needed.
+ */
 import { python } from "@codemirror/lang-python";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { EditorState, RangeSetBuilder } from "@codemirror/state";
@@ -7,7 +10,9 @@ import { tags } from "@lezer/highlight";
 import { positionOfLine, type ShownLine } from "../model/source";
 
 export interface SourceEditor {
-  /** `line` and `stackLines` are numbers in the file; lines that are not there are not marked. */
+  /**
+   * `line` and `stackLines` are line numbers of the file; lines that the text does not have are not marked.
+   */
   show(lines: readonly ShownLine[], line: number, stackLines: ReadonlySet<number>): void;
   destroy(): void;
 }
@@ -71,7 +76,7 @@ export function createEditor(parent: HTMLElement): SourceEditor {
   };
 }
 
-/** CodeMirror's own way would scroll the page too, where the page can be scrolled. */
+/** Scrolls only the editor; CodeMirror's own function scrolls the page too. */
 const scrollInside = EditorView.scrollHandler.of(({ contentDOM, scrollDOM: scroller }) => {
   const line = contentDOM.querySelector(".cm-line-focused")?.getBoundingClientRect();
   if (line === undefined) return false;
@@ -86,7 +91,7 @@ function stateOf(
   place: number | undefined,
   stackLines: ReadonlySet<number>,
 ): EditorState {
-  // A recorded line may hold what CodeMirror would take for another line.
+  // A recorded line may have characters that CodeMirror takes for a line break.
   const doc = lines.map(({ text }) => text.replace(/[\r\n]+$/, "").replace(/[\r\n]/g, " ")).join("\n");
   return EditorState.create({
     doc,
@@ -105,7 +110,7 @@ function stateOf(
   });
 }
 
-/** CodeMirror also asks for the number of a line behind the last, to see how wide numbers are. */
+/** CodeMirror also asks for the number of a line after the last, to measure the width of numbers. */
 function numberText(lines: readonly ShownLine[], n: number): string {
   const line = n > lines.length ? lines.at(-1) : lines[n - 1];
   return line?.number === undefined ? "" : String(line.number);

@@ -1,4 +1,4 @@
-/** Where in the program the thing in focus was made: the user's frames open, the libraries' folded. */
+/** The stack that made the focus: the user's frames open, library frames folded. */
 import { useState } from "preact/hooks";
 import { shown } from "../base/loaded";
 import { basename, counted } from "../base/text";

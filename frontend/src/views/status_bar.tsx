@@ -1,4 +1,4 @@
-/** One line on the run: which, how far, what was left out, what went wrong. */
+/** One line about the run: its name and state, what is not recorded, what failed; and the search field. */
 import type { Logdir, Status } from "../api/answers";
 import { runName } from "../base/ids";
 import { shown } from "../base/loaded";
@@ -57,7 +57,7 @@ function RunSelector({ store }: { readonly store: Store }) {
   );
 }
 
-/** Runs that are not in the list because they could not be looked at. */
+/** The places in the logdir whose runs are not in the list, because they cannot be read. */
 function LogdirNotice({ logdir }: { readonly logdir: Logdir | undefined }) {
   const n = logdir?.problems.length ?? 0;
   if (logdir === undefined || n === 0) return null;

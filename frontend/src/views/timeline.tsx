@@ -1,4 +1,4 @@
-/** Every eager op and function call in order, one box each; below, the one in focus. */
+/** The timeline: all executions in order, one box each, and below them the execution in focus. */
 import { useRef, useState } from "preact/hooks";
 import { executionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
@@ -119,7 +119,7 @@ interface BoxProps {
   readonly index: number;
   readonly row: ExecutionRow | undefined;
   readonly focused: boolean;
-  /** Boxes of other hosts stand back. */
+  /** Boxes of other hosts are paler. */
   readonly host: string | undefined;
   readonly act: (index: number) => void;
 }

@@ -1,6 +1,6 @@
 /**
- * Rows of one height, any number of them: only those in view are in the document. The spacer gives the scrollbar its
- * length, a sticky layer shows the rows; see model/scroll.ts for the two measures.
+ * A list of any number of rows of one height. Only the visible rows are in the document. A spacer gives the
+ * scrollbar its length, and a sticky layer shows the rows; see model/scroll.ts for the two measures.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -28,15 +28,15 @@ export interface VirtualListProps {
   readonly header?: ComponentChildren;
   /** The row in focus. */
   readonly focusRow: number | undefined;
-  /** The row to bring into view when it changes or `revealKey` does: as a rule the one in focus. */
+  /** The row to bring into view when it or `revealKey` changes; usually the row in focus. */
   readonly revealRow: number | undefined;
   readonly revealKey: string;
-  /** Draws a row; `place` goes to its element. */
+  /** Draws a row; `attributes` are for its element. */
   readonly render: (row: number, place: RowAttributes) => ComponentChildren;
   readonly onVisible: (begin: number, end: number) => void;
-  /** A key asks for another row. */
+  /** Called when a key moves to another row. */
   readonly onStep: (row: number) => void;
-  /** Something beside the rows that wants to know what is seen, and can move it. */
+  /** Drawn beside the rows, with the visible range and a function that scrolls. */
   readonly beside?: (view: {
     begin: number;
     end: number;
@@ -86,7 +86,8 @@ export function VirtualList(props: VirtualListProps) {
 
   useEffect(() => props.onVisible(begin, end), [begin, end, rows]);
 
-  // Not passive, so it cannot be an attribute: in a scaled list a notch must be a few rows, not thousands.
+  // In a scaled list a notch of the wheel must be a few rows, not thousands. A listener that is not passive
+  // cannot be an attribute.
   useEffect(() => {
     const element = scroller.current;
     if (element === null || rows * rowHeight <= MAX_SPACER) return;

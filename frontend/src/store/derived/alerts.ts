@@ -8,7 +8,10 @@ import type { Structure } from "./structure";
 
 export function createDiagnoses({ api, facts }: Deps, ask: Ask, structure: Structure) {
   return {
-    /** The diagnosis of the first cause, whichever alerts are shown. The generation is a key: it may change the answer. */
+    /**
+     * The diagnosis of the first cause, whichever alerts are shown. The generation is a key: it may change
+     * the answer.
+     */
     firstBad: ask(
       () => {
         const { num_alerts = 0, generation } = facts.status.value ?? {};

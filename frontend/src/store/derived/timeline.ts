@@ -8,7 +8,8 @@ import { type Ask, both, ready } from "./ask";
 import type { Structure } from "./structure";
 
 export function createOverviews({ api, facts }: Deps, ask: Ask) {
-  // A bucket without a row would look like a row without a value, so there are at most as many buckets as rows.
+  // A bucket without a row would look like a row without a value, so there are at most as many buckets as
+  // rows.
   const overview = (list: ListName, pixels: ReadonlySignal<number>, rows: (status: Status) => number) =>
     ask(
       () => {
@@ -46,7 +47,10 @@ export function createPositions({ api, facts }: Deps, ask: Ask, { inside }: Stru
     graphExecutionPosition: computed(() =>
       leftOut.value ? ready(before.value) : facts.graphExecution.value,
     ),
-    /** The row that the list brings into view: the one in focus, or the first that ran inside the execution in focus. */
+    /**
+     * The row that the list brings into view: the one in focus, or the first that ran inside the execution in
+     * focus.
+     */
     revealedGraphExecution: computed(() => {
       if (leftOut.value) return ready(before.value);
       return facts.subject.value === "op"

@@ -11,7 +11,9 @@ import type { FocusVerbs } from "./focus";
 export function createAlertVerbs(deps: VerbDeps, choice: Choice, focus: FocusVerbs) {
   const { facts, alertList } = deps;
 
-  /** Moves every section to the alert: to the graph execution with the call it ran in, or to the execution. */
+  /**
+   * Moves every section to the alert: to the graph execution with the call it ran in, or to the execution.
+   */
   async function focusAlert(index: AlertIndex): Promise<void> {
     const pages = alertList.peek()?.pages;
     if (pages === undefined) return;
@@ -50,7 +52,10 @@ function nextAlert({ facts, alertList }: VerbDeps, by: 1 | -1): AlertIndex | und
 export function createAlertKeeping(deps: VerbDeps, choice: Choice) {
   const { facts } = deps;
   return {
-    /** Puts an alert into focus if it is about what is in focus: a run that was recorded anew has other alerts. */
+    /**
+     * Puts an alert into focus if it is about what is in focus: a run that was recorded anew has other
+     * alerts.
+     */
     async restoreAlert(index: AlertIndex): Promise<void> {
       const page = await alertPageAt(deps, choice, index);
       if (page !== undefined && isInFocus(facts, page.alerts[index - page.begin])) facts.alert.value = index;
@@ -69,7 +74,9 @@ export function createAlertKeeping(deps: VerbDeps, choice: Choice) {
   };
 }
 
-/** The page with an alert; undefined when it fails, or when the reader chooses something before it arrives. */
+/**
+ * The page with an alert; undefined when it fails, or when the reader chooses something before it arrives.
+ */
 async function alertPageAt(
   { alertList, activity }: VerbDeps,
   choice: Choice,

@@ -8,7 +8,10 @@ export interface Choice {
   make(): void;
   /** The number of the latest choice. */
   latest(): number;
-  /** Makes a choice that waits: `act` gets the value, unless a later choice was made; a failure becomes `problem`. */
+  /**
+   * Makes a choice that waits: `act` gets the value, unless a later choice was made; a failure becomes
+   * `problem`.
+   */
   wait<T>(promise: Promise<T>, act: (value: T) => void): Promise<void>;
 }
 

@@ -34,7 +34,10 @@ export function createSearchVerbs(
       else if (to.kind === "function") await choice.wait(callOf(api, run, to), goTo);
       else never(to);
     },
-    /** Goes to the last tensor of a graph before the one in focus; without one, to the first call of the graph. */
+    /**
+     * Goes to the last tensor of a graph before the one in focus; without one, to the first call of the
+     * graph.
+     */
     async focusGraph(graph: GraphId): Promise<void> {
       const run = facts.run.peek();
       if (run === undefined) return;
