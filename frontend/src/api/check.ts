@@ -8,8 +8,8 @@
 export type Check<T> = (value: unknown, where: string) => T;
 export type Checked<C> = C extends Check<infer T> ? T : never;
 
-function wrong(where: string, wanted: string): never {
-  throw new Error(`The server's answer is not as agreed: ${where} should be ${wanted}.`);
+function wrong(where: string, expected: string): never {
+  throw new Error(`The server's answer is not as agreed: ${where} should be ${expected}.`);
 }
 
 export const text: Check<string> = (v, where) => (typeof v === "string" ? v : wrong(where, "a text"));

@@ -6,7 +6,7 @@ const graph = branded(text, ids.graphId);
 const file = branded(number, ids.fileIndex);
 const op = { graph_id: graph, graph_name: optional(text), op_name: text, op_type: optional(text) };
 
-export const found = object({
+export const findAnswer = object({
   ops: list(object(op)),
   tensors: list(object({ ...op, output_slot: number })),
   layers: list(object({ name: text, num_ops: number })),
@@ -22,4 +22,4 @@ export const found = object({
   files: list(object({ index: file, file_path: text })),
   lines: list(object({ index: file, file_path: text, line: number, text })),
 });
-export type Found = Checked<typeof found>;
+export type Found = Checked<typeof findAnswer>;

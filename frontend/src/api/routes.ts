@@ -3,7 +3,7 @@ import type * as ids from "../base/ids";
 import * as answers from "./answers";
 import { type ColumnPage, decodeColumns } from "./columns";
 import type { Ask } from "./fetch";
-import { found } from "./find";
+import { findAnswer } from "./find";
 
 /** A filter for graph executions; undefined parts do not filter. */
 export interface GraphExecutionFilter {
@@ -50,14 +50,14 @@ export function makeApi(ask: Ask) {
     diagnosis: async (run: ids.RunName, subject: DiagnosisSubject | undefined, signal?: AbortSignal) =>
       (await ask.json("diagnosis", { run, ...subject }, answers.diagnosis, signal)).diagnosis,
     execution: async (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) => {
-      const { executions: found } = await ask.json(
+      const { executions } = await ask.json(
         "execution/data",
         { run, begin: i, end: i + 1 },
         answers.executions,
         signal,
       );
-      if (found[0] === undefined) throw new Error(`There is no execution ${i}.`);
-      return found[0];
+      if (executions[0] === undefined) throw new Error(`There is no execution ${i}.`);
+      return executions[0];
     },
     executionRows: (run: ids.RunName, begin: number, end: number) =>
       columns("executions", { run, begin, end }),
@@ -70,8 +70,8 @@ export function makeApi(ask: Ask) {
     ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer }),
     namedRows: (run: ids.RunName, name: ListName, begin: number, end: number, named: Named) =>
       columns(name, { run, begin, end, ...named }),
-    find: (run: ids.RunName, wanted: string, limit: number, signal?: AbortSignal) =>
-      ask.json("find", { run, text: wanted, limit }, found, signal),
+    find: (run: ids.RunName, text: string, limit: number, signal?: AbortSignal) =>
+      ask.json("find", { run, text, limit }, findAnswer, signal),
     overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
       ask.json("overview", { run, list: name, buckets }, answers.overview, signal),
     locateExecution: (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) =>

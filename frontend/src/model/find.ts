@@ -36,21 +36,24 @@ export interface Group {
 /** The number of choices listed of a kind. One more is requested, to know whether there are more. */
 export const LISTED = 8;
 
-export function groupsOf(found: Found, text: string): readonly Group[] {
+export function groupsOf(answer: Found, text: string): readonly Group[] {
   const groups = [
-    group("Tensors", found.tensors.map(tensorChoice)),
-    group("Ops", found.ops.map(opChoice)),
-    group("Layers", found.layers.map(layerChoice)),
-    group("Variables and their gradients", found.variables.flatMap(variableChoices)),
-    group("Functions", found.functions.map(functionChoice)),
-    group("Source files", found.files.map(fileChoice)),
-    group("Source lines", found.lines.map(lineChoice)),
+    group("Tensors", answer.tensors.map(tensorChoice)),
+    group("Ops", answer.ops.map(opChoice)),
+    group("Layers", answer.layers.map(layerChoice)),
+    group("Variables and their gradients", answer.variables.flatMap(variableChoices)),
+    group("Functions", answer.functions.map(functionChoice)),
+    group("Source files", answer.files.map(fileChoice)),
+    group("Source lines", answer.lines.map(lineChoice)),
   ].filter(({ choices }) => choices.length > 0);
-  const wanted = text.toLowerCase();
+  const query = text.toLowerCase();
   return groups
-    .map((one) => ({ one, rank: Math.min(...one.choices.map((choice) => rankOf(choice.title, wanted))) }))
+    .map((entry) => ({
+      entry,
+      rank: Math.min(...entry.choices.map((choice) => rankOf(choice.title, query))),
+    }))
     .sort((a, b) => a.rank - b.rank)
-    .map(({ one }) => one);
+    .map(({ entry }) => entry);
 }
 
 /** All choices in the order of the list. */
@@ -63,17 +66,17 @@ function group(title: string, choices: readonly Choice[]): Group {
 }
 
 /** 0 if the name is the text, 1 if its last part is, 2 if it begins with the text, else 3. */
-function rankOf(title: string, wanted: string): number {
+function rankOf(title: string, query: string): number {
   const name = title.toLowerCase();
-  if (name === wanted) return 0;
-  if (name.endsWith(`/${wanted}`)) return 1;
-  return name.startsWith(wanted) ? 2 : 3;
+  if (name === query) return 0;
+  if (name.endsWith(`/${query}`)) return 1;
+  return name.startsWith(query) ? 2 : 3;
 }
 
-function tensorChoice(found: Found["tensors"][number]): Choice {
-  const choice = opChoice(found);
-  const slot = found.output_slot;
-  return { ...choice, title: tensorName(found.op_name, slot), jump: { ...choice.jump, slot } as Jump };
+function tensorChoice(answer: Found["tensors"][number]): Choice {
+  const choice = opChoice(answer);
+  const slot = answer.output_slot;
+  return { ...choice, title: tensorName(answer.op_name, slot), jump: { ...choice.jump, slot } as Jump };
 }
 
 function opChoice({

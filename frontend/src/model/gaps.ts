@@ -51,7 +51,7 @@ export function gapsOf({ not_recorded: entries, hosts }: Status): readonly Gap[]
     groups.set(key, [...(groups.get(key) ?? []), entry]);
   }
   return [...groups.values()]
-    .sort(([a], [b]) => place(a?.reason) - place(b?.reason))
+    .sort(([a], [b]) => orderOf(a?.reason) - orderOf(b?.reason))
     .map((same) => {
       const { title, severe = false } = REASONS.get(same[0]?.reason ?? "") ?? OTHER;
       const several = hosts.length > 1 ? same.flatMap(({ host }) => host ?? []) : [];
@@ -65,7 +65,7 @@ export function gapsOf({ not_recorded: entries, hosts }: Status): readonly Gap[]
     });
 }
 
-function place(reason: string | undefined): number {
+function orderOf(reason: string | undefined): number {
   const at = ORDER.indexOf(reason ?? "");
   return at < 0 ? ORDER.length : at;
 }
@@ -103,21 +103,21 @@ function numberMissing(gaps: readonly Gap[]): number {
  */
 export function doubtsOf(status: Status): readonly string[] {
   const { dropped_executions: executions = 0, dropped_graph_executions: traces = 0, notices } = status;
-  const found: string[] = [];
+  const doubts: string[] = [];
   if (executions + traces > 0)
-    found.push(
+    doubts.push(
       `The circular buffer dropped ${counted(executions, "execution")} and ${counted(traces, "graph tensor")}. ` +
         "Of them the first bad ones of each op are kept, but not where TensorFlow's stock debug ops recorded. " +
         "Record with circular_buffer_size=-1 to keep all.",
     );
   if (notices.length > 0)
-    found.push(
+    doubts.push(
       `Parts of the files could not be read: ${counted(notices.length, "notice")} in the status line.`,
     );
   if (status.recorder?.startsWith("TensorFlow"))
-    found.push(
+    doubts.push(
       "TensorFlow's own recorder leaves out arguments of functions and outermost backward graphs, and does not " +
         "say what its circular buffer dropped.",
     );
-  return found;
+  return doubts;
 }

@@ -37,6 +37,6 @@ function gap(from: number, to: number): ShownLine {
 
 /** The position of a line of the file in the text, from 1; undefined when the text does not have it. */
 export function positionOfLine(shown: readonly ShownLine[], line: number): number | undefined {
-  const place = shown.findIndex(({ number }) => number === line);
-  return place < 0 ? undefined : place + 1;
+  const index = shown.findIndex(({ number }) => number === line);
+  return index < 0 ? undefined : index + 1;
 }

@@ -67,8 +67,8 @@ export async function lastIn(
   const begin = Math.max(0, before - FEW);
   const page = await api.namedRows(run, "graph_executions", begin, before, named);
   for (let row = page.end - page.begin - 1; row >= 0; row--) {
-    const found = graphExecutionRow(page, row);
-    if (found.graph === graph) return { trace: found.index };
+    const candidate = graphExecutionRow(page, row);
+    if (candidate.graph === graph) return { trace: candidate.index };
   }
   return callOf(api, run, { kind: "function", graph, name });
 }
@@ -94,8 +94,8 @@ async function firstRow<T>(
   ) {
     const page = await api.namedRows(run, list, begin, end, named);
     for (let row = 0; row < page.end - page.begin; row++) {
-      const found = pick(page, row);
-      if (found !== undefined) return found;
+      const picked = pick(page, row);
+      if (picked !== undefined) return picked;
     }
   }
   return undefined;

@@ -37,7 +37,7 @@ export class Pages<P extends Ranged> {
   readonly #activity: Activity;
   readonly #kept = new Map<number, Kept<P>>();
   #freshSince = 0;
-  #wanted = { begin: 0, end: 0 };
+  #visible = { begin: 0, end: 0 };
   #running = false;
   #stopped = false;
 
@@ -57,7 +57,7 @@ export class Pages<P extends Ranged> {
 
   /** Sets the range of visible rows. */
   want(begin: number, end: number): void {
-    this.#wanted = { begin: Math.max(0, begin), end };
+    this.#visible = { begin: Math.max(0, begin), end };
     this.#run();
   }
 
@@ -76,9 +76,9 @@ export class Pages<P extends Ranged> {
     const here = this.at(row);
     if (here !== undefined) return here;
     const begin = Math.floor(row / PAGE) * PAGE;
-    const asked = this.#edition.peek();
+    const edition = this.#edition.peek();
     const page = await this.#activity.track(this.#load(begin, Math.max(row + 1, this.#clip(begin + PAGE))));
-    this.#keep(page, asked);
+    this.#keep(page, edition);
     return page;
   }
 
@@ -118,12 +118,12 @@ export class Pages<P extends Ranged> {
   }
 
   async #fetch(begin: number, end: number): Promise<void> {
-    const asked = this.#edition.peek();
+    const edition = this.#edition.peek();
     try {
       const whole = await this.#activity.track(this.#load(begin, end));
       if (this.#stopped) return;
       this.#failure.value = undefined;
-      this.#keep(whole, asked);
+      this.#keep(whole, edition);
       this.#running = false;
       // After an empty answer the same request would be repeated for ever.
       if (whole.end > whole.begin) this.#run();
@@ -135,8 +135,8 @@ export class Pages<P extends Ranged> {
 
   /** The first range of visible pages that are missing or outdated. */
   #missing(): { begin: number; end: number } | undefined {
-    const last = Math.ceil(this.#clip(this.#wanted.end) / PAGE);
-    const first = Math.floor(this.#wanted.begin / PAGE);
+    const last = Math.ceil(this.#clip(this.#visible.end) / PAGE);
+    const first = Math.floor(this.#visible.begin / PAGE);
     let from = first;
     while (from < last && this.#isGood(from)) from++;
     if (from >= last) return undefined;

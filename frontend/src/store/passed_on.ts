@@ -19,11 +19,11 @@ export async function opSeen(
   const info = await api.op(run, graph, name, at, signal);
   const origin = async ({ data, op_name, output_slot }: OpInput): Promise<OpInput | undefined> => {
     if (!isPassedOn(data, output_slot)) return undefined;
-    let found: OpInfo = await api.op(run, graph, op_name, at, signal);
+    let passing: OpInfo = await api.op(run, graph, op_name, at, signal);
     for (let step = 0; step < LONGEST; step++) {
-      const [input] = found.inputs;
+      const [input] = passing.inputs;
       if (!isPassedOn(input?.data, input?.output_slot ?? 0)) return input;
-      found = await api.op(run, graph, input?.op_name ?? "", at, signal);
+      passing = await api.op(run, graph, input?.op_name ?? "", at, signal);
     }
     return undefined;
   };

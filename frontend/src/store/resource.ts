@@ -29,14 +29,14 @@ export function resource<K, T>(
 ): Resource<T> {
   const loaded = signal<Loaded<T> | undefined>(undefined);
   const kept = new Map<string, T>();
-  let asked: string | undefined;
+  let requested: string | undefined;
   let request = new AbortController();
 
-  async function fetchFor(wanted: K, name: string): Promise<void> {
+  async function fetchFor(newest: K, name: string): Promise<void> {
     request = new AbortController();
     const mine = request.signal;
     try {
-      const value = await activity.track(load(wanted, mine));
+      const value = await activity.track(load(newest, mine));
       keep(kept, name, value);
       if (!mine.aborted) loaded.value = { kind: "ready", value };
     } catch (error) {
@@ -45,17 +45,17 @@ export function resource<K, T>(
   }
 
   const stop = effect(() => {
-    const wanted = key.value;
-    const name = wanted === undefined ? undefined : JSON.stringify(wanted);
+    const newest = key.value;
+    const name = newest === undefined ? undefined : JSON.stringify(newest);
     void again.value;
-    if (name === asked && loaded.peek()?.kind !== "failed") return;
-    asked = name;
+    if (name === requested && loaded.peek()?.kind !== "failed") return;
+    requested = name;
     request.abort();
-    if (wanted === undefined || name === undefined) loaded.value = undefined;
+    if (newest === undefined || name === undefined) loaded.value = undefined;
     else if (kept.has(name)) loaded.value = { kind: "ready", value: kept.get(name) as T };
     else {
       loaded.value = { kind: "loading", stale: shown(loaded.peek()) };
-      void fetchFor(wanted, name);
+      void fetchFor(newest, name);
     }
   });
   return {

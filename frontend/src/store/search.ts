@@ -17,11 +17,11 @@ export interface Search {
 const PAUSE_S = 0.15;
 
 export function createSearch(api: Api, facts: Facts, timer: Timer, activity: Activity) {
-  const asked = signal("");
+  const query = signal("");
   let cancel = () => {};
   const generation = computed(() => facts.status.value?.generation);
   const key = computed(() => {
-    const [run, text] = [facts.run.value, asked.value];
+    const [run, text] = [facts.run.value, query.value];
     // A growing run gets new graphs, so the generation is part of the key.
     return run === undefined || text === "" ? undefined : { run, text, generation: generation.value };
   });
@@ -41,7 +41,7 @@ export function createSearch(api: Api, facts: Facts, timer: Timer, activity: Act
     search(text: string, when: "paused" | "now" = "paused"): void {
       cancel();
       const act = () => {
-        asked.value = text.trim();
+        query.value = text.trim();
       };
       if (when === "now" || text.trim() === "") act();
       else cancel = timer.after(PAUSE_S, act);

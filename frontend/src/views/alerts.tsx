@@ -132,7 +132,7 @@ function Found({ store }: { readonly store: Store }) {
         revealKey=""
         onVisible={(begin, end) => pages.want(begin, Math.max(end, 1))}
         onStep={(row) => void store.focusAlert(alertIndex(row))}
-        render={(row, place) => {
+        render={(row, attributes) => {
           const page = pages.at(row);
           return (
             <AlertRow
@@ -140,7 +140,7 @@ function Found({ store }: { readonly store: Store }) {
               store={store}
               index={alertIndex(row)}
               alert={page?.alerts[row - page.begin]}
-              place={place}
+              attributes={attributes}
             />
           );
         }}
@@ -176,14 +176,14 @@ interface AlertRowProps {
   readonly store: Store;
   readonly index: AlertIndex;
   readonly alert: Alert | undefined;
-  readonly place: RowAttributes;
+  readonly attributes: RowAttributes;
 }
 
-function AlertRow({ store, index, alert, place }: AlertRowProps) {
+function AlertRow({ store, index, alert, attributes }: AlertRowProps) {
   const selected = store.alert.value === index;
   if (alert === undefined)
     return (
-      <div {...place} role="row" class="row alert-row" aria-selected={selected}>
+      <div {...attributes} role="row" class="row alert-row" aria-selected={selected}>
         <span role="gridcell" class="dim">
           Loading …
         </span>
@@ -195,7 +195,7 @@ function AlertRow({ store, index, alert, place }: AlertRowProps) {
     alert.op_name === undefined ? displayName(alert.op_type) : tensorName(alert.op_name, alert.output_slot);
   return (
     <div
-      {...place}
+      {...attributes}
       role="row"
       class="row alert-row"
       aria-selected={selected}
@@ -222,8 +222,8 @@ function alertDetails(alert: Alert): string {
   }
   const func = alert.graph_name === undefined ? "" : ` in ${displayName(alert.graph_name)}`;
   const role = roleWords(alert.op_name ?? "", roleOf(alert, alert.gradient_of));
-  const place = `${alert.op_type}${func} · #${alert.graph_execution_trace_index}`;
-  return role === undefined ? place : `${role} · ${place}`;
+  const details = `${alert.op_type}${func} · #${alert.graph_execution_trace_index}`;
+  return role === undefined ? details : `${role} · ${details}`;
 }
 
 /** The diagnosis of the first cause: what it is, why it is bad, and which line of the program computes it. */

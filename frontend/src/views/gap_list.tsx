@@ -42,16 +42,16 @@ function Names({ store, missing }: { readonly store: Store; readonly missing: re
   return (
     <>
       <span class="gap-names">
-        {first.map((one, i) => (
-          <Name key={i} store={store} one={one} />
+        {first.map((missing, i) => (
+          <Name key={i} store={store} missing={missing} />
         ))}
       </span>
       {rest.length > 0 && (
         <details class="more">
           <summary>and {rest.length} more</summary>
           <span class="gap-names">
-            {rest.map((one, i) => (
-              <Name key={i} store={store} one={one} />
+            {rest.map((missing, i) => (
+              <Name key={i} store={store} missing={missing} />
             ))}
           </span>
         </details>
@@ -61,7 +61,7 @@ function Names({ store, missing }: { readonly store: Store; readonly missing: re
 }
 
 /** A name, with a link to the calls of its graph when that is recorded. */
-function Name({ store, one: { name, graph } }: { readonly store: Store; readonly one: Missing }) {
+function Name({ store, missing: { name, graph } }: { readonly store: Store; readonly missing: Missing }) {
   if (graph === undefined) return <code title={name}>{displayName(name)}</code>;
   return (
     <button

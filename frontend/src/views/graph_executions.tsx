@@ -64,14 +64,14 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
             pages?.want(begin, end);
           }}
           onStep={(row) => stepTo(store, row)}
-          render={(row, place) => {
+          render={(row, attributes) => {
             const page = pages?.at(row);
             return (
               <Row
                 key={row}
                 store={store}
                 row={page && graphExecutionRow(page, row - page.begin)}
-                place={place}
+                attributes={attributes}
                 withDevice={devices || hosts}
                 withLayer={layers}
               />
@@ -227,15 +227,15 @@ function Header({ withDevice, withHost, withLayer }: HeaderProps) {
 interface RowProps {
   readonly store: Store;
   readonly row: GraphExecutionRow | undefined;
-  readonly place: RowAttributes;
+  readonly attributes: RowAttributes;
   readonly withDevice: boolean;
   readonly withLayer: boolean;
 }
 
-function Row({ store, row, place, withDevice, withLayer }: RowProps) {
+function Row({ store, row, attributes, withDevice, withLayer }: RowProps) {
   if (row === undefined)
     return (
-      <div {...place} role="row" class="row graph-execution-row" aria-selected={false}>
+      <div {...attributes} role="row" class="row graph-execution-row" aria-selected={false}>
         <span role="gridcell" class="num dim">
           …
         </span>
@@ -250,7 +250,7 @@ function Row({ store, row, place, withDevice, withLayer }: RowProps) {
   const role = roleWords(row.opName, row.role);
   return (
     <div
-      {...place}
+      {...attributes}
       role="row"
       class={`row graph-execution-row ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""} ${isInside ? "row-inside" : ""}`}
       aria-selected={selected}

@@ -25,18 +25,18 @@ export function Search({ store }: { readonly store: Store }) {
   const [active, setActive] = useState(0);
   /** Whether Enter was pressed before the answer arrived. */
   const [isHurried, setHurried] = useState(false);
-  const wanted = text.trim();
+  const query = text.trim();
   const loaded = store.found.value;
-  const found = shown(loaded);
-  const isFresh = found?.text === wanted;
-  const choices = choicesOf(found?.groups ?? []);
-  const isListed = isOpen && wanted !== "" && loaded !== undefined;
+  const results = shown(loaded);
+  const isFresh = results?.text === query;
+  const choices = choicesOf(results?.groups ?? []);
+  const isListed = isOpen && query !== "" && loaded !== undefined;
 
   useEffect(() => focusByKey(field), []);
   useChange(() => {
     if (isHurried && isFresh) choose(choices[0]);
     setActive(0);
-  }, [found]);
+  }, [results]);
 
   function type(next: string): void {
     setText(next);
@@ -63,7 +63,7 @@ export function Search({ store }: { readonly store: Store }) {
 
   function enter(): void {
     if (isListed && isFresh) choose(choices[active]);
-    else if (wanted !== "") {
+    else if (query !== "") {
       setOpen(true);
       setHurried(true);
       store.search(text, "now");
@@ -74,7 +74,7 @@ export function Search({ store }: { readonly store: Store }) {
     if (event.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (event.key === "Escape") {
-      if (isOpen && wanted !== "") close();
+      if (isOpen && query !== "") close();
       else field.current?.blur();
     } else if (event.key === "Enter") enter();
     else if (step !== undefined && !isListed) type(text);
@@ -116,14 +116,14 @@ export function Search({ store }: { readonly store: Store }) {
             {isFresh && `${counted(choices.length, "result")} listed`}
           </span>
           <div id={ID} role="listbox" aria-label="Found">
-            <Groups groups={found?.groups ?? []} active={active} choose={choose} />
+            <Groups groups={results?.groups ?? []} active={active} choose={choose} />
           </div>
           {choices.length === 0 && (
             <p class="hint">
               {loaded.kind === "failed"
                 ? loaded.message
                 : isFresh
-                  ? `Nothing holds “${wanted}”.`
+                  ? `Nothing holds “${query}”.`
                   : "Looking …"}
             </p>
           )}
@@ -140,7 +140,7 @@ interface GroupsProps {
 }
 
 function Groups({ groups, active, choose }: GroupsProps) {
-  let place = 0;
+  let index = 0;
   return groups.map(({ title, choices, more }, kind) => (
     <div key={title} role="group" aria-labelledby={`${ID}-kind-${kind}`}>
       <div id={`${ID}-kind-${kind}`} class="found-kind" role="presentation">
@@ -148,9 +148,9 @@ function Groups({ groups, active, choose }: GroupsProps) {
         {more && <span class="dim"> (the closest {choices.length})</span>}
       </div>
       {choices.map((choice) => {
-        const mine = place++;
+        const own = index++;
         return (
-          <FoundOption key={mine} place={mine} choice={choice} isActive={mine === active} choose={choose} />
+          <FoundOption key={own} index={own} choice={choice} isActive={own === active} choose={choose} />
         );
       })}
     </div>
@@ -158,13 +158,13 @@ function Groups({ groups, active, choose }: GroupsProps) {
 }
 
 interface OptionProps {
-  readonly place: number;
+  readonly index: number;
   readonly choice: Choice;
   readonly isActive: boolean;
   readonly choose: (choice: Choice) => void;
 }
 
-function FoundOption({ place, choice, isActive, choose }: OptionProps) {
+function FoundOption({ index, choice, isActive, choose }: OptionProps) {
   const element = useRef<HTMLDivElement>(null);
   useChange(() => {
     if (isActive) element.current?.scrollIntoView({ block: "nearest" });
@@ -172,7 +172,7 @@ function FoundOption({ place, choice, isActive, choose }: OptionProps) {
   return (
     <div
       ref={element}
-      id={`${ID}-${place}`}
+      id={`${ID}-${index}`}
       class="found"
       role="option"
       aria-selected={isActive}

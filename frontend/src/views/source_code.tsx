@@ -12,44 +12,44 @@ import { Failure, Hint, Panel } from "./panel";
 import type { SourceEditor } from "./source_editor";
 
 export function SourceCode({ store }: { readonly store: Store }) {
-  const place = store.sourceLine.value;
+  const position = store.sourceLine.value;
   const loaded = store.source.value;
   return (
     <Panel
       title="Source code"
       className="source"
       note={
-        place !== undefined && (
-          <span class="path" data-testid="source-path" title={place.path}>
-            <bdi>{place.path}</bdi>
+        position !== undefined && (
+          <span class="path" data-testid="source-path" title={position.path}>
+            <bdi>{position.path}</bdi>
           </span>
         )
       }
       tools={<Files store={store} />}
     >
-      {place === undefined ? (
+      {position === undefined ? (
         <Hint>Choose a line in the stack trace to see it in its file.</Hint>
-      ) : place.file === undefined || nothingOf(shown(loaded), place) ? (
-        <NotRecorded place={place} />
+      ) : position.file === undefined || nothingOf(shown(loaded), position) ? (
+        <NotRecorded position={position} />
       ) : loaded?.kind === "failed" ? (
         <Failure message={loaded.message} />
       ) : (
-        <Editor store={store} place={place} />
+        <Editor store={store} position={position} />
       )}
     </Panel>
   );
 }
 
-function nothingOf(file: SourceFile | undefined, place: SourceLine): boolean {
-  return file?.file_path === place.path && shownLines(file.lines, file.excerpts).length === 0;
+function nothingOf(file: SourceFile | undefined, position: SourceLine): boolean {
+  return file?.file_path === position.path && shownLines(file.lines, file.excerpts).length === 0;
 }
 
-function NotRecorded({ place }: { readonly place: SourceLine }) {
+function NotRecorded({ position }: { readonly position: SourceLine }) {
   return (
     <div class="hint">
-      The text of {basename(place.path)} was not recorded. The line is {place.line}
-      {place.text === undefined ? "." : ":"}
-      {place.text !== undefined && <code class="line-text">{place.text.trim()}</code>}
+      The text of {basename(position.path)} was not recorded. The line is {position.line}
+      {position.text === undefined ? "." : ":"}
+      {position.text !== undefined && <code class="line-text">{position.text.trim()}</code>}
     </div>
   );
 }
@@ -85,7 +85,7 @@ function Files({ store }: { readonly store: Store }) {
   );
 }
 
-function Editor({ store, place }: { readonly store: Store; readonly place: SourceLine }) {
+function Editor({ store, position }: { readonly store: Store; readonly position: SourceLine }) {
   const parent = useRef<HTMLDivElement>(null);
   const [editor, setEditor] = useState<SourceEditor>();
   const [failure, setFailure] = useState<string>();
@@ -109,12 +109,12 @@ function Editor({ store, place }: { readonly store: Store; readonly place: Sourc
   }, []);
 
   useChange(() => {
-    if (file === undefined || editor === undefined || file.file_path !== place.path) return;
+    if (file === undefined || editor === undefined || file.file_path !== position.path) return;
     const lines = (shown(store.stack.value) ?? [])
-      .filter(({ path }) => path === place.path)
+      .filter(({ path }) => path === position.path)
       .map(({ line }) => line);
-    editor.show(shownLines(file.lines, file.excerpts), place.line, new Set(lines));
-  }, [editor, file, store.shownFrame.value?.id, place.path, place.line]);
+    editor.show(shownLines(file.lines, file.excerpts), position.line, new Set(lines));
+  }, [editor, file, store.shownFrame.value?.id, position.path, position.line]);
 
   return failure === undefined ? (
     <div class="editor" ref={parent} />

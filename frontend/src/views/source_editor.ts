@@ -66,11 +66,11 @@ export function createEditor(parent: HTMLElement): SourceEditor {
   const view = new EditorView({ parent });
   return {
     show(lines, line, stackLines) {
-      const place = positionOfLine(lines, line);
-      const state = stateOf(lines, place, stackLines);
+      const position = positionOfLine(lines, line);
+      const state = stateOf(lines, position, stackLines);
       view.setState(state);
-      if (place !== undefined)
-        view.dispatch({ effects: EditorView.scrollIntoView(state.doc.line(place).from) });
+      if (position !== undefined)
+        view.dispatch({ effects: EditorView.scrollIntoView(state.doc.line(position).from) });
     },
     destroy: () => view.destroy(),
   };
@@ -88,7 +88,7 @@ const scrollInside = EditorView.scrollHandler.of(({ contentDOM, scrollDOM: scrol
 
 function stateOf(
   lines: readonly ShownLine[],
-  place: number | undefined,
+  position: number | undefined,
   stackLines: ReadonlySet<number>,
 ): EditorState {
   // A recorded line may have characters that CodeMirror takes for a line break.
@@ -105,7 +105,7 @@ function stateOf(
       python(),
       highlight,
       theme,
-      EditorView.decorations.of((view) => focusedLine(view.state, place)),
+      EditorView.decorations.of((view) => focusedLine(view.state, position)),
     ],
   });
 }
@@ -116,10 +116,10 @@ function numberText(lines: readonly ShownLine[], n: number): string {
   return line?.number === undefined ? "" : String(line.number);
 }
 
-function focusedLine(state: EditorState, place: number | undefined) {
+function focusedLine(state: EditorState, position: number | undefined) {
   const marks = new RangeSetBuilder<Decoration>();
-  if (place !== undefined) {
-    const at = state.doc.line(place).from;
+  if (position !== undefined) {
+    const at = state.doc.line(position).from;
     marks.add(
       at,
       at,

@@ -20,13 +20,13 @@ export function Timeline({ store }: { readonly store: Store }) {
   const track = useRef<HTMLDivElement>(null);
   const { width } = useSize(track);
   const fit = Math.max(1, Math.floor(width / (BOX.width + BOX.gap)));
-  const [asked, setAsked] = useState(0);
-  const window = windowAt(asked, fit, total);
+  const [requested, setRequested] = useState(0);
+  const window = windowAt(requested, fit, total);
   const focus = store.execution.value;
-  const scroll = (begin: number) => setAsked(windowAt(begin, fit, total).begin);
+  const scroll = (begin: number) => setRequested(windowAt(begin, fit, total).begin);
 
   useChange(() => {
-    if (focus !== undefined && width > 0) setAsked(windowAround(focus, window, fit, total).begin);
+    if (focus !== undefined && width > 0) setRequested(windowAround(focus, window, fit, total).begin);
   }, [focus, store.alert.value, width > 0, total > 0]);
   useChange(() => pages?.want(window.begin, window.end), [pages, window.begin, window.end]);
   useChange(() => {

@@ -32,7 +32,7 @@ export interface VirtualListProps {
   readonly revealRow: number | undefined;
   readonly revealKey: string;
   /** Draws a row; `attributes` are for its element. */
-  readonly render: (row: number, place: RowAttributes) => ComponentChildren;
+  readonly render: (row: number, attributes: RowAttributes) => ComponentChildren;
   readonly onVisible: (begin: number, end: number) => void;
   /** Called when a key moves to another row. */
   readonly onStep: (row: number) => void;
@@ -55,19 +55,19 @@ export function VirtualList(props: VirtualListProps) {
   const { rows, rowHeight, headerHeight, focusRow, revealRow } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const expected = useRef(0);
-  const [asked, setAsked] = useState(0);
+  const [requested, setRequested] = useState(0);
   const size = useSize(scroller);
   const layout: ScrollLayout = { rows, rowHeight, viewport: Math.max(0, size.height - headerHeight) };
-  const virtual = clampVirtual(layout, asked);
+  const virtual = clampVirtual(layout, requested);
   const { begin, end } = visibleRows(layout, virtual);
   const headRows = headerHeight > 0 ? 1 : 0;
 
-  const moveTo = (to: number) => setAsked(clampVirtual(layout, to));
+  const moveTo = (to: number) => setRequested(clampVirtual(layout, to));
   const onScroll = () => {
     const physical = scroller.current?.scrollTop ?? 0;
     if (Math.abs(physical - expected.current) < 1) return;
     expected.current = physical;
-    setAsked(toVirtual(layout, physical));
+    setRequested(toVirtual(layout, physical));
   };
 
   useLayoutEffect(() => {
@@ -81,7 +81,7 @@ export function VirtualList(props: VirtualListProps) {
 
   const canReveal = revealRow !== undefined && revealRow < rows && layout.viewport > 0;
   useLayoutEffect(() => {
-    if (canReveal) setAsked(reveal(layout, virtual, revealRow));
+    if (canReveal) setRequested(reveal(layout, virtual, revealRow));
   }, [revealRow, props.revealKey, canReveal]);
 
   useEffect(() => props.onVisible(begin, end), [begin, end, rows]);
@@ -95,7 +95,7 @@ export function VirtualList(props: VirtualListProps) {
       if (event.ctrlKey || event.deltaY === 0) return;
       event.preventDefault();
       const unit = event.deltaMode === 0 ? 1 : event.deltaMode === 1 ? rowHeight : layout.viewport;
-      setAsked((old) => clampVirtual(layout, old + event.deltaY * unit));
+      setRequested((old) => clampVirtual(layout, old + event.deltaY * unit));
     };
     element.addEventListener("wheel", onWheel, { passive: false });
     return () => element.removeEventListener("wheel", onWheel);
@@ -119,7 +119,7 @@ export function VirtualList(props: VirtualListProps) {
     props.onStep(row);
   };
 
-  const place = (row: number): RowAttributes => ({
+  const attributesOf = (row: number): RowAttributes => ({
     id: `${props.id}-${row}`,
     "aria-rowindex": row + 1 + headRows,
     style: {
@@ -144,7 +144,9 @@ export function VirtualList(props: VirtualListProps) {
         <div role="presentation" style={{ height: `${spacer(layout) + headerHeight}px` }}>
           <div class="list-layer" role="presentation" style={{ height: `${size.height}px` }}>
             <div class="list-rows" role="rowgroup">
-              {Array.from({ length: end - begin }, (_, i) => props.render(begin + i, place(begin + i)))}
+              {Array.from({ length: end - begin }, (_, i) =>
+                props.render(begin + i, attributesOf(begin + i)),
+              )}
             </div>
             {props.header !== undefined && (
               <div class="list-header" role="rowgroup" style={{ height: `${headerHeight}px` }}>
