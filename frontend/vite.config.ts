@@ -1,5 +1,5 @@
 // Builds the page that the plugin serves: index.js, which exports render(), and its lazy chunks.
-// Every address in the output is relative, because TensorBoard may stand behind any prefix.
+// Every address in the output is relative, because TensorBoard may be served below any prefix.
 import { defineConfig } from "vite";
 
 export default defineConfig({
@@ -9,7 +9,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
     modulePreload: false,
-    // Of what is bundled, and so handed on, its authors' notices go with it.
+    // The licences of bundled packages must be distributed with them.
     license: { fileName: "THIRD_PARTY_LICENSES.txt" },
     lib: { entry: "src/main.ts", formats: ["es"], fileName: () => "index.js" },
     rollupOptions: {

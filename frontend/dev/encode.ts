@@ -1,4 +1,4 @@
-/** Columns as the server writes them: the twin of src/api/columns.ts, for the fixture and the tests. */
+/** Encodes columns as the server does: the twin of src/api/columns.ts, for the fixture and the tests. */
 type Cell = number | string | null;
 
 export interface ColumnSpec {

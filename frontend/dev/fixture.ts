@@ -1,7 +1,6 @@
 /**
- * A server made of arithmetic: a run of any length in which every step is the same few ops and calls, and
- * from one step on the log of a zero spreads. For working on the page alone (`npm run dev`) and for the tests
- * of the store.
+ * A computed server: a run of any length in which every step has the same few ops and calls. From one step on,
+ * the log of a zero spreads. `npm run dev` and the tests of the store use it.
  */
 import { encodeColumns } from "./encode";
 
@@ -12,7 +11,7 @@ interface OpSpec {
   readonly inputs: readonly string[];
   readonly shape: string;
   readonly size: number;
-  /** −∞, −, 0, +, +∞, NaN, once the run is ill. */
+  /** Counts of −∞, −, 0, +, +∞ and NaN from the first bad step on. */
   readonly ill: readonly [number, number, number, number, number, number];
   readonly well: readonly [number, number, number, number, number, number];
 }
@@ -141,12 +140,12 @@ export interface FixtureOptions {
   readonly steps: number;
   /** The first step with bad values; `steps` or more for a healthy run. */
   readonly illFrom: number;
-  /** How many finite tensors have an alert of their own, before the first bad value. */
+  /** The number of alerts for finite tensors, all before the first bad value. */
   readonly exploding?: number;
   readonly generation?: number;
-  /** What in the logdir could not be looked at. */
+  /** The places in the logdir that cannot be read. */
   readonly problems?: readonly { readonly place: string; readonly message: string }[];
-  /** What else `status` says. */
+  /** Fields that replace those of `status`. */
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
@@ -170,7 +169,7 @@ export const RULES = [
 const EXPLODING = OPS.findIndex(({ name }) => name === "dense/MatMul");
 const KINDS = ["−∞", "negative", "zero", "positive", "+∞", "NaN"];
 
-/** Answers a route as docs/http-api.md has it. */
+/** A function that answers the routes of docs/http-api.md. */
 export function makeFixture({
   steps,
   illFrom,
@@ -341,7 +340,7 @@ export function makeFixture({
     return words.filter(Boolean).join(", ");
   }
 
-  /** Of the whole list: those of finite tensors first. */
+  /** The graph execution of an alert; alerts of finite tensors come first. */
   function alertTrace(position: number): number {
     return position < exploding ? position * perStep + EXPLODING : badTrace(position - exploding);
   }
@@ -661,7 +660,7 @@ export function makeFixture({
     answers[route]?.(query) ?? failed(`There is no route ${route}.`);
 }
 
-/** Of two hosts each has every other tensor. */
+/** The number of a host; two hosts have the tensors in turn. */
 function hostOf(name: string): number {
   return Number(name.slice(1));
 }
@@ -680,7 +679,7 @@ function rows(query: URLSearchParams, total: number): number[] {
   return Array.from({ length: Math.max(0, Math.min(end, total) - begin) }, (_, i) => begin + i);
 }
 
-/** What holds a text; layers and variables there are none. */
+/** The answer of `find`, without layers and variables. */
 function find(text: string, limit: number) {
   const [, tensor, slot] = /^(.+):(\d+)$/.exec(text) ?? [];
   const holding = (wanted: string) =>

@@ -1,5 +1,5 @@
-// The page alone on made-up data: `npm run dev`, then http://127.0.0.1:17173/dev/. STEPS and ILL_FROM choose
-// how long the run is and where it falls ill.
+// The page without a server, on computed data: `npm run dev`, then http://127.0.0.1:17173/dev/. The variables
+// STEPS and ILL_FROM set the length of the run and its first bad step.
 import { defineConfig, type Plugin } from "vite";
 import { makeFixture } from "./fixture";
 

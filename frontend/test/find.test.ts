@@ -22,15 +22,15 @@ const op = (op_name: string, graph_name = "__inference_step_12") => ({
   op_type: "Log",
 });
 
-/** Each group as a line: its title, then what is listed. */
+/** Each group as a line: its title, then its choices. */
 function drawn(found: Partial<Found>, text: string): readonly string[] {
   return groupsOf({ ...NOTHING, ...found }, text).map(
     ({ title, choices }) => `${title}: ${choices.map((choice) => choice.title).join(" | ")}`,
   );
 }
 
-describe("what was found", () => {
-  test("stands by kinds, that with the closest name first", () => {
+describe("the results of a search", () => {
+  test("are grouped by kinds, the kind with the closest name first", () => {
     const found = {
       ops: [op("model/norm_1/Log")],
       layers: [{ name: "model/norm", num_ops: 3 }],
@@ -49,7 +49,7 @@ describe("what was found", () => {
     ]);
   });
 
-  test("tells an op by its type and its graph, and leads to it", () => {
+  test("describe an op by its type and its graph, and lead to it", () => {
     const [choice] = choicesOf(groupsOf({ ...NOTHING, ops: [op("loss/Log")] }, "log"));
     expect(choice).toEqual({
       title: "loss/Log",
@@ -58,13 +58,13 @@ describe("what was found", () => {
     });
   });
 
-  test("leads to the output that was asked for", () => {
+  test("lead to the output in the text", () => {
     const tensors = [{ ...op("Split"), output_slot: 2 }];
     const [choice] = choicesOf(groupsOf({ ...NOTHING, tensors }, "split:2"));
     expect(choice).toMatchObject({ title: "Split:2", jump: { kind: "op", opName: "Split", slot: 2 } });
   });
 
-  test("leads from a variable to its first op and to each of its gradients", () => {
+  test("lead from a variable to its first op and to each of its gradients", () => {
     const gradients = [{ graph_id: G, op_name: "grad/MatMul", output_slot: 1 }];
     const variables = [{ name: "dense/kernel", graph_id: G, op_name: "read", gradients }];
     const choices = choicesOf(groupsOf({ ...NOTHING, variables }, "kernel"));
@@ -75,7 +75,7 @@ describe("what was found", () => {
     expect(choices[1]?.jump).toMatchObject({ opName: "grad/MatMul", slot: 1 });
   });
 
-  test("leads to files and their lines", () => {
+  test("lead to files and their lines", () => {
     const at = { index: fileIndex(4), file_path: "/home/user/train.py" };
     const found = { files: [at], lines: [{ ...at, line: 12, text: "  x = 1" }] };
     const [line, file] = choicesOf(groupsOf({ ...NOTHING, ...found }, "train.py:12"));
@@ -83,7 +83,7 @@ describe("what was found", () => {
     expect(file).toMatchObject({ title: "train.py", jump: { line: 1 } });
   });
 
-  test("is cut where there is much, and says so", () => {
+  test("are cut when there are many, and say so", () => {
     const ops = Array.from({ length: LISTED + 1 }, (_, i) => op(`a${i}`));
     const [many] = groupsOf({ ...NOTHING, ops }, "a");
     const [few] = groupsOf({ ...NOTHING, ops: ops.slice(1) }, "a");
@@ -97,14 +97,14 @@ describe("what was found", () => {
 });
 
 describe("a name as a regular expression", () => {
-  test("stands for itself and no other", () => {
+  test("matches itself and nothing else", () => {
     const name = "a.b/c+d[0]{1}(x|y)^$?*\\";
     expect(new RegExp(exactly(name)).test(name)).toBe(true);
     expect(new RegExp(exactly(name)).test(`${name}x`)).toBe(false);
     expect(new RegExp(`^${escaped("a.b")}$`).test("axb")).toBe(false);
   });
 
-  test("is never longer than the server takes", () => {
+  test("is never longer than the server allows", () => {
     const name = "[".repeat(5000);
     expect(exactly(name).length).toBeLessThanOrEqual(1000);
     expect(new RegExp(exactly(name)).test(name)).toBe(true);

@@ -33,14 +33,14 @@ describe("the health of a tensor", () => {
     expect(numericsWords(LOG)).toEqual([]);
   });
 
-  test("is bad without counts where the mode only says that it is", () => {
+  test("is bad without counts in a mode that has none", () => {
     const curt: Summary = { counts: {}, bad: true };
     expect(isBad(curt)).toBe(true);
     expect(badWords(curt)).toBe("NaN or ∞");
     expect(summaryWords(curt)).toBe("has NaN or ∞");
   });
 
-  test("is not known where nobody looked", () => {
+  test("is not known when it was not measured", () => {
     expect(isBad(undefined)).toBe(false);
     expect(summaryWords({ counts: {} })).toBe("");
     expect(fromWire(undefined)).toBeUndefined();

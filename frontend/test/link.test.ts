@@ -27,7 +27,7 @@ const LINK: Link = {
   subject: "op",
 };
 
-test("a link restores all that it was made from, whatever is in the names", () => {
+test("a link restores its parts, with any characters in the names", () => {
   expect(readLink(writeLink("#debugger", LINK))).toEqual(LINK);
 });
 
@@ -38,7 +38,7 @@ test("the keys of others stay, ours are replaced", () => {
   expect(hash).toBe("#debugger&runSelection=x&p.other.trace=8&p.debugger.trace=9");
 });
 
-test("what a hand-made link has wrong is left out", () => {
+test("wrong parts of a hand-made link are ignored", () => {
   expect(
     readLink(
       "#debugger&p.debugger.trace=-1&p.debugger.execution=abc&p.debugger.subject=nobody&p.debugger.onlyBad=perhaps&p.debugger.alert=x&p.debugger.op=%E0%A4%A&junk",

@@ -13,14 +13,14 @@ test("the window keeps its length at both ends and is shorter only when the list
   }
 });
 
-test("the window moves only when what it goes to is not in it, and then has it in the middle", () => {
+test("the window moves only to a row that is not in it, and then has it in the middle", () => {
   const window = windowAt(100, 40, 605);
   expect(windowAround(120, window, 40, 605)).toEqual(window);
   expect(windowAround(300, window, 40, 605)).toEqual({ begin: 280, end: 320 });
   expect(windowAround(604, window, 40, 605)).toEqual({ begin: 565, end: 605 });
 });
 
-test("a pixel of a strip leads to a row that stands at that pixel", () => {
+test("the row at a pixel of a minimap is drawn at that pixel", () => {
   const pick = random(21);
   for (let i = 0; i < 300; i++) {
     const [total, length] = [1 + pick(10_000_000), 50 + pick(1500)];

@@ -4,7 +4,7 @@ import { executionIndex, graphExecutionIndex, graphId } from "../src/base/ids";
 import { cardTops, ofExecution, ofGraphOp, portOffset } from "../src/model/neighbourhood";
 import { CARD } from "../src/views/geometry";
 
-/** An op as `op_info` gives it, with what a test wants different. */
+/** An op as `op_info` answers it, with some fields replaced. */
 function opInfo(more: Partial<OpInfo>): OpInfo {
   return {
     op_type: "Log",
@@ -29,7 +29,7 @@ function opInfo(more: Partial<OpInfo>): OpInfo {
 const G = graphId("g");
 
 describe("the neighbours of an op in a graph", () => {
-  test("lead to the trace that the health was taken from", () => {
+  test("lead to the graph execution that has their health", () => {
     const health = { graph_execution_index: graphExecutionIndex(48), bad: true, nan: 3 } as never;
     const output = { dtype: "float32", shape: [2, undefined], gradient_of: ["w"], health };
     const data = opInfo({ op_name: "probs", layer: "dense", outputs: [output] });
@@ -56,7 +56,7 @@ describe("the neighbours of an op in a graph", () => {
     expect(card).toMatchObject({ title: "x:2", opType: undefined, target: { kind: "nowhere" } });
   });
 
-  test("of an argument are the call that handed it in, where that is known", () => {
+  test("of an argument are the call of its graph, when that is known", () => {
     const argument = opInfo({ op_type: "Placeholder" });
     expect(ofGraphOp(argument, G, executionIndex(9)).inputs[0]?.target).toEqual({
       kind: "execution",
@@ -66,7 +66,7 @@ describe("the neighbours of an op in a graph", () => {
     expect(ofGraphOp(opInfo({}), G, executionIndex(9)).inputs).toEqual([]);
   });
 
-  test("are told apart by the output they take", () => {
+  test("differ by the output that they take", () => {
     const taker = (name: string, input_slot = 0) => ({ op_name: name, input_slot, data: undefined });
     const { consumers } = ofGraphOp(
       opInfo({ num_outputs: 2, consumers: [[taker("a")], [taker("b", 2), taker("c")]] }),
@@ -97,7 +97,7 @@ describe("an op that only passes its input on", () => {
     expect(op.outputs[0]?.trace).toBeUndefined();
   });
 
-  test("has them as an input too, however many pass it on", () => {
+  test("has them as an input too, also through several such ops", () => {
     const input = { op_name: "result", output_slot: 0, data: identity("result"), same: fromLog };
     const { inputs } = ofGraphOp(opInfo({ inputs: [input] }), G, undefined);
     expect(inputs[0]).toMatchObject({ title: "result:0", same: "Log:0", summary: { bad: true } });
@@ -105,20 +105,20 @@ describe("an op that only passes its input on", () => {
     expect(chained).toMatchObject({ same: "Log:0", outputs: [{ bad: true }] });
   });
 
-  test("has those of the op before it as a consumer", () => {
+  test("has those of its input as a consumer", () => {
     const taker = { op_name: "result", input_slot: 0, data: identity("result") };
     const { consumers } = ofGraphOp(opInfo({ outputs: [output], consumers: [[taker]] }), G, undefined);
     expect(consumers[0]).toMatchObject({ same: "Log:0", summary: { bad: true, counts: { nan: 3 } } });
   });
 
-  test("is left as it is where nobody knows what it passes on", () => {
+  test("stays as it is when its input was not measured", () => {
     const before = { op_name: "x", output_slot: 0, data: undefined };
     const op = ofGraphOp({ ...identity("result"), inputs: [before] }, G, undefined);
     expect([op.same, op.outputs[0]?.bad]).toEqual([undefined, undefined]);
   });
 });
 
-test("the slots of an op stand in order about its middle, within its card", () => {
+test("the slots of an op are in order around its middle, within its card", () => {
   expect(portOffset(0, 1, 80)).toBe(0);
   expect([0, 1, 2].map((slot) => portOffset(slot, 3, 80))).toEqual([-14, 0, 14]);
   for (const n of [2, 9, 500])
@@ -137,7 +137,7 @@ test("an eager op has one output for each slot, measured or not", () => {
 });
 
 describe("the cards of a column", () => {
-  test("stand about the middle while they fit", () => {
+  test("are centred while they fit", () => {
     const [top] = cardTops(1, 150, 24, CARD);
     expect((top ?? 0) + CARD.height / 2).toBe(150);
   });

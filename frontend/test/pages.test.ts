@@ -43,11 +43,11 @@ beforeEach(() => {
   pages.setTotal(server.total);
 });
 
-test("nothing is asked for until something is seen", () => {
+test("nothing is fetched until something is visible", () => {
   expect(server.asked).toEqual([]);
 });
 
-test("only the pages that are seen are asked for, neighbours in one request", async () => {
+test("only visible pages are fetched, neighbours in one request", async () => {
   pages.want(PAGE - 10, PAGE + 10);
   expect(server.asked).toEqual([[0, 2 * PAGE]]);
   await server.answer();
@@ -58,7 +58,7 @@ test("only the pages that are seen are asked for, neighbours in one request", as
   expect(server.asked).toHaveLength(1);
 });
 
-test("dragging through the list asks for the first and the last place, not for those between", async () => {
+test("dragging through the list fetches the first and the last position, and none between", async () => {
   for (let row = 0; row < 90_000; row += 500) pages.want(row, row + 20);
   expect(server.underWay).toBe(1);
   await server.answer();
@@ -67,7 +67,7 @@ test("dragging through the list asks for the first and the last place, not for t
   expect(pages.at(89_500)).toBeDefined();
 });
 
-test("a list that grows asks again for its last page only", async () => {
+test("a list that grows fetches only its last page again", async () => {
   server.total = 300;
   pages.setTotal(300);
   pages.want(0, 400);
@@ -76,7 +76,7 @@ test("a list that grows asks again for its last page only", async () => {
   expect(server.asked.at(-1)).toEqual([PAGE, 310]);
 });
 
-test("a refresh shows the old until the new is here", async () => {
+test("a refresh shows the old page until the new one arrives", async () => {
   pages.want(0, 20);
   await server.answer();
   pages.refresh();
@@ -85,7 +85,7 @@ test("a refresh shows the old until the new is here", async () => {
   expect(pages.at(3)?.asked).toBe(2);
 });
 
-test("an answer to a question from before a refresh is shown and asked for again", async () => {
+test("an answer to a request from before a refresh is shown and fetched again", async () => {
   pages.want(0, 20);
   pages.refresh();
   await server.answer();
@@ -94,7 +94,7 @@ test("an answer to a question from before a refresh is shown and asked for again
   expect(pages.at(3)?.asked).toBe(2);
 });
 
-test("pages not looked at for long are forgotten, those just seen are not", async () => {
+test("the least recently used pages are dropped", async () => {
   for (let number = 0; number < 80; number++) {
     pages.want(number * PAGE, number * PAGE + 10);
     await server.answer();
@@ -104,7 +104,7 @@ test("pages not looked at for long are forgotten, those just seen are not", asyn
   expect(pages.at(78 * PAGE)).toBeDefined();
 });
 
-test("a failure is a sentence, and the next look tries again", async () => {
+test("a failure is a sentence, and the next visible range tries again", async () => {
   server.total = -1;
   pages.want(0, 20);
   await server.answer();
@@ -116,7 +116,7 @@ test("a failure is a sentence, and the next look tries again", async () => {
   expect(pages.at(0)).toBeDefined();
 });
 
-test("an empty answer is not asked for again and again", async () => {
+test("an empty answer is not requested again and again", async () => {
   server.total = 0;
   pages.want(0, 20);
   await server.answer();
@@ -124,7 +124,7 @@ test("an empty answer is not asked for again and again", async () => {
   expect(server.asked).toHaveLength(1);
 });
 
-test("what arrives after the end is dropped", async () => {
+test("an answer after the end is dropped", async () => {
   pages.want(0, 20);
   pages.stop();
   await server.answer();

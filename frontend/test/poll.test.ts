@@ -4,13 +4,13 @@ import { nextPoll } from "../src/model/poll";
 const LIVE = { finished: false, loading: false, failed: false, silent: 0, looked: 500 };
 const OVER = { ...LIVE, finished: true, silent: 500 };
 
-test("a run that goes on is asked often, a silent one seldom", () => {
+test("the status of a live run is requested often, of a silent one seldom", () => {
   expect(nextPoll(LIVE).seconds).toBeLessThan(1);
   expect(nextPoll({ ...LIVE, loading: true }).seconds).toBeLessThan(1);
   expect(nextPoll({ ...LIVE, silent: 500 })).toEqual({ seconds: 10 });
 });
 
-test("a finished run is asked until it settles, then only whether there are other runs", () => {
+test("the status of a finished run is requested until it settles, then only the list of runs", () => {
   expect(nextPoll({ ...OVER, silent: 1 })).toEqual({ seconds: 3 });
   expect(nextPoll({ ...OVER, looked: 1 })).toEqual({ seconds: 3 });
   expect(nextPoll(OVER)).toEqual({ seconds: 15, only: "runs" });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createActivity } from "../src/store/activity";
 import { resource } from "../src/store/resource";
 
-/** A resource whose answers the test gives by key. */
+/** A resource whose requests the test answers, by key. */
 function setup(first?: string) {
   const again = signal(0);
   const key = signal<string | undefined>(first);
@@ -27,11 +27,11 @@ function setup(first?: string) {
   return { key, again, waiting, asked, loaded, stop, settle, activity };
 }
 
-test("nothing is there while nothing is asked for", () => {
+test("there is no value without a key", () => {
   expect(setup().loaded.value).toBeUndefined();
 });
 
-test("what is asked for last wins, the request of the one before is ended", async () => {
+test("the newest key wins, and the request for the one before is aborted", async () => {
   const { key, waiting, loaded, settle } = setup("a");
   key.value = "b";
   expect(waiting.get("a")?.signal.aborted).toBe(true);
@@ -40,14 +40,14 @@ test("what is asked for last wins, the request of the one before is ended", asyn
   expect(loaded.value).toEqual({ kind: "ready", value: "B" });
 });
 
-test("the value before is there to be shown while the next is under way", async () => {
+test("the previous value can be shown while the next is loading", async () => {
   const { key, loaded, settle } = setup("a");
   await settle("a", "A");
   key.value = "b";
   expect(loaded.value).toEqual({ kind: "loading", stale: "A" });
 });
 
-test("an answer is kept: going back asks nothing", async () => {
+test("an answer is kept, so that going back makes no request", async () => {
   const { key, asked, loaded, settle } = setup("a");
   await settle("a", "A");
   key.value = "b";
@@ -66,7 +66,7 @@ test("a failure is a value, and is not kept", async () => {
   expect(asked).toEqual(["a", "b", "a"]);
 });
 
-test("what failed is asked for again when told so, what is there is not", async () => {
+test("a failed request is repeated when `again` changes, a successful one is not", async () => {
   const { again, asked, loaded, settle } = setup("a");
   await settle("a", new Error("no"));
   again.value++;

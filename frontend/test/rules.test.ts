@@ -3,7 +3,7 @@ import { dirname, join, normalize, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 
 /**
- * Each room and the rooms it may import from. Packages of npm are listed too: only those may be used there.
+ * The rooms and npm packages that each room may import.
  */
 const RULES: Readonly<Record<string, { rooms: readonly string[]; packages: readonly string[] }>> = {
   base: { rooms: ["base"], packages: [] },
@@ -16,8 +16,8 @@ const RULES: Readonly<Record<string, { rooms: readonly string[]; packages: reado
   },
 };
 /**
- * Only this file may import the editor, and nothing may import this file but by `import()`: it is most of the
- * weight.
+ * Only this file may import the editor, and it may be imported only by `import()`, because it is most of the
+ * page's size.
  */
 const EDITOR = "views/source_editor";
 const SRC = join(import.meta.dirname, "..", "src");
@@ -65,7 +65,7 @@ describe("the rooms of the front end", () => {
     expect(imports().length).toBeGreaterThan(100);
   });
 
-  test.each(Object.entries(RULES))("%s imports only what stands before it", (room, { rooms }) => {
+  test.each(Object.entries(RULES))("%s imports only from earlier rooms", (room, { rooms }) => {
     const wrong = imports().filter(
       (i) => i.room === room && !isPackage(i.target) && !rooms.includes(roomOf(i.target) ?? ""),
     );

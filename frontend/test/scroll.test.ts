@@ -12,7 +12,7 @@ function layouts(n: number): readonly scroll.ScrollLayout[] {
   }));
 }
 
-/** The slow twin: looks at every row. */
+/** The slow twin: checks every row. */
 function rowsSeen({ rows, rowHeight, viewport }: scroll.ScrollLayout, virtual: number): readonly number[] {
   return Array.from({ length: rows }, (_, i) => i).filter(
     (i) => (i + 1) * rowHeight > virtual && i * rowHeight < virtual + viewport,
@@ -47,7 +47,7 @@ describe("scaled scrolling", () => {
     expect(scroll.toVirtual(layout, 777)).toBeCloseTo(777);
   });
 
-  test("sees the rows that a look at every row finds", () => {
+  test("has the same visible rows as a check of every row", () => {
     const pick = random(5);
     for (const layout of layouts(120).filter(({ rows }) => rows < 3000)) {
       const virtual = pick(Math.floor(scroll.maxVirtual(layout)) + 1);
@@ -56,7 +56,7 @@ describe("scaled scrolling", () => {
     }
   });
 
-  test("brings any row whole into view, and stays where it is when the row is seen", () => {
+  test("brings any row into view, and does not move when the row is visible", () => {
     const pick = random(3);
     for (const layout of layouts(300)) {
       const virtual = scroll.clampVirtual(layout, pick(Math.floor(scroll.maxVirtual(layout)) + 1));
@@ -78,7 +78,7 @@ describe("scaled scrolling", () => {
     expect(scroll.visibleRows(layout, at + 24)).toEqual({ begin: 30_000_001, end: 30_000_011 });
   });
 
-  test("has no place to go in an empty list", () => {
+  test("does not move in an empty list", () => {
     const layout = { rows: 0, rowHeight: 24, viewport: 100 };
     expect(scroll.toVirtual(layout, 50)).toBe(0);
     expect(scroll.toPhysical(layout, 50)).toBe(0);

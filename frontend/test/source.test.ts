@@ -15,7 +15,7 @@ test("a whole file is shown as it is", () => {
   ]);
 });
 
-test("pieces keep the numbers of their lines, and what is between them is said", () => {
+test("excerpts keep the numbers of their lines, and gaps are named", () => {
   const shown = shownLines([], EXCERPTS);
   expect(shown.map(({ number }) => number)).toEqual([undefined, 3, 4, undefined, 6, undefined, 90]);
   expect(shown[0]?.text).toBe("# … lines 1 to 2 not recorded");
@@ -23,7 +23,7 @@ test("pieces keep the numbers of their lines, and what is between them is said",
   expect(shown[5]?.text).toBe("# … lines 7 to 89 not recorded");
 });
 
-test("a piece from the first line on has nothing before it", () => {
+test("an excerpt from the first line on has no gap before it", () => {
   expect(shownLines([], [{ first_line: 1, lines: ["one"] }])).toEqual([{ number: 1, text: "one" }]);
 });
 

@@ -27,11 +27,11 @@ function drawn(drawing: string): string {
     .join(" ");
 }
 
-test("library frames that stand together are folded, the innermost come first", () => {
+test("adjacent library frames are folded, and the innermost frame comes first", () => {
   expect(drawn("U main.py:3 L tf.py:9 L tf.py:8 U loss.py:4 L ops.py:1")).toBe("[1] loss.py:4 [2] main.py:3");
 });
 
-test("a stack of nothing but library frames stays open", () => {
+test("a stack of only library frames stays open", () => {
   expect(drawn("L a.py:1 L b.py:2")).toBe("b.py:2 a.py:1");
   expect(drawn("")).toBe("");
 });

@@ -19,10 +19,7 @@ import { firstCauseLabel } from "../src/model/verdict";
 import type { Timer } from "../src/store/polling";
 import { createStore, type Store } from "../src/store/store";
 
-/**
- * The fixture behind the real `api`; its run can be exchanged for another, and it writes down what it was
- * asked.
- */
+/** The fixture as a server for the real `api`. Its run can be replaced, and it logs its requests. */
 function server(options: FixtureOptions) {
   const state = { answer: makeFixture(options), down: false, log: [] as string[] };
   const fetcher: Fetch = async (url) => {
@@ -37,11 +34,11 @@ function server(options: FixtureOptions) {
   return { state, fetcher };
 }
 
-/** A clock that goes on only when told. */
+/** A clock that the test advances. */
 class FakeTimer implements Timer {
   time = 0;
   #acts: (() => void)[] = [];
-  /** That were waited for last. */
+  /** The seconds of the newest wait. */
   seconds = 0;
   now = () => this.time;
   after(seconds: number, act: () => void) {
@@ -79,11 +76,11 @@ async function open(options: FixtureOptions, link: Link = {}) {
 }
 
 const ILL = { steps: 40, illFrom: 5 };
-/** Where the first bad tensor, the Log, and its input stand: 10 tensors and 10 executions a step. */
+/** The first bad tensor, the output of Log. A step has 10 tensors and 10 executions. */
 const FIRST_BAD = graphExecutionIndex(57);
 
 describe("a run with bad values", () => {
-  test("opens at the first one, in words, with the call it ran in, its op, its stack and its source", async () => {
+  test("opens at the first one, with its diagnosis, call, op, stack and source", async () => {
     const { store } = await open(ILL);
     const found = shown(store.firstBad.value);
     expect(phrasesText(found?.what ?? [])).toBe(
@@ -117,7 +114,7 @@ describe("a run with bad values", () => {
     expect([store.alert.value, store.graphExecution.value, store.execution.value]).toEqual([3, 67, 61]);
   });
 
-  test("walks along the graph, moves the list with it, and back", async () => {
+  test("goes along the graph and back, and the list goes with it", async () => {
     const { store } = await open(ILL);
     const consumer = shown(store.neighbourhood.value)?.consumers[0];
     expect(consumer).toMatchObject({ title: "mul", opType: "Mul", summary: { bad: true } });
@@ -129,14 +126,14 @@ describe("a run with bad values", () => {
     expect([store.graphExecution.value, store.op.value?.opName]).toEqual([FIRST_BAD, "Log"]);
   });
 
-  test("brings into view what ran inside the call in focus, and has no row in focus then", async () => {
+  test("brings into view the tensors of the call in focus, without a row in focus", async () => {
     const { store } = await open(ILL);
     store.focusExecution(executionIndex(111));
     await quiet(store);
     expect([store.graphExecution.value, store.revealedGraphExecution.value]).toEqual([undefined, 114]);
   });
 
-  test("walks from the argument of a function out to the call, and on to what made it", async () => {
+  test("goes from the argument of a function to the call, and on to the maker of its input", async () => {
     const { store } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(54));
     await quiet(store);
@@ -151,7 +148,7 @@ describe("a run with bad values", () => {
     });
   });
 
-  test("shows the stack of an execution when its box is chosen, and its inputs with where they come from", async () => {
+  test("shows the stack of an execution in focus, and its inputs with their makers", async () => {
     const { store } = await open(ILL);
     store.focusExecution(executionIndex(7));
     await quiet(store);
@@ -162,7 +159,7 @@ describe("a run with bad values", () => {
     });
   });
 
-  test("knows where a row stands in the list of bad ones", async () => {
+  test("knows the position of a row in the list of bad ones", async () => {
     const { store } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(68));
     store.setOnlyBad(true);
@@ -171,7 +168,7 @@ describe("a run with bad values", () => {
     expect(store.graphExecutionPages.value?.total.value).toBe(3 * 35);
   });
 
-  test("shows the tensors of one host, and where the one in focus stands among them", async () => {
+  test("shows the tensors of one host, and the position of the one in focus among them", async () => {
     const { store } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(67));
     store.setFilter({ host: "h1" });
@@ -194,7 +191,7 @@ describe("a run with bad values", () => {
     expect([store.graphExecution.value, store.op.value?.opName]).toEqual([22, "dense/MatMul"]);
   });
 
-  test("asks for no more rows than are seen", async () => {
+  test("requests no more rows than are visible", async () => {
     const { state } = await open({ steps: 200_000, illFrom: 100_000 });
     const ranges = state.log
       .filter((url) => url.startsWith("columns/"))
@@ -244,7 +241,7 @@ test("an Identity shows the numbers of what it passes on, through others of its 
 });
 
 describe("a link", () => {
-  test("leads back to the trace and the frame it was made at", async () => {
+  test("leads back to the graph execution and the stack frame", async () => {
     const first = await open(ILL);
     await first.store.focusGraphExecution(graphExecutionIndex(58));
     first.store.focusFrame(frameId("f1"));
@@ -255,7 +252,7 @@ describe("a link", () => {
     expect(store.shownFrame.value?.line).toBe(71);
   });
 
-  test("leads back to the list of bad tensors and the place in the list of alerts", async () => {
+  test("leads back to the list of bad tensors and the position in the list of alerts", async () => {
     const first = await open(ILL);
     await first.store.focusAlert(alertIndex(9));
     first.store.setOnlyBad(true);
@@ -278,7 +275,7 @@ describe("a link", () => {
     expect(store.alert.value).toBeUndefined();
   });
 
-  test("leads to an execution, and to an op without a trace", async () => {
+  test("leads to an execution, and to an op without a graph execution", async () => {
     const { store } = await open(ILL, { execution: executionIndex(12) });
     expect([store.execution.value, store.subject.value]).toEqual([12, "execution"]);
     stop();
@@ -286,7 +283,7 @@ describe("a link", () => {
     expect(other.store.op.value).toMatchObject({ opName: "Mean" });
   });
 
-  test("to a run or a row that is not there is said or left, never an empty page", async () => {
+  test("to a missing run opens another run, and to a missing row shows a sentence", async () => {
     const lost = await open(ILL, { run: runName("no such run"), trace: graphExecutionIndex(3) });
     expect(lost.store.run.value).toBe("digits/first");
     expect(lost.store.graphExecution.value).toBe(FIRST_BAD);
@@ -296,10 +293,10 @@ describe("a link", () => {
   });
 });
 
-describe("what is looked for by name", () => {
+describe("a search by name", () => {
   const best = (store: Store) => shown(store.found.value)?.groups[0]?.choices[0]?.title;
 
-  /** Looks for a text and goes to what is listed at a place. */
+  /** Searches for a text and goes to the result at a position. */
   async function goTo(store: Store, text: string, place = 0) {
     store.search(text, "now");
     await quiet(store);
@@ -309,7 +306,7 @@ describe("what is looked for by name", () => {
     return choice?.title;
   }
 
-  test("is asked for once the reader pauses", async () => {
+  test("begins when the reader pauses", async () => {
     const { store, state, timer } = await open(ILL);
     for (const text of ["p", "pr", "pro "]) store.search(text);
     await quiet(store);
@@ -324,7 +321,7 @@ describe("what is looked for by name", () => {
     expect(store.found.value).toBeUndefined();
   });
 
-  test("is answered by the newest question, however late an older answer comes", async () => {
+  test("shows the newest results, even if older ones arrive later", async () => {
     const { fetcher } = server(ILL);
     const late: (() => void)[] = [];
     const slow: Fetch = async (url, init) => {
@@ -344,7 +341,7 @@ describe("what is looked for by name", () => {
     expect(late).toHaveLength(1);
   });
 
-  test("leads to the first bad value of an op or a tensor, and to the last of what is never bad", async () => {
+  test("leads to the first bad value of an op or a tensor, else to the last value", async () => {
     const { store } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(3));
     expect(await goTo(store, "mean:0")).toBe("Mean:0");
@@ -358,7 +355,7 @@ describe("what is looked for by name", () => {
     expect(store.problem.value).toBeUndefined();
   });
 
-  test("leads to the first call of a function, or to what ran in it where Python never called it", async () => {
+  test("leads to the first call of a function, else to the first tensor in it", async () => {
     const { store } = await open(ILL);
     expect(await goTo(store, "loss", 0)).toBe("loss");
     expect([store.execution.value, store.subject.value]).toEqual([1, "execution"]);
@@ -366,7 +363,7 @@ describe("what is looked for by name", () => {
     expect([store.graphExecution.value, store.op.value?.opName]).toEqual([0, "x"]);
   });
 
-  test("leads to a line of a file, until something else is chosen, and a link leads there too", async () => {
+  test("leads to a line of a file, which a link restores, until another choice", async () => {
     const { store } = await open(ILL);
     expect(await goTo(store, "reduce_mean")).toBe("losses.py:14");
     expect(store.sourceLine.value).toMatchObject({ path: "/home/user/losses.py", line: 14, file: 1 });
@@ -385,14 +382,14 @@ describe("what is looked for by name", () => {
     expect(other.store.sourceLine.value).toMatchObject({ path: "/home/user/losses.py", line: 14 });
   });
 
-  test("narrows the tensors down to a layer, whatever is in its name", async () => {
+  test("leads to the tensors of a layer with any characters in its name", async () => {
     const { store } = await open(ILL);
     await store.jump({ kind: "layer", name: "a.b/c" });
     expect(store.filter.value.layer).toBe("^a\\.b/c(/|$)");
     expect(store.link.value.layer).toBe("^a\\.b/c(/|$)");
   });
 
-  test("leads from a graph to what it computed last before the tensor in focus, else to its first call", async () => {
+  test("leads to the last tensor of a graph before the focus, else to its first call", async () => {
     const { store } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(58));
     await store.focusGraph(graphId("g-model"));
@@ -404,7 +401,7 @@ describe("what is looked for by name", () => {
     expect([store.execution.value, store.subject.value]).toEqual([1, "execution"]);
   });
 
-  test("that was never called is said", async () => {
+  test("for a function without a call ends with a sentence", async () => {
     const { store } = await open(ILL);
     await store.jump({ kind: "function", graph: graphId("g-none"), name: "__inference_none_7" });
     expect(store.problem.value).toBe("No call of none is on record.");
@@ -584,7 +581,7 @@ describe("polling", () => {
     expect(state.log.length).toBeGreaterThan(2);
   });
 
-  test("asks of a finished run nothing more until the reader comes back, and seldom for other runs", async () => {
+  test("requests only the runs, and seldom, after the run has finished, until the reader comes back", async () => {
     const { store, state, timer } = await open(ILL);
     timer.time = 100;
     timer.fire();
@@ -606,7 +603,7 @@ describe("polling", () => {
     expect(state.log.filter((url) => url.startsWith("status"))).toHaveLength(2);
   });
 
-  test("sees by itself that another run came, and that the one on screen began anew", async () => {
+  test("finds a new run, and that the run in focus was recorded anew", async () => {
     const { store, state, timer } = await open(ILL);
     for (const time of [100, 200]) {
       timer.time = time;
@@ -615,7 +612,7 @@ describe("polling", () => {
     }
     const again = makeFixture({ steps: 50, illFrom: 5, generation: 2 });
     const runs = { "digits/first": { start_time: 1.8e9 }, other: { start_time: 1.9e9 } };
-    // What the server says of the run is old at first.
+    // The status of the run is old at first.
     const old = state.answer;
     state.answer = (route, query) => (route === "runs" ? { json: runs } : old(route, query));
     timer.fire();
@@ -628,7 +625,7 @@ describe("polling", () => {
     expect(store.status.value?.generation).toBe(2);
   });
 
-  test("knows that there is no run once the server says so", async () => {
+  test("knows from the server that there is no run", async () => {
     const { fetcher, state } = server(ILL);
     state.answer = () => ({ json: {} });
     const store = createStore(makeApi(makeAsk(fetcher)), new FakeTimer());
@@ -638,7 +635,7 @@ describe("polling", () => {
     expect(store.runs.value).toEqual({ kind: "ready", value: new Map() });
   });
 
-  test("learns what in the logdir cannot be looked at, and never asks a server that does not know", async () => {
+  test("requests the unreadable places of the logdir, once from a server without the route", async () => {
     const problems = [{ place: "s3://b/x", message: "Access denied." }];
     const { store } = await open({ ...ILL, problems });
     expect(store.logdir.value).toEqual({ logdir: "/home/user/logs", problems });
@@ -656,7 +653,7 @@ describe("polling", () => {
     expect(without.store.connection.value).toBeUndefined();
   });
 
-  test("knows that nothing has come for a while, until something does", async () => {
+  test("knows that the run is silent until something is recorded", async () => {
     const live = { finished: false, end_time: 1000 };
     const { store, state, timer } = await open({ ...ILL, status: live });
     timer.time = 1100;
@@ -667,14 +664,14 @@ describe("polling", () => {
     timer.fire();
     await quiet(store);
     expect(store.silent.value).toBe(true);
-    // A clock that is behind ours.
+    // The clock of the program is behind that of the page.
     state.answer = makeFixture({ ...ILL, generation: 2, status: live });
     timer.fire();
     await quiet(store);
     expect(store.silent.value).toBe(false);
   });
 
-  test("says that the server is gone, and comes back when it does", async () => {
+  test("shows that the server is gone, and recovers when it is back", async () => {
     const { store, state, timer } = await open(ILL);
     state.down = true;
     timer.fire();

@@ -12,7 +12,7 @@ const WHOLE = {
   num_alerts: 0,
 };
 
-/** A status as the server answers it, with what a test wants different. */
+/** A status as the server answers it, with some fields replaced. */
 function status(more: Record<string, unknown> = {}): Status {
   const answer = makeFixture({ steps: 2, illFrom: 2, status: { ...WHOLE, ...more } });
   const found = answer("status", new URLSearchParams());

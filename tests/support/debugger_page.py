@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -56,7 +57,7 @@ class DebuggerPage:
     def await_first_cause(self) -> None:
         """Wait until the page, which was just opened, shows the first cause."""
         expect(self.part("first-bad")).to_be_visible()
-        expect(self.frame.locator(".alert-row[aria-selected=true]")).to_be_visible()
+        expect(self.frame.locator(".alerts .position")).to_have_text(re.compile(r"\d of \d"))
         self.frame.wait_for_function(_IDLE)
 
     def active_tab(self) -> str:
