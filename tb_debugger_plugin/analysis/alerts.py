@@ -1,9 +1,9 @@
 """Alerts: the recorded values that fulfil an alert rule, in the order of time.
 
 Eager ops and graphs are one list. The *first cause* is the position of the alert from which the others most
-likely follow. It need not be the first: ops of a graph run in parallel, so among the bad tensors of the first
-call it is the one whose inputs were good; and an infinity that the program wrote, such as a mask, is
-intended, so the first NaN is the cause then.
+likely follow. It need not be the first one. Ops of a graph run in parallel, so among the bad tensors of the
+first call it is the one whose inputs were good. A constant with infinities, such as a mask, is intended: it
+is never the cause while anything else is bad for a reason of its own, or has NaN.
 """
 
 from __future__ import annotations
@@ -99,22 +99,43 @@ def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:
         return None
     severity = np.array([rule.severity for rule in RULES])[alerts.rule]
     candidates = np.flatnonzero(severity == severity.max())
-    cause = _cause_of(snapshot, alerts, candidates)
-    return _first_nan(snapshot, alerts, cause) if _is_constant(snapshot, alerts, cause) else cause
+    if alerts.slot[candidates[0]] >= 0:
+        return int(candidates[0])
+    constants = _bad_constants(snapshot)
+    cause = _cause_among(snapshot, alerts, candidates, constants)
+    if cause is None and constants:
+        nan = _first_nan(snapshot, alerts)
+        later = candidates[:0] if nan is None else candidates[candidates >= nan]
+        cause = _cause_among(snapshot, alerts, later, constants)
+        cause = nan if cause is None else cause
+    return int(candidates[0]) if cause is None else cause
 
 
-def _cause_of(snapshot: Snapshot, alerts: AlertList, candidates: Positions) -> int:
-    """The alert of the first call whose inputs were good."""
-    first = int(candidates[0])
-    if alerts.slot[first] >= 0:
-        return first
+def _bad_constants(snapshot: Snapshot) -> frozenset[int]:
+    """The constants of graphs that have infinities."""
+    catalog = snapshot.catalog
+    sites = [site.number for site in catalog.sites if catalog.ops[site.op].type in _CONSTANTS]
+    rows = snapshot.rows(
+        "SELECT DISTINCT site FROM bad_graph_executions JOIN graph_executions USING (idx)"
+        " WHERE site IN (SELECT unnest(?))",
+        [sites],
+    )
+    return frozenset(catalog.sites[site].op for (site,) in rows)
+
+
+def _cause_among(
+    snapshot: Snapshot, alerts: AlertList, candidates: Positions, constants: frozenset[int]
+) -> int | None:
+    """The first alert, in the call of the first candidate, of an op whose inputs were good; no constant."""
     rows = candidates[:_CANDIDATES]
     rows = rows[alerts.slot[rows] < 0]
-    return int(rows[_with_good_inputs(snapshot, alerts.index[rows].tolist())])
+    if not len(rows):
+        return None
+    row = _with_good_inputs(snapshot, alerts.index[rows].tolist(), constants)
+    return None if row is None else int(rows[row])
 
 
-def _with_good_inputs(snapshot: Snapshot, indices: list[int]) -> int:
-    """Which of some bad graph executions is the first one of its call whose inputs were good."""
+def _with_good_inputs(snapshot: Snapshot, indices: list[int], constants: frozenset[int]) -> int | None:
     columns = snapshot.columns(
         "SELECT idx, wall_time, site FROM graph_executions WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
         [sorted(indices)],
@@ -128,9 +149,12 @@ def _with_good_inputs(snapshot: Snapshot, indices: list[int]) -> int:
     bad = {(site_of[index].op, site_of[index].slot): index for index in call[::-1]}
     for index in call:
         sources = {(source, slot) for _, source, slot in input_edges(snapshot, site_of[index].op)}
-        if not any(_was_bad(snapshot, source, index, bad, max(call)) for source in sources):
+        is_explained = site_of[index].op in constants or any(op in constants for op, _ in sources)
+        if not is_explained and not any(
+            _was_bad(snapshot, source, index, bad, max(call)) for source in sources
+        ):
             return indices.index(index)
-    return 0
+    return None
 
 
 def _is_same(a: float, b: float) -> bool:
@@ -154,21 +178,14 @@ def _was_bad(
     return bool((before[-1:] or after[:1]) == [BAD])
 
 
-def _is_constant(snapshot: Snapshot, alerts: AlertList, position: int) -> bool:
-    (alert,) = page(snapshot, alerts, Range(position, position + 1))
-    return alert["op_type"] in _CONSTANTS and not alert["num_nan"]
-
-
-def _first_nan(snapshot: Snapshot, alerts: AlertList, otherwise: int) -> int:
+def _first_nan(snapshot: Snapshot, alerts: AlertList) -> int | None:
     ((graph,),) = snapshot.rows(
         "SELECT min(idx) FROM bad_graph_executions JOIN graph_executions USING (idx) WHERE nan > 0"
     )
     eager = snapshot.rows("SELECT idx, slot FROM execution_outputs WHERE nan > 0 ORDER BY idx, slot LIMIT 1")
     values = [(graph, -1)] if graph is not None else []
-    found = [
-        np.flatnonzero((alerts.index == index) & (alerts.slot == slot)) for index, slot in values + eager
-    ]
-    return min((int(rows[0]) for rows in found if len(rows)), default=otherwise)
+    rows = [np.flatnonzero((alerts.index == index) & (alerts.slot == slot)) for index, slot in values + eager]
+    return min((int(row[0]) for row in rows if len(row)), default=None)
 
 
 def page(snapshot: Snapshot, alerts: AlertList, wanted: Range) -> list[dict[str, Any]]:

@@ -120,6 +120,12 @@ class Frames:
             ids = self._stacks[key] = self.ids(_frames_of(tf_stack.extract_stack()))
         return ids
 
+    def of_ids(self, ids: Iterable[str]) -> list[Frame]:
+        """The frames of some ids, in the same order."""
+        with self._lock:
+            frames = {frame_id: frame for frame, frame_id in self._frames.items()}
+        return [frames[frame_id] for frame_id in ids]
+
     def forget_files(self) -> None:
         """Drop the text of library files."""
         self._library.forget()

@@ -117,6 +117,15 @@ class Graphs:
         """The id of the graph that a function runs; empty when the function is not recorded."""
         return self._of_function.get(function_name, "")
 
+    def type_and_stack(self, graph_id: str, op_name: str) -> tuple[str, tuple[str, ...]]:
+        """Type and creation stack of an op on record; its name and no stack when its graph is gone."""
+        with self._lock:
+            for graph, known in self._known.items():
+                if known.graph_id == graph_id:
+                    op_type = graph.get_operation_by_name(op_name).type
+                    return op_type, known.stacks.get(op_name, ())
+        return op_name, ()
+
     def _add_with_outer_graphs(self, graph: Any) -> KnownGraph:
         known = self._known.get(graph)
         if known is not None:

@@ -25,6 +25,7 @@ from tensorflow.python.framework import func_graph
 from tb_debugger_plugin.capture.backends import other_backend
 from tb_debugger_plugin.capture.calls import Call
 from tb_debugger_plugin.capture.eager import EagerOps
+from tb_debugger_plugin.capture.first_bad import sentence
 from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.functions.function import existing_functions, new_function
 from tb_debugger_plugin.capture.functions.unwatchable import unwatchable
@@ -189,6 +190,19 @@ class Recording:
                     self._functions.restore()
                 self._close_sink()
                 _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
+                self._name_first_bad()
+
+    def _name_first_bad(self) -> None:
+        """Log which op made the first bad value, and where the reason is to be had."""
+        try:
+            first = self._sink.first_bad()
+            if first is not None:
+                op_type, ids = first.op_type, first.stack
+                if first.op_name:
+                    op_type, ids = self._graphs.type_and_stack(first.graph_id, first.op_name)
+                _log.warning("%s", sentence(op_type, self._frames.of_ids(ids), self.dump_root))
+        except Exception as error:  # whatever it is, the program must not see it
+            _log.debug("The first bad value cannot be named.", exc_info=error)
 
     def abandon(self) -> None:
         """End the recording without touching its files: for a forked child, whose parent goes on."""

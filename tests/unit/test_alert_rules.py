@@ -100,6 +100,13 @@ def test_an_exploding_value_is_explained_by_its_inputs(page: Asker, position, wh
     assert diagnosis["alert"]["alert_type"] == "ExplodingAlert"
 
 
+def test_an_op_and_an_execution_are_explained_by_the_rule_of_their_alert(page: Asker) -> None:
+    op = page.json("/diagnosis", {**_RUN, "graph_id": "g1", "op_name": "mul"})["diagnosis"]
+    assert op == {**page.json("/diagnosis", {**_RUN, "alert": 1})["diagnosis"], "index": None, "alert": None}
+    execution = page.json("/diagnosis", {**_RUN, "execution": 0})["diagnosis"]
+    assert "reached 3e+20" in "".join(phrase["text"] for phrase in execution["what"])
+
+
 def test_a_run_with_exploding_values_only_begins_with_the_first_one(tmp_path: Path) -> None:
     recording = small_program(tmp_path, steps=0, mode=TensorDebugMode.FULL_NUMERICS)
     recording.trace("g1", "x", numerics(2.0))

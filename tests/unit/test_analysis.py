@@ -104,26 +104,45 @@ def test_an_eager_alert_that_came_first_is_the_first_cause(tmp_path):
         assert alerts.alert_list(snapshot).first_cause == 0
 
 
-def test_an_infinity_that_the_program_wrote_is_not_the_first_cause_of_a_nan(tmp_path):
-    recording = small_program(tmp_path, steps=0)
+def _masked_program(folder):
+    """``Log(x)`` and a mask that the program wrote: ``masked = Add(x, mask)``."""
+    recording = small_program(folder, steps=0)
     recording.op("g1", "mask", "Const", ids=[20])
-    recording.trace("g1", "mask", full_health([-math.inf] * 300))
-    for _ in range(300):
-        recording.trace("g1", "Log", full_health(-math.inf))
-    recording.trace("g1", "mul", full_health([math.nan, 1.0]))
-    recording.trace("g1", "Mean", full_health(math.nan))
+    recording.op("g1", "masked", "AddV2", ["x:0", "mask:0"], ids=[21])
+    recording.op("g1", "softmax", "Softmax", ["masked:0"], ids=[22])
+    recording.trace("g1", "mask", full_health(-math.inf))
+    return recording
+
+
+def test_a_mask_that_the_program_wrote_is_not_the_first_cause(tmp_path):
+    recording = _masked_program(tmp_path)
+    recording.trace("g1", "x", GOOD)
+    recording.trace("g1", "masked", full_health(-math.inf))
+    recording.trace("g1", "Log", full_health(-math.inf))
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        found = alerts.alert_list(snapshot)
-        assert (len(found), found.first_cause) == (303, 301)
-        assert _first_cause(snapshot)["op_name"] == "mul"
+        assert alerts.alert_list(snapshot).first_cause == 2
+        assert _first_cause(snapshot)["op_name"] == "Log"
 
 
-def test_without_a_nan_the_infinity_that_the_program_wrote_is_the_first_cause(tmp_path):
-    recording = small_program(tmp_path, steps=0)
-    recording.op("g1", "mask", "Const", ids=[20])
-    recording.trace("g1", "mask", full_health(-math.inf))
-    recording.trace("g1", "Log", full_health(math.inf))
+def test_where_a_mask_explains_a_call_the_call_of_the_first_nan_has_the_cause(tmp_path):
+    recording = _masked_program(tmp_path)
+    for step in range(200):
+        recording.trace("g1", "x", GOOD)
+        recording.trace("g1", "masked", full_health(-math.inf))
+        if step == 150:
+            recording.trace("g1", "softmax", BAD)
+            recording.trace("g1", "Mean", BAD)
+        recording.execution("__inference_loss_7", [GOOD], graph_id="g1")
+    recording.close()
+    with _snapshot(tmp_path) as snapshot:
+        assert alerts.alert_list(snapshot).first_cause == 152
+        assert _first_cause(snapshot)["op_name"] == "softmax"
+
+
+def test_a_mask_alone_is_the_first_cause(tmp_path):
+    recording = _masked_program(tmp_path)
+    recording.trace("g1", "masked", full_health(-math.inf))
     recording.close()
     with _snapshot(tmp_path) as snapshot:
         assert alerts.alert_list(snapshot).first_cause == 0

@@ -324,6 +324,19 @@ def test_an_identity_has_the_numbers_of_what_it_returns(tmp_path: Path) -> None:
     assert _texts(diagnosis)[1] == "Its input again:0 held 1 zero: the logarithm of 0 is −∞."
 
 
+def test_an_identity_that_returns_a_bad_value_is_explained(tmp_path: Path) -> None:
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "same", "Identity", ["Log:0"], ids=[20])
+    recording.trace("g1", "Log", full_health([-math.inf, 0.0]))
+    recording.close()
+    with Asker(tmp_path) as page:
+        diagnosis = page.json("/diagnosis", {**_RUN, "graph_id": "g1", "op_name": "same"})["diagnosis"]
+    assert _texts(diagnosis)[:2] == [
+        "Identity (tensor same:0 in function loss) produced 1 −∞ out of 2 values.",
+        "Its input Log:0 already held 1 −∞.",
+    ]
+
+
 def test_identities_in_a_circle_end(tmp_path: Path) -> None:
     recording = small_program(tmp_path, steps=0)
     recording.op("g1", "a", "Identity", ["b:0"], ids=[20])

@@ -1,4 +1,4 @@
-"""Explains an alert, or an op with a bad output, from what a run holds."""
+"""Explains an alert, or an op or execution with one, from what a run holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis import alerts, executions
-from tb_debugger_plugin.analysis.alert_rules import RULES
+from tb_debugger_plugin.analysis.alert_rules import RULES, AlertRule
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
@@ -22,7 +22,7 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
     to_json,
 )
 from tb_debugger_plugin.analysis.diagnosis.role import Role
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
 from tb_debugger_plugin.analysis.forward_op import forward_op
 from tb_debugger_plugin.analysis.graphs import find_op, input_edges
 from tb_debugger_plugin.analysis.nearest_value import Side, health_of, nearest_traces
@@ -125,7 +125,7 @@ def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis
 
 
 def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = None) -> Diagnosis | None:
-    """Explain the first bad output of an op.
+    """Explain the first output of an op that is an alert.
 
     Args:
       snapshot: The run.
@@ -134,7 +134,7 @@ def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None 
       at: Position in the list of graph executions; None for the end.
 
     Returns:
-      None when no output is bad there.
+      None when no output is an alert there.
 
     Raises:
       BadQueryError: There is no such position.
@@ -143,24 +143,32 @@ def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None 
     if at is not None:
         check_index(at, snapshot.num_graph_executions, "graph execution")
     op = find_op(snapshot, graph_id, op_name)
-    slots = sorted({site.slot for site in snapshot.catalog.op_sites.get(op.number, ())})
-    nearest = nearest_traces(snapshot, [(op.number, slot, Side.NEAREST) for slot in slots], at)
-    healths = health_of(snapshot, nearest.values())
+    slots = sorted({0, *(site.slot for site in snapshot.catalog.op_sites.get(op.number, ()))})
     for slot in slots:
-        index = nearest.get((op.number, slot, Side.NEAREST))
-        if index is not None and healths[index]["bad"]:
-            return _of_op(snapshot, op, slot, index, explain_bad)
+        key = (*_measured_source(snapshot, op.number, slot), Side.NEAREST)
+        index = nearest_traces(snapshot, [key], at).get(key)
+        rule = None if index is None else _rule_of(snapshot, index, -1)
+        if index is not None and rule is not None:
+            return _of_op(snapshot, op, slot, index, rule.explain)
     return None
 
 
 def diagnose_execution(snapshot: Snapshot, index: int) -> Diagnosis | None:
-    """Explain the first bad output of an execution; None when no output is bad."""
+    """Explain the first output of an execution that is an alert; None when none is."""
     check_index(index, snapshot.num_executions, "execution")
     (execution,) = executions.data(snapshot, Range(index, index + 1))
-    for slot, output in enumerate(execution["outputs"]):
-        if output is not None and output["bad"]:
-            return _explained_execution(snapshot, execution, slot, explain_bad, None, None)
+    for slot in range(len(execution["outputs"])):
+        rule = _rule_of(snapshot, index, slot)
+        if rule is not None:
+            return _explained_execution(snapshot, execution, slot, rule.explain, None, None)
     return None
+
+
+def _rule_of(snapshot: Snapshot, index: int, slot: int) -> AlertRule | None:
+    """The rule by which a value is an alert; None when it is none. The slot of a graph execution is -1."""
+    every = alerts.alert_list(snapshot)
+    rules = every.rule[(every.index == index) & (every.slot == slot)]
+    return RULES[rules[0]] if len(rules) else None
 
 
 def _of_op(
@@ -239,7 +247,7 @@ def _diagnosis(
 ) -> Diagnosis:
     headline = display_name(subject.op_type)
     if line is not None:
-        headline += f" in {line.function}, {line.name}"
+        headline += f"{f' in {line.function}' if line.function else ''}, {line.name}"
     return Diagnosis(position, alert, headline, explanation.what, explanation.why, where, explanation.help)
 
 

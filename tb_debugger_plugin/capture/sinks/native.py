@@ -20,11 +20,12 @@ from tensorflow.core.framework import node_def_pb2
 
 from tb_debugger_plugin import __version__
 from tb_debugger_plugin.capture import placement
+from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
 from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
-from tb_debugger_plugin.events.messages import GraphExecutionTrace
+from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
 
@@ -217,6 +218,18 @@ class NativeSink:
     def counts(self) -> tuple[int, int]:
         """Numbers of executions and traces so far."""
         return self._recorder.executions, self._recorder.traces
+
+    def first_bad(self) -> FirstBad | None:
+        """The first bad value on record."""
+        found = self._recorder.first_bad
+        if found is None:
+            return None
+        is_execution, prefix = found
+        if is_execution:
+            execution = Execution.FromString(prefix)
+            return FirstBad(execution.op_type, stack=tuple(execution.code_location.stack_frame_ids))
+        trace = GraphExecutionTrace.FromString(prefix)
+        return FirstBad(graph_id=trace.tfdbg_context_id, op_name=trace.op_name)
 
     def failure(self) -> str:
         """Why the sink stopped recording; empty while it records."""

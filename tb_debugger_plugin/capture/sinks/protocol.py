@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.options import Options
 
 
@@ -142,6 +143,9 @@ class Sink(Protocol):
 
     def counts(self) -> tuple[int, int]:
         """Numbers of executions and traces so far."""
+
+    def first_bad(self) -> FirstBad | None:
+        """The first bad value on record; None when there is none, or the sink does not know."""
 
     def failure(self) -> str:
         """Why the sink stopped recording; empty while it records."""

@@ -18,6 +18,7 @@ from tensorflow.core.protobuf import debug_event_pb2
 from tensorflow.python.debug.lib import debug_events_writer
 
 from tb_debugger_plugin.capture import placement
+from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
 from tb_debugger_plugin.errors import RecordingError, UsageError
@@ -178,6 +179,10 @@ class StockSink:
     def counts(self) -> tuple[int, int]:
         """Number of executions so far, and 0: TensorFlow does not count traces."""
         return self._counts[0], self._counts[1]
+
+    def first_bad(self) -> FirstBad | None:
+        """None: TensorFlow's debug ops do not report what they record."""
+        return None
 
     def failure(self) -> str:
         """Empty: TensorFlow's writer reports no failure."""

@@ -96,4 +96,24 @@ bool BadOps::IsFirst(std::string_view op, Bad bad) {
   return true;
 }
 
+void FirstBad::Note(Bad bad, std::string_view op, bool is_execution) {
+  if (!IsNews(bad)) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!IsNews(bad)) return;
+  worst_ = static_cast<int>(bad);
+  if (first_.op.empty()) first_ = {std::string(op), is_execution};
+  if (bad == Bad::kNan) first_nan_ = {std::string(op), is_execution};
+}
+
+void FirstBad::NoteConstant(Bad bad) {
+  if (bad == Bad::kNo) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (first_.op.empty()) constant_was_first_ = true;
+}
+
+FirstBad::Value FirstBad::Get() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return constant_was_first_ ? first_nan_ : first_;
+}
+
 }  // namespace tbdbg

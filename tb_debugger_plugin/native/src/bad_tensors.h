@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 
@@ -34,6 +35,31 @@ class BadOps {
   std::atomic<bool> full_{false};
   std::mutex mutex_;
   std::unordered_set<size_t> seen_;  // guarded by mutex_; hashes of op and kind
+};
+
+// Remembers the bad value that a recording names when it ends. Thread-safe.
+//
+// It is the first bad value. If a constant of the program was infinite before, such as a mask, it is the
+// first NaN.
+class FirstBad {
+ public:
+  struct Value {
+    std::string op;  // the prefix of a trace or of an execution; empty if there is no bad value
+    bool is_execution = false;
+  };
+
+  // Whether Note would remember a value that is this bad. Cheap.
+  bool IsNews(Bad bad) const { return static_cast<int>(bad) > worst_.load(std::memory_order_relaxed); }
+  void Note(Bad bad, std::string_view op, bool is_execution);
+  void NoteConstant(Bad bad);
+  Value Get() const;
+
+ private:
+  std::atomic<int> worst_{0};  // the worst Bad that was noted
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  Value first_, first_nan_;
+  bool constant_was_first_ = false;
 };
 
 }  // namespace tbdbg

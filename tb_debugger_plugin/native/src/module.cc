@@ -429,6 +429,13 @@ PyObject* Abandon(PyObject* self, PyObject*) {
 PyObject* GetOn(PyObject* self, void*) { return PyBool_FromLong(Self(self)->on()); }
 PyObject* GetExecutions(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->executions()); }
 PyObject* GetTraces(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->traces()); }
+// (is_execution, prefix) of the value that FirstBad names; None if there is none.
+PyObject* GetFirstBad(PyObject* self, void*) {
+  const FirstBad::Value value = Self(self)->first_bad();
+  if (value.op.empty()) Py_RETURN_NONE;
+  return Py_BuildValue("(Oy#)", value.is_execution ? Py_True : Py_False, value.op.data(),
+                       static_cast<Py_ssize_t>(value.op.size()));
+}
 PyObject* GetFailure(PyObject* self, void*) { return PyUnicode_FromString(Self(self)->failure().c_str()); }
 
 PyMethodDef recorder_methods[] = {
@@ -446,6 +453,8 @@ PyGetSetDef recorder_attributes[] = {
     {"on", GetOn, nullptr, "Whether the recorder still records.", nullptr},
     {"executions", GetExecutions, nullptr, "Number of executions so far.", nullptr},
     {"traces", GetTraces, nullptr, "Number of graph execution traces so far.", nullptr},
+    {"first_bad", GetFirstBad, nullptr,
+     "(is_execution, prefix) of the first bad value, or None; see FirstBad in bad_tensors.h.", nullptr},
     {"failure", GetFailure, nullptr, "Why recording stopped early, or ''.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 

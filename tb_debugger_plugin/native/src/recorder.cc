@@ -53,24 +53,37 @@ void TraceTarget::PrepareTo(Mode mode) {
   if (has_one_size) trace = {prefix, mode, ColumnsOf(mode)};
 }
 
-void Recorder::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
-  if (!on()) return;
+Bad Recorder::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
+  if (!on()) return Bad::kNo;
   thread_local std::string event;
   event.assign(kHeadSize, 0);
-  if (pins_) PinIfFirst(prefix, HowBad(tensor_proto, mode));
+  // Elements of whole tensors are read again only for a circular buffer.
+  const Bad bad = pins_ || ColumnsOf(mode) > 0 ? HowBad(tensor_proto, mode) : Bad::kNo;
+  if (pins_) PinIfFirst(prefix, bad);
   const double now = Now();
   EncodeTrace(now, prefix, mode, tensor_proto, &event);
   StopIf(traces_.Append(now, &event));
+  return bad;
+}
+
+void Recorder::TraceConstant(const std::string& prefix, const std::string& tensor_proto) {
+  first_bad_.NoteConstant(Trace(prefix, mode_, tensor_proto));
 }
 
 void Recorder::Execution(const std::string& execution, std::string_view op, Bad bad) {
   if (!on()) return;
-  if (pins_) PinIfFirst(op, bad);
+  NoteBad(op, bad, true);
   thread_local std::string event;
   event.assign(kHeadSize, 0);
   const double now = Now();
   EncodeExecution(now, execution, &event);
   StopIf(executions_.Append(now, &event));
+}
+
+void Recorder::NoteBad(std::string_view op, Bad bad, bool is_execution) {
+  if (bad == Bad::kNo) return;
+  first_bad_.Note(bad, op, is_execution);
+  if (pins_) PinIfFirst(op, bad);
 }
 
 void Recorder::PinIfFirst(std::string_view op, Bad bad) {
@@ -120,7 +133,7 @@ void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView
   }
   double columns[kMaxSummary];
   Summarize(tensor, mode, targets[0].tensor_id, columns);
-  const Bad bad = recorder_->pins_ ? HowBad(columns, mode) : Bad::kNo;
+  const Bad bad = recorder_->Cares(Bad::kNan) ? HowBad(columns, mode) : Bad::kNo;
   for (const TraceTarget& target : targets) {
     SetIdAndRank(mode, target.tensor_id, target.rank, columns);
     Trace(target, columns, bad);
@@ -128,9 +141,9 @@ void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView
 }
 
 void TraceBatch::Trace(const TraceTarget& target, const double* columns, Bad bad) {
-  if (bad != Bad::kNo && recorder_->pins_) {
+  if (bad != Bad::kNo && recorder_->Cares(bad)) {
     Send();  // Earlier tensors are written before the pin begins.
-    recorder_->PinIfFirst(target.prefix, bad);
+    recorder_->NoteBad(target.prefix, bad, false);
   }
   if (count_ == kMost) Send();
   traces_[count_++].Fill(target.trace, now_, columns);
@@ -138,7 +151,8 @@ void TraceBatch::Trace(const TraceTarget& target, const double* columns, Bad bad
 
 void TraceBatch::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
   Send();
-  recorder_->Trace(prefix, mode, tensor_proto);
+  const Bad bad = recorder_->Trace(prefix, mode, tensor_proto);
+  recorder_->first_bad_.Note(bad, prefix, false);
 }
 
 void TraceBatch::Send() {
@@ -158,7 +172,7 @@ void Constants::Add(std::string prefix, std::string tensor_proto) {
 
 void Constants::Record(Recorder* recorder) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& record : records_) recorder->Trace(record.first, recorder->mode(), record.second);
+  for (const auto& record : records_) recorder->TraceConstant(record.first, record.second);
   records_.clear();
   pending_ = false;
 }

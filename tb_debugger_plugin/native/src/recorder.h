@@ -49,8 +49,11 @@ class Recorder {
   std::string Open(const std::string& base, int64_t circular_buffer_size);
 
   // Records a tensor that is encoded already; its mode may differ from the recording's.
-  // For tensors that are not encoded, see TraceBatch.
-  void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
+  // For tensors that are not encoded, see TraceBatch. Returns how bad the tensor is; kNo
+  // if nobody needs to know.
+  Bad Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
+  // Records a constant of a graph.
+  void TraceConstant(const std::string& prefix, const std::string& tensor_proto);
   // Records an execution. `execution`: the encoded fields of an Execution. `op`: equal
   // for executions of the same op at the same line of the program. `bad`: how bad its
   // worst output is.
@@ -70,12 +73,16 @@ class Recorder {
   int64_t max_tensor_bytes() const { return max_tensor_bytes_; }
   int64_t executions() const { return executions_.appended(); }
   int64_t traces() const { return traces_.appended(); }
+  FirstBad::Value first_bad() const { return first_bad_.Get(); }
   // Why recording stopped early; empty if it did not.
   std::string failure() const;
 
  private:
   friend class TraceBatch;
 
+  // Whether a tensor that is this bad changes anything.
+  bool Cares(Bad bad) const { return pins_ || first_bad_.IsNews(bad); }
+  void NoteBad(std::string_view op, Bad bad, bool is_execution);
   void PinIfFirst(std::string_view op, Bad bad);
   void StopIf(const std::string& failure);
 
@@ -87,6 +94,7 @@ class Recorder {
   EventFile traces_;
   bool pins_ = false;  // constant after Open
   BadOps bad_ops_;
+  FirstBad first_bad_;
   mutable std::mutex mutex_;
   std::string failure_;  // guarded by mutex_
 };

@@ -185,7 +185,7 @@ void ComputeReduced(void* state, TF_OpKernelContext* context) {
   } else {
     EncodeVector(static_cast<const double*>(view.data), static_cast<int>(view.num_elements), &proto);
   }
-  recorder->Trace(target.prefix, mode, proto);
+  TraceBatch(recorder).Trace(target.prefix, mode, proto);
 }
 
 // The output has the shape of the input.
