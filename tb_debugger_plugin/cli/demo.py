@@ -124,7 +124,10 @@ def _show(server: subprocess.Popen[bytes], port: int, log: TextIO) -> int:
         log.seek(0)
         print(f"TensorBoard did not start. Its output was:\n{log.read()}", file=sys.stderr)
         return 1
-    print(f"\nOpen http://localhost:{port} and click the alert NaN/∞.   Ctrl-C ends TensorBoard.", flush=True)
+    print(
+        f"\nOpen http://localhost:{port} to see the first bad value explained.   Ctrl-C ends TensorBoard.",
+        flush=True,
+    )
     while server.poll() is None:
         if _output_closed(_PAUSE_S):
             return 0
