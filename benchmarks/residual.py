@@ -2,7 +2,7 @@
 
     python -m benchmarks.residual LOGDIR
 
-Its graph has tens of thousands of ops with names of many lengths; generated event files have not.
+Its graph has tens of thousands of ops with names of many lengths, unlike generated event files.
 """
 
 from __future__ import annotations
