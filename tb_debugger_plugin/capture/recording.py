@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.backends import other_backend
@@ -30,6 +29,7 @@ from tb_debugger_plugin.capture.frames import Frames
 from tb_debugger_plugin.capture.functions.function import existing_functions, new_function
 from tb_debugger_plugin.capture.functions.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graphs import Graphs
+from tb_debugger_plugin.capture.hooks import FROM_FUNC_GRAPH, Hook
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out
@@ -87,10 +87,10 @@ class Recording:
         self._on = True
         self._failure = ""
         self._call: Call | None = None
-        self._make_function = atomic_function.from_func_graph
         self._threads = EveryThread(self._on_op)
         self._sessions = Sessions(self._watch_session, self._not_recorded)
-        atomic_function.from_func_graph = self._from_func_graph
+        self._functions_hook = Hook(FROM_FUNC_GRAPH, self._from_func_graph)
+        self._functions_hook.install()
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
         try:
             self._watch_existing()
@@ -242,8 +242,7 @@ class Recording:
         self._sink.write("graphs", event)
 
     def _unhook(self) -> None:
-        if atomic_function.from_func_graph == self._from_func_graph:
-            atomic_function.from_func_graph = self._make_function
+        self._functions_hook.remove()
         self._threads.remove()
         self._sessions.remove()
         self._names.remove()
@@ -275,7 +274,7 @@ class Recording:
     def _from_func_graph(
         self, name: Any, graph: Any, attrs: Any, function_type: Any = None, overwrite: bool = False
     ) -> Any:
-        function = self._make_function(name, graph, attrs, function_type, overwrite)
+        function = self._functions_hook.original(name, graph, attrs, function_type, overwrite)
         if self._on:
             try:
                 self._watch_made(name.decode() if isinstance(name, bytes) else name, graph, attrs)

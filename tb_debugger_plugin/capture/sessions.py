@@ -14,6 +14,7 @@ from typing import Any
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
 
+from tb_debugger_plugin.capture.hooks import SESSION_INIT, SESSION_RUN, Hook
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, name_list
 from tb_debugger_plugin.capture.session_graph import SessionGraph, Watch
 from tb_debugger_plugin.errors import user_message
@@ -35,11 +36,9 @@ class Sessions:
     def __init__(self, watch: Watch, not_recorded: NotRecorded) -> None:
         self._not_recorded = not_recorded
         self._reported: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._make = make = session.BaseSession.__init__
-        self._run = run = session.BaseSession._do_run
 
         def make_watched(made: Any, *args: Any, **kwargs: Any) -> None:
-            make(made, *args, **kwargs)
+            self._init.original(made, *args, **kwargs)
             try:
                 _give_watched_graph(made, watch)
             except Exception as error:  # the program must not see any error
@@ -50,15 +49,17 @@ class Sessions:
 
         def run_unwatched(made: Any, handle: Any, targets: Any, fetches: Any, *args: Any) -> Any:
             self._report_unwatched(made, [*fetches, *targets])
-            return run(made, handle, targets, fetches, *args)
+            return self._run.original(made, handle, targets, fetches, *args)
 
-        self._hooks = make_watched, run_unwatched
-        session.BaseSession.__init__, session.BaseSession._do_run = self._hooks
+        self._init = Hook(SESSION_INIT, make_watched)
+        self._run = Hook(SESSION_RUN, run_unwatched)
+        self._init.install()
+        self._run.install()
 
     def remove(self) -> None:
         """Restore TensorFlow's own methods."""
-        if (session.BaseSession.__init__, session.BaseSession._do_run) == self._hooks:
-            session.BaseSession.__init__, session.BaseSession._do_run = self._make, self._run
+        self._init.remove()
+        self._run.remove()
 
     def _report_unwatched(self, made: Any, requested: list[Any]) -> None:
         if made in self._reported or len(self._reported) >= _MOST_SESSIONS:

@@ -13,8 +13,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import context, execute
+
+from tb_debugger_plugin.capture.hooks import EXECUTE, FAST_PATH, Hook
 
 
 class EveryThread:
@@ -28,18 +29,20 @@ class EveryThread:
     def __init__(self, callback: Callable[..., Any]) -> None:
         self._callback = callback
         self._thread = threading.local()
-        self._run_op = pywrap_tfe.TFE_Py_FastPathExecute
         self._add_callback()
-        pywrap_tfe.TFE_Py_FastPathExecute = self._fast_path
-        execute.execute = self._slow_path
+        # Every eager op passes here, so the original has a name of its own.
+        self._run_op = FAST_PATH.get()
+        self._fast = Hook(FAST_PATH, self._fast_path)
+        self._slow = Hook(EXECUTE, self._slow_path)
+        self._fast.install()
+        self._slow.install()
 
     def remove(self) -> None:
         """Remove the callback from this thread. It leaves each other thread at the thread's next op."""
-        if pywrap_tfe.TFE_Py_FastPathExecute == self._fast_path:
-            pywrap_tfe.TFE_Py_FastPathExecute = self._run_op
+        self._fast.remove()
         self.leave_this_thread()
         # Other tools may have added or removed op callbacks, so choose the function as TensorFlow does.
-        if execute.execute in (self._slow_path, execute.execute_with_callbacks):
+        if self._slow.is_installed or execute.execute is execute.execute_with_callbacks:
             others = context.context().op_callbacks
             execute.execute = execute.execute_with_callbacks if others else execute.quick_execute
 

@@ -46,28 +46,18 @@ def tensorflows_reader_reads_what_tests_share(tmp_path_factory: pytest.TempPathF
         check_every_file_set_below(path)
 
 
-#: Methods of the runtime that show the program its own definitions.
-_SHOWN = ("get_c_function", "get_function_def", "get_compiler_ir", "add_function_def")
-
-
 @pytest.fixture(autouse=True)
 def nothing_left_behind(tensorflows_reader_reads_it_all: None) -> Iterator[None]:
     """When a recording has ended there is no callback or wrapper of ours in TensorFlow."""
-    from tensorflow.python import pywrap_tfe
-    from tensorflow.python.eager import context, execute
-    from tensorflow.python.eager.polymorphic_function import atomic_function
+    from tensorflow.python.eager import context
 
-    def hooks() -> list[object]:
-        runtime = context.context()
-        return [
-            atomic_function.from_func_graph,
-            execute.execute,
-            pywrap_tfe.TFE_Py_FastPathExecute,
-            *(vars(runtime).get(name) for name in _SHOWN),
-        ]
+    from tb_debugger_plugin.capture.hooks import TARGETS
 
-    before = hooks()
+    def in_use() -> list[object]:
+        return [target.get() for target in TARGETS]
+
+    before = in_use()
     yield
     tb_debugger_plugin.disable_dump_debug_info()
-    assert hooks() == before
+    assert in_use() == before
     assert not context.context().op_callbacks

@@ -14,6 +14,13 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import c_api_util
 
 from tb_debugger_plugin.capture.functions.function import Function
+from tb_debugger_plugin.capture.hooks import (
+    ADD_DEFINITION,
+    GET_COMPILER_IR,
+    GET_DEFINITION,
+    GET_HANDLE,
+    Hook,
+)
 
 
 class OriginalDefinitions:
@@ -31,14 +38,18 @@ class OriginalDefinitions:
         self._runtime = context.context()
         self._plain_name = plain_name
         self._handles: dict[bytes, Any] = {}
-        self._get_handle = self._runtime.get_c_function
-        self._get_definition = self._runtime.get_function_def
-        self._runtime.get_c_function = self._handle
-        self._runtime.get_function_def = self._definition
-        self._get_compiler_ir = self._runtime.get_compiler_ir
-        self._runtime.get_compiler_ir = self._compiler_ir
-        self._add_definition = self._runtime.add_function_def
-        self._runtime.add_function_def = self._add
+        self._hooks = (
+            get_handle := Hook(GET_HANDLE, self._handle),
+            get_definition := Hook(GET_DEFINITION, self._definition),
+            get_compiler_ir := Hook(GET_COMPILER_IR, self._compiler_ir),
+            add_definition := Hook(ADD_DEFINITION, self._add),
+        )
+        self._get_handle = get_handle.original
+        self._get_definition = get_definition.original
+        self._get_compiler_ir = get_compiler_ir.original
+        self._add_definition = add_definition.original
+        for hook in self._hooks:
+            hook.install()
 
     def keep(self, function: Function) -> None:
         """Keep showing the current definition of a function when it gets another one."""
@@ -49,11 +60,8 @@ class OriginalDefinitions:
 
     def remove(self) -> None:
         """Show Python the runtime's definitions again."""
-        # An attribute of the instance hides the method of the class.
-        del self._runtime.get_c_function
-        del self._runtime.get_function_def
-        del self._runtime.get_compiler_ir
-        del self._runtime.add_function_def
+        for hook in self._hooks:
+            hook.remove()
         self._handles.clear()
 
     def _handle(self, name: str | bytes) -> Any:

@@ -16,12 +16,11 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from tensorflow.python.eager import imperative_grad
 from tensorflow.python.framework import indexed_slices, ops
-from tensorflow.python.ops import gradients_util
 from tensorflow.python.util import nest
 
 from tb_debugger_plugin.capture.frames import HOOKS
+from tb_debugger_plugin.capture.hooks import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook
 from tb_debugger_plugin.capture.naming.layers import Layers
 from tb_debugger_plugin.capture.naming.variables import captured_handle
 
@@ -47,17 +46,15 @@ class Gradients:
         self._lock = threading.Lock()  # guards _handles
         # For each graph and tensor number, the ids of the handles of variables.
         self._handles: weakref.WeakKeyDictionary[Any, dict[int, list[int]]] = weakref.WeakKeyDictionary()
-        self._of_tape = imperative_grad.imperative_grad
-        self._of_graph = gradients_util._GradientsHelper
-        imperative_grad.imperative_grad = self._tape_gradients
-        gradients_util._GradientsHelper = self._graph_gradients
+        self._of_tape = Hook(TAPE_GRADIENTS, self._tape_gradients)
+        self._of_graph = Hook(GRAPH_GRADIENTS, self._graph_gradients)
+        self._of_tape.install()
+        self._of_graph.install()
 
     def remove(self) -> None:
         """Stop watching."""
-        if imperative_grad.imperative_grad == self._tape_gradients:
-            imperative_grad.imperative_grad = self._of_tape
-        if gradients_util._GradientsHelper == self._graph_gradients:
-            gradients_util._GradientsHelper = self._of_graph
+        self._of_tape.remove()
+        self._of_graph.remove()
 
     def handles(self, tensor: Any) -> list[int]:
         """Ids of the handles of the variables whose gradient a tensor is.
@@ -69,13 +66,13 @@ class Gradients:
 
     @_hidden
     def _tape_gradients(self, tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-        gradients = self._of_tape(tape, target, sources, *args, **kwargs)
+        gradients = self._of_tape.original(tape, target, sources, *args, **kwargs)
         self._note(sources, gradients)
         return gradients
 
     @_hidden
     def _graph_gradients(self, ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
-        gradients = self._of_graph(ys, xs, *args, **kwargs)
+        gradients = self._of_graph.original(ys, xs, *args, **kwargs)
         self._note(xs, gradients)
         self._note_forward(kwargs.get("src_graph"))
         return gradients

@@ -1,0 +1,105 @@
+"""Replaces functions of TensorFlow while a recording is on, and puts them back.
+
+:data:`TARGETS` lists every function that the recorder replaces. `docs/architecture.md` says why.
+
+Invariant: after `remove()` TensorFlow has its own function again, unless another tool has replaced it since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.client import session
+from tensorflow.python.eager import context, execute, imperative_grad
+from tensorflow.python.eager.polymorphic_function import atomic_function
+from tensorflow.python.ops import gradients_util
+
+
+class Target(NamedTuple):
+    """A function of TensorFlow that a hook may replace.
+
+    Attributes:
+      owner: Returns the module, class or object that has the function.
+      name: Name of the function in its owner.
+    """
+
+    owner: Callable[[], Any]
+    name: str
+
+    def get(self) -> Any:
+        """The function that TensorFlow uses now."""
+        return getattr(self.owner(), self.name)
+
+
+FROM_FUNC_GRAPH: Final = Target(lambda: atomic_function, "from_func_graph")
+FAST_PATH: Final = Target(lambda: pywrap_tfe, "TFE_Py_FastPathExecute")
+EXECUTE: Final = Target(lambda: execute, "execute")
+SESSION_INIT: Final = Target(lambda: session.BaseSession, "__init__")
+SESSION_RUN: Final = Target(lambda: session.BaseSession, "_do_run")
+TAPE_GRADIENTS: Final = Target(lambda: imperative_grad, "imperative_grad")
+GRAPH_GRADIENTS: Final = Target(lambda: gradients_util, "_GradientsHelper")
+GET_HANDLE: Final = Target(context.context, "get_c_function")
+GET_DEFINITION: Final = Target(context.context, "get_function_def")
+ADD_DEFINITION: Final = Target(context.context, "add_function_def")
+GET_COMPILER_IR: Final = Target(context.context, "get_compiler_ir")
+
+TARGETS: Final = (
+    FROM_FUNC_GRAPH,
+    FAST_PATH,
+    EXECUTE,
+    SESSION_INIT,
+    SESSION_RUN,
+    TAPE_GRADIENTS,
+    GRAPH_GRADIENTS,
+    GET_HANDLE,
+    GET_DEFINITION,
+    ADD_DEFINITION,
+    GET_COMPILER_IR,
+)
+
+
+class Hook:
+    """A replacement of one function, from `install()` to `remove()`.
+
+    Use::
+
+        hook = Hook(SESSION_RUN, run)  # `run` calls hook.original
+        hook.install()
+        ...
+        hook.remove()
+
+    Args:
+      target: The function.
+      replacement: Called in its place, also by other threads as soon as it is installed.
+
+    Attributes:
+      original: The function that TensorFlow used before.
+    """
+
+    def __init__(self, target: Target, replacement: Callable[..., Any]) -> None:
+        self._owner = target.owner()
+        self._name = target.name
+        self._replacement = replacement
+        self.original = target.get()
+        # The methods of an object are attributes of its class: there, the hook's attribute is deleted again.
+        self._was_own = target.name in vars(self._owner)
+
+    def install(self) -> None:
+        """Let TensorFlow use the replacement."""
+        setattr(self._owner, self._name, self._replacement)
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether TensorFlow still uses the replacement."""
+        return bool(getattr(self._owner, self._name) == self._replacement)
+
+    def remove(self) -> None:
+        """Put the original back, unless another tool has replaced the hook."""
+        if not self.is_installed:
+            return
+        if self._was_own:
+            setattr(self._owner, self._name, self.original)
+        else:
+            delattr(self._owner, self._name)
