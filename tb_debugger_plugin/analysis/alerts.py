@@ -188,18 +188,18 @@ def _first_nan(snapshot: Snapshot, alerts: AlertList) -> int | None:
     return min((int(row[0]) for row in rows if len(row)), default=None)
 
 
-def page(snapshot: Snapshot, alerts: AlertList, wanted: Range) -> list[dict[str, Any]]:
+def page(snapshot: Snapshot, alerts: AlertList, rows: Range) -> list[dict[str, Any]]:
     """The alerts of a page, in full.
 
     Args:
       snapshot: The run.
       alerts: The list.
-      wanted: Positions in the list.
+      rows: Positions in the list.
     """
     keys = [
         (int(index), int(slot), RULES[rule])
         for index, slot, rule in zip(
-            *(column[wanted.begin : wanted.end] for column in (alerts.index, alerts.slot, alerts.rule)),
+            *(column[rows.begin : rows.end] for column in (alerts.index, alerts.slot, alerts.rule)),
             strict=True,
         )
     ]

@@ -1,8 +1,8 @@
 """The entry of the `tbdbg` command.
 
-In comes a command line, out comes an exit code: 0 done, 1 it could not be done (a sentence on stderr says
-why), 2 the command line is wrong. Errors of this package and of the system are turned into that sentence
-here; only those of one run among several, which the verbs go on after, are in `reading`.
+Takes a command line and returns an exit code: 0 for done, 1 for an error that a sentence on stderr explains,
+2 for a wrong command line. Errors of this package and of the system become that sentence here. Errors of one
+run among several, after which a verb goes on, are handled in `reading`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Args:
-      argv: Arguments without the program's name; None = those of the process.
+      argv: Arguments without the program's name; None for those of the process.
 
     Returns:
       The exit code.
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # Whoever reads has enough, as `head` does; Python would complain again when it flushes at exit.
+        # The reader has enough, as `head` does. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (DebuggerError, OSError) as error:
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Sentences(logging.Handler):
-    """Shows what this package logs; of a failure nothing, since whoever asked says it in a sentence."""
+    """Prints what this package logs. Failures are left out: the caller prints them as a sentence."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info is None:

@@ -36,12 +36,12 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the diagnoses; returns the exit code."""
-    found = run_each(chosen_runs(args.logdir, args.name), _explain)
-    return print_results(found, _words, as_json=args.json, separator="\n\n")
+    results = run_each(chosen_runs(args.logdir, args.name), _explain)
+    return print_results(results, _words, as_json=args.json, separator="\n\n")
 
 
-def _explain(one: Run) -> dict[str, Any]:
-    with read_whole(one) as loader, open_snapshot(loader) as snapshot:
+def _explain(run: Run) -> dict[str, Any]:
+    with read_whole(run) as loader, open_snapshot(loader) as snapshot:
         return _facts(snapshot)
 
 

@@ -1,7 +1,7 @@
-"""The routes: which question of ``analysis`` each one asks.
+"""The routes: a function of ``analysis`` for each.
 
-In come the library of runs and a checked query, out comes a JSON-like value or a page of columns. Nothing
-here knows HTTP; errors are raised, and answered in one place by the plugin.
+Takes the library of runs and a checked query; returns a JSON-like value or a page of columns. Nothing here
+knows HTTP: errors are raised, and the plugin answers them in one place.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _MAX_BUCKETS: Final = 4096
 _LISTS: Final = ("executions", "graph_executions")
 
 
-def _of_run(ask: Callable[[Snapshot, Query], Answer]) -> Route:
+def _of_run(route: Callable[[Snapshot, Query], Answer]) -> Route:
     def answer(library: Library, query: Query) -> Answer:
         with open_snapshot(library.loader(query.text("run"))) as snapshot:
-            return ask(snapshot, query)
+            return route(snapshot, query)
 
     return answer
 
@@ -86,7 +86,7 @@ def _rule(rule: AlertRule) -> dict[str, str]:
 
 
 def _diagnosis(snapshot: Snapshot, query: Query) -> Answer:
-    found = diagnose(
+    diagnosis = diagnose(
         snapshot,
         alert=query.optional_position("alert"),
         execution=query.optional_position("execution"),
@@ -94,7 +94,7 @@ def _diagnosis(snapshot: Snapshot, query: Query) -> Answer:
         op_name=query.optional_text("op_name"),
         at=query.optional_integer("at"),
     )
-    return {"diagnosis": None if found is None else found.to_json()}
+    return {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
 
 
 def _ends(page: Range) -> dict[str, int]:
@@ -103,8 +103,8 @@ def _ends(page: Range) -> dict[str, int]:
 
 def _execution_digests(snapshot: Snapshot, query: Query) -> Answer:
     page = query.range(snapshot.num_executions, DIGEST_ROWS)
-    found = executions.digests(snapshot, page)
-    return {**_ends(page), "num_digests": snapshot.num_executions, "execution_digests": found}
+    digests = executions.digests(snapshot, page)
+    return {**_ends(page), "num_digests": snapshot.num_executions, "execution_digests": digests}
 
 
 def _execution_data(snapshot: Snapshot, query: Query) -> Answer:
@@ -114,8 +114,8 @@ def _execution_data(snapshot: Snapshot, query: Query) -> Answer:
 
 def _graph_execution_digests(snapshot: Snapshot, query: Query) -> Answer:
     page = query.range(snapshot.num_graph_executions, DIGEST_ROWS)
-    found = graph_executions.digests(snapshot, page)
-    return {**_ends(page), "num_digests": snapshot.num_graph_executions, "graph_execution_digests": found}
+    digests = graph_executions.digests(snapshot, page)
+    return {**_ends(page), "num_digests": snapshot.num_graph_executions, "graph_execution_digests": digests}
 
 
 def _graph_execution_data(snapshot: Snapshot, query: Query) -> Answer:
@@ -166,14 +166,14 @@ def _graph_execution_columns(snapshot: Snapshot, query: Query) -> Page:
 def _selection(
     snapshot: Snapshot, query: Query, table: str, orders: tuple[str, ...], *, only_bad: bool = False
 ) -> Selection | None:
-    wanted, order = query.filter(), query.order(orders)
-    if wanted.is_empty and order is None:
+    row_filter, order = query.filter(), query.order(orders)
+    if row_filter.is_empty and order is None:
         return None
     if only_bad:
-        if wanted.health not in (None, "bad"):
+        if row_filter.health not in (None, "bad"):
             raise BadQueryError("only=bad and another health cannot both be.")
-        wanted = replace(wanted, health="bad")
-    return select(snapshot, table, wanted, order)
+        row_filter = replace(row_filter, health="bad")
+    return select(snapshot, table, row_filter, order)
 
 
 def _overview(snapshot: Snapshot, query: Query) -> Answer:

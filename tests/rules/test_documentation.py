@@ -77,3 +77,17 @@ def test_the_examples_of_the_readme_are_python_that_uses_public_names():
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "tb_debugger_plugin"
     }
     assert used and used <= set(tb_debugger_plugin.__all__)
+
+
+def test_docstrings_and_documents_have_the_subject_before_the_verb():
+    inverted = re.compile(r"\b(?:In|out) (?:come|go)(?:es|s)?\b")
+    sources = [path for path in tracked_files() if path.suffix in (".py", ".cc", ".h", ".ts", ".tsx", ".md")]
+    wrong = [str(path.relative_to(ROOT)) for path in sources if inverted.search(path.read_text("utf-8"))]
+    assert not wrong
+
+
+def test_the_tests_that_the_map_names_are_there():
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    names = {path.name for path in tracked_files()}
+    named = re.findall(r"`(?:tests/\w+/)?(test_\w+\.py|conftest\.py)`", page)
+    assert named and set(named) <= names

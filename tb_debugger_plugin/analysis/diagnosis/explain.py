@@ -109,14 +109,14 @@ def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis
     Raises:
       BadQueryError: There is no such position.
     """
-    found = alerts.alert_list(snapshot)
+    every = alerts.alert_list(snapshot)
     if position is None:
-        position = found.first_cause
+        position = every.first_cause
     if position is None:
         return None
-    check_index(position, len(found), "alert")
-    rule = RULES[found.rule[position]]
-    (alert,) = alerts.page(snapshot, found, Range(position, position + 1))
+    check_index(position, len(every), "alert")
+    rule = RULES[every.rule[position]]
+    (alert,) = alerts.page(snapshot, every, Range(position, position + 1))
     index = alert["graph_execution_trace_index"]
     if index is None:
         return _of_execution(snapshot, position, alert, rule.explain)
