@@ -180,6 +180,7 @@ def questions(
     return {
         "/status": lambda n: {},
         "/alerts": page(alerts, 100),
+        "/diagnosis": lambda n: {"alert": n * 7919 % alerts} if alerts else {},
         "/execution/digests": page(executions, 1000),
         "/execution/data": page(executions, 50),
         "/graph_execution/digests": page(traces, 1000),
