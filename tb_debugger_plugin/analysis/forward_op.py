@@ -15,11 +15,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.graph_calls import ARGUMENTS
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, GRADIENT_SCOPES, is_gradient
 
-#: Prefixes that TensorFlow gives to the names of gradients: those of tapes, and of tf.gradients.
-_GRADIENTS: Final = re.compile(r"^(?:gradient_tape/|gradients/)+")
 _BACKWARD: Final = re.compile(r"^__backward_(.*)_\d+$")
 #: ``FusedBatchNormGradV3`` belongs to ``FusedBatchNormV3``.
 _TYPE: Final = re.compile(r"Grad(?=(V\d+)?$)")
@@ -33,14 +31,14 @@ _PASSIVE: Final = frozenset({"Shape", "ShapeN", "Size", "Rank", "Identity", "NoO
 
 def is_backward(op: Op) -> bool:
     """Whether an op is part of a gradient, by its name."""
-    return _GRADIENTS.match(op.name) is not None
+    return is_gradient(op.name)
 
 
 def forward_op(snapshot: Snapshot, op: Op) -> Op | None:
     """Returns the op whose gradient an op is part of; None when there is none, or several are possible."""
     if not is_backward(op):
         return None
-    plain = _GRADIENTS.sub("", op.name)
+    plain = GRADIENT_SCOPES.sub("", op.name)
     graphs = _forward_graphs(snapshot, op.graph)
     return _named_after(snapshot, graphs, plain) or _in_same_scope(
         snapshot, op, graphs, plain.rpartition("/")[0]

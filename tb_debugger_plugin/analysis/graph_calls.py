@@ -17,9 +17,8 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Graph, Op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
-#: Types of ops that are the arguments of their graph, in the order of the arguments.
-ARGUMENTS: Final = frozenset({"Placeholder", "_Arg", "Arg"})
 _CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"})
 _LOOPS: Final = frozenset({"While", "StatelessWhile"})
 _BRANCHES: Final = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-#: Types of the ops that are an argument of their graph.
-ARGUMENTS: Final = frozenset({"Placeholder", "PlaceholderWithDefault", "_Arg", "Arg"})
+#: Types of the ops that are arguments of their graph, in the order of the arguments.
+ARGUMENTS: Final = frozenset({"Placeholder", "_Arg", "Arg"})
 #: Scopes before the names of ops of a gradient: those of tapes, and of ``tf.gradients``.
 GRADIENT_SCOPES: Final = re.compile(r"^(?:gradient_tape/|gradients/)+")
 _CALL: Final = re.compile(r"^__(?:inference|forward)_(?=.)")

@@ -281,7 +281,12 @@ CAUSES: Final = (
         finite_in,
         "Compare the labels with the number of classes.",
     ),
-    Cause(tuple(ARGUMENTS), ANY, "it is an argument: the caller of the function passed it in", always),
+    Cause(
+        (*ARGUMENTS, "PlaceholderWithDefault"),
+        ANY,
+        "it is an argument: the caller of the function passed it in",
+        always,
+    ),
     Cause(
         ("ReadVariableOp", "VariableV2", "ResourceGather", "ResourceGatherNd"),
         ANY,

@@ -17,9 +17,7 @@ from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.naming import keras2
 from tb_debugger_plugin.capture.naming.keras2 import Keras2Paths
-
-#: Prefixes of the names of gradients, of tapes and of tf.gradients.
-_GRADIENTS = ("gradient_tape/", "gradients/")
+from tb_debugger_plugin.events.tensorflow_names import GRADIENT_SCOPES
 
 
 def running_layer() -> str:
@@ -84,7 +82,7 @@ class Layers:
         return {name: layer for name, layer in layers.items() if layer}
 
     def _by_scope(self, graph: Any, name: str, was_noted: bool) -> str:
-        plain = _without_gradients(name)
+        plain = GRADIENT_SCOPES.sub("", name)
         if plain != name:
             layers = (self._nearest(related, plain) for related in self._related(graph))
             return next(filter(None, layers), "")
@@ -110,14 +108,6 @@ class Layers:
                 return scopes[scope]
             scope = scope.rpartition("/")[0]
         return ""
-
-
-def _without_gradients(name: str) -> str:
-    """The name of an op without the prefixes of gradients, and of gradients of gradients."""
-    for prefix in _GRADIENTS:
-        if name.startswith(prefix):
-            return _without_gradients(name.removeprefix(prefix))
-    return name
 
 
 def _scope_of_layer(op_name: str, layer: str) -> dict[str, str]:
