@@ -113,20 +113,3 @@ for name in {names!r}:
 """
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-
-
-_LAYERS = ("base", "api", "model", "store", "views")
-_RELATIVE_IMPORT = re.compile(r"""(?:from|import|URL\()\s*\(?\s*["'](\.{1,2}/[^"']+)["']""")
-
-
-@pytest.mark.parametrize("layer", _LAYERS)
-def test_a_layer_of_the_front_end_imports_only_lower_layers(layer):
-    source = ROOT / "frontend" / "src"
-    allowed = _LAYERS[: _LAYERS.index(layer) + 1]
-    wrong = []
-    for file in sorted((source / layer).rglob("*.ts*")):
-        for name in _RELATIVE_IMPORT.findall(file.read_text("utf-8")):
-            target = (file.parent / name).resolve()
-            if target.is_relative_to(source) and target.relative_to(source).parts[0] not in allowed:
-                wrong.append(f"{file.relative_to(ROOT)} imports {name}")
-    assert not wrong

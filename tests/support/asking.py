@@ -143,17 +143,33 @@ class Asker:
         """The paths of the routes below the prefix, without the files of the page."""
         return {path for path in self._apps if path not in ("/*", "/index.js")}
 
-    def get(self, path: str, query: Mapping[str, object], method: str = "GET") -> TestResponse:
-        """Returns the response to one query."""
+    def get(
+        self, path: str, query: Mapping[str, object] | None = None, method: str = "GET", **more: object
+    ) -> TestResponse:
+        """Returns the response to one query, given as a mapping or as arguments."""
         app = self._apps.get(path) or self._apps["/*"]
-        text = {name: str(value) for name, value in query.items()}
+        text = {name: str(value) for name, value in {**(query or {}), **more}.items()}
         return Client(app).open(PREFIX + path, method=method, query_string=text)
 
-    def json(self, path: str, query: Mapping[str, object]) -> Any:
-        """Returns the JSON of an answer with status 200."""
-        response = self.get(path, query)
+    def json(self, path: str, query: Mapping[str, object] | None = None, **more: object) -> Any:
+        """Returns the JSON of an answer with status 200; it must have no NaN and no infinity."""
+        response = self.get(path, query, **more)
         assert response.status_code == 200, response.text
-        return json.loads(response.data)
+        assert response.mimetype == "application/json"
+        return json.loads(response.data, parse_constant=_refuse)
+
+    def refusal(
+        self, path: str, query: Mapping[str, object] | None = None, **more: object
+    ) -> tuple[int, str]:
+        """Returns status and sentence of an answer that is an error."""
+        response = self.get(path, query, **more)
+        assert response.mimetype == "application/json"
+        assert set(response.json) == {"error"} and "Traceback" not in response.text
+        return response.status_code, response.json["error"]
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
 
 
 def decoded(content_type: str, data: bytes) -> Any:

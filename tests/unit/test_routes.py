@@ -10,49 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tensorboard.plugins import base_plugin
-from werkzeug.test import Client, TestResponse
+from werkzeug.test import TestResponse
 
 from tb_debugger_plugin.analysis.alert_rules import RULES
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.server.plugin import DebuggerPlugin
 from tb_debugger_plugin.server.routes import ROUTES
+from tests.support.asking import Asker
 from tests.support.events import Recording, full_health, small_program, vector
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RUN = {"run": "a/b"}
 
 
-class Page:
-    """What a browser is to the plugin; lives as long as the plugin."""
-
-    def __init__(self, logdir: Path) -> None:
-        self.plugin = DebuggerPlugin(base_plugin.TBContext(logdir=str(logdir)))
-        self._apps = self.plugin.get_plugin_apps()
-
-    def get(self, path: str, method: str = "GET", **query: object) -> TestResponse:
-        """The response to a request of a path below the plugin's prefix."""
-        app = self._apps.get(path) or self._apps["/*"]
-        text = {name: str(value) for name, value in query.items()}
-        return Client(app).open(f"/data/plugin/debugger{path}", method=method, query_string=text)
-
-    def json(self, path: str, **query: object):
-        """The JSON of a good answer."""
-        response = self.get(path, **query)
-        assert response.status_code == 200, response.text
-        assert response.mimetype == "application/json"
-        return json.loads(response.data, parse_constant=pytest.fail)
-
-    def refusal(self, path: str, **query: object) -> tuple[int, str]:
-        """Status and sentence of an answer that is an error."""
-        response = self.get(path, **query)
-        assert response.mimetype == "application/json"
-        assert set(response.json) == {"error"} and "Traceback" not in response.text
-        return response.status_code, response.json["error"]
-
-
 @pytest.fixture(scope="module")
-def page_of_numerics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page_of_numerics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     logdir = tmp_path_factory.mktemp("numerics")
     recording = small_program(logdir / "a" / "b", steps=0, mode=TensorDebugMode.FULL_NUMERICS)
     health = [12, -1, 1, 1, 2, 0, 0, 0, 1, 0, 1]
@@ -60,23 +31,23 @@ def page_of_numerics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]
     recording.trace("g1", "mul", vector([*health, -3.5, 2.5, 0.25, 4.5]))
     recording.execution("Mul", [vector([*health, -1e300, 1e300, 0.0, math.inf])], ids=[1])
     recording.close()
-    found = Page(logdir)
+    found = Asker(logdir)
     yield found
     found.plugin.close()
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     logdir = tmp_path_factory.mktemp("logdir")
     small_program(logdir / "a" / "b").close()
-    found = Page(logdir)
+    found = Asker(logdir)
     yield found
     found.plugin.close()
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Page]:
-    found = Page(tmp_path / "absent")
+def empty(tmp_path: Path) -> Iterator[Asker]:
+    found = Asker(tmp_path / "absent")
     yield found
     found.plugin.close()
 
@@ -238,7 +209,7 @@ def test_status_names_a_damaged_file_and_the_place(tmp_path):
     recording.close()
     path = recording.files.path("graph_execution_traces")
     path.write_bytes(path.read_bytes() + b"damaged, and more than a header long")
-    found = Page(tmp_path)
+    found = Asker(tmp_path)
     (notice,) = found.json("/status", run=".")["notices"]
     found.plugin.close()
     assert notice["file"] == path.name and notice["severity"] == "warning"
@@ -457,14 +428,14 @@ def test_a_bad_parameter_is_answered_with_a_sentence(page, path, query, status):
 
 
 @pytest.fixture(scope="module")
-def long_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def long_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     """A run of 10 001 bad tensors, which is one more than a page holds."""
     folder = tmp_path_factory.mktemp("long")
     recording = Recording(folder)
     event = recording.trace_event("g", "x", full_health([math.nan]))
     recording.writer.write("graph_execution_traces", *[event] * 10_001)
     recording.close()
-    found = Page(folder)
+    found = Asker(folder)
     yield found
     found.plugin.close()
 
