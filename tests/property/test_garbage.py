@@ -16,24 +16,10 @@ from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server.columnar import encode
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES
+from tests.support.asking import Facts, fitting
 from tests.support.events import PATIENCE_S, small_program
 
 _MUTATION = st.tuples(st.sampled_from("set cut add".split()), st.integers(0, 2**16), st.integers(0, 255))
-_QUESTIONS = (
-    *(("/status", {}), ("/alerts", {}), ("/execution/data", {}), ("/graph_execution/data", {})),
-    *(
-        ("/columns/executions", {}),
-        ("/columns/graph_executions", {"only": "bad"}),
-        ("/source_files/list", {}),
-    ),
-    *(("/columns/graph_executions", {}), ("/overview", {"list": "executions", "buckets": "3"})),
-    *(("/inputs_of", {"graph_execution": "1"}), ("/locate", {"execution": "1"})),
-    *(("/graphs/op_info", {"graph_id": "g1", "op_name": "Log"}), ("/graphs/graph_info", {"graph_id": "g1"})),
-    *(("/columns/graph_executions", {"op_name": ".", "sort": "nan"}), ("/find", {"text": "l"})),
-    *(("/columns/executions", {"where": "size>=0"}), ("/columns/executions", {"source": "0", "line": "3"})),
-    *(("/neighbours", {"graph_id": "g1", "op_name": "Log", "hops": "9"}), ("/find", {"text": "Log:0"})),
-    *(("/stack_frames/stack_frames", {"stack_frame_ids": "f1"}), ("/source_files/file", {"index": "0"})),
-)
 
 
 def _mutate(payload: bytes, mutations: list[tuple[str, int, int]]) -> bytes:
@@ -68,8 +54,8 @@ def _ask_everything(folder: Path) -> None:
         for run in library.runs():
             loader = library.loader(run)
             assert loader.wait(PATIENCE_S) and not loader.failure
-            for path, parameters in _QUESTIONS:
-                _ask(library, path, {"run": run, **parameters})
+            for path, parameters in fitting(Facts(run, execution=1, trace=1)):
+                _ask(library, path, {name: str(value) for name, value in parameters.items()})
     finally:
         library.close()
 
