@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -77,7 +77,7 @@ def _load(snapshot: Snapshot) -> AlertList:
     )
     order = np.argsort(time, kind="stable")
     alerts = AlertList(index[order], slot[order], rule[order], None)
-    return AlertList(alerts.index, alerts.slot, alerts.rule, _first_cause(snapshot, alerts))
+    return replace(alerts, first_cause=_first_cause(snapshot, alerts))
 
 
 def _of_rule(snapshot: Snapshot, number: int) -> tuple[Positions, Positions, Positions, npt.NDArray[Any]]:
@@ -115,6 +115,8 @@ def _bad_constants(snapshot: Snapshot) -> frozenset[int]:
     """The constants of graphs that have infinities."""
     catalog = snapshot.catalog
     sites = [site.number for site in catalog.sites if catalog.ops[site.op].type in _CONSTANTS]
+    if not sites:
+        return frozenset()
     rows = snapshot.rows(
         "SELECT DISTINCT site FROM bad_graph_executions JOIN graph_executions USING (idx)"
         " WHERE site IN (SELECT unnest(?))",

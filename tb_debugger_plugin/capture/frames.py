@@ -23,7 +23,7 @@ from tensorflow.python.util import tf_stack
 
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.cells import CELLS
-from tb_debugger_plugin.capture.library_source import LibraryLines
+from tb_debugger_plugin.capture.source_excerpts import LibraryLines
 from tb_debugger_plugin.events.messages import DebugEvent, FileLineCol, SourceFile, StackFrameWithId
 from tb_debugger_plugin.events.origins import Origin
 

@@ -80,7 +80,7 @@ def walk(data: bytes, stop: int) -> tuple[Integers, Integers]:
     Returns:
       Where each payload begins, and its length, up to the first record that is damaged or not whole.
     """
-    library = compiled.library()
+    library = compiled.load()
     return walk_in_python(data, stop) if library is None else _walk_compiled(library, data, stop)
 
 

@@ -123,7 +123,7 @@ def make_templates(site_of: Callable[[Any], int]) -> Templates:
     Args:
       site_of: Returns the number of the site of a trace.
     """
-    library = compiled.library()
+    library = compiled.load()
     return NumpyTemplates(site_of) if library is None else CompiledTemplates(site_of, library)
 
 

@@ -25,11 +25,11 @@ _PAYLOADS = st.lists(st.binary(max_size=40), max_size=12)
 @pytest.fixture(scope="module", params=["compiled", "python"], autouse=True)
 def _walker(request):
     """Every test runs with the compiled library, where it was built, and without."""
-    if request.param == "compiled" and compiled.library() is None:
+    if request.param == "compiled" and compiled.load() is None:
         pytest.skip("the library was not compiled")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "python":
-            patch.setattr(compiled, "library", lambda: None)
+            patch.setattr(compiled, "load", lambda: None)
         yield
 
 

@@ -93,7 +93,7 @@ def _proven(subject: Subject, causes: Sequence[Proven]) -> Iterator[Phrase]:
                 yield from _holding(blame.input, blame.held)
             yield text(f": {because}.")
         else:
-            yield text(_joined("" if i else finite_inputs(subject.inputs), f"{_capital(because)}."))
+            yield text(_joined("" if i else _finite_inputs(subject.inputs), f"{_capital(because)}."))
 
 
 def _possible(subject: Subject, causes: Sequence[Cause]) -> Iterator[Phrase]:
@@ -108,7 +108,7 @@ def _possible(subject: Subject, causes: Sequence[Cause]) -> Iterator[Phrase]:
         yield code(subject.op_type)
         yield text(" has no input: the value comes from here.")
     else:
-        yield text(_joined(finite_inputs(inputs) or _not_measured(inputs), guesses))
+        yield text(_joined(_finite_inputs(inputs) or _not_measured(inputs), guesses))
 
 
 def _not_measured(inputs: Inputs) -> str:
@@ -129,7 +129,7 @@ def _holding(input_: Input, held: str) -> Phrases:
     return (code(input_.name), text(" already held " if input_.is_bad else " held "), number(held))
 
 
-def finite_inputs(inputs: Inputs) -> str:
+def _finite_inputs(inputs: Inputs) -> str:
     """That the inputs were finite; empty when there are none, or when that is not known."""
     if not inputs or not all(each.is_finite for each in inputs):
         return ""
