@@ -12,15 +12,18 @@ from typing import ClassVar
 
 from setuptools import Command
 from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
 
 from build_steps.frontend import build_frontend
+from build_steps.modes import build_modes
 from build_steps.protos import build_descriptor
+from build_steps.wire import build_wire
 
 
 class BuildGenerated(Command):
-    """Makes the descriptor and the front end in the source tree."""
+    """Makes the descriptor, the modules of the table of modes and the front end in the source tree."""
 
-    description = "generate the protobuf descriptor and the front end"
+    description = "generate the protobuf descriptor, the table of modes and the front end"
     user_options: ClassVar[list[tuple[str, str | None, str]]] = []
     # Set by setuptools for `pip install -e`.
     editable_mode = False
@@ -36,6 +39,8 @@ class BuildGenerated(Command):
     def run(self) -> None:
         """Generate what is out of date."""
         build_descriptor()
+        build_modes()
+        build_wire()
         build_frontend()
         self._remove_earlier_front_end()
 
@@ -43,6 +48,17 @@ class BuildGenerated(Command):
         # Names of chunks contain a hash, so the chunks of an earlier build would also go into the wheel.
         if self.build_lib and not self.editable_mode:
             shutil.rmtree(Path(self.build_lib) / "tb_debugger_plugin" / "static", ignore_errors=True)
+
+
+class BuildExt(build_ext):
+    """The `build_ext` command of setuptools, which also works alone: the headers are generated first."""
+
+    def run(self) -> None:
+        """Generate the headers and compile."""
+        build_descriptor()
+        build_modes()
+        build_wire()
+        super().run()
 
 
 class Build(build):

@@ -1,8 +1,8 @@
-"""Checks whether a generated file is newer than all of its sources."""
+"""Checks whether a generated file is newer than all of its sources, and writes it if not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,6 +15,14 @@ def is_fresh(result: Path, sources: Iterable[Path]) -> bool:
         return False
     made = result.stat().st_mtime
     return all(source.stat().st_mtime <= made for source in sources)
+
+
+def write_if_stale(path: Path, sources: Iterable[Path], text: Callable[[], str]) -> None:
+    """Write `text()` to `path` if a source was changed after `path` was."""
+    if is_fresh(path, sources):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text(), encoding="utf-8")
 
 
 def files_below(folder: Path, *, skip: frozenset[str] = frozenset()) -> Iterator[Path]:

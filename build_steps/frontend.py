@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from build_steps.freshness import PACKAGE, files_below, is_fresh
+from build_steps.modes import build_modes
 from build_steps.node import FROM_PYPI, FRONTEND, find_node, run_npm
 
 RESULT = PACKAGE / "static" / "index.js"
@@ -18,6 +19,7 @@ def frontend_is_fresh() -> bool:
 
 def build_frontend() -> None:
     """Build the front end if a source is newer than the result."""
+    build_modes()
     if not (FRONTEND / "src" / "main.ts").exists():
         print("frontend/src/main.ts is missing: the package will have no page.")
         return

@@ -15,7 +15,7 @@ const LOG: Summary = {
   dtype: "float32",
   shape: "[100, 10]",
   size: 1000,
-  counts: { negInf: 200, negative: 796, zero: 4, positive: 0, posInf: 0, nan: 0 },
+  counts: { neg_inf: 200, negative: 796, zero: 4, positive: 0, pos_inf: 0, nan: 0 },
   bad: true,
 };
 
@@ -63,7 +63,7 @@ describe("the bar", () => {
 
   test("is in proportion where nothing is too small to see", () => {
     expect(shares(LOG)).toEqual([
-      { name: "negInf", share: 0.2 },
+      { name: "neg_inf", share: 0.2 },
       { name: "negative", share: 0.796 },
       { name: "zero", share: 0.004 },
     ]);

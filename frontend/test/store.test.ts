@@ -232,7 +232,7 @@ test("an Identity shows the numbers of what it passes on, through others of its 
   expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
     title: "b:0",
     same: "Log:0",
-    summary: { bad: true, counts: { negInf: 200 } },
+    summary: { bad: true, counts: { neg_inf: 200 } },
   });
   expect([...store.inputGraphExecutions.value]).toEqual([57]);
   store.focusOp({ graph: graphId("g-loss"), opName: "b", trace: undefined, owner: undefined });

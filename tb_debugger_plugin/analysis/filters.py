@@ -22,8 +22,8 @@ from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.spans import spans_inside
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import NUMBERS as DTYPES
+from tb_debugger_plugin.events.modes import NUMBERS as MEASURED
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
-from tb_debugger_plugin.index.tensors import NUMBERS as MEASURED
 
 HEALTH: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
 #: Columns that ``where`` may compare, and that the list of graph executions can be sorted by.

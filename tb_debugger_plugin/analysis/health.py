@@ -12,19 +12,19 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
-from tb_debugger_plugin.events.modes import SHAPE_DIMS, SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.modes import (
+    DIMS,
+    NUMBERS,
+    SHAPE_DIMS,
+    SUMMARY_COLUMNS,
+    TensorDebugMode,
+    spec_of,
+)
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 #: The columns that these functions need.
-COLUMNS: Final = (
-    *("tensor_id", "device_id", "mode", "health", "dtype", "rank", "shape", "size"),
-    *("neg_inf", "pos_inf", "nan", "negative", "zero", "positive", "min", "max", "mean", "variance"),
-)
+COLUMNS: Final = ("tensor_id", "device_id", "mode", "health", "dtype", "rank", "shape", *NUMBERS)
 SELECT: Final = ", ".join(f"t.{name}" for name in COLUMNS)
-_MEASURED: Final = (
-    *("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive"),
-    *("min", "max", "mean", "variance"),
-)
 
 Row = Mapping[str, Any]
 
@@ -54,28 +54,28 @@ def summary_vector(snapshot: Snapshot, row: Row, *, eager: bool) -> list[float |
         mode = TensorDebugMode(row["mode"])
     except ValueError:
         return None
-    if mode not in SUMMARY_COLUMNS or mode is TensorDebugMode.REDUCE_INF_NAN_THREE_SLOTS:
+    if mode not in SUMMARY_COLUMNS or not spec_of(mode).is_recorded:
         return None
     if row["health"] == NOT_MEASURED and row["size"] is None:
         return None
-    special = _special_slots(snapshot, row, eager=eager, full=mode is not TensorDebugMode.SHAPE)
+    special = _special_slots(snapshot, row, eager=eager, has_dims=DIMS[0] in SUMMARY_COLUMNS[mode])
     return [_slot(name, row, special) for name in SUMMARY_COLUMNS[mode]]
 
 
-def _special_slots(snapshot: Snapshot, row: Row, *, eager: bool, full: bool) -> dict[str, float | None]:
+def _special_slots(snapshot: Snapshot, row: Row, *, eager: bool, has_dims: bool) -> dict[str, float | None]:
     slots: dict[str, float | None] = {
         "tensor_id": -1.0 if eager else row["tensor_id"],
         "device_id": -1.0 if eager else row["device_id"],
         "any_bad": float(row["health"] == BAD),
     }
-    if not full:
+    if has_dims:
         slots.update(_padded_dims(snapshot.catalog.dims(row["shape"]) or []))
     return slots
 
 
 def _padded_dims(dims: list[int | None]) -> dict[str, float]:
     last = [float(dim or 0) for dim in dims[-SHAPE_DIMS:]]
-    return {f"dim{i}": dim for i, dim in enumerate(last + [0.0] * (SHAPE_DIMS - len(last)))}
+    return dict(zip(DIMS, last + [0.0] * (SHAPE_DIMS - len(last)), strict=True))
 
 
 def _slot(name: str, row: Row, special: Mapping[str, float | None]) -> float | None:
@@ -104,6 +104,6 @@ def health(snapshot: Snapshot, row: Row, *, index: int | None, eager: bool = Fal
         "dtype": dtype_name(row["dtype"]),
         "rank": rank if rank is not None or dims is None else len(dims),
         "shape": dims,
-        **{name: finite(row[name]) for name in _MEASURED},
+        **{name: finite(row[name]) for name in NUMBERS},
         "bad": None if row["health"] == NOT_MEASURED else row["health"] == BAD,
     }

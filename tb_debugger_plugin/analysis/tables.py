@@ -17,12 +17,12 @@ from tb_debugger_plugin.analysis.call_health import call_health
 from tb_debugger_plugin.analysis.call_owner import owners
 from tb_debugger_plugin.analysis.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.modes import COUNTS, MOMENTS, NUMBERS, SUMMARY_COLUMNS
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
-_COUNTS: Final = ("size", "neg_inf", "zero", "pos_inf", "nan", "negative", "positive")
-#: Columns of one mode only, which nearly all recordings would send empty.
-_NUMERICS: Final = ("min", "max", "mean", "variance")
+_COUNTED: Final = ("size", *COUNTS)
+#: The modes that measure moments. Nearly all recordings would send the columns of moments empty.
+_MOMENT_MODES: Final = [mode for mode, names in SUMMARY_COLUMNS.items() if set(names) & set(MOMENTS)]
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,8 @@ class _Builder:
 
 
 _EXECUTIONS: Final = "t.idx, t.wall_time, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs, t.host"
-_TRACES: Final = (
-    "t.idx, t.wall_time, t.site, t.mode, t.health, t.dtype, t.rank, t.shape, t.size, t.neg_inf, t.zero,"
-    " t.pos_inf, t.nan, t.negative, t.positive, t.min, t.max, t.mean, t.variance"
+_TRACES: Final = ", ".join(
+    f"t.{name}" for name in ("idx", "wall_time", "site", "mode", "health", "dtype", "rank", "shape", *NUMBERS)
 )
 
 
@@ -139,8 +138,8 @@ def graph_executions_page(
     builder.columns["mode"] = rows["mode"]
     builder.columns["health"] = rows["health"]
     _add_shapes(snapshot, builder, rows)
-    has_numerics = bool((rows["mode"] == TensorDebugMode.FULL_NUMERICS).any())
-    for name in (*_COUNTS, *(_NUMERICS if has_numerics else ())):
+    has_moments = bool(np.isin(rows["mode"], _MOMENT_MODES).any())
+    for name in (*_COUNTED, *(MOMENTS if has_moments else ())):
         builder.columns[name] = rows[name].astype(np.float64)
     builder.columns["owner"] = owners(snapshot, rows["wall_time"], rows["site"])
     return _page(

@@ -15,29 +15,11 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.modes import MODES, TensorDebugMode, spec_of
 
 #: The forms in which a caller may choose dtypes.
 DTypeFilter: TypeAlias = "Iterable[tf.DType | str] | Callable[[tf.DType], bool] | None"
 
-SUPPORTED_MODES = (
-    TensorDebugMode.NO_TENSOR,
-    TensorDebugMode.CURT_HEALTH,
-    TensorDebugMode.CONCISE_HEALTH,
-    TensorDebugMode.FULL_HEALTH,
-    TensorDebugMode.SHAPE,
-    TensorDebugMode.FULL_NUMERICS,
-    TensorDebugMode.FULL_TENSOR,
-)
-#: Modes that read the elements of floating and complex tensors.
-HEALTH_MODES = (
-    TensorDebugMode.CURT_HEALTH,
-    TensorDebugMode.CONCISE_HEALTH,
-    TensorDebugMode.FULL_HEALTH,
-    TensorDebugMode.FULL_NUMERICS,
-)
-#: Modes that count elements.
-COUNTING_MODES = HEALTH_MODES[1:]
 #: Dtypes with a health. TensorFlow's own debug ops only measure the first group.
 STOCK_DTYPES = frozenset((tf.float16, tf.bfloat16, tf.float32, tf.float64))
 MEASURED_DTYPES = STOCK_DTYPES | {
@@ -139,7 +121,7 @@ def covers(mode: TensorDebugMode, dtype: tf.DType) -> bool:
     """Whether a mode records tensors of a dtype."""
     if dtype in (tf.resource, tf.variant) or dtype._is_ref_dtype:
         return False
-    if mode in HEALTH_MODES:
+    if spec_of(mode).reads_elements:
         return dtype in MEASURED_DTYPES
     if mode is TensorDebugMode.SHAPE:
         return bool(dtype.is_floating or dtype.is_integer or dtype.is_bool)
@@ -251,9 +233,9 @@ def is_remote(dump_root: str) -> bool:
 
 
 def _mode(name: str) -> TensorDebugMode:
-    valid = ", ".join(mode.name for mode in SUPPORTED_MODES)
-    if name not in {mode.name for mode in SUPPORTED_MODES}:
-        raise UsageError(f"Invalid tensor_debug_mode {name!r}: choose one of {valid}.")
+    valid = [spec.mode.name for spec in MODES if spec.is_recorded]
+    if name not in valid:
+        raise UsageError(f"Invalid tensor_debug_mode {name!r}: choose one of {', '.join(valid)}.")
     return TensorDebugMode[name]
 
 

@@ -15,20 +15,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 
 #: The dtypes for which `DebugNumericSummaryV2` has kernels on every type of device.
 _DTYPES = frozenset((tf.float16, tf.float32, tf.float64))
-#: The mode in which it summarises, by the mode of the recording; in others, the whole tensor is copied to the
-#: host.
-_MODES = {
-    TensorDebugMode.NO_TENSOR: TensorDebugMode.CURT_HEALTH,
-    TensorDebugMode.CURT_HEALTH: TensorDebugMode.CURT_HEALTH,
-    TensorDebugMode.CONCISE_HEALTH: TensorDebugMode.CONCISE_HEALTH,
-    TensorDebugMode.FULL_HEALTH: TensorDebugMode.FULL_HEALTH,
-    TensorDebugMode.FULL_NUMERICS: TensorDebugMode.FULL_HEALTH,
-    TensorDebugMode.SHAPE: TensorDebugMode.SHAPE,
-}
 
 
 def may_be_elsewhere(device: str) -> bool:
@@ -74,7 +64,7 @@ def reduced_mode(mode: TensorDebugMode, dtype: tf.DType) -> TensorDebugMode | No
       mode: The mode of the recording.
       dtype: Dtype of the tensor.
     """
-    return _MODES.get(mode) if dtype in _DTYPES else None
+    return spec_of(mode).reduced_as if dtype in _DTYPES else None
 
 
 def reduce_on_device(tensor: Any, mode: TensorDebugMode) -> list[float]:

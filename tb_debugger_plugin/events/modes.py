@@ -1,12 +1,16 @@
-"""The tensor debug modes, and the names of the columns of their summaries.
+"""The table of tensor debug modes and of the columns that their summaries have.
 
-A summary is a float64 vector. ``SUMMARY_COLUMNS`` names its elements, so that no other module has to know
-that element 7 of a full health summary counts NaN.
+A summary is a float64 vector. `MODES` says which columns each mode has, what it measures, and what
+TensorFlow's own ops can do of it. `build_steps/modes.py` makes the C++ header and the TypeScript module of
+this table, so that no other module knows that element 7 of a full health summary counts NaN.
+
+This module imports nothing of the package: the build imports it before the package is complete.
 """
 
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from typing import Final
 
 
@@ -27,35 +31,125 @@ class TensorDebugMode(enum.IntEnum):
 #: Number of dimensions in a SHAPE summary: the last ones of a tensor of higher rank; 0 fills missing ones.
 SHAPE_DIMS: Final = 6
 
-_FULL_HEALTH: Final = (
-    "tensor_id",
-    "device_id",
-    "dtype",
-    "rank",
-    "size",
-    "neg_inf",
-    "pos_inf",
-    "nan",
-    "negative",
-    "zero",
-    "positive",
+#: Columns that describe the tensor. In the tables they are integers.
+DESCRIPTION: Final = ("tensor_id", "device_id", "dtype", "rank")
+#: Columns that are 1 if the tensor has any value of a kind, else 0.
+FLAGS: Final = ("any_bad", "any_neg_inf", "any_pos_inf", "any_nan")
+#: Columns that count the elements of a kind.
+COUNTS: Final = ("neg_inf", "pos_inf", "nan", "negative", "zero", "positive")
+#: Statistics of the finite elements.
+MOMENTS: Final = ("min", "max", "mean", "variance")
+#: The last dimensions.
+DIMS: Final = tuple(f"dim{i}" for i in range(SHAPE_DIMS))
+#: The measured numbers that the tables, the routes and the page keep of each tensor.
+NUMBERS: Final = ("size", *COUNTS, *MOMENTS)
+#: Every column that a summary may have.
+COLUMNS: Final = (*DESCRIPTION, *FLAGS, *NUMBERS, *DIMS)
+#: The columns of bad values: a tensor is bad if one of them is above 0.
+BAD_SIGNS: Final = (*FLAGS, "neg_inf", "pos_inf", "nan")
+
+
+@dataclass(frozen=True)
+class ModeSpec:
+    """One mode.
+
+    Attributes:
+      mode: Its name and number.
+      measures: What is recorded of each tensor, as the documents say it.
+      columns: The columns of the summary vector, in order; empty if there is no vector.
+      reduced_as: The mode in which TensorFlow's `DebugNumericSummaryV2` summarises a tensor on another device
+        than the host; None if the whole tensor has to be copied to the host.
+      is_stock: Whether TensorFlow's own debug ops record this mode.
+      is_recorded: Whether a recording can be made in this mode.
+    """
+
+    mode: TensorDebugMode
+    measures: str
+    columns: tuple[str, ...] = ()
+    reduced_as: TensorDebugMode | None = None
+    is_stock: bool = True
+    is_recorded: bool = True
+
+    @property
+    def counts(self) -> bool:
+        """Whether elements are counted, so that infinities are distinguished from NaN."""
+        return "nan" in self.columns
+
+    @property
+    def judges(self) -> bool:
+        """Whether a record says if the tensor is bad: by its summary, or since it holds all elements."""
+        return self.mode is TensorDebugMode.FULL_TENSOR or any(name in BAD_SIGNS for name in self.columns)
+
+    @property
+    def reads_elements(self) -> bool:
+        """Whether the summary depends on the elements; it then covers floating and complex tensors only."""
+        return any(name in (*BAD_SIGNS, *COUNTS, *MOMENTS) for name in self.columns)
+
+
+_FULL_HEALTH: Final = (*DESCRIPTION, "size", *COUNTS)
+
+#: One row for each mode.
+MODES: Final = (
+    ModeSpec(
+        TensorDebugMode.NO_TENSOR,
+        measures="that it was computed, but nothing about its values",
+        reduced_as=TensorDebugMode.CURT_HEALTH,
+    ),
+    ModeSpec(
+        TensorDebugMode.CURT_HEALTH,
+        measures="whether it has any NaN or infinity",
+        columns=("tensor_id", "any_bad"),
+        reduced_as=TensorDebugMode.CURT_HEALTH,
+    ),
+    ModeSpec(
+        TensorDebugMode.CONCISE_HEALTH,
+        measures="its size, and the numbers of −∞, +∞ and NaN",
+        columns=("tensor_id", "size", "neg_inf", "pos_inf", "nan"),
+        reduced_as=TensorDebugMode.CONCISE_HEALTH,
+    ),
+    ModeSpec(
+        TensorDebugMode.FULL_HEALTH,
+        measures="dtype, rank, size, and the numbers of −∞, negative, zero, positive, +∞ and NaN",
+        columns=_FULL_HEALTH,
+        reduced_as=TensorDebugMode.FULL_HEALTH,
+    ),
+    ModeSpec(
+        TensorDebugMode.SHAPE,
+        measures="dtype, rank, size and shape",
+        columns=("tensor_id", "dtype", "rank", "size", *DIMS),
+        reduced_as=TensorDebugMode.SHAPE,
+    ),
+    ModeSpec(
+        TensorDebugMode.FULL_NUMERICS,
+        measures="the same as `FULL_HEALTH`, and minimum, maximum, mean and variance of the finite elements",
+        columns=(*_FULL_HEALTH, *MOMENTS),
+        reduced_as=TensorDebugMode.FULL_HEALTH,
+        is_stock=False,
+    ),
+    ModeSpec(TensorDebugMode.FULL_TENSOR, measures="all of its values"),
+    ModeSpec(
+        TensorDebugMode.REDUCE_INF_NAN_THREE_SLOTS,
+        measures="whether it has −∞, +∞ and NaN, without saying of which tensor",
+        columns=("any_neg_inf", "any_pos_inf", "any_nan"),
+        is_stock=False,
+        is_recorded=False,
+    ),
 )
 
+_SPECS: Final = {spec.mode: spec for spec in MODES}
 #: The columns of the summary vector by mode. A mode that is absent records no summary.
-SUMMARY_COLUMNS: Final[dict[TensorDebugMode, tuple[str, ...]]] = {
-    TensorDebugMode.CURT_HEALTH: ("tensor_id", "any_bad"),
-    TensorDebugMode.CONCISE_HEALTH: ("tensor_id", "size", "neg_inf", "pos_inf", "nan"),
-    TensorDebugMode.FULL_HEALTH: _FULL_HEALTH,
-    TensorDebugMode.SHAPE: (
-        "tensor_id",
-        "dtype",
-        "rank",
-        "size",
-        *(f"dim{i}" for i in range(SHAPE_DIMS)),
-    ),
-    TensorDebugMode.FULL_NUMERICS: (*_FULL_HEALTH, "min", "max", "mean", "variance"),
-    TensorDebugMode.REDUCE_INF_NAN_THREE_SLOTS: ("any_neg_inf", "any_pos_inf", "any_nan"),
-}
+SUMMARY_COLUMNS: Final = {spec.mode: spec.columns for spec in MODES if spec.columns}
+#: The modes that say whether a tensor is bad.
+JUDGING_MODES: Final = frozenset(spec.mode for spec in MODES if spec.judges)
+
+
+def spec_of(mode: TensorDebugMode) -> ModeSpec:
+    """Returns the row of a mode in `MODES`.
+
+    Raises:
+      KeyError: The mode is UNSPECIFIED.
+    """
+    return _SPECS[mode]
 
 
 def mode_name(mode: int) -> str:

@@ -12,6 +12,8 @@ from typing import Final
 
 import duckdb
 
+from tb_debugger_plugin.events.modes import NUMBERS
+
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
 SCHEMA_VERSION: Final = 5
 
@@ -19,9 +21,7 @@ SCHEMA_VERSION: Final = 5
 SUMMARY: Final = """
   tensor_id BIGINT, device_id INTEGER, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
   dtype UTINYINT NOT NULL, rank SMALLINT NOT NULL, shape INTEGER NOT NULL,
-  size DOUBLE, neg_inf DOUBLE, pos_inf DOUBLE, nan DOUBLE, negative DOUBLE, zero DOUBLE, positive DOUBLE,
-  min DOUBLE, max DOUBLE, mean DOUBLE, variance DOUBLE
-"""
+""" + ", ".join(f"{name} DOUBLE" for name in NUMBERS)
 
 TABLES: Final[dict[str, str]] = {
     "meta": "key VARCHAR NOT NULL, value VARCHAR NOT NULL",

@@ -18,25 +18,27 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.events.modes import SHAPE_DIMS, SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.modes import (
+    BAD_SIGNS,
+    COLUMNS,
+    DIMS,
+    JUDGING_MODES,
+    NUMBERS,
+    SHAPE_DIMS,
+    SUMMARY_COLUMNS,
+    TensorDebugMode,
+)
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, count_values, stored
 
 Floats = npt.NDArray[np.float64]
 #: The tensors of a part; a slice means all of them.
 Rows = list[int] | npt.NDArray[np.int64] | slice
 
-#: Columns of numbers, NaN = not measured.
-NUMBERS: Final = (
-    *("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive"),
-    *("min", "max", "mean", "variance"),
-)
 NOT_MEASURED: Final = 0
 GOOD: Final = 1
 BAD: Final = 2
 
-_RAW: Final = ("tensor_id", "device_id", "dtype", "rank", "any_bad", "any_neg_inf", "any_pos_inf", "any_nan")
-_BAD_SIGNS: Final = ("any_bad", "any_neg_inf", "any_pos_inf", "any_nan", "neg_inf", "pos_inf", "nan")
-_HEALTH_MODES: Final = frozenset(SUMMARY_COLUMNS) - {TensorDebugMode.SHAPE}
+_SHAPE_COLUMNS: Final = [SUMMARY_COLUMNS[TensorDebugMode.SHAPE].index(name) for name in ("rank", *DIMS)]
 _FLOAT64: Final = 2
 
 
@@ -50,7 +52,7 @@ class Summaries:
     """The columns of some tensors, one row per tensor.
 
     Attributes:
-      columns: ``tensor_id`` and those of :data:`NUMBERS` (float64, NaN = not measured), ``device_id``,
+      columns: ``tensor_id`` and those of `modes.NUMBERS` (float64, NaN = not measured), ``device_id``,
         ``mode``, ``health``, ``dtype``, ``rank`` and ``shape`` (integers; -1 = not known for rank and shape).
     """
 
@@ -62,7 +64,7 @@ class _Table:
 
     def __init__(self, rows: int) -> None:
         self._not_measured = np.broadcast_to(np.float64(np.nan), rows)
-        self.data: dict[str, Floats] = dict.fromkeys((*_RAW, *NUMBERS), self._not_measured)
+        self.data: dict[str, Floats] = dict.fromkeys(COLUMNS, self._not_measured)
         self.shape = np.full(rows, -1, np.int32)
 
     def put(self, rows: Rows, names: Sequence[str], values: Floats) -> None:
@@ -105,7 +107,7 @@ def summarize(
         table.put(rows, SUMMARY_COLUMNS[mode], values)
         if mode is TensorDebugMode.SHAPE:
             table.shape[rows] = _summary_shapes(values, intern_shape)
-        counted[rows] = mode in _HEALTH_MODES
+        counted[rows] = mode in JUDGING_MODES
     for row, (mode_number, proto) in enumerate(zip(modes, protos, strict=True)):
         if mode_number == TensorDebugMode.FULL_TENSOR and proto is not None and proto.dtype:
             counted[row] = _put_whole_tensor(table, row, proto, intern_shape)
@@ -144,7 +146,7 @@ def summarize_vectors(
             if mode is TensorDebugMode.SHAPE:
                 table.shape[rows] = _summary_shapes(values, intern_shape)
             modes[rows] = mode
-            counted[rows] = mode in _HEALTH_MODES
+            counted[rows] = mode in JUDGING_MODES
     return Summaries(_columns(table, modes, counted))
 
 
@@ -178,7 +180,7 @@ def _vector(proto: Any, size: int) -> bytes | None:
 
 def _summary_shapes(values: Floats, intern_shape: Callable[[str, int], int]) -> npt.NDArray[np.int32]:
     with np.errstate(invalid="ignore"):
-        keys = np.nan_to_num(values[:, [2, *range(4, 4 + SHAPE_DIMS)]]).clip(-1, 2**53).astype(np.int64)
+        keys = np.nan_to_num(values[:, _SHAPE_COLUMNS]).clip(-1, 2**53).astype(np.int64)
     unique, inverse = np.unique(keys, axis=0, return_inverse=True)
     numbers = [intern_shape(*_padded_shape(int(key[0]), key[1:].tolist())) for key in unique]
     return np.asarray(numbers, np.int32)[inverse.reshape(-1)]
@@ -215,7 +217,7 @@ def _columns(
 ) -> dict[str, npt.NDArray[Any]]:
     data = table.data
     with np.errstate(invalid="ignore"):
-        signs = [values > 0 for values in table.measured(_BAD_SIGNS)]
+        signs = [values > 0 for values in table.measured(BAD_SIGNS)]
         bad = np.logical_or.reduce([np.zeros(len(modes), bool), *signs])
     columns: dict[str, npt.NDArray[Any]] = {name: data[name] for name in ("tensor_id", *NUMBERS)}
     columns["device_id"] = _integers(data["device_id"], -1, 2**15 - 1, -1, np.int16)

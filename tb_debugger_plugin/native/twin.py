@@ -14,7 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from tb_debugger_plugin.events.modes import SHAPE_DIMS, TensorDebugMode
+from tb_debugger_plugin.events.modes import (
+    DIMS,
+    MOMENTS,
+    SHAPE_DIMS,
+    SUMMARY_COLUMNS,
+    TensorDebugMode,
+    spec_of,
+)
 
 HOST_MEMORY = -1.0
 
@@ -34,26 +41,41 @@ def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, te
     Raises:
       ValueError: The summary of `mode` is not a vector.
     """
-    if mode is TensorDebugMode.SHAPE:
-        dims = list(array.shape[-SHAPE_DIMS:])
-        padding = [0] * (SHAPE_DIMS - len(dims))
-        return [float(x) for x in [tensor_id, dtype, array.ndim, array.size, *dims, *padding]]
+    if mode not in SUMMARY_COLUMNS:
+        raise ValueError(f"the summary of mode {mode.name} is not a vector")
+    names = SUMMARY_COLUMNS[mode]
+    columns = _description(array, dtype, tensor_id)
+    if spec_of(mode).reads_elements:
+        columns |= _measured(array)
+    return [float(columns[name]) for name in names]
+
+
+def _description(array: np.ndarray[Any, Any], dtype: int, tensor_id: int) -> dict[str, float]:
+    """Returns the columns that do not depend on the elements."""
+    dims = array.shape[-SHAPE_DIMS:]
+    padded = [*dims, *[0] * (SHAPE_DIMS - len(dims))]
+    values = {"tensor_id": tensor_id, "device_id": HOST_MEMORY, "dtype": dtype}
+    return {**values, "rank": array.ndim, "size": array.size, **dict(zip(DIMS, padded, strict=True))}
+
+
+def _measured(array: np.ndarray[Any, Any]) -> dict[str, float]:
+    """Returns the columns of flags, counts and moments."""
     with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
         values = _as_complex(array) if array.dtype.kind == "c" else array.astype(np.float64)
-    bad = [np.sum(values == -np.inf), np.sum(values == np.inf), np.sum(np.isnan(values))]
-    if mode is TensorDebugMode.CURT_HEALTH:
-        return [float(tensor_id), float(any(bad))]
-    if mode is TensorDebugMode.CONCISE_HEALTH:
-        return [float(x) for x in [tensor_id, array.size, *bad]]
-    if mode in (TensorDebugMode.FULL_HEALTH, TensorDebugMode.FULL_NUMERICS):
-        finite = values[np.isfinite(values)]
-        signs = [np.sum(finite < 0), np.sum(finite == 0), np.sum(finite > 0)]
-        health = [float(x) for x in [tensor_id, HOST_MEMORY, dtype, array.ndim, array.size, *bad, *signs]]
-        if mode is TensorDebugMode.FULL_HEALTH:
-            return health
-        # Complex numbers have no order, so there is no smallest one.
-        return health + _moments(finite.tolist() if array.dtype.kind != "c" else [])
-    raise ValueError(f"the summary of mode {mode.name} is not a vector")
+    finite = values[np.isfinite(values)]
+    kinds = {
+        "neg_inf": values == -np.inf,
+        "pos_inf": values == np.inf,
+        "nan": np.isnan(values),
+        "negative": finite < 0,
+        "zero": finite == 0,
+        "positive": finite > 0,
+    }
+    counts = {name: float(np.sum(kind)) for name, kind in kinds.items()}
+    flags = {f"any_{name}": float(counts[name] > 0) for name in ("neg_inf", "pos_inf", "nan")}
+    # Complex numbers have no order, so there is no smallest one.
+    moments = _moments(finite.tolist() if array.dtype.kind != "c" else [])
+    return {**counts, **flags, "any_bad": max(flags.values()), **dict(zip(MOMENTS, moments, strict=True))}
 
 
 def _as_complex(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

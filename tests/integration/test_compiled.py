@@ -15,7 +15,7 @@ from tensorflow.python.eager import context
 
 import tb_debugger_plugin
 from tb_debugger_plugin.keras import DebuggerCallback
-from tests.support.recorded import Recorded, Trace, counts, read
+from tests.support.recorded import Recorded, counts, read
 
 pytestmark = pytest.mark.tensorflow
 
@@ -23,15 +23,9 @@ INF = float("inf")
 F8_WIDE, F8_FINE = tf.dtypes.experimental.float8_e5m2, tf.dtypes.experimental.float8_e4m3fn
 
 
-def bad(trace: Trace) -> bool:
-    """Whether a summary of CURT_HEALTH, CONCISE_HEALTH or FULL_HEALTH tells of an infinity or NaN."""
-    begin = {2: 1, 5: 2, 11: 5}[len(trace.values)]
-    return any(trace.values[begin : begin + 3])
-
-
 def bad_tensors(recorded: Recorded) -> list[tuple[str, int]]:
     """Op and slot of each bad tensor, in the order in which they first went bad."""
-    return list(dict.fromkeys((trace.op_name, trace.slot) for trace in recorded.traces if bad(trace)))
+    return list(dict.fromkeys((trace.op_name, trace.slot) for trace in recorded.traces if trace.is_bad))
 
 
 def step_of(jit_compile: bool) -> Callable[[tf.Tensor], Any]:
@@ -84,7 +78,7 @@ def test_the_first_bad_op_of_a_compiled_function_has_its_source_line(tmp_path: P
     with tb_debugger_plugin.record(tmp_path):
         step_of(True)(tf.constant([[2.5, 9.0]]))
     recorded = read(tmp_path)
-    first = next(trace for trace in recorded.traces if bad(trace))
+    first = next(trace for trace in recorded.traces if trace.is_bad)
     creations = [event.graph_op_creation for event in recorded.events["graphs"]]
     (creation,) = [c for c in creations if (c.graph_id, c.op_name) == (first.graph_id, first.op_name)]
     own = [recorded.frames[frame] for frame in creation.code_location.stack_frame_ids]
@@ -106,7 +100,7 @@ def test_arguments_and_results_of_a_compiled_function_are_recorded_in_full(tmp_p
     with np.errstate(all="ignore"):
         assert log[4:] == counts(np.log(x))
         assert result[4:] == counts(np.abs(2 * np.log(x)))
-    assert [trace.op_name for trace in recorded.traces if bad(trace)] == ["x", "log", "mul", "result"]
+    assert [trace.op_name for trace in recorded.traces if trace.is_bad] == ["x", "log", "mul", "result"]
 
 
 def test_a_compiled_function_of_arguments_and_results_alone_is_recorded(tmp_path: Path) -> None:
@@ -117,7 +111,7 @@ def test_a_compiled_function_of_arguments_and_results_alone_is_recorded(tmp_path
     with tb_debugger_plugin.record(tmp_path):
         compiled(tf.constant([-1.0, np.nan]))
     recorded = read(tmp_path)
-    assert [values[4:] for values in recorded.of("result")] == [counts([1.0, np.nan])]
+    assert recorded.counts_of("result") == [counts([1.0, np.nan])]
     assert len(recorded.of("x")) == 1
 
 

@@ -291,7 +291,7 @@ def check_a_kill(root: Path, size: int, delay: float) -> None:
         return  # it was killed before its first call had ended
     done = len(printed)
     recorded = read(root)
-    sizes = [values[4] for values in recorded.of("sqrt")]
+    sizes = [size for trace in recorded.traces_of("sqrt") for size in trace.numbers("size")]
     calls = [e for e in recorded.executions if e.op_type.startswith("__inference")]
     sizes_of_calls = [summary(call.tensor_protos[0])[4] for call in calls]
     if size > 0:

@@ -69,7 +69,7 @@ def devices(recorded: Recorded, op_type: str) -> dict[str, list[Any]]:
             device = event.graph_execution_trace.device_name.rpartition(":device:")[2].rpartition("device:")[
                 2
             ]
-            found.setdefault(device, []).append(trace.values[4:])
+            found.setdefault(device, []).append(trace.counts)
     return found
 
 

@@ -12,9 +12,10 @@ from tensorflow.python.framework import dtypes
 
 import tb_debugger_plugin
 from tb_debugger_plugin import native
-from tb_debugger_plugin.capture.options import STOCK_DTYPES, SUPPORTED_MODES, covers
+from tb_debugger_plugin.capture.options import STOCK_DTYPES, covers
 from tb_debugger_plugin.capture.sinks.summaries import Summaries
 from tb_debugger_plugin.events.messages import TensorProto
+from tb_debugger_plugin.events.modes import MODES as SPECS
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 from tb_debugger_plugin.native import twin
@@ -28,8 +29,8 @@ NOTHING = TensorProto().tensor_shape
 NOTHING.dim.add(size=0)
 #: Of each sink, the modes that it has.
 MODES = {
-    "native": list(SUPPORTED_MODES),
-    "stock": [mode for mode in SUPPORTED_MODES if mode is not TensorDebugMode.FULL_NUMERICS],
+    "native": [spec.mode for spec in SPECS if spec.is_recorded],
+    "stock": [spec.mode for spec in SPECS if spec.is_recorded and spec.is_stock],
 }
 
 

@@ -21,7 +21,7 @@ X = np.array([1.0, -2.0, 3.0], np.float32)
 
 def health(recorded: Recorded, ending: str) -> list[list[float]]:
     """The summaries of all tensors of ops with a name that ends so, in the order of their runs."""
-    return [t.values[4:] for t in recorded.traces if t.op_name.rpartition("/")[2] == ending]
+    return [t.counts for t in recorded.traces if t.op_name.rpartition("/")[2] == ending]
 
 
 def test_a_polymorphic_function_is_seen_in_each_of_its_graphs(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_each_run_of_a_loops_body_and_the_branch_taken_have_their_values_on_reco
     np.testing.assert_array_equal(result, plain)
     # `vectorized_map` makes another op of it, in whose name the old one stands.
     found = [t for t in read(tmp_path).traces if t.op_type == "Mul" and "watched" in t.op_name]
-    assert [trace.values[4:] for trace in found] == [counts(value) for value in expected]
+    assert [trace.counts for trace in found] == [counts(value) for value in expected]
 
 
 def test_tf1_graphs_wrapped_as_functions_are_seen(tmp_path: Path) -> None:

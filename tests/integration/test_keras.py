@@ -14,6 +14,7 @@ import tensorflow as tf
 import tb_debugger_plugin.capture.api
 from tb_debugger_plugin.analysis import alerts
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
+from tb_debugger_plugin.events.modes import COUNTS, MOMENTS
 from tb_debugger_plugin.keras import DebuggerCallback
 from tests.support.events import loaded
 from tests.support.fetched import without_graph_optimization
@@ -85,10 +86,10 @@ def test_evaluating_and_predicting_are_runs_of_their_own_and_validation_belongs_
     runs = read_each(tmp_path)
     assert len(runs) == 3
     for recorded in runs:
-        sums = [t.values for t in recorded.traces if t.op_type in ("Add", "AddV2", "BiasAdd")]
-        last = [values for values in sums if values[4] == prediction.size][-1]
-        assert last[4:11] == counts(prediction)
-        np.testing.assert_allclose(last[11:], moments, rtol=1e-6)
+        sums = [t for t in recorded.traces if t.op_type in ("Add", "AddV2", "BiasAdd")]
+        last = [trace for trace in sums if trace.numbers("size") == [prediction.size]][-1]
+        assert last.counts == counts(prediction)
+        np.testing.assert_allclose(last.numbers(*MOMENTS), moments, rtol=1e-6)
     np.testing.assert_array_equal(prediction, model.predict(X, verbose=0))
 
 
@@ -245,9 +246,10 @@ def test_mixed_precision_gives_the_same_bits_and_its_narrow_tensors_are_seen(
     recorded_model = train([DebuggerCallback(tmp_path)])
     assert weights(recorded_model) == weights(plain)
     narrow = {"mixed_float16": 19, "mixed_bfloat16": 14}[policy]
-    products = [t.values for t in read(tmp_path).traces if t.op_type == "MatMul" and t.values[2] == narrow]
+    products = [trace for trace in read(tmp_path).traces if trace.op_type == "MatMul"]
+    products = [trace for trace in products if trace.numbers("dtype") == [narrow]]
     assert len(products) >= 2
-    assert all(sum(values[5:]) == values[4] for values in products)
+    assert all([sum(trace.numbers(*COUNTS))] == trace.numbers("size") for trace in products)
 
 
 def test_a_custom_train_step_is_seen_and_gives_the_same_bits(tmp_path: Path) -> None:
@@ -279,8 +281,8 @@ def test_a_custom_train_step_is_seen_and_gives_the_same_bits(tmp_path: Path) -> 
     assert (weights(recorded_model), recorded_losses) == (weights(plain), losses)
     recorded = read(tmp_path)
     assert len([t for t in recorded.traces if t.op_type == "ReluGrad"]) == 4
-    differences = [t.values for t in recorded.traces if t.op_name.endswith("difference")]
-    assert [values[4] for values in differences] == [8.0] * 4
+    differences = [t for t in recorded.traces if t.op_name.endswith("difference")]
+    assert [trace.numbers("size") for trace in differences] == [[8.0]] * 4
 
 
 def test_a_step_that_loss_scaling_skips_is_skipped_and_its_infinities_are_on_record(tmp_path: Path) -> None:
@@ -297,8 +299,9 @@ def test_a_step_that_loss_scaling_skips_is_skipped_and_its_infinities_are_on_rec
     assert weights(recorded_model) == weights(plain)
     scales = [float(model.optimizer.dynamic_scale.numpy()) for model in (recorded_model, plain)]
     assert scales == [2.0**14] * 2  # two steps, both skipped
-    half = [trace.values for trace in read(tmp_path).traces if trace.values[2] == tf.float16.as_datatype_enum]
-    assert [sum(values[5:8]) > 0 for values in half].count(True) >= 2
+    traces = read(tmp_path).traces
+    half = [trace for trace in traces if trace.numbers("dtype") == [tf.float16.as_datatype_enum]]
+    assert [trace.is_bad for trace in half].count(True) >= 2
     assert not any(np.isnan(weight).any() for weight in recorded_model.get_weights())
 
 
@@ -358,7 +361,7 @@ def test_alerts_the_first_bad_op_and_its_line_are_the_same_with_and_without_xla(
 
 def test_the_first_bad_tensor_of_a_model_is_the_log_of_its_layer(tmp_path: Path) -> None:
     record_a_model_that_takes_the_log_of_zero(tmp_path, jit_compile=False)
-    first = next(trace for trace in read(tmp_path).traces if any(trace.values[5:8]))
+    first = next(trace for trace in read(tmp_path).traces if trace.is_bad)
     assert first.op_type == "Log"
     with np.errstate(divide="ignore"):
-        assert first.values[4:] == counts(np.log(np.maximum(X, 0)))
+        assert first.counts == counts(np.log(np.maximum(X, 0)))

@@ -72,7 +72,7 @@ assert recording.on
 
 
 def sizes(recorded: Recorded) -> list[Any]:
-    return [values[4:] for values in recorded.of("sqrt")]
+    return recorded.counts_of("sqrt")
 
 
 def test_forked_children_neither_hang_nor_write_into_their_parents_files(tmp_path: Path) -> None:

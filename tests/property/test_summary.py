@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tb_debugger_plugin.events.messages import TensorProto
-from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.modes import COUNTS, MOMENTS, SUMMARY_COLUMNS, TensorDebugMode, spec_of
 from tb_debugger_plugin.index.values import count_values, whole_tensor
 from tb_debugger_plugin.native import module_without_tensorflow, twin
 
@@ -21,7 +21,7 @@ try:
 except ImportError:
     pytest.skip("the native library was not built", allow_module_level=True)
 
-MODES = [mode for mode in SUMMARY_COLUMNS if mode is not TensorDebugMode.REDUCE_INF_NAN_THREE_SLOTS]
+MODES = [mode for mode in SUMMARY_COLUMNS if spec_of(mode).is_recorded]
 TENSOR_ID = 7
 
 
@@ -98,14 +98,28 @@ def elements(kind: Kind, size: int, seed: int, palette: str) -> np.ndarray[Any, 
     return values.astype(f"f{kind.bits // 8}").view(kind.word)
 
 
-def kernel(bits: np.ndarray[Any, Any], kind: Kind, mode: TensorDebugMode, offset: int) -> list[float]:
-    """What the compiled code finds in the elements when they begin `offset` bytes into a buffer."""
+Summary: TypeAlias = "dict[str, float]"
+
+
+def kernel(bits: np.ndarray[Any, Any], kind: Kind, mode: TensorDebugMode, offset: int) -> Summary:
+    """The columns that compiled code computes of elements that begin `offset` bytes into a buffer."""
     buffer = memoryview(bytes(offset) + bits.tobytes())[offset:]
     encoded = native.encode_summary(buffer, kind.number, bits.shape, int(mode), TENSOR_ID)
     proto = TensorProto.FromString(encoded)
     vector = np.frombuffer(proto.tensor_content, "<f8")
     assert [dim.size for dim in proto.tensor_shape.dim] == [len(vector)]
-    return vector.tolist()
+    return dict(zip(SUMMARY_COLUMNS[mode], vector.tolist(), strict=True))
+
+
+def twins(values: np.ndarray[Any, Any], kind: Kind, mode: TensorDebugMode) -> Summary:
+    """The columns as the twin defines them."""
+    vector = twin.summarize(values, kind.number, mode, TENSOR_ID)
+    return dict(zip(SUMMARY_COLUMNS[mode], vector, strict=True))
+
+
+def part(summary: Summary, names: tuple[str, ...]) -> list[float]:
+    """The columns of these names that the summary has."""
+    return [summary[name] for name in names if name in summary]
 
 
 SIZES = st.one_of(st.integers(0, 70), st.sampled_from([2047, 2048, 2049, 4095, 4097, 6151]))
@@ -122,26 +136,28 @@ def test_kernels_and_twin_agree_on_any_elements_at_any_address(
 ) -> None:
     bits = elements(kind, size, seed, palette)
     values = kind.values(bits)
-    expected = {mode: twin.summarize(values, kind.number, mode, TENSOR_ID) for mode in MODES}
     for mode in MODES:
-        found = kernel(bits, kind, mode, offset)
-        if mode is TensorDebugMode.FULL_NUMERICS:
-            assert_same_moments(found[-4:], expected[mode][-4:], values)
-            found, expected[mode] = found[:-4], expected[mode][:-4]
-        assert found == expected[mode], mode.name
+        assert_same(kernel(bits, kind, mode, offset), twins(values, kind, mode), values)
 
 
-def assert_same_moments(found: list[float], expected: list[float], values: np.ndarray[Any, Any]) -> None:
-    if math.isnan(expected[0]):
-        assert all(map(math.isnan, found))
+def assert_same(actual: Summary, expected: Summary, values: np.ndarray[Any, Any]) -> None:
+    assert actual.keys() == expected.keys()
+    exact = tuple(name for name in expected if name not in MOMENTS)
+    assert part(actual, exact) == part(expected, exact)
+    if any(math.isnan(expected[name]) for name in MOMENTS if name in expected):
+        assert all(map(math.isnan, part(actual, MOMENTS)))
         return
-    largest = float(np.max(np.abs(values[np.isfinite(values)].astype(np.float64))))
-    assert found[:2] == expected[:2]
-    assert [math.copysign(1, x) for x in found[:2]] == [math.copysign(1, x) for x in expected[:2]]
-    assert found[2] == pytest.approx(expected[2], rel=0, abs=1e-14 * largest)
+    ends = ("min", "max")
+    assert part(actual, ends) == part(expected, ends)
+    signs = [[math.copysign(1, x) for x in part(summary, ends)] for summary in (actual, expected)]
+    assert signs[0] == signs[1]
+    finite = np.abs(values[np.isfinite(values)].astype(np.float64))
+    largest = float(np.max(finite, initial=0.0))
+    assert part(actual, ("mean",)) == pytest.approx(part(expected, ("mean",)), rel=0, abs=1e-14 * largest)
     # The distance of two numbers is no more exact than the numbers are.
     unavoidable = (1e-14 * largest) ** 2 if largest < 1e100 else 0.0
-    assert found[3] == pytest.approx(expected[3], rel=1e-12, abs=unavoidable + 1e-319)
+    variances = [part(summary, ("variance",)) for summary in (actual, expected)]
+    assert variances[0] == pytest.approx(variances[1], rel=1e-12, abs=unavoidable + 1e-319)
 
 
 @pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
@@ -157,24 +173,25 @@ def test_every_value_of_two_bytes_is_of_the_right_kind(kind: Kind) -> None:
         ]
     )
     for bits, expected in zip(every.reshape(-1, 1), kinds, strict=True):
-        assert kernel(bits, kind, TensorDebugMode.FULL_HEALTH, 0)[5:] == expected.tolist()
+        assert part(kernel(bits, kind, TensorDebugMode.FULL_HEALTH, 0), COUNTS) == expected.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
 def test_values_of_two_bytes_alone_are_their_own_smallest_largest_and_mean(kind: Kind) -> None:
     for bits in np.arange(1 << 16, dtype=np.uint16).reshape(-1, 1)[::61]:
-        expected = twin.summarize(kind.values(bits), kind.number, TensorDebugMode.FULL_NUMERICS, TENSOR_ID)
-        np.testing.assert_array_equal(kernel(bits, kind, TensorDebugMode.FULL_NUMERICS, 0), expected)
+        actual = kernel(bits, kind, TensorDebugMode.FULL_NUMERICS, 0)
+        expected = twins(kind.values(bits), kind, TensorDebugMode.FULL_NUMERICS)
+        np.testing.assert_array_equal(list(actual.values()), list(expected.values()))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_nan_of_every_payload_is_nan(kind: Kind) -> None:
     payloads = np.array(kind.not_a_number(), kind.word)
     for offset in range(3):
-        found = kernel(payloads, kind, TensorDebugMode.FULL_HEALTH, offset)
-        assert found[4:] == [len(payloads), 0, 0, len(payloads), 0, 0, 0]
+        counted = part(kernel(payloads, kind, TensorDebugMode.FULL_HEALTH, offset), COUNTS)
+        assert counted == [0, 0, len(payloads), 0, 0, 0]
     for one in payloads[:: max(1, len(payloads) // 100)]:
-        assert kernel(np.array([one]), kind, TensorDebugMode.CURT_HEALTH, 1) == [TENSOR_ID, 1.0]
+        assert kernel(np.array([one]), kind, TensorDebugMode.CURT_HEALTH, 1)["any_bad"] == 1.0
 
 
 FLOAT8 = [Kind("float8_e5m2", 24, 8, 0x7C), Kind("float8_e4m3fn", 25, 8, 0x7F)]
@@ -191,11 +208,7 @@ def test_numbers_of_one_byte_are_counted_like_the_floats_that_they_are(kind: Kin
     values = whole_tensor(proto) if content else np.array([], np.float32)
     assert values is not None
     for mode in MODES:
-        found, expected = kernel(bits, kind, mode, 1), twin.summarize(values, kind.number, mode, TENSOR_ID)
-        if mode is TensorDebugMode.FULL_NUMERICS:
-            assert_same_moments(found[-4:], expected[-4:], values)
-            found, expected = found[:-4], expected[:-4]
-        assert found == expected, mode.name
+        assert_same(kernel(bits, kind, mode, 1), twins(values, kind, mode), values)
 
 
 @pytest.mark.parametrize("kind", FLOAT8, ids=lambda kind: kind.name)
@@ -208,14 +221,16 @@ def test_numbers_of_one_byte_are_those_of_ml_dtypes(kind: Kind) -> None:
     np.testing.assert_array_equal(whole_tensor(proto), theirs)
 
 
-@pytest.mark.parametrize(("part", "number"), [(KINDS[2], 8), (KINDS[3], 18)], ids=["complex64", "complex128"])
+@pytest.mark.parametrize(
+    ("part_kind", "number"), [(KINDS[2], 8), (KINDS[3], 18)], ids=["complex64", "complex128"]
+)
 @settings(max_examples=60, deadline=None)
 @given(size=st.integers(0, 70), seed=st.integers(0, 2**32 - 1), palette=PALETTES, offset=st.integers(0, 9))
 def test_complex_numbers_are_of_the_kind_of_their_worse_part(
-    part: Kind, number: int, size: int, seed: int, palette: str, offset: int
+    part_kind: Kind, number: int, size: int, seed: int, palette: str, offset: int
 ) -> None:
-    parts = elements(part, 2 * size, seed, palette)
-    values = part.values(parts).view(f"c{part.bits // 4}")
+    parts = elements(part_kind, 2 * size, seed, palette)
+    values = part_kind.values(parts).view(f"c{part_kind.bits // 4}")
     for mode in MODES:
         buffer = memoryview(bytes(offset) + parts.tobytes())[offset:]
         encoded = native.encode_summary(buffer, number, values.shape, int(mode), TENSOR_ID)
@@ -223,24 +238,26 @@ def test_complex_numbers_are_of_the_kind_of_their_worse_part(
         np.testing.assert_array_equal(found, twin.summarize(values, number, mode, TENSOR_ID))
     if size:
         counted = count_values(values)
-        names = ("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive")
-        found = twin.summarize(values, number, TensorDebugMode.FULL_HEALTH, TENSOR_ID)
-        assert found[4:] == [counted[name] for name in names]
+        kind = Kind("complex", number, part_kind.bits, part_kind.infinity)
+        defined = twins(values, kind, TensorDebugMode.FULL_HEALTH)
+        assert part(defined, ("size", *COUNTS)) == [counted[name] for name in ("size", *COUNTS)]
 
 
 def test_equal_elements_have_no_variance_and_their_own_value_as_mean() -> None:
     for value in (0.1, -1e308, 5e-324):
         bits = np.full(5001, value).view(np.uint64)
-        assert kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)[-4:] == [value, value, value, 0.0]
+        actual = kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)
+        assert part(actual, MOMENTS) == [value, value, value, 0.0]
 
 
 def test_a_mean_far_from_zero_leaves_the_variance_exact() -> None:
     bits = (1e9 + np.arange(9000) % 2).view(np.uint64)
-    assert kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)[-2:] == [1e9 + 0.5, 0.25]
+    actual = kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)
+    assert part(actual, ("mean", "variance")) == [1e9 + 0.5, 0.25]
 
 
 def test_the_mean_of_the_largest_numbers_does_not_overflow() -> None:
     largest = float(np.finfo(np.float64).max)
     bits = np.array([largest, largest, -largest, largest]).view(np.uint64)
-    found = kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)
-    assert found[-4:] == [-largest, largest, largest / 2, math.inf]
+    actual = kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)
+    assert part(actual, MOMENTS) == [-largest, largest, largest / 2, math.inf]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tb_debugger_plugin.events import fileset
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.modes import BAD_SIGNS, COUNTS, SUMMARY_COLUMNS, TensorDebugMode
 
-#: Modes in which a trace has no vector of numbers; TensorFlow's recorder writes an empty float32 tensor.
-_WITHOUT_SUMMARY = (TensorDebugMode.NO_TENSOR, TensorDebugMode.FULL_TENSOR)
+#: The columns that `counts` computes.
+COUNTED = ("size", *COUNTS)
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,22 @@ class Trace:
     slot: int
     values: list[float]
     graph_id: str
+    mode: TensorDebugMode
+
+    def numbers(self, *names: str) -> list[float]:
+        """Returns the columns of these names."""
+        columns = dict(zip(SUMMARY_COLUMNS[self.mode], self.values, strict=True))
+        return [columns[name] for name in names]
+
+    @property
+    def counts(self) -> list[float]:
+        """The columns that the oracle `counts` computes."""
+        return self.numbers(*COUNTED)
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the summary says that the tensor has an infinity or NaN."""
+        return any(self.numbers(*[name for name in SUMMARY_COLUMNS[self.mode] if name in BAD_SIGNS]))
 
 
 @dataclass(frozen=True)
@@ -38,7 +54,15 @@ class Recorded:
 
     def of(self, op_name: str, slot: int = 0) -> list[list[float]]:
         """Returns the summaries of one tensor, in the order in which it was computed."""
-        return [t.values for t in self.traces if (t.op_name, t.slot) == (op_name, slot)]
+        return [trace.values for trace in self.traces_of(op_name, slot)]
+
+    def traces_of(self, op_name: str, slot: int = 0) -> list[Trace]:
+        """Returns the traces of one tensor, in the order in which it was computed."""
+        return [t for t in self.traces if (t.op_name, t.slot) == (op_name, slot)]
+
+    def counts_of(self, op_name: str) -> list[list[float]]:
+        """Returns `Trace.counts` of the first output of an op, in the order in which it was computed."""
+        return [trace.counts for trace in self.traces_of(op_name)]
 
     def types(self) -> set[str]:
         """Returns the types of all ops that have a trace."""
@@ -90,8 +114,10 @@ def _read(files: fileset.FileSet) -> Recorded:
 def _trace(trace: Any, names: dict[str, str], ops: dict[Any, str]) -> Trace:
     graph_id = trace.tfdbg_context_id
     op_type = ops[graph_id, trace.op_name]
-    values = [] if trace.tensor_debug_mode in _WITHOUT_SUMMARY else summary(trace.tensor_proto)
-    return Trace(names[graph_id], trace.op_name, op_type, trace.output_slot, values, graph_id)
+    mode = TensorDebugMode(trace.tensor_debug_mode)
+    # In other modes, TensorFlow's recorder writes an empty float32 tensor, or the tensor itself.
+    values = summary(trace.tensor_proto) if mode in SUMMARY_COLUMNS else []
+    return Trace(names[graph_id], trace.op_name, op_type, trace.output_slot, values, graph_id, mode)
 
 
 def counts(array: Any) -> list[float]:

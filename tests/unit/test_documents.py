@@ -10,12 +10,15 @@ import pytest
 
 from tb_debugger_plugin.events.framing import read_records
 from tb_debugger_plugin.events.messages import DebugEvent, parse_event
-from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.modes import DIMS, MODES, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.server import query
 from tests.support.asking import PARAMETERS
 
-_DOCS = Path(__file__).resolve().parents[2] / "docs"
+_ROOT = Path(__file__).resolve().parents[2]
+_DOCS = _ROOT / "docs"
+_README = (_ROOT / "README.md").read_text("utf-8")
+_API = (_ROOT / "tb_debugger_plugin" / "capture" / "api.py").read_text("utf-8")
 _FORMAT = (_DOCS / "event-format.md").read_text("utf-8")
 _ROUTES = (_DOCS / "http-api.md").read_text("utf-8")
 _SERVER = Path(query.__file__).parent
@@ -37,17 +40,26 @@ def test_every_kind_of_record_is_on_the_page_of_the_format():
     assert not [kind for kind in kinds if f"`{kind}`" not in _FORMAT]
 
 
-@pytest.mark.parametrize("mode", TensorDebugMode)
-def test_every_mode_is_on_the_page_with_its_columns(mode):
-    if mode is TensorDebugMode.UNSPECIFIED:
-        return
-    (columns,) = re.findall(rf"^\| {mode.name} \({mode.value}\) \| (.*) \|$", _FORMAT, re.MULTILINE)
-    if mode is TensorDebugMode.FULL_NUMERICS:
-        columns = columns.replace(
-            "those of FULL_HEALTH", " ".join(SUMMARY_COLUMNS[TensorDebugMode.FULL_HEALTH])
-        )
-    ends = [name for name in SUMMARY_COLUMNS.get(mode, ()) if name not in ("dim1", "dim2", "dim3", "dim4")]
-    assert not [name for name in ends if not re.search(rf"\b{name}\b", columns)]
+@pytest.mark.parametrize("spec", MODES, ids=lambda spec: spec.mode.name)
+def test_every_mode_is_on_the_page_with_its_columns(spec):
+    (cell,) = re.findall(rf"^\| {spec.mode.name} \({spec.mode.value}\) \| (.*) \|$", _FORMAT, re.MULTILINE)
+    cell = re.sub(r"those of ([A-Z_]+)", lambda m: ", ".join(SUMMARY_COLUMNS[TensorDebugMode[m[1]]]), cell)
+    cell = re.sub(r" \(.*?\)| of the finite elements", "", cell).replace(
+        f"{DIMS[0]} … {DIMS[-1]}", ", ".join(DIMS)
+    )
+    named = [] if cell in ("none", "the tensor itself") else re.split(r", (?:then )?", cell)
+    assert named == list(spec.columns)
+
+
+@pytest.mark.parametrize("spec", [s for s in MODES if s.is_recorded], ids=lambda spec: spec.mode.name)
+def test_the_readme_and_the_docstring_say_what_each_mode_measures(spec):
+    assert f"| `{spec.mode.name}` | {spec.measures} |\n" in _README
+    assert f'"{spec.mode.name}"' in _API
+
+
+def test_the_proto_has_the_numbers_of_the_modes():
+    numbers = DebugEvent.DESCRIPTOR.file.enum_types_by_name["TensorDebugMode"].values_by_name
+    assert {name: value.number for name, value in numbers.items()} == TensorDebugMode.__members__
 
 
 def _documented() -> dict[str, set[str]]:

@@ -13,6 +13,7 @@ import {
   text,
   truth,
 } from "./check";
+import { NUMBERS, type NumberName } from "./generated/modes";
 
 const execution = branded(number, ids.executionIndex);
 const trace = branded(number, ids.graphExecutionIndex);
@@ -118,23 +119,19 @@ const diagnosisOf = object({
 export type Diagnosis = Checked<typeof diagnosisOf>;
 export const diagnosis = object({ diagnosis: optional(diagnosisOf) });
 
+/** The measured numbers of a tensor. */
+const numbers = Object.fromEntries(NUMBERS.map((name) => [name, optional(number)])) as Record<
+  NumberName,
+  Check<number | undefined>
+>;
+
 const health = object({
   graph_execution_index: optional(trace),
   tensor_debug_mode: optional(number),
   dtype: optional(text),
   rank: optional(number),
   shape: optional(list(slotOf(number))),
-  size: optional(number),
-  neg_inf: optional(number),
-  pos_inf: optional(number),
-  nan: optional(number),
-  negative: optional(number),
-  zero: optional(number),
-  positive: optional(number),
-  min: optional(number),
-  max: optional(number),
-  mean: optional(number),
-  variance: optional(number),
+  ...numbers,
   bad: optional(truth),
 });
 export type WireHealth = Checked<typeof health>;

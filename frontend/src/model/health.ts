@@ -1,33 +1,25 @@
 /** The summary of a tensor, from any route, and its words. */
 import type { WireHealth } from "../api/answers";
+import { COUNTS, type CountName, MOMENTS, type MomentName } from "../api/generated/modes";
 import type { GraphExecutionIndex } from "../base/ids";
 import { counted, significant } from "../base/text";
 import { shapeText } from "./names";
 
-export type KindName = "negInf" | "negative" | "zero" | "positive" | "posInf" | "nan";
-
-/** The kinds of bad values. */
-export type BadKind = "negInf" | "posInf" | "nan";
-
 /** The kinds of a number, in the order in which every table and bar shows them. */
-export const KINDS: readonly { readonly name: KindName; readonly symbol: string; readonly bad: boolean }[] = [
-  { name: "negInf", symbol: "−∞", bad: true },
-  { name: "negative", symbol: "−", bad: false },
-  { name: "zero", symbol: "0", bad: false },
-  { name: "positive", symbol: "+", bad: false },
-  { name: "posInf", symbol: "+∞", bad: true },
-  { name: "nan", symbol: "NaN", bad: true },
-];
+export const KINDS: readonly { readonly name: CountName; readonly symbol: string; readonly bad: boolean }[] =
+  [
+    { name: "neg_inf", symbol: "−∞", bad: true },
+    { name: "negative", symbol: "−", bad: false },
+    { name: "zero", symbol: "0", bad: false },
+    { name: "positive", symbol: "+", bad: false },
+    { name: "pos_inf", symbol: "+∞", bad: true },
+    { name: "nan", symbol: "NaN", bad: true },
+  ];
 
 /**
  * Statistics of the finite values; undefined when the mode does not measure them, or when no value is finite.
  */
-export interface Numerics {
-  readonly min?: number | undefined;
-  readonly max?: number | undefined;
-  readonly mean?: number | undefined;
-  readonly variance?: number | undefined;
-}
+export type Numerics = Readonly<Partial<Record<MomentName, number | undefined>>>;
 
 /** The numbers of a tensor. A count is undefined when the mode does not measure it. */
 export interface Summary {
@@ -37,7 +29,7 @@ export interface Summary {
   readonly rank?: number | undefined;
   readonly shape?: string | undefined;
   readonly size?: number | undefined;
-  readonly counts: Readonly<Partial<Record<KindName, number | undefined>>>;
+  readonly counts: Readonly<Partial<Record<CountName, number | undefined>>>;
   readonly numerics?: Numerics | undefined;
   /** Whether it has NaN or infinity; undefined when it was not measured. */
   readonly bad?: boolean | undefined;
@@ -46,8 +38,7 @@ export interface Summary {
 export const NOTHING_KNOWN: Summary = { counts: {} };
 
 export function badCount(summary: Summary): number {
-  const { negInf = 0, posInf = 0, nan = 0 } = summary.counts;
-  return negInf + posInf + nan;
+  return KINDS.reduce((sum, { name, bad }) => sum + (bad ? (summary.counts[name] ?? 0) : 0), 0);
 }
 
 export function isBad(summary: Summary | undefined): boolean {
@@ -57,7 +48,7 @@ export function isBad(summary: Summary | undefined): boolean {
 /**
  * The parts of a health bar, each with its share of the whole. A bad kind that occurs has at least `least`.
  */
-export function shares(summary: Summary, least = 0.06): readonly { name: KindName; share: number }[] {
+export function shares(summary: Summary, least = 0.06): readonly { name: CountName; share: number }[] {
   const counts = KINDS.map(({ name, bad }) => ({ name, bad, n: summary.counts[name] ?? 0 })).filter(
     ({ n }) => n > 0,
   );
@@ -98,9 +89,13 @@ export function summaryWords(summary: Summary): string {
 
 /** "min −2.5", "max 3", "mean 0.25", "variance 1.5": those that are known. */
 export function numericsWords({ numerics }: Summary): readonly string[] {
-  const { min, max, mean, variance } = numerics ?? {};
-  const known = { min, max, mean, variance };
-  return Object.entries(known).flatMap(([name, n]) => (n === undefined ? [] : [`${name} ${significant(n)}`]));
+  const known = MOMENTS.map((name) => ({ name, n: numerics?.[name] }));
+  return known.flatMap(({ name, n }) => (n === undefined ? [] : [`${name} ${significant(n)}`]));
+}
+
+/** An object with a value for each name. */
+export function byName<K extends string, V>(names: readonly K[], value: (name: K) => V): Record<K, V> {
+  return Object.fromEntries(names.map((name) => [name, value(name)])) as Record<K, V>;
 }
 
 export function fromWire(wire: WireHealth | undefined): Summary | undefined {
@@ -112,15 +107,8 @@ export function fromWire(wire: WireHealth | undefined): Summary | undefined {
     rank: wire.rank,
     shape: wire.shape === undefined ? undefined : shapeText(wire.shape),
     size: wire.size,
-    counts: {
-      negInf: wire.neg_inf,
-      negative: wire.negative,
-      zero: wire.zero,
-      positive: wire.positive,
-      posInf: wire.pos_inf,
-      nan: wire.nan,
-    },
-    numerics: { min: wire.min, max: wire.max, mean: wire.mean, variance: wire.variance },
+    counts: byName(COUNTS, (name) => wire[name]),
+    numerics: byName(MOMENTS, (name) => wire[name]),
     bad: wire.bad,
   };
 }

@@ -1,7 +1,8 @@
 /** Rows of the two long lists, read from the columns of a page when they are drawn. */
 import { type ColumnPage, numberAt, textAt } from "../api/columns";
+import { COUNTS, MOMENTS } from "../api/generated/modes";
 import * as ids from "../base/ids";
-import type { Summary } from "./health";
+import { byName, type Summary } from "./health";
 import { displayName, dtypeName } from "./names";
 import type { Role } from "./role";
 
@@ -82,20 +83,8 @@ function summaryOf(page: ColumnPage, row: number): Summary {
     rank: rank === undefined || rank < 0 ? undefined : rank,
     shape: textAt(page, "shape", row),
     size: numberAt(page, "size", row),
-    counts: {
-      negInf: numberAt(page, "neg_inf", row),
-      negative: numberAt(page, "negative", row),
-      zero: numberAt(page, "zero", row),
-      positive: numberAt(page, "positive", row),
-      posInf: numberAt(page, "pos_inf", row),
-      nan: numberAt(page, "nan", row),
-    },
-    numerics: {
-      min: numberAt(page, "min", row),
-      max: numberAt(page, "max", row),
-      mean: numberAt(page, "mean", row),
-      variance: numberAt(page, "variance", row),
-    },
+    counts: byName(COUNTS, (name) => numberAt(page, name, row)),
+    numerics: byName(MOMENTS, (name) => numberAt(page, name, row)),
     bad: health === "unknown" ? undefined : health === "bad",
   };
 }

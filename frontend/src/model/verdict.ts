@@ -1,5 +1,6 @@
 /** The words for a run without alerts, for a first cause, and for the state of a run. */
 import type { Diagnosis, Status } from "../api/answers";
+import { JUDGES } from "../api/generated/modes";
 import { counted } from "../base/text";
 import { doubtsOf, type Gap, gapsOf } from "./gaps";
 
@@ -13,11 +14,9 @@ export interface Verdict {
   readonly doubts: readonly string[];
 }
 
-/** The modes that do not measure NaN and infinity. */
-const BLIND = new Set(["NO_TENSOR", "SHAPE"]);
-
+/** Whether the mode of the run measures NaN and infinity; true for a mode that this page does not know. */
 export function looksForBad({ tensor_debug_mode: mode }: Status): boolean {
-  return mode === undefined || !BLIND.has(mode);
+  return mode === undefined || (JUDGES.get(mode) ?? true);
 }
 
 /** The words claim only what was measured: values that are not recorded may be bad. */

@@ -21,12 +21,12 @@ from tensorflow.core.framework import node_def_pb2
 from tb_debugger_plugin import __version__
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
-from tb_debugger_plugin.capture.options import COUNTING_MODES, Options
+from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:
@@ -203,7 +203,7 @@ class NativeSink:
 
     def _number_of_elements(self, tensor: CompiledTensor) -> int:
         """The size of a tensor, if it is recorded and known before the function runs; else -1."""
-        is_recorded = self._mode in COUNTING_MODES and tensor.shape is not None
+        is_recorded = spec_of(TensorDebugMode(self._mode)).counts and tensor.shape is not None
         return math.prod(tensor.shape or ()) if is_recorded else -1
 
     def _constants_of(self, graph_id: str) -> int:

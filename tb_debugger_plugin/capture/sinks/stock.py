@@ -22,7 +22,7 @@ from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
 from tb_debugger_plugin.errors import RecordingError, UsageError
-from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode, spec_of
 from tb_debugger_plugin.native import twin
 
 _to_graphs = debug_events_writer._pywrap_debug_events_writer.WriteGraphOpCreation
@@ -228,7 +228,7 @@ def _summary_of(op: WatchOp, mode: TensorDebugMode) -> node_def_pb2.NodeDef:
 
 def _refuse_unsupported(options: Options) -> None:
     unsupported = {
-        "tensor_debug_mode 'FULL_NUMERICS'": options.mode is TensorDebugMode.FULL_NUMERICS,
+        f"tensor_debug_mode {options.mode.name!r}": not spec_of(options.mode).is_stock,
         "every_n_steps and step_range": options.chooses_steps,
         "keep_graph_optimizations": options.keep_graph_optimizations,
     }

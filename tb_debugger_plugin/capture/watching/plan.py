@@ -16,8 +16,9 @@ from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.graphs import KnownGraph
-from tb_debugger_plugin.capture.options import HEALTH_MODES, Options
+from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.watching.attachment import KEEPS_ELEMENTS, Attachment, attachment_of
+from tb_debugger_plugin.events.modes import spec_of
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
         for slot in _watchable_slots(op, known)
         if options.records(op.type, op.outputs[slot].dtype, op_name=op.name, functions=names)
     ]
-    if supports_inline and options.mode in HEALTH_MODES:
+    if supports_inline and spec_of(options.mode).reads_elements:
         tensors = _with_same_elements(tensors)
     if all(tensor.attachment is Attachment.CONSTANT for tensor in tensors):
         # Constants are recorded before the first other tensor of their graph; this graph has none.

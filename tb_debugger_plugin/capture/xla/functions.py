@@ -21,7 +21,7 @@ from tb_debugger_plugin.capture.functions.function import Function
 from tb_debugger_plugin.capture.functions.user_names import name_of
 from tb_debugger_plugin.capture.graphs import KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
-from tb_debugger_plugin.capture.options import COUNTING_MODES, MEASURED_DTYPES, Options
+from tb_debugger_plugin.capture.options import MEASURED_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.native import NativeSink
 from tb_debugger_plugin.capture.watching.attachment import Attachment
 from tb_debugger_plugin.capture.watching.instrument import record_constants, watched_tensor
@@ -32,7 +32,7 @@ from tb_debugger_plugin.capture.xla.probe_layout import ProbeLayout, ProbePlan
 from tb_debugger_plugin.capture.xla.repeating import state_of
 from tb_debugger_plugin.capture.xla.witnesses import Key, choose_witnesses, equal_tensors, infinite
 from tb_debugger_plugin.capture.xla.wrappers import CALL, Wrappers
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 #: Suffixes of the names of copies: those that measure all tensors, those that measure the witnesses, and
@@ -195,7 +195,7 @@ class CompiledFunctions:
     @property
     def _exact_counts(self) -> bool:
         """Whether the recording counts elements."""
-        return self._options.mode in COUNTING_MODES
+        return spec_of(self._options.mode).counts
 
     def _can_record(self, item: Planned) -> bool:
         """Whether a tensor inside a compiled function can be recorded."""

@@ -2,19 +2,23 @@
 
 #include <cstring>
 
+#include "encode.h"
+#include "generated/wire.h"
+
 namespace tbdbg {
 namespace {
 
-// Fields of TensorProto in protos/debug_event.proto as tags: number and wire type.
-constexpr uint64_t kDtype = 1 << 3, kTensorContent = 4 << 3 | 2, kSummaryMode = 1001 << 3;
+// Fields of a TensorProto as tags: number and wire type.
+constexpr uint64_t kDtype = wire::tensor_proto::kDtype << 3 | kWireVarint;
+constexpr uint64_t kTensorContent = wire::tensor_proto::kTensorContent << 3 | kWireBytes;
+constexpr uint64_t kSummaryMode = wire::tensor_proto::kSummaryMode << 3 | kWireVarint;
 
 Bad HowBadOf(double infinities, double nans) {
   return nans > 0 ? Bad::kNan : infinities > 0 ? Bad::kInfinite : Bad::kNo;
 }
 
-bool CountsBad(Mode mode) { return mode != Mode::kShape && ColumnsOf(mode) > 0; }
-
-size_t VectorBytes(Mode mode) { return CountsBad(mode) ? ColumnsOf(mode) * sizeof(double) : 0; }
+// The bytes of a vector that says whether its tensor is bad; 0 for other modes.
+size_t VectorBytes(Mode mode) { return SpecOf(mode).judges ? ColumnsOf(mode) * sizeof(double) : 0; }
 
 Bad HowBadVector(const char* vector, Mode mode) {
   double columns[kMaxSummary];
@@ -55,8 +59,8 @@ Fields FieldsOf(std::string_view proto) {
     const uint64_t tag = Varint(&next, end), number = Varint(&next, end);
     if (tag == kDtype) fields.dtype = static_cast<int>(number);
     if (tag == kSummaryMode) fields.summary_mode = static_cast<int>(number);
-    if ((tag & 7) == 0) continue;
-    if ((tag & 7) != 2 || number > static_cast<uint64_t>(end - next)) break;
+    if ((tag & 7) == kWireVarint) continue;
+    if ((tag & 7) != kWireBytes || number > static_cast<uint64_t>(end - next)) break;
     if (tag == kTensorContent) fields.content = {next, static_cast<size_t>(number)};
     next += number;
   }
@@ -66,10 +70,11 @@ Fields FieldsOf(std::string_view proto) {
 }  // namespace
 
 Bad HowBad(const double* columns, Mode mode) {
-  if (!CountsBad(mode)) return Bad::kNo;
-  if (mode == Mode::kCurtHealth) return HowBadOf(0, columns[1]);
-  const double* bad = columns + (mode == Mode::kConciseHealth ? 2 : 5);  // -inf, +inf, NaN
-  return HowBadOf(bad[0] + bad[1], bad[2]);
+  const int any_bad = IndexOf(mode, Column::kAnyBad), nan = IndexOf(mode, Column::kNan);
+  if (any_bad >= 0) return HowBadOf(0, columns[any_bad]);
+  if (nan < 0) return Bad::kNo;
+  const double infinities = columns[IndexOf(mode, Column::kNegInf)] + columns[IndexOf(mode, Column::kPosInf)];
+  return HowBadOf(infinities, columns[nan]);
 }
 
 Bad HowBad(std::string_view tensor_proto, Mode mode) {

@@ -18,6 +18,10 @@ namespace {
 constexpr char kName[] = "TbDebuggerWatchCompiled";
 // The bits of infinity as a float64.
 constexpr int64_t kInfinity = 0x7FF0000000000000;
+// The columns of CompiledTensor::counts.
+constexpr int kBadCounts[] = {IndexOf(Mode::kConciseHealth, Column::kNegInf),
+                              IndexOf(Mode::kConciseHealth, Column::kPosInf),
+                              IndexOf(Mode::kConciseHealth, Column::kNan)};
 constexpr int kMeasurements = 0, kFirstBadTurn = 1, kFirstWhole = 2;  // indices of inputs
 
 using Tensors = std::vector<CompiledTensor>;
@@ -130,15 +134,20 @@ void Record(const CompiledKernel& kernel, size_t i, const Vector& measurements, 
   const bool is_counted = bad == Bad::kNo || !tensor.counts.empty();
   if (!HasSize(tensor) || !is_counted) {
     const TraceTarget& target = kernel.curt_targets[i][0];
-    const double columns[] = {target.tensor_id, bad == Bad::kNo ? 0.0 : 1.0};
+    double columns[ColumnsOf(Mode::kCurtHealth)];
+    columns[IndexOf(Mode::kCurtHealth, Column::kTensorId)] = target.tensor_id;
+    columns[IndexOf(Mode::kCurtHealth, Column::kAnyBad)] = bad == Bad::kNo ? 0.0 : 1.0;
     return batch->Trace(target, columns, bad);
   }
   const TraceTarget& target = kernel.targets[i][0];
   const int64_t size = measurements.Has(tensor.size_at) ? measurements[tensor.size_at] : tensor.size;
-  double columns[ColumnsOf(Mode::kConciseHealth)] = {target.tensor_id, static_cast<double>(size)};
-  double* count = columns + 2;
-  for (const int64_t index : tensor.counts)
-    *count++ = measurements.Has(index) ? static_cast<double>(measurements[index]) : 0;
+  double columns[ColumnsOf(Mode::kConciseHealth)] = {};
+  columns[IndexOf(Mode::kConciseHealth, Column::kTensorId)] = target.tensor_id;
+  columns[IndexOf(Mode::kConciseHealth, Column::kSize)] = static_cast<double>(size);
+  for (size_t kind = 0; kind < tensor.counts.size(); ++kind) {
+    const int64_t index = tensor.counts[kind];
+    if (measurements.Has(index)) columns[kBadCounts[kind]] = static_cast<double>(measurements[index]);
+  }
   batch->Trace(target, columns, bad);
 }
 

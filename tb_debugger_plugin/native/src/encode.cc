@@ -5,26 +5,12 @@
 #include <vector>
 
 #include "framing.h"
+#include "generated/wire.h"
 
 namespace tbdbg {
 namespace {
 
-// Field numbers of protos/debug_event.proto.
-namespace debug_event {
-constexpr int kWallTime = 1, kExecution = 9, kGraphExecutionTrace = 10;
-}
-namespace trace {
-constexpr int kTensorDebugMode = 4, kTensorProto = 5;
-}
-namespace tensor_proto {
-constexpr int kDtype = 1, kTensorShape = 2, kTensorContent = 4, kStringVal = 8, kSummaryMode = 1001,
-              kLeftOutBytes = 1002;
-}
-namespace shape {
-constexpr int kDim = 2, kSize = 1;
-}
-
-constexpr int kWireVarint = 0, kWireFixed64 = 1, kWireBytes = 2;
+using namespace wire;
 
 int VarintSize(uint64_t value) {
   int size = 1;
@@ -41,8 +27,8 @@ void EncodeHead(int dtype, const int64_t* dims, int rank, WireWriter* writer) {
   std::string encoded;
   WireWriter shape_writer(&encoded);
   for (int i = 0; i < rank; ++i) {
-    shape_writer.LengthField(shape::kDim, 1 + VarintSize(static_cast<uint64_t>(dims[i])));
-    shape_writer.VarintField(shape::kSize, static_cast<uint64_t>(dims[i]));
+    shape_writer.LengthField(tensor_shape_proto::kDim, 1 + VarintSize(static_cast<uint64_t>(dims[i])));
+    shape_writer.VarintField(dim::kSize, static_cast<uint64_t>(dims[i]));
   }
   writer->BytesField(tensor_proto::kTensorShape, encoded);
 }
@@ -178,11 +164,12 @@ void EncodeTrace(double wall_time, const std::string& prefix, Mode mode, const s
   WireWriter writer(out);
   writer.DoubleField(debug_event::kWallTime, wall_time);
   const size_t mode_size = 2;  // a tag and a number, a byte each
-  writer.LengthField(debug_event::kGraphExecutionTrace,
-                     prefix.size() + mode_size + LengthFieldSize(trace::kTensorProto, tensor_proto.size()));
+  writer.LengthField(
+      debug_event::kGraphExecutionTrace,
+      prefix.size() + mode_size + LengthFieldSize(graph_execution_trace::kTensorProto, tensor_proto.size()));
   out->append(prefix);
-  writer.VarintField(trace::kTensorDebugMode, static_cast<uint64_t>(mode));
-  writer.BytesField(trace::kTensorProto, tensor_proto);
+  writer.VarintField(graph_execution_trace::kTensorDebugMode, static_cast<uint64_t>(mode));
+  writer.BytesField(graph_execution_trace::kTensorProto, tensor_proto);
 }
 
 namespace {

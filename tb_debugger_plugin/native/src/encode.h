@@ -14,6 +14,9 @@
 
 namespace tbdbg {
 
+// The wire types of protobuf that records have.
+constexpr int kWireVarint = 0, kWireFixed64 = 1, kWireBytes = 2;
+
 // Appends fields to a string. Each call appends one field or one scalar.
 class WireWriter {
  public:

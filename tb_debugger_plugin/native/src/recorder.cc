@@ -43,7 +43,7 @@ std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size
   if (failure.empty()) {
     failure = traces_.Open(base + ".graph_execution_traces", circular_buffer_size);
   }
-  pins_ = circular_buffer_size > 0 && mode_ != Mode::kNoTensor && mode_ != Mode::kShape;
+  pins_ = circular_buffer_size > 0 && SpecOf(mode_).judges;
   on_ = failure.empty();
   return failure;
 }

@@ -139,64 +139,78 @@ TBDBG_CLONES bool AnyBadDouble(const void* x, int64_t n) { return AnyBad<Double>
 TBDBG_CLONES bool AnyBadHalf(const void* x, int64_t n) { return AnyBad<Half>(x, n); }
 TBDBG_CLONES bool AnyBadBfloat16(const void* x, int64_t n) { return AnyBad<Bfloat16>(x, n); }
 
-constexpr int kShapeDims = 6;
+// The summary of one tensor in a mode that is known when this is compiled: columns that
+// the mode does not have cost nothing.
+template <Mode mode>
+class Row {
+ public:
+  explicit Row(double* out) : out_(out) {}
 
-int SummarizeShape(const TensorView& tensor, double tensor_id, double out[kMaxSummary]) {
-  out[0] = tensor_id;
-  out[1] = tensor.dtype;
-  out[2] = tensor.rank;
-  out[3] = static_cast<double>(tensor.num_elements);
-  std::fill(out + 4, out + 4 + kShapeDims, 0.0);
-  const int kept = std::min(tensor.rank, kShapeDims);
-  for (int i = 0; i < kept; ++i) {
-    out[4 + i] = static_cast<double>(tensor.dims[tensor.rank - kept + i]);
+  static constexpr bool Has(Column column) { return IndexOf(mode, column) >= 0; }
+
+  template <Column column>
+  void Set(double value) {
+    if constexpr (Has(column)) out_[IndexOf(mode, column)] = value;
   }
-  return 4 + kShapeDims;
+  template <Column column>
+  void Set(int64_t value) {
+    Set<column>(static_cast<double>(value));
+  }
+
+ private:
+  double* const out_;
+};
+
+template <Mode mode>
+void Describe(const TensorView& tensor, double tensor_id, Row<mode> row) {
+  row.template Set<Column::kTensorId>(tensor_id);
+  row.template Set<Column::kDeviceId>(-1.0);  // the host's memory
+  row.template Set<Column::kDtype>(int64_t{tensor.dtype});
+  row.template Set<Column::kRank>(int64_t{tensor.rank});
+  row.template Set<Column::kSize>(tensor.num_elements);
 }
 
-int SummarizeCurtly(const TensorView& tensor, double tensor_id, double out[kMaxSummary]) {
-  out[0] = tensor_id;
-  out[1] = HasInfOrNan(tensor.data, tensor.num_elements, tensor.dtype) ? 1.0 : 0.0;
-  return 2;
+// The last dims; 0 for those that the tensor does not have.
+void WriteDims(const TensorView& tensor, double* out) {
+  std::fill(out, out + kShapeDims, 0.0);
+  const int kept = std::min(tensor.rank, kShapeDims);
+  for (int i = 0; i < kept; ++i) out[i] = static_cast<double>(tensor.dims[tensor.rank - kept + i]);
 }
 
-// The columns that the modes have in common: size, -inf, +inf, NaN.
-double* WriteBad(const TensorView& tensor, const Counts& counts, double* next) {
-  *next++ = static_cast<double>(tensor.num_elements);
-  *next++ = static_cast<double>(counts.neg_inf);
-  *next++ = static_cast<double>(counts.pos_inf);
-  *next++ = static_cast<double>(counts.nan);
-  return next;
+template <Mode mode>
+void WriteCounts(const Counts& counts, Row<mode> row) {
+  row.template Set<Column::kNegInf>(counts.neg_inf);
+  row.template Set<Column::kPosInf>(counts.pos_inf);
+  row.template Set<Column::kNan>(counts.nan);
+  row.template Set<Column::kNegative>(counts.negative);
+  row.template Set<Column::kZero>(counts.zero);
+  row.template Set<Column::kPositive>(counts.positive);
 }
 
-int SummarizeConcisely(const TensorView& tensor, double tensor_id, double out[kMaxSummary]) {
-  out[0] = tensor_id;
-  const Counts counts = CountKinds(tensor.data, tensor.num_elements, tensor.dtype);
-  return static_cast<int>(WriteBad(tensor, counts, out + 1) - out);
+template <Mode mode>
+void WriteMoments(const Moments& moments, Row<mode> row) {
+  row.template Set<Column::kMin>(moments.min);
+  row.template Set<Column::kMax>(moments.max);
+  row.template Set<Column::kMean>(moments.mean);
+  row.template Set<Column::kVariance>(moments.variance);
 }
 
-int WriteFullHealth(const TensorView& tensor, double tensor_id, const Counts& counts,
-                    double out[kMaxSummary]) {
-  out[0] = tensor_id;
-  out[1] = -1;  // the host's memory
-  out[2] = tensor.dtype;
-  out[3] = tensor.rank;
-  double* next = WriteBad(tensor, counts, out + 4);
-  *next++ = static_cast<double>(counts.negative);
-  *next++ = static_cast<double>(counts.zero);
-  *next++ = static_cast<double>(counts.positive);
-  return static_cast<int>(next - out);
-}
-
-int SummarizeNumerics(const TensorView& tensor, double tensor_id, double out[kMaxSummary]) {
-  Counts counts;
-  const Moments moments = CountAndMeasure(tensor.data, tensor.num_elements, tensor.dtype, &counts);
-  double* next = out + WriteFullHealth(tensor, tensor_id, counts, out);
-  *next++ = moments.min;
-  *next++ = moments.max;
-  *next++ = moments.mean;
-  *next++ = moments.variance;
-  return static_cast<int>(next - out);
+// Reads the elements as far as the columns of the mode need it.
+template <Mode mode>
+void Measure(const TensorView& tensor, Row<mode> row) {
+  using R = Row<mode>;
+  constexpr bool moments =
+      R::Has(Column::kMin) || R::Has(Column::kMax) || R::Has(Column::kMean) || R::Has(Column::kVariance);
+  if constexpr (moments) {
+    Counts counts;
+    WriteMoments(CountAndMeasure(tensor.data, tensor.num_elements, tensor.dtype, &counts), row);
+    WriteCounts(counts, row);
+  } else if constexpr (R::Has(Column::kNan)) {
+    WriteCounts(CountKinds(tensor.data, tensor.num_elements, tensor.dtype), row);
+  } else if constexpr (R::Has(Column::kAnyBad)) {
+    row.template Set<Column::kAnyBad>(HasInfOrNan(tensor.data, tensor.num_elements, tensor.dtype) ? 1.0
+                                                                                                  : 0.0);
+  }
 }
 
 }  // namespace
@@ -243,23 +257,23 @@ bool HasInfOrNan(const void* data, int64_t num_elements, int dtype) {
 }
 
 int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[kMaxSummary]) {
-  switch (mode) {
-    case Mode::kShape: return SummarizeShape(tensor, tensor_id, out);
-    case Mode::kCurtHealth: return SummarizeCurtly(tensor, tensor_id, out);
-    case Mode::kConciseHealth: return SummarizeConcisely(tensor, tensor_id, out);
-    case Mode::kFullHealth: {
-      const Counts counts = CountKinds(tensor.data, tensor.num_elements, tensor.dtype);
-      return WriteFullHealth(tensor, tensor_id, counts, out);
-    }
-    case Mode::kFullNumerics: return SummarizeNumerics(tensor, tensor_id, out);
-    default: return 0;
-  }
+  const auto summarize_in = [&](auto constant) {
+    constexpr Mode kMode = decltype(constant)::value;
+    Row<kMode> row(out);
+    Describe(tensor, tensor_id, row);
+    Measure(tensor, row);
+    if constexpr (row.Has(Column::kDim0)) WriteDims(tensor, out + IndexOf(kMode, Column::kDim0));
+    return ColumnsOf(kMode);
+  };
+  return VisitMode(mode, summarize_in, 0);
 }
 
 void SetIdAndRank(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]) {
-  constexpr int kTensorId = 0, kRank = 3;
-  columns[kTensorId] = tensor_id;
-  if (rank >= 0 && (mode == Mode::kFullHealth || mode == Mode::kFullNumerics)) columns[kRank] = rank;
+  const ModeSpec spec = SpecOf(mode);
+  const int id_at = spec.index[static_cast<int>(Column::kTensorId)];
+  const int rank_at = spec.index[static_cast<int>(Column::kRank)];
+  if (id_at >= 0) columns[id_at] = tensor_id;
+  if (rank >= 0 && rank_at >= 0) columns[rank_at] = rank;
 }
 
 }  // namespace tbdbg

@@ -6,18 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tbdbg {
+#include "generated/modes.h"
 
-// Numbers of TensorDebugMode in protos/debug_event.proto.
-enum class Mode : int {
-  kNoTensor = 1,
-  kCurtHealth = 2,
-  kConciseHealth = 3,
-  kFullHealth = 4,
-  kShape = 5,
-  kFullNumerics = 6,
-  kFullTensor = 7,
-};
+namespace tbdbg {
 
 // Numbers of TensorFlow's DataType enum: the dtypes whose health is measured, and the
 // one whose elements are not plain bytes.
@@ -80,26 +71,12 @@ Counts CountKinds(const void* data, int64_t num_elements, int dtype);
 // Whether any element is infinite or NaN.
 bool HasInfOrNan(const void* data, int64_t num_elements, int dtype);
 
-constexpr int kMaxSummary = 15;
-
 // Writes the columns of `mode` (docs/event-format.md) to `out` and returns their
 // number; 0 for modes without a vector.
 int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[kMaxSummary]);
 
-// Number of columns of a mode; 0 for modes without a vector.
-constexpr int ColumnsOf(Mode mode) {
-  switch (mode) {
-    case Mode::kCurtHealth: return 2;
-    case Mode::kConciseHealth: return 5;
-    case Mode::kFullHealth: return 11;
-    case Mode::kShape: return 10;
-    case Mode::kFullNumerics: return 15;
-    default: return 0;
-  }
-}
-
-// Changes the columns of a health mode to those of another tensor with the same
-// elements. `rank`: below 0 = keep the rank.
+// Changes the columns to those of another tensor with the same elements. `rank`: below
+// 0 = keep the rank.
 void SetIdAndRank(Mode mode, double tensor_id, int rank, double columns[kMaxSummary]);
 
 }  // namespace tbdbg
