@@ -57,6 +57,7 @@ def modes_header(table: ModuleType) -> str:
       table: The module `events/modes.py`.
     """
     modes = [spec for spec in table.MODES if spec.is_recorded]
+    names = [camel_case(spec.mode.name) for spec in modes]
     columns = table.COLUMNS
     numbered = {spec.mode.value: spec for spec in modes}
     by_number = [numbered.get(number) for number in range(max(numbered) + 1)]
@@ -70,13 +71,13 @@ namespace tbdbg {{
 enum class Mode : int {{
 {
         _lines(
-            f"  {camel_case(spec.mode.name)} = {spec.mode.value},  // {', '.join(spec.columns) or 'no vector'}"
-            for spec in modes
+            f"  {name} = {spec.mode.value},  // {', '.join(spec.columns) or 'no vector'}"
+            for name, spec in zip(names, modes, strict=True)
         )
     }
 }};
 
-constexpr Mode kModes[] = {{{", ".join(f"Mode::{camel_case(spec.mode.name)}" for spec in modes)}}};
+constexpr Mode kModes[] = {{{", ".join(f"Mode::{name}" for name in names)}}};
 
 // What an element of a summary says.
 enum class Column : int {{
@@ -127,13 +128,7 @@ struct ModeConstant {{
 template <typename Visit, typename Result>
 Result VisitMode(Mode mode, Visit visit, Result otherwise) {{
   switch (mode) {{
-{
-        _lines(
-            f"    case Mode::{camel_case(spec.mode.name)}: "
-            f"return visit(ModeConstant<Mode::{camel_case(spec.mode.name)}>());"
-            for spec in modes
-        )
-    }
+{_lines(f"    case Mode::{name}: return visit(ModeConstant<Mode::{name}>());" for name in names)}
   }}
   return otherwise;
 }}
