@@ -22,12 +22,12 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from tb_debugger_plugin.capture import placement
-from tb_debugger_plugin.capture.frames import Frames
-from tb_debugger_plugin.capture.functions.unwatchable import without_graph
-from tb_debugger_plugin.capture.graphs import Graphs
+from tb_debugger_plugin.capture.graph.unwatchable import without_graph
+from tb_debugger_plugin.capture.graph_records import Graphs
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent, Execution

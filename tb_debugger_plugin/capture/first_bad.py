@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tb_debugger_plugin.capture.frames import Frame, is_library
+from tb_debugger_plugin.capture.stacks.frames import Frame, is_library
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 

@@ -13,35 +13,35 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tb_debugger_plugin.capture.functions.called import (
+from tb_debugger_plugin.capture.engines.grappler.survivors import Survivors
+from tb_debugger_plugin.capture.engines.instrument import watch_function, watch_part
+from tb_debugger_plugin.capture.engines.xla.functions import CompiledFunctions
+from tb_debugger_plugin.capture.graph.called import (
     called_by,
     called_functions,
     callees_first,
     with_callees,
 )
-from tb_debugger_plugin.capture.functions.copies import Copies
-from tb_debugger_plugin.capture.functions.definitions import (
+from tb_debugger_plugin.capture.graph.copies import Copies
+from tb_debugger_plugin.capture.graph.definitions import (
     define,
     definition_in_runtime,
     definition_of,
     library_of,
     restore,
 )
-from tb_debugger_plugin.capture.functions.function import Function
-from tb_debugger_plugin.capture.functions.original_definitions import OriginalDefinitions
-from tb_debugger_plugin.capture.functions.unwatchable import without_graph
-from tb_debugger_plugin.capture.functions.user_names import name_of
-from tb_debugger_plugin.capture.graphs import Graphs, KnownGraph
+from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.graph.session_graph import Watches
+from tb_debugger_plugin.capture.graph.unwatchable import without_graph
+from tb_debugger_plugin.capture.graph.user_names import name_of
+from tb_debugger_plugin.capture.graph_records import Graphs, KnownGraph
+from tb_debugger_plugin.capture.hooks.original_definitions import OriginalDefinitions
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.session_graph import Watches
+from tb_debugger_plugin.capture.plan.coalesce import coalesce
+from tb_debugger_plugin.capture.plan.plan import Plan, make_plan, plan_of_session
 from tb_debugger_plugin.capture.sinks.native import NativeSink
 from tb_debugger_plugin.capture.sinks.protocol import Sink
-from tb_debugger_plugin.capture.watching.coalesce import coalesce
-from tb_debugger_plugin.capture.watching.instrument import watch_function, watch_part
-from tb_debugger_plugin.capture.watching.plan import Plan, make_plan, plan_of_session
-from tb_debugger_plugin.capture.watching.survivors import Survivors
-from tb_debugger_plugin.capture.xla.functions import CompiledFunctions
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 

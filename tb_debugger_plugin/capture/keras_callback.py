@@ -8,9 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture import api, calls
+from tb_debugger_plugin.capture import api
 from tb_debugger_plugin.capture.options import absolute
 from tb_debugger_plugin.capture.recording import Recording
+from tb_debugger_plugin.capture.stacks import calls
 
 _log = logging.getLogger("tb_debugger_plugin")
 

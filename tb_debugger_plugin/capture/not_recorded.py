@@ -11,8 +11,8 @@ import threading
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tb_debugger_plugin.capture.frames import EventWriter
 from tb_debugger_plugin.capture.options import Options, dtypes_of
+from tb_debugger_plugin.capture.stacks.frames import EventWriter
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 

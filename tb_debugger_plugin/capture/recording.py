@@ -22,23 +22,23 @@ from typing import Any
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.backends import other_backend
-from tb_debugger_plugin.capture.calls import Call
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.first_bad import sentence
-from tb_debugger_plugin.capture.frames import Frames
-from tb_debugger_plugin.capture.functions.function import existing_functions, new_function
-from tb_debugger_plugin.capture.functions.unwatchable import unwatchable
-from tb_debugger_plugin.capture.graphs import Graphs
-from tb_debugger_plugin.capture.hooks import FROM_FUNC_GRAPH, Hook
+from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
+from tb_debugger_plugin.capture.graph.session_graph import Watches
+from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
+from tb_debugger_plugin.capture.graph_records import Graphs
+from tb_debugger_plugin.capture.hooks.hook import FROM_FUNC_GRAPH, Hook
+from tb_debugger_plugin.capture.hooks.sessions import Sessions
+from tb_debugger_plugin.capture.hooks.threads import EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.session_graph import Watches
-from tb_debugger_plugin.capture.sessions import Sessions
 from tb_debugger_plugin.capture.sinks.opening import open_sink
+from tb_debugger_plugin.capture.stacks.calls import Call
+from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.steps import Steps
-from tb_debugger_plugin.capture.threads import EveryThread
 from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 

@@ -51,7 +51,7 @@ def nothing_left_behind(tensorflows_reader_reads_it_all: None) -> Iterator[None]
     """When a recording has ended there is no callback or wrapper of ours in TensorFlow."""
     from tensorflow.python.eager import context
 
-    from tb_debugger_plugin.capture.hooks import TARGETS
+    from tb_debugger_plugin.capture.hooks.hook import TARGETS
 
     def in_use() -> list[object]:
         return [target.get() for target in TARGETS]

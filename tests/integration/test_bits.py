@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.watching import attachment
+from tb_debugger_plugin.capture.plan import attachment
 from tests.support.fetched import without_graph_optimization
 from tests.support.models import Training, cnn, full_cnn, full_gpt, gpt, mlp
 from tests.support.recorded import read

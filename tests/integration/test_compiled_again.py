@@ -15,7 +15,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.xla import repeating
+from tb_debugger_plugin.capture.engines.xla import repeating
 from tb_debugger_plugin.keras import DebuggerCallback
 from tests.support.recorded import read
 

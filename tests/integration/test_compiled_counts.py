@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.xla import bad_counts
+from tb_debugger_plugin.capture.engines.xla import bad_counts
 from tests.support.recorded import Recorded, counts, read
 
 pytestmark = pytest.mark.tensorflow

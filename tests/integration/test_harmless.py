@@ -134,7 +134,7 @@ def test_what_is_saved_while_recording_holds_nothing_of_ours(tmp_path: Path) -> 
 def test_a_function_that_cannot_be_watched_is_named_and_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tb_debugger_plugin.capture.watching import instrument
+    from tb_debugger_plugin.capture.engines import instrument
 
     def broken(*_: Any, **__: Any) -> None:
         raise KeyError("a bug of ours")

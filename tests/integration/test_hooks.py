@@ -1,4 +1,4 @@
-"""`capture/hooks.py`: functions of TensorFlow are replaced and put back, and all of them are listed."""
+"""`capture/hooks/hook.py`: functions of TensorFlow are replaced and put back, and all of them are listed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.hooks import TARGETS, Hook, Target
+from tb_debugger_plugin.capture.hooks.hook import TARGETS, Hook, Target
 
 pytestmark = pytest.mark.tensorflow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.capture.source_excerpts import LibraryLines
+from tb_debugger_plugin.capture.stacks.source_excerpts import LibraryLines
 
 pytestmark = pytest.mark.tensorflow
 

@@ -64,7 +64,7 @@ def test_a_program_that_is_seen_whole_has_nothing_of_the_kind(tmp_path: Path) ->
 def test_a_function_that_cannot_be_watched_is_named_with_its_line_and_its_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tb_debugger_plugin.capture.watching import instrument
+    from tb_debugger_plugin.capture.engines import instrument
 
     monkeypatch.setattr(instrument, "define", broken)
     function = tf.function(risky)
@@ -273,7 +273,7 @@ def test_keras_on_another_backend_is_said_once_and_on_record(
 def test_a_record_of_it_that_cannot_be_written_reaches_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tb_debugger_plugin.capture.watching import instrument
+    from tb_debugger_plugin.capture.engines import instrument
 
     with tb_debugger_plugin.record(tmp_path / "log") as recording:
         monkeypatch.setattr(recording._not_recorded, "_writer", None)

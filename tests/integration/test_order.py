@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin.capture import placement
-from tb_debugger_plugin.capture.watching import attachment
+from tb_debugger_plugin.capture.plan import attachment
 from tests.support.models import Training, cnn, gpt
 from tests.support.recorded import Recorded, counts, read
 

@@ -13,8 +13,8 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin import native
-from tb_debugger_plugin.capture import frames
-from tb_debugger_plugin.capture.cells import Cells, ipythons_label
+from tb_debugger_plugin.capture.stacks import frames
+from tb_debugger_plugin.capture.stacks.cells import Cells, ipythons_label
 from tb_debugger_plugin.events.origins import Origin
 from tests.support.recorded import read
 

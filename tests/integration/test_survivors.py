@@ -14,7 +14,7 @@ from tensorflow.python.eager import context
 
 import tb_debugger_plugin
 from tb_debugger_plugin.capture import placement
-from tb_debugger_plugin.capture.watching.grappler import Grappler
+from tb_debugger_plugin.capture.engines.grappler.grappler import Grappler
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.examples import buggy_digits
 from tb_debugger_plugin.keras import DebuggerCallback

@@ -49,7 +49,7 @@ def test_functions_of_pipelines_that_were_made_before_are_named_once(
 def test_a_function_of_a_notebook_cell_is_named_by_its_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tb_debugger_plugin.capture.cells import CELLS
+    from tb_debugger_plugin.capture.stacks.cells import CELLS
 
     monkeypatch.setattr(CELLS, "_label", lambda filename: "Cell In[4]" if "ipykernel" in filename else None)
     cell: dict[str, Any] = {}

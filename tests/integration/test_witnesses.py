@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.xla import nonfinite
+from tb_debugger_plugin.capture.engines.xla import nonfinite
 
 pytestmark = pytest.mark.tensorflow
 

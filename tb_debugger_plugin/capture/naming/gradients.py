@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from tensorflow.python.framework import indexed_slices, ops
 from tensorflow.python.util import nest
 
-from tb_debugger_plugin.capture.frames import HOOKS
-from tb_debugger_plugin.capture.hooks import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook
+from tb_debugger_plugin.capture.hooks.hook import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook
 from tb_debugger_plugin.capture.naming.layers import Layers
 from tb_debugger_plugin.capture.naming.variables import captured_handle
+from tb_debugger_plugin.capture.stacks.frames import HOOKS
 
 _log = logging.getLogger("tb_debugger_plugin")
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-from tb_debugger_plugin.capture.objects import of_types, with_subclasses
+from tb_debugger_plugin.capture.graph.objects import of_types, with_subclasses
 
 
 def layer_types() -> set[Any]:

@@ -24,10 +24,10 @@ from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.trackable import data_structures
 
-from tb_debugger_plugin.capture.functions.called import function_attributes
+from tb_debugger_plugin.capture.graph.called import function_attributes
+from tb_debugger_plugin.capture.graph.objects import of_types, with_subclasses
 from tb_debugger_plugin.capture.naming import keras2
 from tb_debugger_plugin.capture.naming.keras2 import Keras2Paths
-from tb_debugger_plugin.capture.objects import of_types, with_subclasses
 
 _VARIABLE = resource_variable_ops.BaseResourceVariable
 #: The wrappers in which modules keep dicts and tuples.

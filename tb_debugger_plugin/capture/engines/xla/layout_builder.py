@@ -1,0 +1,219 @@
+"""Lays out the measurement vector of a compiled function.
+
+Takes a function and a `ProbePlan` and returns a `ProbeLayout`. It builds no nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tb_debugger_plugin.capture.engines.xla.bad_counts import KINDS, kind_to_count
+from tb_debugger_plugin.capture.engines.xla.magnitudes import ByKind, Kind, Source, kind_of
+from tb_debugger_plugin.capture.engines.xla.probe_layout import (
+    BRANCHES,
+    CALLS,
+    LOOPS,
+    Call,
+    Layouts,
+    ProbeLayout,
+    ProbePlan,
+    Sized,
+)
+from tb_debugger_plugin.capture.engines.xla.witnesses import Key
+from tb_debugger_plugin.capture.graph.called import called_functions
+from tb_debugger_plugin.capture.graph.definitions import source_name
+from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor
+
+
+def layout_of(
+    function: Function,
+    tensors: Mapping[Key, WatchedTensor],
+    live: Collection[str],
+    layouts: Layouts,
+    *,
+    suffix: str,
+    direct: Mapping[Key, int],
+    plan: ProbePlan,
+    stacks: Mapping[str, Hashable],
+) -> ProbeLayout:
+    """Lay out the measurements of a function.
+
+    Args:
+      function: The function.
+      tensors: The tensors to record, by op name and slot.
+      live: Names of the ops that run.
+      layouts: Returns the layouts of the functions that it calls.
+      suffix: See `ProbeLayout`.
+      direct: Tensors that the wrapper passes to the recorder, with their index among its inputs.
+      plan: Which tensors are measured, and how.
+      stacks: See `ProbeLayout`.
+    """
+    layout = _LayoutBuilder(function, tensors, layouts, direct, plan)
+    for op in function.graph_of().get_operations():
+        if op.name in live:
+            layout.add(op)
+    return layout.layout(suffix, stacks)
+
+
+class _LayoutBuilder:
+    """Visits the ops of a function. Elements are numbered in the order of the visit; `layout` sorts them."""
+
+    def __init__(
+        self,
+        function: Function,
+        tensors: Mapping[Key, WatchedTensor],
+        layouts: Layouts,
+        direct: Mapping[Key, int],
+        plan: ProbePlan,
+    ) -> None:
+        self._function = function
+        self._to_record = tensors
+        self._layouts = layouts
+        self._direct = direct
+        self._plan = plan
+        self._measured: dict[Kind, list[tuple[Key, Source]]] = {}
+        self._counted: dict[Kind, list[tuple[Key, Source]]] = {}
+        self._counts: dict[Key, tuple[int, ...]] = {}
+        self._sized: list[tuple[int, Sized]] = []
+        self._marker: int | None = None
+        self._calls: list[tuple[Call, int]] = []
+        self._elements: dict[Key, int] = {}
+        self._inconclusive: set[int] = set()
+        self._tensors: list[CompiledTensor] = []
+        self._count = 0
+        self._group = 0
+
+    def add(self, op: Any) -> None:
+        """Visit the next op."""
+        call = self._call(op)
+        if call is not None and call.size:
+            self._add_call(call)
+        for slot, tensor in enumerate(op.outputs):
+            watched = self._to_record.get((op.name, slot))
+            if watched is not None:
+                self._add_tensor((op.name, slot), tensor, watched)
+
+    def _call(self, op: Any) -> Call | None:
+        """An op as a call; None when it is no call, or runs a function that is not watched."""
+        if op.type not in CALLS and op.type not in LOOPS and op.type not in BRANCHES:
+            return None
+        called = [self._layouts(name) for name in called_functions(op)]
+        layouts = tuple([layout for layout in called if layout is not None])
+        if len(layouts) < len(called):
+            return None
+        return Call(op, layouts[1:], layouts[0].function) if op.type in LOOPS else Call(op, layouts)
+
+    def _add_call(self, call: Call) -> None:
+        self._calls.append((call, self._count))
+        self._group += call.is_loop
+        for layout in call.layouts:
+            self._tensors += [self._in_caller(tensor, call.is_loop) for tensor in layout.tensors]
+            self._count += layout.size
+            self._group += 0 if call.is_loop else layout.groups - 1
+        self._group += call.is_loop
+
+    def _in_caller(self, tensor: CompiledTensor, is_loop: bool) -> CompiledTensor:
+        """A tensor of a function that is called, as a tensor of the caller."""
+        renumbered = _renumbered(tensor, lambda element: element + self._count)
+        return replace(renumbered, group=self._group + (0 if is_loop else tensor.group))
+
+    def _add_tensor(self, key: Key, tensor: Any, watched: WatchedTensor) -> None:
+        direct = self._direct.get(key, -1)
+        shape = tuple(tensor.shape) if tensor.shape.is_fully_defined() else None
+        if direct >= 0:
+            self._tensors.append(CompiledTensor(watched, (), self._group, direct, shape))
+            return
+        elements, counts = self._elements_for(key)
+        if elements:
+            size = self._size_of(key, tensor) if counts and shape is None else -1
+            self._tensors.append(CompiledTensor(watched, elements, self._group, direct, shape, size, counts))
+
+    def _elements_for(self, key: Key) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The elements of a tensor's witnesses (empty when it has none), and of its counts."""
+        if self._plan.witnesses is None:
+            if self._marker is None:
+                self._marker = self._new()
+            return (self._marker,), ()
+        witnesses = self._plan.witnesses.get(key, ())
+        elements = tuple([self._element_of(witness) for witness in witnesses])
+        counts = self._counts.get(witnesses[0], ()) if witnesses else ()
+        if witnesses != (key,) or (self._plan.exact_counts and not counts):
+            self._inconclusive.update(elements)
+        return elements, counts
+
+    def _element_of(self, key: Key) -> int:
+        """The element of a tensor that is measured."""
+        if key not in self._elements:
+            name, slot = key
+            tensor = self._function.graph_of().get_operation_by_name(name).outputs[slot]
+            is_counted = key in self._plan.counted
+            kind = (kind_to_count if is_counted else kind_of)(tensor)
+            assert kind is not None
+            self._elements[key] = self._new()
+            if is_counted:
+                self._counts[key] = tuple([self._new() for _ in range(KINDS)])
+            measured = self._counted if is_counted else self._measured
+            measured.setdefault(kind, []).append((key, (source_name(name, slot), tensor.shape)))
+        return self._elements[key]
+
+    def _size_of(self, key: Key, tensor: Any) -> int:
+        """The element of a tensor's size."""
+        number = self._new()
+        self._sized.append((number, (source_name(*key), tensor.dtype)))
+        return number
+
+    def _new(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def layout(self, suffix: str, stacks: Mapping[str, Hashable]) -> ProbeLayout:
+        """The finished layout."""
+        by_kind = dict(sorted(self._counted.items(), key=lambda item: item[0].is_wide))
+        counted = [key for tensors in by_kind.values() for key, _ in tensors]
+        order = [self._elements[key] for tensors in self._measured.values() for key, _ in tensors]
+        order += [self._elements[key] for key in counted]
+        order += [number for key in counted for number in self._counts[key]]
+        order += [number for number, _ in self._sized]
+        order += [] if self._marker is None else [self._marker]
+        for call, begin in self._calls:
+            order += range(begin, begin + call.size)
+            self._inconclusive.update(begin + element for element in _inconclusive_in(call))
+        index_of = {number: index for index, number in enumerate(order)}
+        return ProbeLayout(
+            self._function,
+            suffix,
+            _sources(self._measured),
+            _sources(by_kind),
+            tuple([sized for _, sized in self._sized]),
+            self._marker is not None,
+            tuple([call for call, _ in self._calls]),
+            tuple([_renumbered(tensor, index_of.__getitem__) for tensor in self._tensors]),
+            len(order),
+            tuple(sorted(index_of[element] for element in self._inconclusive)),
+            self._group + 1,
+            stacks,
+        )
+
+
+def _sources(measured: Mapping[Kind, list[tuple[Key, Source]]]) -> ByKind:
+    return {kind: [source for _, source in tensors] for kind, tensors in measured.items()}
+
+
+def _renumbered(tensor: CompiledTensor, index_of: Callable[[int], int]) -> CompiledTensor:
+    """A tensor whose elements have new indices."""
+    return replace(
+        tensor,
+        elements=tuple(map(index_of, tensor.elements)),
+        size=-1 if tensor.size < 0 else index_of(tensor.size),
+        counts=tuple(map(index_of, tensor.counts)),
+    )
+
+
+def _inconclusive_in(call: Call) -> Iterator[int]:
+    begin = 0
+    for layout in call.layouts:
+        yield from (begin + element for element in layout.inconclusive)
+        begin += layout.size

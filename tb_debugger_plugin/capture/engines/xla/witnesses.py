@@ -1,0 +1,175 @@
+"""Chooses which tensors of an XLA function are measured, and which tensors they stand for.
+
+Measuring each tensor is expensive. A *witness* is a tensor that is non-finite whenever the tensors it stands
+for are: a sum is finite only if its terms are, because arithmetic keeps infinity and NaN or turns one into
+the other. A bad witness does not say which of its tensors is bad. `equal_tensors` is exact: a reshaped tensor
+has the elements of its input.
+
+Invariant: a tensor with a non-finite constant among its ancestors (an attention mask) is never a witness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from tb_debugger_plugin.capture.engines.xla.nonfinite import (
+    ASSIGNMENTS,
+    CONCATENATES,
+    MOVES_ELEMENTS,
+    PRESERVES_FINITE,
+    PROPAGATES,
+    REARRANGES,
+    SAME_MAGNITUDE,
+    is_finite_constant,
+)
+
+#: A tensor of a graph: name of its op, and slot.
+Key: TypeAlias = "tuple[str, int]"
+
+
+def equal_tensors(
+    ops: Iterable[Any], can_measure: Callable[[Any], bool], *, exact_counts: bool
+) -> dict[Key, tuple[Key, ...]]:
+    """For each tensor, the tensors that together have its magnitude.
+
+    Args:
+      ops: The ops of a graph that run, in topological order.
+      can_measure: Whether a tensor can be measured; the others are left out.
+      exact_counts: Whether the counts of -inf, +inf and NaN must be equal as well: then there is one tensor
+        each.
+    """
+    equal: dict[Key, tuple[Key, ...]] = {}
+    same_as_first, concatenates = (REARRANGES, {}) if exact_counts else (SAME_MAGNITUDE, CONCATENATES)
+    for op in ops:
+        if op.type in same_as_first:
+            inputs = op.inputs[:1]
+        else:
+            inputs = op.inputs[concatenates[op.type]] if op.type in concatenates else ()
+        same = dict.fromkeys(key for tensor in inputs for key in equal.get(_key(tensor), ()))
+        for tensor in op.outputs:
+            if can_measure(tensor):
+                equal[_key(tensor)] = tuple(same) or (_key(tensor),)
+    return equal
+
+
+def choose_witnesses(ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> dict[Key, tuple[Key, ...]]:
+    """For each tensor, the witnesses that together are finite only if it is.
+
+    Args:
+      ops: The ops of a graph that run, in topological order.
+      can_measure: Whether a tensor can be measured; the others are left out.
+    """
+    search = _Search(ops, can_measure)
+    for op in reversed(ops):
+        search.choose_from_users(op)
+    for op in ops:
+        search.choose_from_source(op)
+    return search.witnesses
+
+
+class _Search:
+    """Finds witnesses. Ops are visited from the last to the first, so the witnesses of users are known."""
+
+    def __init__(self, ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> None:
+        self.witnesses: dict[Key, tuple[Key, ...]] = {}
+        self._can_measure = can_measure
+        self._running = {op.name for op in ops}
+        self._reads = _reads(ops)
+        self._infinite = infinite(ops)
+
+    def choose_from_users(self, op: Any) -> None:
+        """Choose witnesses for the outputs of an op: from their users, from their inputs, or themselves."""
+        default = () if self._preserves_finite(op) else None
+        for tensor in op.outputs:
+            if self._can_measure(tensor):
+                users = [user for user in tensor.consumers() if user.name in self._running]
+                offers = [offer for user in users for offer in self._offers(user, tensor)]
+                chosen = min(offers, key=len, default=default)
+                self.witnesses[_key(tensor)] = (_key(tensor),) if chosen is None else chosen
+
+    def choose_from_source(self, op: Any) -> None:
+        """Give an output that preserves finiteness the witnesses of its input."""
+        for tensor in op.outputs:
+            if self.witnesses.get(_key(tensor)) == ():
+                (source,) = _computed(op)
+                self.witnesses[_key(tensor)] = self.witnesses[_key(source)]
+
+    def _preserves_finite(self, op: Any) -> bool:
+        if op.type not in PRESERVES_FINITE or any(_key(tensor) in self._infinite for tensor in op.inputs):
+            return False
+        sources = _computed(op)  # constants that are not infinite are finite
+        return len(sources) == 1 and self._can_measure(sources[0])
+
+    def _offers(self, user: Any, tensor: Any) -> Iterator[tuple[Key, ...]]:
+        """The witnesses that an op's outputs, or reads of the variable that it assigns, have for an input."""
+        if not tensor.dtype.is_floating:
+            return  # complex arithmetic has other rules
+        if user.type in ASSIGNMENTS:
+            reads = self._reads.get(user.name, ())
+            yield from (self.witnesses[_key(read)] for read in reads if self.witnesses.get(_key(read)))
+            return
+        slots_of = PROPAGATES[user.type](user) if user.type in PROPAGATES else {}
+        for index, taken in enumerate(user.inputs):
+            if taken is tensor and index in slots_of:
+                outputs = [user.outputs[slot] for slot in slots_of[index]]
+                if all(map(self._may_be_witness, outputs)) and _never_empty(tensor, outputs):
+                    keys = (key for output in outputs for key in self.witnesses[_key(output)])
+                    yield tuple(dict.fromkeys(keys))
+
+    def _may_be_witness(self, tensor: Any) -> bool:
+        return bool(self.witnesses.get(_key(tensor))) and _key(tensor) not in self._infinite
+
+
+def infinite(ops: Iterable[Any]) -> set[Key]:
+    """The tensors that have an infinity or NaN because a constant has one."""
+    bad: set[Key] = set()
+    for op in ops:
+        if op.type == "Const":
+            is_infinite = op.outputs[0].dtype.is_floating and not is_finite_constant(op)
+        else:
+            keeps = op.type in PROPAGATES or op.type in MOVES_ELEMENTS
+            is_infinite = keeps and any(_key(tensor) in bad for tensor in op.inputs)
+        if is_infinite:
+            bad.update(_key(tensor) for tensor in op.outputs)
+    return bad
+
+
+def _computed(op: Any) -> list[Any]:
+    """The floating inputs of an op that are not constants."""
+    return [tensor for tensor in op.inputs if tensor.dtype.is_floating and tensor.op.type != "Const"]
+
+
+def _key(tensor: Any) -> Key:
+    return tensor.op.name, tensor.value_index
+
+
+def _reads(ops: Iterable[Any]) -> dict[str, list[Any]]:
+    """The tensors that read a variable after an assignment, by the name of the assignment."""
+    reads: dict[str, list[Any]] = {}
+    for op in ops:
+        if op.type == "ReadVariableOp":
+            (handle,) = op.inputs
+            before = [other for other in op.control_inputs if any(taken is handle for taken in other.inputs)]
+            if len(before) == 1 and before[0].type in ASSIGNMENTS:
+                reads.setdefault(before[0].name, []).append(op.outputs[0])
+    return reads
+
+
+def _never_empty(tensor: Any, outputs: Iterable[Any]) -> bool:
+    """Whether outputs have elements when an input has: an empty tensor is no witness.
+
+    Unknown dimensions of an output must come from this input.
+    """
+    unknown = _unknown_dimensions(tensor)
+    return all(
+        output.shape.rank is not None
+        and 0 not in output.shape.as_list()
+        and _unknown_dimensions(output) <= unknown
+        for output in outputs
+    )
+
+
+def _unknown_dimensions(tensor: Any) -> float:
+    shape = tensor.shape
+    return float("inf") if shape.rank is None else shape.as_list().count(None)

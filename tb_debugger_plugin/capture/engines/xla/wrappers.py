@@ -1,0 +1,224 @@
+"""Builds the wrappers that replace functions which XLA compiles.
+
+Takes the `ProbeLayout` of a function and gives the runtime, under the function's name, a definition that
+calls a copy and then an op that records. For most functions only the witnesses are measured. Where a witness
+is bad, the function runs once more with all measurements, on variables of its own that have the values from
+before the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2, graph_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function import attributes
+
+from tb_debugger_plugin.capture.engines.xla.copies import define_copy
+from tb_debugger_plugin.capture.engines.xla.magnitudes import INFINITY, Nodes
+from tb_debugger_plugin.capture.engines.xla.probe_layout import ProbeLayout
+from tb_debugger_plugin.capture.engines.xla.repeating import State, Variable
+from tb_debugger_plugin.capture.graph.copies import Copies
+from tb_debugger_plugin.capture.graph.definitions import define_wrapper, definition_of, source_name
+from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.sinks.native import NativeSink
+
+CALL = "TbDebuggerCompiled"
+_WATCH = "TbDebuggerWatch"
+_INT64 = tf.int64.as_datatype_enum
+_RESOURCE = tf.resource.as_datatype_enum
+
+
+class Wrappers:
+    """Builds the wrappers of one recording.
+
+    Args:
+      sink: Makes the nodes that record.
+      copies: Registers the functions that the wrappers call.
+    """
+
+    def __init__(self, sink: NativeSink, copies: Copies) -> None:
+        self._sink = sink
+        self._copies = copies
+
+    def define(self, layout: ProbeLayout, direct: Sequence[str]) -> None:
+        """Give a function a wrapper that records all measurements.
+
+        Args:
+          layout: The function.
+          direct: Sources of the tensors that the recorder reads itself: `source_name(CALL, i)` is result i of
+            the function.
+        """
+        wrapper = _Graph.of_arguments(layout.function)
+        results = self._call(wrapper, layout, wrapper.arguments)
+        self._add_watch(wrapper, layout, results[-2:], direct)
+        _define(layout.function, wrapper, results[:-2])
+
+    def define_with_rerun(
+        self, witnessed: ProbeLayout, every: ProbeLayout, direct: Sequence[str], state: State
+    ) -> None:
+        """Give a function a wrapper that measures the witnesses, and all tensors where a witness is bad.
+
+        Args:
+          witnessed: Layout of the copy that measures the witnesses.
+          every: Layout of the copy that measures all tensors.
+          direct: See `define`.
+          state: The variables of the function.
+        """
+        function = witnessed.function
+        wrapper = _Graph.of_arguments(function)
+        before = {name: wrapper.value(name, state[name].dtype) for name in state if state[name].is_read}
+        results = self._call(wrapper, witnessed, wrapper.arguments, after=before.values())
+        measurements, first_bad_turn = results[-2:]
+        values = [before.get(name, name) for name in wrapper.arguments if name in before or name not in state]
+        taken = list(dict.fromkeys([measurements, first_bad_turn, *direct, *values]))
+
+        good = wrapper.branch(taken)
+        inside = dict(zip(taken, good.arguments, strict=True))
+        self._add_watch(
+            good,
+            witnessed,
+            [inside[measurements], inside[first_bad_turn]],
+            [inside[source] for source in direct],
+        )
+
+        bad = wrapper.branch(taken)
+        arguments = [
+            bad.variable(state[name], inside.get(before.get(name, ""))) if name in state else inside[name]
+            for name in wrapper.arguments
+        ]
+        vectors = self._call(bad, every, arguments, after=bad.assigned)[-2:]
+        self._add_watch(bad, every, vectors, [inside[source] for source in direct])
+
+        then, otherwise = (
+            self._copies.define_new(
+                f"{function.name}{witnessed.suffix}{suffix}",
+                branch.nodes.definition,
+                branch.arguments,
+                run=[_WATCH],
+            )
+            for suffix, branch in (("_bad", bad), ("_good", good))
+        )
+        wrapper.choose(_any_bad(wrapper.nodes, measurements, witnessed), taken, then, otherwise)
+        _define(function, wrapper, results[:-2])
+
+    def _call(
+        self, graph: _Graph, layout: ProbeLayout, arguments: Sequence[str], after: Iterable[str] = ()
+    ) -> list[str]:
+        """Call a copy; returns its results. The last two are `measurements` and `first_bad_turn`."""
+        dtypes = [tensor.dtype.as_datatype_enum for tensor in layout.function.result_tensors()]
+        return graph.call(define_copy(layout, self._copies), arguments, [*dtypes, _INT64, _INT64], after)
+
+    def _add_watch(
+        self, graph: _Graph, layout: ProbeLayout, vectors: Sequence[str], direct: Sequence[str]
+    ) -> None:
+        measurements, first_bad_turn = vectors
+        node = self._sink.compiled_watch_node(layout.tensors, (measurements, first_bad_turn), direct, _WATCH)
+        node.attr["T"].CopyFrom(_types(graph.dtypes[source] for source in direct))
+        graph.nodes.definition.node.append(node)
+
+
+class _Graph:
+    """A graph under construction, and the dtypes of its tensors.
+
+    Args:
+      definition: The graph, at first with its arguments only.
+
+    Attributes:
+      nodes: Adds nodes to the graph.
+      arguments: Names of its arguments.
+      dtypes: DataType numbers of its tensors.
+      assigned: Names of the ops that assign the new variables.
+    """
+
+    def __init__(self, definition: graph_pb2.GraphDef) -> None:
+        self.nodes = Nodes(definition)
+        self.arguments = [node.name for node in definition.node]
+        self.dtypes = {node.name: node.attr["dtype"].type for node in definition.node}
+        self.assigned: list[str] = []
+
+    @staticmethod
+    def of_arguments(function: Function) -> _Graph:
+        """A graph with the arguments of a function."""
+        plain = definition_of(function)
+        by_name = {node.name: node for node in plain.node}
+        arguments = [by_name[tensor.rpartition(":")[0]] for tensor in function.inputs]
+        return _Graph(graph_pb2.GraphDef(versions=plain.versions, node=arguments))
+
+    def branch(self, taken: Iterable[str]) -> _Graph:
+        """A graph whose arguments have the dtypes of tensors of this one."""
+        nodes = Nodes(graph_pb2.GraphDef(versions=self.nodes.definition.versions))
+        for index, source in enumerate(taken):
+            nodes.add("Placeholder", (), name=f"argument_{index}", dtype=tf.as_dtype(self.dtypes[source]))
+        return _Graph(nodes.definition)
+
+    def value(self, handle: str, dtype: tf.DType) -> str:
+        """Read a variable before the function changes it."""
+        name = self.nodes.add("ReadVariableOp", [handle], dtype=dtype)
+        self.dtypes[name] = dtype.as_datatype_enum
+        return name
+
+    def variable(self, variable: Variable, value: str | None) -> str:
+        """Add a variable, freed with its handle; it holds `value` if that is given."""
+        shape = _value(shape=variable.shape.as_proto())
+        name = _value(s=context.anonymous_name().encode())
+        handle = self.nodes.add("VarHandleOp", (), dtype=variable.dtype, shape=shape, shared_name=name)
+        self.dtypes[handle] = _RESOURCE
+        if value is not None:
+            self.assigned.append(self.nodes.add("AssignVariableOp", [handle, value], dtype=variable.dtype))
+        return handle
+
+    def call(
+        self, function: str, arguments: Sequence[str], results: Sequence[int], after: Iterable[str]
+    ) -> list[str]:
+        """Call a function that XLA compiles; returns the sources of its results."""
+        self.nodes.add(
+            "StatefulPartitionedCall",
+            [*arguments, *(f"^{name}" for name in after)],
+            name=CALL,
+            f=_value(func=attr_value_pb2.NameAttrList(name=function)),
+            Tin=_types(self.dtypes[name] for name in arguments),
+            Tout=_types(results),
+            **{attributes.XLA_COMPILE: _value(b=True)},
+        )
+        sources = [source_name(CALL, slot) for slot in range(len(results))]
+        self.dtypes.update(zip(sources, results, strict=True))
+        return sources
+
+    def choose(self, condition: str, taken: Sequence[str], then: str, otherwise: str) -> None:
+        """Run one of two functions without results."""
+        self.nodes.add(
+            "If",
+            [condition, *taken],
+            name=_WATCH,
+            Tcond=tf.bool,
+            Tin=_types(self.dtypes[source] for source in taken),
+            Tout=_types(()),
+            then_branch=_value(func=attr_value_pb2.NameAttrList(name=then)),
+            else_branch=_value(func=attr_value_pb2.NameAttrList(name=otherwise)),
+        )
+
+
+def _any_bad(nodes: Nodes, measurements: str, layout: ProbeLayout) -> str:
+    """Whether an inconclusive element is bad."""
+    mask = np.zeros(layout.size, np.int64)
+    mask[list(layout.inconclusive)] = -1  # all bits
+    inconclusive = nodes.add("BitwiseAnd", [measurements, nodes.constant(mask, tf.int64)], T=tf.int64)
+    largest = nodes.add("Max", [inconclusive, nodes.constant([0], tf.int32)], T=tf.int64, Tidx=tf.int32)
+    return nodes.add("GreaterEqual", [largest, nodes.constant(INFINITY, tf.int64)], T=tf.int64)
+
+
+def _define(function: Function, wrapper: _Graph, results: Sequence[str]) -> None:
+    definition = wrapper.nodes.definition
+    define_wrapper(function, definition, results, [_WATCH], without=(attributes.XLA_COMPILE,))
+
+
+def _value(**value: Any) -> attr_value_pb2.AttrValue:
+    return attr_value_pb2.AttrValue(**value)
+
+
+def _types(numbers: Iterable[int]) -> attr_value_pb2.AttrValue:
+    return _value(list=attr_value_pb2.AttrValue.ListValue(type=numbers))

@@ -1,1 +1,0 @@
-"""The functions of the program and the definitions that the runtime has of them."""

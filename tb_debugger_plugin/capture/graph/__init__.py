@@ -1,0 +1,1 @@
+"""The program's graphs and functions, and the definitions that the runtime has of them."""

@@ -1,0 +1,81 @@
+"""Finds the functions that an op or a function calls."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tensorflow.python.framework import op_def_registry
+
+from tb_debugger_plugin.capture.graph.copies import functions_named
+from tb_debugger_plugin.capture.graph.function import Function
+
+
+@functools.cache
+def function_attributes(op_type: str) -> tuple[str, ...]:
+    """The attributes of an op type that name functions, in the order of its definition."""
+    definition = op_def_registry.get(op_type)
+    if definition is None:
+        return ()
+    return tuple(attr.name for attr in definition.attr if attr.type in ("func", "list(func)"))
+
+
+@functools.cache
+def is_function(op_type: str) -> bool:
+    """Whether the type of an op is the name of a function: some old functions are called that way."""
+    return op_def_registry.get(op_type) is None
+
+
+def called_functions(op: Any) -> list[str]:
+    """The names of the functions that an op runs: the branches in order, the condition before the body.
+
+    Args:
+      op: An op of any graph.
+    """
+    names = [op.type] if is_function(op.type) else []
+    for attribute in function_attributes(op.type):
+        value = op.get_attr(attribute)
+        names += [function.name for function in (value if isinstance(value, list) else [value])]
+    return [name for name in names if name]
+
+
+def with_callees(names: Iterable[str], definition_of: Callable[[str], Any]) -> list[str]:
+    """The names of functions and of all functions that they call, each once.
+
+    Args:
+      names: Names of the functions.
+      definition_of: Returns the `FunctionDef` of a name, or None.
+    """
+    all_names = list(dict.fromkeys(names))
+    for name in all_names:
+        definition = definition_of(name)
+        for node in () if definition is None else definition.node_def:
+            called = [function.name for function in functions_named(node)]
+            called += [node.op] if is_function(node.op) else []
+            all_names += [callee for callee in called if callee not in all_names]
+    return all_names
+
+
+def callees_first(functions: Iterable[Function]) -> list[Function]:
+    """Functions in an order in which each comes after those that it calls."""
+    waiting = {function.name: function for function in functions}
+    ordered: list[Function] = []
+    for name in list(waiting):
+        _append_after_callees(name, waiting, ordered)
+    return ordered
+
+
+def _append_after_callees(name: str, waiting: dict[str, Function], ordered: list[Function]) -> None:
+    function = waiting.pop(name, None)
+    if function is not None:
+        for called in called_by(function):
+            _append_after_callees(called, waiting, ordered)
+        ordered.append(function)
+
+
+def called_by(function: Function) -> list[str]:
+    """The names of the functions that a function's graph calls; none when the graph was deleted."""
+    graph = function.graph_of()
+    operations = [] if graph is None else graph.get_operations()
+    return [name for op in operations for name in called_functions(op)]

@@ -1,0 +1,217 @@
+"""Copies the graph of a TF1-style session and adds watch ops to the copy.
+
+A session runs ops of one graph of the runtime, and finds fetches and feeds in it by name, so it can run a
+copy. Takes the program's `tf.Graph`, to which ops may be added at any time, and returns the copy so far and
+the watch ops that a run needs.
+
+Invariant: the program's graph is only read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+from tensorflow.python.client import pywrap_tf_session as c_api
+from tensorflow.python.framework import ops
+
+from tb_debugger_plugin.capture.graph.definitions import (
+    import_into,
+    library_of,
+    source_name,
+    with_shapes,
+)
+
+
+@dataclass(frozen=True)
+class Watches:
+    """The watch ops of a part of a graph.
+
+    Attributes:
+      moved: Tensors that inline watch ops replace: source (`op` or `op:slot`) to the watch op.
+      by_op: Names of the watch ops, by the name of the watched op and the slot.
+    """
+
+    moved: Mapping[str, str] = field(default_factory=dict)
+    by_op: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+
+
+#: Adds watch ops for the new ops of a graph. Takes the graph, the definition of the new ops (which it
+#: changes), and the new ops.
+Watch: TypeAlias = Callable[[Any, graph_pb2.GraphDef, list[Any]], Watches]
+
+_STEPS_INTO_LOOPS = {"Enter": 1, "RefEnter": 1, "Exit": -1, "RefExit": -1}
+#: Limit of the cache of runs: a program whose runs all differ must not fill memory.
+_MAX_RUNS = 1000
+
+
+class SessionGraph:
+    """A copy of a graph. Lives as long as the session that runs it. Thread-safe.
+
+    Args:
+      graph: The program's graph.
+      watch: Adds the watch ops to each part that is copied.
+
+    Attributes:
+      copy: The graph that the session runs.
+    """
+
+    def __init__(self, graph: Any, watch: Watch) -> None:
+        self.copy = ops.Graph()
+        self._graph = graph
+        self._watch = watch
+        self._lock = threading.Lock()  # guards the following fields, and the copy
+        self._copied: dict[str, Any] = {}
+        self._functions: set[str] = set()
+        self._moved: dict[str, str] = {}
+        self._watches: dict[str, Mapping[int, str]] = {}
+        self._loops: dict[str, int] = {}  # number of TF1-style loops around each op
+        self._runs: dict[Any, list[Any]] = {}
+
+    def extend(self) -> None:
+        """Copy the ops that the program's graph has got since the last call."""
+        with self._lock:
+            new = [op for op in self._graph.get_operations() if op.name not in self._copied]
+            if new:
+                definition = self._definition_of(new)
+                watches = self._watch(self._graph, definition, new)
+                self._find_loops(new)
+                passed_on = self._run_watches_in_loops(definition, new, watches)
+                self._import(definition)
+                self._moved.update(watches.moved)
+                self._moved.update(passed_on)
+                self._watches.update(watches.by_op)
+                self._runs.clear()
+
+    def watches_of_run(self, fetches: Iterable[Any], targets: Iterable[Any], fed: Iterable[Any]) -> list[Any]:
+        """The watch ops that a run needs.
+
+        Args:
+          fetches: Tensors of the program's graph.
+          targets: Ops of the program's graph.
+          fed: Tensors of the program's graph whose values are given.
+        """
+        requested = frozenset([*(tensor.op for tensor in fetches), *targets])
+        fed_ops = frozenset(tensor.op for tensor in fed)
+        with self._lock:
+            watches = self._runs.get((requested, fed_ops))
+            if watches is None:
+                if len(self._runs) >= _MAX_RUNS:
+                    self._runs.clear()
+                watches = [
+                    self._copied[name]
+                    for op in _needed(requested, fed_ops)
+                    if not self._loops[op.name]  # a run cannot fetch an op in a loop
+                    for name in self._watches.get(op.name, {}).values()
+                ]
+                self._runs[requested, fed_ops] = watches
+            return watches
+
+    def _definition_of(self, new: list[Any]) -> graph_pb2.GraphDef:
+        definition = self._graph.as_graph_def()
+        names = {op.name for op in new}
+        nodes = [node for node in definition.node if node.name in names]
+        del definition.node[:]
+        definition.node.extend(nodes)
+        library = library_of(definition)
+        functions = [f for f in library.function if f.signature.name not in self._functions]
+        del library.function[:]
+        library.function.extend(functions)
+        return definition
+
+    def _import(self, definition: graph_pb2.GraphDef) -> None:
+        options = c_api.TF_NewImportGraphDefOptions()
+        c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+        names = {node.name for node in definition.node}
+        taken = []
+        for source in {source for node in definition.node for source in node.input}:
+            name, _, slot = source.partition(":")
+            if source.startswith("^") and name[1:] not in names:
+                op = self._copied[name[1:]]
+                c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, op.name, op._c_op)
+            elif not source.startswith("^") and name not in names:
+                tensor = self._tensor(source)._as_tf_output()
+                c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, int(slot or 0), tensor)
+                taken.append(source)
+        try:
+            import_into(self.copy, definition, options)
+        except tf.errors.InvalidArgumentError:
+            for source in taken:
+                self._tensor(source).set_shape(self._graph.get_tensor_by_name(_tensor_name(source)).shape)
+            import_into(self.copy, with_shapes(definition, self._graph), options)
+        made = self.copy._add_new_tf_operations(compute_devices=False)
+        self._copied.update((op.name, op) for op in made)
+        self._functions.update(function.signature.name for function in library_of(definition).function)
+
+    def _find_loops(self, new: list[Any]) -> None:
+        for op in new:
+            before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+            # The back edge of a loop comes from an op that is made later.
+            inside = max((self._loops.get(other.name, 0) for other in before), default=0)
+            self._loops[op.name] = (
+                inside + (op.type in ("Enter", "RefEnter")) - (op.type in ("Exit", "RefExit"))
+            )
+
+    def _run_watches_in_loops(
+        self, definition: graph_pb2.GraphDef, new: list[Any], watches: Watches
+    ) -> dict[str, str]:
+        """Make watch ops in loops run: the consumers of an op or a tensor wait for its watch op.
+
+        Returns:
+          The tensors that are replaced for their consumers: source (`op` or `op:slot`) to op.
+        """
+        passed_on: dict[str, str] = {}
+        added = []
+        after: dict[str, list[str]] = {}
+        for op in new:
+            if self._loops[op.name]:
+                for slot, watch in watches.by_op.get(op.name, {}).items():
+                    after.setdefault(f"^{op.name}", []).append(f"^{watch}")
+                    source = source_name(op.name, slot)
+                    if source not in watches.moved:
+                        passed_on[source] = f"{watch}/passed_on"
+                        added.append(_identity(passed_on[source], op.outputs[slot], [source, f"^{watch}"]))
+        names = {op.name for op in new}
+        for node in definition.node:
+            if node.name in names:
+                inputs = [passed_on.get(source, source) for source in node.input]
+                inputs += [watch for source in node.input for watch in after.get(source, ())]
+                del node.input[:]
+                node.input.extend(inputs)
+        definition.node.extend(added)
+        return passed_on
+
+    def _tensor(self, source: str) -> Any:
+        """The tensor of an earlier part that consumers take for a source."""
+        if source in self._moved:
+            return self._copied[self._moved[source]].outputs[0]
+        name, _, slot = source.partition(":")
+        return self._copied[name].outputs[int(slot or 0)]
+
+
+def _identity(name: str, like: Any, inputs: Iterable[str]) -> node_def_pb2.NodeDef:
+    node = node_def_pb2.NodeDef(name=name, op="Identity", device=like.op.device, input=inputs)
+    node.attr["T"].type = like.dtype.as_datatype_enum
+    return node
+
+
+def _tensor_name(source: str) -> str:
+    return source if ":" in source else f"{source}:0"
+
+
+def _needed(requested: Iterable[Any], fed: Iterable[Any]) -> set[Any]:
+    """The ops that run, or are fed, when some ops are requested."""
+    needed: set[Any] = set()
+    waiting = list(requested)
+    while waiting:
+        op = waiting.pop()
+        if op not in needed:
+            needed.add(op)
+            if op not in fed:
+                waiting.extend(tensor.op for tensor in op.inputs)
+                waiting.extend(op.control_inputs)
+    return needed

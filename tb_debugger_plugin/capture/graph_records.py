@@ -1,0 +1,204 @@
+"""Writes each graph of the program, and each op in it, once.
+
+Takes a complete `FuncGraph` and writes its op creations to the sink, outer graphs first. Returns the id by
+which traces and executions refer to the graph, and its tensor ids.
+
+Invariant: a graph has an id before the ops of any graph that runs it are written.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import uuid
+import weakref
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from tensorflow.python.framework import func_graph, ops
+
+from tb_debugger_plugin.capture.graph.called import called_functions
+from tb_debugger_plugin.capture.naming.names import GraphNames, Names
+from tb_debugger_plugin.capture.stacks.frames import EventWriter, Frames, creation_stacks
+from tb_debugger_plugin.events.messages import CodeLocation, DebugEvent, GraphOpCreation, StaticTensor
+
+#: Number of records that are made before they are written: each takes some kilobytes.
+_RECORDS_AT_ONCE = 500
+
+
+@dataclass
+class KnownGraph:
+    """The ids and stacks of one graph that was written.
+
+    Attributes:
+      graph_id: The id by which records refer to it.
+      tensor_ids: Tensor ids of the outputs of each op, by op name.
+      stacks: Creation stack of each op, by op name: ids of frames, outermost first.
+      recorded_constants: Names of the constants whose values are recorded.
+    """
+
+    graph_id: str
+    tensor_ids: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    stacks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    recorded_constants: set[str] = field(default_factory=set)
+
+
+class Graphs:
+    """The graphs of one recording. Thread-safe.
+
+    Args:
+      writer: Takes `graphs` records.
+      frames: Returns the frame ids of creation stacks.
+      names: Returns layers and variables.
+      host: Name of this host.
+    """
+
+    def __init__(self, writer: EventWriter, frames: Frames, names: Names, host: str) -> None:
+        self._writer = writer
+        self._frames = frames
+        self._names = names
+        self._host = host
+        self._lock = threading.RLock()  # guards _known and the order of records
+        self._known: weakref.WeakKeyDictionary[Any, KnownGraph] = weakref.WeakKeyDictionary()
+        self._stacks: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, ...]]] = weakref.WeakKeyDictionary()
+        self._of_function: dict[str, str] = {}
+
+    def note_op(self, graph: Any, op_name: str, frame: FrameType) -> None:
+        """Store the stack of an op while it is made: an op keeps a stack that is read later, 9 kB, for ever.
+
+        Args:
+          graph: The graph that is being built.
+          op_name: Name of the op that was just added.
+          frame: The innermost frame.
+        """
+        stacks = self._stacks.get(graph)
+        if stacks is None:
+            stacks = self._stacks[graph] = {}
+        stacks[op_name] = self._frames.current(frame)
+        self._names.note_op(graph, op_name)
+
+    def announce(self, function_name: str, graph: Any) -> None:
+        """Give a graph its id, and store that a function runs it: several functions may share a graph.
+
+        Args:
+          function_name: Name of the function in the runtime.
+          graph: A `FuncGraph`.
+        """
+        with self._lock:
+            self._of_function[function_name] = self._add_with_outer_graphs(graph).graph_id
+
+    def add(self, graph: Any) -> KnownGraph:
+        """Write a graph and its new ops, and return its ids and stacks.
+
+        Args:
+          graph: A complete `FuncGraph`, or the graph of a session. It may be passed again, with more ops.
+            Outputs that an op has got since then (calls get some for gradients; they are tensors of the
+            called graph) are not recorded: TensorFlow's reader takes no second record of an op.
+        """
+        with self._lock:
+            known = self._add_with_outer_graphs(graph)
+            new = [op for op in graph.get_operations() if op.name not in known.tensor_ids]
+            known.stacks.update(self._stacks.pop(graph, {}))
+            known.stacks.update(self._frame_ids([op for op in new if op.name not in known.stacks]))
+            self._frames.forget_files()
+            names = self._names.of_ops(graph, new)
+            for begin in range(0, len(new), _RECORDS_AT_ONCE):
+                part = new[begin : begin + _RECORDS_AT_ONCE]
+                self._writer.write("graphs", *[self._op_creation(graph, known, names, op) for op in part])
+            return known
+
+    def _frame_ids(self, new: list[Any]) -> dict[str, tuple[str, ...]]:
+        stacks = creation_stacks(new)
+        ids = {stack: self._frames.ids(stack) for stack in set(stacks.values())}
+        return {name: ids[stack] for name, stack in stacks.items()}
+
+    def id_of_function(self, function_name: str) -> str:
+        """The id of the graph that a function runs; empty when the function is not recorded."""
+        return self._of_function.get(function_name, "")
+
+    def type_and_stack(self, graph_id: str, op_name: str) -> tuple[str, tuple[str, ...]]:
+        """Type and creation stack of an op on record; its name and no stack when its graph is gone."""
+        with self._lock:
+            for graph, known in self._known.items():
+                if known.graph_id == graph_id:
+                    op_type = graph.get_operation_by_name(op_name).type
+                    return op_type, known.stacks.get(op_name, ())
+        return op_name, ()
+
+    def _add_with_outer_graphs(self, graph: Any) -> KnownGraph:
+        known = self._known.get(graph)
+        if known is not None:
+            return known
+        outer = _outer_graph(graph)
+        outer_id = "" if outer is None else self._add_with_outer_graphs(outer).graph_id
+        known = self._known[graph] = KnownGraph(str(uuid.uuid4()))
+        event = DebugEvent()
+        event.debugged_graph.graph_id = known.graph_id
+        event.debugged_graph.graph_name = _name(graph)
+        event.debugged_graph.outer_context_id = outer_id
+        self._writer.write("graphs", event)
+        return known
+
+    def _op_creation(self, graph: Any, known: KnownGraph, names: GraphNames, op: Any) -> Any:
+        outputs = op.outputs
+        known.tensor_ids[op.name] = ids = tuple([ops.uid() for _ in outputs])
+        creation = GraphOpCreation(
+            op_type=op.type,
+            op_name=op.name,
+            graph_name=_name(graph),
+            graph_id=known.graph_id,
+            device_name=op.device,
+            input_names=[tensor.name for tensor in op.inputs],
+            num_outputs=len(outputs),
+            output_tensor_ids=ids,
+            outputs=[_static(tensor, self._names.gradient_of(tensor)) for tensor in outputs],
+            layer=names.layers.get(op.name, ""),
+            variable=names.variables.get(op.name, ""),
+            called_graph_ids=filter(None, map(self.id_of_function, called_functions(op))),
+        )
+        event = DebugEvent(graph_op_creation=creation)
+        location = _encoded_location(self._host, known.stacks.get(op.name, ()))
+        event.graph_op_creation.code_location.MergeFromString(location)
+        return event
+
+
+@functools.lru_cache(maxsize=64)
+def _encoded_location(host: str, stack: tuple[str, ...]) -> bytes:
+    """Cached: most ops have the stack of an op before them, and it is the longest part of their record."""
+    return bytes(CodeLocation(host_name=host, stack_frame_ids=stack).SerializeToString())
+
+
+def _outer_graph(graph: Any) -> Any:
+    """The graph that was being built when a graph was made, or None.
+
+    In a program without TF1-style graphs this may be the default graph, which is empty and never runs.
+    """
+    outer = getattr(graph, "outer_graph", None)
+    if outer is None or isinstance(outer, func_graph.FuncGraph):
+        return outer
+    is_default = outer is ops._default_graph_stack._global_default_graph
+    return None if is_default and not outer.version else outer
+
+
+def _name(graph: Any) -> str:
+    """The name of a graph; the graphs of TF1-style sessions have no name of their own."""
+    return getattr(graph, "name", "tf.Graph")
+
+
+def _static(tensor: Any, gradient_of: list[str]) -> Any:
+    """Dtype, static shape and role of a tensor."""
+    dims, dtype = static_dims(tensor), tensor.dtype.as_datatype_enum
+    if dims is None:
+        return StaticTensor(dtype=dtype, unknown_rank=True, gradient_of=gradient_of)
+    return StaticTensor(dtype=dtype, dims=dims, gradient_of=gradient_of)
+
+
+def static_dims(tensor: Any) -> tuple[int, ...] | None:
+    """The static dimensions of a tensor, -1 for an unknown one; None when the rank is unknown.
+
+    Args:
+      tensor: A symbolic tensor.
+    """
+    shape = tensor.shape
+    return None if shape.rank is None else tuple([-1 if dim is None else dim for dim in shape.as_list()])

@@ -1,0 +1,126 @@
+"""Records TF1-style sessions, `tf.compat.v1.Session`.
+
+A session that is made during a recording runs a copy of its graph with watch ops (see `session_graph`). It
+keeps the copy after the recording; the watch ops then record nothing. Takes the sessions and passes their
+graphs on to be watched.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from typing import Any
+
+from tensorflow.python.client import pywrap_tf_session as c_api
+from tensorflow.python.client import session
+
+from tb_debugger_plugin.capture.graph.session_graph import SessionGraph, Watch
+from tb_debugger_plugin.capture.hooks.hook import SESSION_INIT, SESSION_RUN, Hook
+from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, name_list
+from tb_debugger_plugin.errors import user_message
+from tb_debugger_plugin.events.not_recorded import NotRecordedReason
+
+#: Most sessions that are reported as not recorded.
+_MOST_SESSIONS = 10
+_log = logging.getLogger("tb_debugger_plugin")
+
+
+class Sessions:
+    """Gives each new session of this process a graph with watch ops, until `remove()`.
+
+    Args:
+      watch: Adds the watch ops.
+      not_recorded: Registers the sessions that are not recorded.
+    """
+
+    def __init__(self, watch: Watch, not_recorded: NotRecorded) -> None:
+        self._not_recorded = not_recorded
+        self._reported: weakref.WeakSet[Any] = weakref.WeakSet()
+
+        def make_watched(made: Any, *args: Any, **kwargs: Any) -> None:
+            self._init.original(made, *args, **kwargs)
+            try:
+                _give_watched_graph(made, watch)
+            except Exception as error:  # the program must not see any error
+                _log.debug("A session cannot be watched:", exc_info=error)
+                self._reported.add(made)
+                message = f"The debugger does not record a tf.compat.v1.Session: {user_message(error)}."
+                not_recorded.report(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
+
+        def run_unwatched(made: Any, handle: Any, targets: Any, fetches: Any, *args: Any) -> Any:
+            self._report_unwatched(made, [*fetches, *targets])
+            return self._run.original(made, handle, targets, fetches, *args)
+
+        self._init = Hook(SESSION_INIT, make_watched)
+        self._run = Hook(SESSION_RUN, run_unwatched)
+        self._init.install()
+        self._run.install()
+
+    def remove(self) -> None:
+        """Restore TensorFlow's own methods."""
+        self._init.remove()
+        self._run.remove()
+
+    def _report_unwatched(self, made: Any, requested: list[Any]) -> None:
+        if made in self._reported or len(self._reported) >= _MOST_SESSIONS:
+            return
+        self._reported.add(made)
+        reason, why = (
+            (NotRecordedReason.NOT_INSTRUMENTED, "runs in another process: record in that process")
+            if made._target
+            else (
+                NotRecordedReason.MADE_BEFORE,
+                "was made before the recording: begin to record before you make the session",
+            )
+        )
+        names = [target.name for target in requested]
+        self._not_recorded.report(
+            Missing(
+                reason,
+                f"The debugger does not record a tf.compat.v1.Session that {why}. "
+                f"This session ran {name_list(names) or 'nothing'}.",
+                tuple(sorted(set(names))),
+            )
+        )
+
+
+def _give_watched_graph(made: Any, watch: Watch) -> None:
+    if made._target:
+        return  # its ops run in another process
+    graph = SessionGraph(made._graph, watch)
+    made._session, old = _session_of(graph.copy, made), made._session
+    c_api.TF_CloseSession(old)
+    c_api.TF_DeleteSession(old)
+    # A weak reference, so that the session is deleted when the program drops it.
+    session_ref = weakref.ref(made)
+
+    def extend_graph() -> None:
+        graph.extend()
+        session.BaseSession._extend_graph(session_ref())
+
+    def do_run(handle: Any, targets: list[Any], fetches: list[Any], feeds: Any, *more: Any) -> Any:
+        if handle is None:
+            graph.extend()
+            fed = [tensor.deref() for tensor in feeds]
+            targets = [*targets, *graph.watches_of_run(fetches, targets, fed)]
+        return _plain_run(session_ref(), handle, targets, fetches, feeds, *more)
+
+    def make_callable(fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
+        # With a list of feeds, even an empty one, TensorFlow does the same as in `run`, which adds watch ops.
+        feeds = [] if feed_list is None else feed_list
+        return session.BaseSession.make_callable(session_ref(), fetches, feeds, accept_options)
+
+    made._extend_graph, made._do_run, made.make_callable = extend_graph, do_run, make_callable
+
+
+#: TensorFlow's own method, kept here because later recordings replace it by a hook.
+_plain_run = session.BaseSession._do_run
+
+
+def _session_of(graph: Any, like: Any) -> Any:
+    options = c_api.TF_NewSessionOptions(target=like._target, config=like._config)
+    try:
+        with graph._c_graph.get() as c_graph:
+            return c_api.TF_NewSessionRef(c_graph, options)
+    finally:
+        c_api.TF_DeleteSessionOptions(options)

@@ -1,0 +1,241 @@
+"""Chooses which tensors of a graph are watched, and how.
+
+Takes a function and returns a `Plan`.
+
+Invariant: only tensors of ops that run are watched, because a watch op would make the others run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import func_graph
+
+from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.graph_records import KnownGraph
+from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.plan.attachment import KEEPS_ELEMENTS, Attachment, attachment_of
+from tb_debugger_plugin.events.modes import spec_of
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A tensor to watch.
+
+    Attributes:
+      op: The op that makes it.
+      slot: Number of the output.
+      attachment: How it is watched.
+      same: Tensors with the same elements, recorded with it.
+      coalesced: Other tensors that its watch op records before it.
+    """
+
+    op: Any
+    slot: int
+    attachment: Attachment
+    same: tuple[Planned, ...] = ()
+    coalesced: tuple[Planned, ...] = ()
+
+    @property
+    def tensor(self) -> tf.Tensor:
+        """The tensor itself."""
+        return self.op.outputs[self.slot]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The tensors to watch in one graph.
+
+    Attributes:
+      tensors: The tensors, in the order of the graph's ops.
+      calls: Names of the ops that run, and that run other graphs (calls, branches, loops).
+    """
+
+    tensors: tuple[Planned, ...]
+    calls: tuple[str, ...]
+
+
+#: Ops that compute nothing: they pass on their inputs, steer TF1-style loops, or belong to another recorder.
+_NOT_COMPUTED = frozenset(
+    (
+        *("Identity", "Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "LoopCond", "NoOp"),
+        *("DebugIdentityV2", "DebugNumericSummaryV2"),
+    )
+)
+#: An op that Grappler splits: it drops what is only needed for outputs without consumers.
+_PASSES_ON_ONE_BY_ONE = "IdentityN"
+#: Ops with outputs in uninitialised memory: the first slot that must not be read.
+_UNINITIALISED_FROM = {
+    "Empty": 0,
+    "FusedBatchNorm": 3,
+    "FusedBatchNormV2": 3,
+    "FusedBatchNormV3": 3,
+    "FusedBatchNormGrad": 3,
+    "FusedBatchNormGradV2": 3,
+    "FusedBatchNormGradV3": 3,
+}
+#: Ops that run other graphs, and the type that they get when these graphs have watch ops: in the graphs of a
+#: stateless op, TensorFlow drops ops without consumers.
+CALLS = {
+    "PartitionedCall": "StatefulPartitionedCall",
+    "StatelessIf": "If",
+    "StatelessCase": "Case",
+    "StatelessWhile": "While",
+}
+
+
+def make_plan(function: Function, known: KnownGraph, options: Options, *, supports_inline: bool) -> Plan:
+    """Choose what to watch in a function.
+
+    Args:
+      function: A function with a complete graph.
+      known: Ids of its graph and tensors; only outputs with a tensor id are watched.
+      options: What to record.
+      supports_inline: Whether watch ops can be inline.
+    """
+    live = live_ops(function)
+    names = _names(function)
+    ops = [op for op in function.graph_of().get_operations() if op in live]
+    certain = _certain_ops(function) if any(op.type == _PASSES_ON_ONE_BY_ONE for op in ops) else live
+    results = set(map(id, function.result_tensors()))
+
+    def is_taken(tensor: tf.Tensor) -> bool:
+        return id(tensor) in results or any(takes(op, tensor) for op in tensor.consumers() if op in live)
+
+    def takes(op: Any, tensor: tf.Tensor) -> bool:
+        if op.type != _PASSES_ON_ONE_BY_ONE:
+            return op in certain
+        return any(taken is tensor and is_taken(op.outputs[slot]) for slot, taken in enumerate(op.inputs))
+
+    def attachment(op: Any, tensor: tf.Tensor) -> Attachment:
+        # With an inline watch op, TensorFlow still decides whether an op that need not run does run.
+        taken = is_taken(tensor) if op in certain else any(user in live for user in tensor.consumers())
+        return attachment_of(tensor, options, can_be_inline=supports_inline and taken)
+
+    tensors = [
+        Planned(op, slot, attachment(op, op.outputs[slot]))
+        for op in ops
+        if op.type not in _NOT_COMPUTED
+        for slot in _watchable_slots(op, known)
+        if options.records(op.type, op.outputs[slot].dtype, op_name=op.name, functions=names)
+    ]
+    if supports_inline and spec_of(options.mode).reads_elements:
+        tensors = _with_same_elements(tensors)
+    if all(tensor.attachment is Attachment.CONSTANT for tensor in tensors):
+        # Constants are recorded before the first other tensor of their graph; this graph has none.
+        tensors = [replace(tensor, attachment=Attachment.BESIDE) for tensor in tensors]
+    return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS))
+
+
+def plan_of_session(
+    new: Iterable[Any], known: KnownGraph, options: Options, *, supports_inline: bool
+) -> Plan:
+    """Choose what to watch in a part of a graph that a session runs.
+
+    It is not known before which ops a run needs. Each run may need others, so constants are watched like
+    other ops.
+
+    Args:
+      new: All ops of the part.
+      known: Ids of the graph and its tensors.
+      options: What to record.
+      supports_inline: Whether watch ops can be inline.
+    """
+    new = list(new)
+    tensors = [
+        Planned(op, slot, _attachment_in_session(op.outputs[slot], options, supports_inline))
+        for op in new
+        if op.type not in _NOT_COMPUTED
+        for slot in _watchable_slots(op, known)
+        if options.records(op.type, op.outputs[slot].dtype, op_name=op.name)
+    ]
+    return Plan(tuple(tensors), tuple(op.name for op in new if op.type in CALLS))
+
+
+def _attachment_in_session(tensor: tf.Tensor, options: Options, supports_inline: bool) -> Attachment:
+    attachment = attachment_of(tensor, options, can_be_inline=supports_inline and bool(tensor.consumers()))
+    return Attachment.BESIDE if attachment is Attachment.CONSTANT else attachment
+
+
+def _with_same_elements(tensors: list[Planned]) -> list[Planned]:
+    """Let one watch op record tensors that have the same elements."""
+    kept: dict[tuple[str, int], Planned] = {}
+    origins: dict[tuple[str, int], tuple[str, int]] = {}
+    for item in tensors:
+        key = (item.op.name, item.slot)
+        source = _source_of_elements(item)
+        origin = key if source is None else origins.get(source, key)
+        if origin == key or kept[origin].op.device != item.op.device or item.tensor.shape.rank is None:
+            kept[key] = item
+            if item.attachment not in (Attachment.CONSTANT, Attachment.REDUCED):
+                origins[key] = key
+        else:
+            kept[origin] = replace(kept[origin], same=(*kept[origin].same, item))
+            origins[key] = origin
+    return list(kept.values())
+
+
+def _source_of_elements(item: Planned) -> tuple[str, int] | None:
+    if item.op.type not in KEEPS_ELEMENTS:
+        return None
+    # An op with several outputs passes on its inputs one by one.
+    source = item.op.inputs[item.slot]
+    return source.op.name, source.value_index
+
+
+def _names(function: Function) -> tuple[str, ...]:
+    """Names of a function that a user may know: its own, that of its graph, and those of the outer graphs."""
+    names, graph = [function.name], function.graph_of()
+    while isinstance(graph, func_graph.FuncGraph):
+        names.append(graph.name)
+        graph = graph.outer_graph
+    return tuple(names)
+
+
+def _watchable_slots(op: Any, known: KnownGraph) -> range:
+    end = _UNINITIALISED_FROM.get(op.type, len(op.outputs))
+    return range(min(end, len(known.tensor_ids[op.name])))
+
+
+def live_ops(function: Function) -> set[Any]:
+    """The ops that run when a function is called: those that a result or a control output needs.
+
+    Args:
+      function: A function that still has its graph.
+    """
+    live: set[Any] = set()
+    waiting = [tensor.op for tensor in function.result_tensors()] + function.control_ops()
+    while waiting:
+        op = waiting.pop()
+        if op in live:
+            continue
+        live.add(op)
+        waiting.extend(tensor.op for tensor in op.inputs)
+        waiting.extend(op.control_inputs)
+    return live
+
+
+def _certain_ops(function: Function) -> set[Any]:
+    """The live ops that run even after Grappler has dropped what is not needed."""
+    certain: set[Any] = set()
+    whole: set[Any] = set()  # all of their inputs are needed
+    waiting = [*_with_slots(function.result_tensors()), *((op, None) for op in function.control_ops())]
+    while waiting:
+        op, slot = waiting.pop()
+        if op in whole:
+            continue
+        certain.add(op)
+        if slot is not None and op.type == _PASSES_ON_ONE_BY_ONE:
+            waiting.extend(_with_slots(op.inputs[slot : slot + 1]))
+        else:
+            whole.add(op)
+            waiting.extend(_with_slots(op.inputs))
+        waiting.extend((other, None) for other in op.control_inputs)
+    return certain
+
+
+def _with_slots(tensors: Iterable[Any]) -> Iterable[tuple[Any, int | None]]:
+    return ((tensor.op, tensor.value_index) for tensor in tensors)

@@ -1,0 +1,255 @@
+"""Writes each stack frame and each source file of the program once.
+
+Takes frames as (file, line, function) and returns the ids by which records refer to them. The user's files
+and notebook cells are recorded completely; for library files, only the path and the lines around each frame.
+
+Invariant: a frame and its source file are on disk before the id of the frame is returned.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import linecache
+import os
+import sysconfig
+import threading
+from collections.abc import Callable, Hashable, Iterable
+from types import CodeType, FrameType
+from typing import Any, NamedTuple, Protocol
+
+from tensorflow.python.framework import op_callbacks
+from tensorflow.python.util import tf_stack
+
+from tb_debugger_plugin import native
+from tb_debugger_plugin.capture.stacks.cells import CELLS
+from tb_debugger_plugin.capture.stacks.source_excerpts import LibraryLines
+from tb_debugger_plugin.events.messages import DebugEvent, FileLineCol, SourceFile, StackFrameWithId
+from tb_debugger_plugin.events.origins import Origin
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep
+_LIBRARIES = tuple(
+    {os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+#: Folders of packages that sysconfig does not list: the user's own, and those of another environment.
+_INSTALLED = tuple(f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages"))
+#: The file name of our hooks: functions that call TensorFlow instead of the program.
+HOOKS = os.path.join(os.path.dirname(op_callbacks.__file__), "tb_debugger_plugin_hooks.py")
+#: Our own files: their frames are left out of every stack.
+_OWN = (
+    HOOKS,
+    os.path.join(_PACKAGE, "capture") + os.sep,
+    os.path.join(_PACKAGE, "native") + os.sep,
+    op_callbacks.__file__,  # TensorFlow calls us from there
+)
+#: Number of lines recorded before and after the line of a library frame.
+_AROUND = 3
+
+
+class Frame(NamedTuple):
+    """One line of a stack."""
+
+    path: str
+    line: int
+    function: str
+
+
+class EventWriter(Protocol):
+    """Takes records; see `sinks.Sink`."""
+
+    def write(self, suffix: str, *events: Any) -> None:
+        """Append events to the file with a suffix."""
+
+
+def is_library(path: str) -> bool:
+    """Whether a source file belongs to a library or to Python, not to the user's program."""
+    if path.startswith(_EXAMPLES) or path in CELLS or CELLS.path_of(path) is not None:
+        return False
+    if path.startswith((_PACKAGE, *_LIBRARIES)) or not os.path.isabs(path):
+        return True
+    return any(folder in path for folder in _INSTALLED)
+
+
+class Frames:
+    """The frames and files of one recording. Thread-safe.
+
+    Args:
+      writer: Takes `source_files` and `stack_frames` records.
+      host: Name of this host.
+      prefix: Prefix of ids, different in each process of the run.
+    """
+
+    def __init__(self, writer: EventWriter, host: str, prefix: str) -> None:
+        self._writer = writer
+        self._host = host
+        self._prefix = prefix
+        self._lock = threading.Lock()  # guards the following fields
+        self._counter = itertools.count()
+        self._frames: dict[Frame, str] = {}
+        self._files: dict[str, int] = {}
+        self._stacks: dict[Hashable, tuple[str, ...]] = {}
+        self._library = LibraryLines()
+        #: Returns a key of the stack that ends in a frame, unique while its code lives; `current` keeps it
+        #: alive.
+        self.key = _stack_key_function()
+        # _stacks has the addresses of code objects, so they must stay alive.
+        self._codes: dict[int, CodeType] = {}
+
+    def ids(self, frames: Iterable[Frame]) -> tuple[str, ...]:
+        """The ids of frames, in the same order; writes the frames that are new."""
+        frames = list(frames)
+        known = self._frames
+        try:
+            return tuple([known[frame] for frame in frames])
+        except KeyError:
+            with self._lock:
+                self._write_new(frames)
+            return tuple([known[frame] for frame in frames])
+
+    def current(self, frame: FrameType) -> tuple[str, ...]:
+        """The ids of the running stack, outermost first, without this package's own frames.
+
+        Args:
+          frame: The innermost frame that is part of the key.
+        """
+        key = self.key(frame)
+        ids = self._stacks.get(key)
+        if ids is None:
+            self._keep_codes(frame)
+            ids = self._stacks[key] = self.ids(_frames_of(tf_stack.extract_stack()))
+        return ids
+
+    def of_ids(self, ids: Iterable[str]) -> list[Frame]:
+        """The frames of some ids, in the same order."""
+        with self._lock:
+            frames = {frame_id: frame for frame, frame_id in self._frames.items()}
+        return [frames[frame_id] for frame_id in ids]
+
+    def forget_files(self) -> None:
+        """Drop the text of library files."""
+        self._library.forget()
+
+    def _keep_codes(self, innermost: FrameType) -> None:
+        frame: FrameType | None = innermost
+        while frame is not None:
+            self._codes[id(frame.f_code)] = frame.f_code
+            frame = frame.f_back
+
+    def _write_new(self, frames: list[Frame]) -> None:
+        new = [frame for frame in dict.fromkeys(frames) if frame not in self._frames]
+        files = [path for path in dict.fromkeys(frame.path for frame in new) if path not in self._files]
+        if files:
+            self._writer.write("source_files", *[self._source_file(path) for path in files])
+        for path in files:
+            self._files[path] = len(self._files)
+        ids = [f"{self._prefix}{next(self._counter):x}" for _ in new]
+        self._writer.write("stack_frames", *map(self._stack_frame, ids, new))
+        self._frames.update(zip(new, ids, strict=True))
+
+    def _source_file(self, path: str) -> Any:
+        library = is_library(path)
+        source = SourceFile(
+            file_path=path,
+            host_name=self._host,
+            origin=Origin.LIBRARY if library else Origin.USER,
+            lines=[] if library else _lines(path),
+        )
+        return DebugEvent(source_file=source)
+
+    def _stack_frame(self, frame_id: str, frame: Frame) -> Any:
+        location = FileLineCol(file_index=self._files[frame.path], line=frame.line, func=frame.function)
+        if is_library(frame.path):
+            first = max(1, frame.line - _AROUND)
+            lines = self._library.between(frame.path, first, frame.line + _AROUND)
+            if lines:
+                location.first_line = first
+                location.lines.extend(lines)
+                location.code = "".join(lines[frame.line - first : frame.line - first + 1]).strip()
+        else:
+            location.code = linecache.getline(CELLS.file_of(frame.path), frame.line).strip()
+        return DebugEvent(stack_frame_with_id=StackFrameWithId(id=frame_id, file_line_col=location))
+
+
+def _lines(path: str) -> list[str]:
+    """The lines of a source file as TensorFlow counts them: with an empty line after the last line break."""
+    lines = [line.rstrip("\r\n") for line in linecache.getlines(CELLS.file_of(path))]
+    return [*lines, ""] if lines and _ends_in_a_line_break(path) else lines
+
+
+def _ends_in_a_line_break(path: str) -> bool:
+    # linecache adds a line break if the last line has none, so the file itself is read.
+    try:
+        with open(path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) in b"\r\n"
+    except OSError:
+        return False  # no file, such as a cell of a notebook, or an empty one
+
+
+def _stack_key_function() -> Callable[[FrameType], Hashable]:
+    """The native function that makes a key of a stack, or its Python twin, which is several times slower."""
+    try:
+        return native.module_without_tensorflow().stack_key  # type: ignore[no-any-return]
+    except ImportError:
+        return _stack_key
+
+
+def _stack_key(innermost: FrameType) -> tuple[int, ...]:
+    key = []
+    frame: FrameType | None = innermost
+    while frame is not None:
+        key.append(id(frame.f_code))
+        key.append(frame.f_lasti)
+        frame = frame.f_back
+    return tuple(key)
+
+
+def _frames_of(stack: Iterable[Any]) -> list[Frame]:
+    """The frames of a stack that TensorFlow extracted: it maps AutoGraph's code to the user's lines."""
+    return [
+        Frame(_path(frame.filename), frame.lineno, frame.name)
+        for frame in stack
+        if not frame.filename.startswith(_OWN)
+    ]
+
+
+def creation_stacks(ops: Iterable[Any]) -> dict[str, tuple[Frame, ...]]:
+    """The creation stacks of graph ops, outermost frame first, without our own frames.
+
+    TensorFlow compares stacks in C++ and returns each frame and each stack once: a large graph has thousands
+    of ops and hundreds of stacks.
+
+    Args:
+      ops: Ops of one graph.
+
+    Returns:
+      Stacks by op name; ops with the same stack share one tuple. Ops made in C++ have none.
+    """
+    builder = tf_stack.GraphDebugInfoBuilder()
+    for op in ops:
+        traceback = op.traceback
+        if traceback is not None:
+            builder.AccumulateStackTrace("", op.name, traceback)
+    info = builder.Build()
+    frames = {key: Frame(info.files[f.file_index], f.line, f.func) for key, f in info.frames_by_id.items()}
+    stacks = {
+        stack_id: tuple(
+            Frame(_path(frames[key].path), *frames[key][1:])
+            for key in trace.frame_id
+            if not frames[key].path.startswith(_OWN)
+        )
+        for stack_id, trace in info.traces_by_id.items()
+    }
+    # The builder's keys are "op@function".
+    return {name.removesuffix("@"): stacks[key] for name, key in info.name_to_trace_id.items()}
+
+
+def _path(filename: str) -> str:
+    """The path under which a file is recorded."""
+    return CELLS.path_of(filename) or _absolute(filename)
+
+
+@functools.cache
+def _absolute(path: str) -> str:
+    return path if path.startswith("<") else os.path.abspath(path)

@@ -1,1 +1,0 @@
-"""Chooses the tensors of a graph that are watched, and adds watch ops for them."""
