@@ -1,7 +1,7 @@
 """Records the running program, from `enable_dump_debug_info` to `disable_dump_debug_info`.
 
-A recording has two hooks in TensorFlow: the op callbacks of every thread, for eager ops, and
-`atomic_function.from_func_graph`, which makes all functions, for graphs.
+Eager ops come from the op callbacks of every thread, graphs from the hook of all functions, and graphs of
+TF1-style sessions from the hooks of sessions (`hooks/`).
 
 Invariant: an error of the recorder never reaches the program. The first error is logged once and ends the
 recording, and the program goes on.
@@ -28,7 +28,7 @@ from tb_debugger_plugin.capture.graph.function import existing_functions, new_fu
 from tb_debugger_plugin.capture.graph.session_graph import Watches
 from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import Graphs
-from tb_debugger_plugin.capture.hooks.hook import FROM_FUNC_GRAPH, Hook
+from tb_debugger_plugin.capture.hooks.functions import FunctionHook
 from tb_debugger_plugin.capture.hooks.sessions import Sessions
 from tb_debugger_plugin.capture.hooks.threads import EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
@@ -89,8 +89,7 @@ class Recording:
         self._call: Call | None = None
         self._threads = EveryThread(self._on_op)
         self._sessions = Sessions(self._watch_session, self._not_recorded)
-        self._functions_hook = Hook(FROM_FUNC_GRAPH, self._from_func_graph)
-        self._functions_hook.install()
+        self._functions_hook = FunctionHook(self._on_function)
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
         try:
             self._watch_existing()
@@ -271,16 +270,12 @@ class Recording:
             self._fail(error)
         return self._threads.callback_result(outputs)
 
-    def _from_func_graph(
-        self, name: Any, graph: Any, attrs: Any, function_type: Any = None, overwrite: bool = False
-    ) -> Any:
-        function = self._functions_hook.original(name, graph, attrs, function_type, overwrite)
+    def _on_function(self, name: str, graph: Any, attrs: Any) -> None:
         if self._on:
             try:
-                self._watch_made(name.decode() if isinstance(name, bytes) else name, graph, attrs)
+                self._watch_made(name, graph, attrs)
             except Exception as error:  # the program must not see any error
                 self._fail(error)
-        return function
 
     def _watch_made(self, name: str, graph: Any, attrs: Any) -> None:
         self.end_if_call_ended()

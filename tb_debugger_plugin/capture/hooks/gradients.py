@@ -1,0 +1,59 @@
+"""Hooks of the two functions in which TensorFlow makes gradients.
+
+Its code looks both up in a module: `imperative_grad` for tapes, and `_GradientsHelper` for `tf.gradients` and
+backward functions.
+
+Invariants: after `remove()` both functions are TensorFlow's own again. The hooks are on the stack while ops
+of gradients are made, but error messages do not show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+from tb_debugger_plugin.capture.hooks.hook import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook
+from tb_debugger_plugin.capture.stacks.frames import HOOKS
+
+#: Takes the tensors or variables for which gradients were made, the gradients, and the graph of the forward
+#: ops if it is another one. It must not raise.
+OnGradients: TypeAlias = Callable[[Any, Any, Any], None]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _hidden(function: _Function) -> _Function:
+    """Give a function a file name of TensorFlow, so that TensorFlow leaves it out of error messages."""
+    function.__code__ = function.__code__.replace(co_filename=HOOKS)
+    return function
+
+
+class GradientHooks:
+    """Sees each gradient that TensorFlow makes, from the constructor to `remove()`.
+
+    Args:
+      on_gradients: Called after the gradients were made.
+    """
+
+    def __init__(self, on_gradients: OnGradients) -> None:
+        self._on_gradients = on_gradients
+        self._of_tape = Hook(TAPE_GRADIENTS, self._tape_gradients)
+        self._of_graph = Hook(GRAPH_GRADIENTS, self._graph_gradients)
+        self._of_tape.install()
+        self._of_graph.install()
+
+    def remove(self) -> None:
+        """Put TensorFlow's functions back."""
+        self._of_tape.remove()
+        self._of_graph.remove()
+
+    @_hidden
+    def _tape_gradients(self, tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        gradients = self._of_tape.original(tape, target, sources, *args, **kwargs)
+        self._on_gradients(sources, gradients, None)
+        return gradients
+
+    @_hidden
+    def _graph_gradients(self, ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
+        gradients = self._of_graph.original(ys, xs, *args, **kwargs)
+        self._on_gradients(xs, gradients, kwargs.get("src_graph"))
+        return gradients
