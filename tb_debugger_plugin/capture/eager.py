@@ -23,7 +23,7 @@ from tensorflow.python.framework import op_def_registry
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.graph.unwatchable import without_graph
-from tb_debugger_plugin.capture.graph_records import Graphs
+from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
@@ -85,7 +85,7 @@ class EagerOps:
         options: Options,
         sink: Sink,
         frames: Frames,
-        graphs: Graphs,
+        graphs: GraphRecords,
         steps: Steps,
         not_recorded: NotRecorded,
         host: str,

@@ -44,7 +44,7 @@ class KnownGraph:
     recorded_constants: set[str] = field(default_factory=set)
 
 
-class Graphs:
+class GraphRecords:
     """The graphs of one recording. Thread-safe.
 
     Args:

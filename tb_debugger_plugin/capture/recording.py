@@ -27,7 +27,7 @@ from tb_debugger_plugin.capture.first_bad import sentence
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
 from tb_debugger_plugin.capture.graph.session_graph import Watches
 from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
-from tb_debugger_plugin.capture.graph_records import Graphs
+from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
 from tb_debugger_plugin.capture.hooks.sessions import Sessions
 from tb_debugger_plugin.capture.hooks.threads import EveryThread
@@ -70,7 +70,7 @@ class Recording:
         self._not_recorded = NotRecorded(self._sink)
         self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
         self._names = Names()
-        self._graphs = Graphs(self._sink, self._frames, self._names, host)
+        self._graphs = GraphRecords(self._sink, self._frames, self._names, host)
         self._steps = Steps(options, self._sink)
         self._eager = EagerOps(
             options,

@@ -190,13 +190,13 @@ def test_functions_that_such_functions_call_are_named_too_also_in_sessions(tmp_p
 def test_sessions_from_before_are_on_record_with_what_they_were_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tb_debugger_plugin.capture import instrumentation
+    from tb_debugger_plugin.capture.engines import plain
 
     with tf.Graph().as_default():
         root = tf.sqrt(4.0, name="root")
         with v1.Session() as early, tb_debugger_plugin.record(tmp_path / "log"):
             assert early.run(root) == 2.0
-            monkeypatch.setattr(instrumentation, "plan_of_session", broken)
+            monkeypatch.setattr(plain, "plan_of_session", broken)
             with v1.Session() as session:
                 assert session.run(root) == 2.0
     found = status_of(tmp_path / "log")["not_recorded"]

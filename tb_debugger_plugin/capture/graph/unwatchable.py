@@ -6,7 +6,7 @@ made before the recording. A function without a graph has nothing to watch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from tensorflow.python.data.ops import structured_function
@@ -14,6 +14,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import func_graph
 
+from tb_debugger_plugin.capture.graph.called import with_callees
 from tb_debugger_plugin.capture.graph.objects import of_types
 from tb_debugger_plugin.capture.graph.user_names import name_of_python_function
 from tb_debugger_plugin.capture.not_recorded import Missing, name_list
@@ -46,8 +47,27 @@ def unwatchable(objects: list[Any]) -> Iterator[Missing]:
         yield without_graph(names)
 
 
+def called_without_graph(
+    called: Iterable[str], definition_of: Callable[[str], Any], known: Container[str]
+) -> Missing | None:
+    """Find functions that have no graph among those that are called.
+
+    Args:
+      called: Names of called functions.
+      definition_of: Returns the `FunctionDef` of a name, or None.
+      known: The names of the functions that have a graph.
+
+    Returns:
+      The report of the functions without a graph, and of those that they call; None when all have one.
+    """
+    unknown = [name for name in called if name not in known]
+    all_unknown = with_callees(unknown, definition_of) if unknown else []
+    names = [name for name in all_unknown if name not in known]
+    return without_graph(names) if names else None
+
+
 def without_graph(names: Iterable[str]) -> Missing:
-    """Report functions that have no graph.
+    """The report of functions that have no graph.
 
     Args:
       names: Names of the functions in the runtime.

@@ -22,7 +22,7 @@ from tb_debugger_plugin import __version__
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.sinks.protocol import CompiledSink, CompiledTensor, WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace
@@ -102,6 +102,11 @@ class NativeSink:
     def narrowed(self, options: Options) -> Options:
         """The same options: this sink supports all."""
         return options
+
+    @property
+    def for_compiled(self) -> CompiledSink:
+        """This sink."""
+        return self
 
     def write(self, suffix: str, *events: Any) -> None:
         """Append events to one of the files that only Python writes."""

@@ -95,6 +95,10 @@ class Sink(Protocol):
     #: Whether `watch_nodes` can make inline watch ops.
     supports_inline: bool
 
+    @property
+    def for_compiled(self) -> CompiledSink | None:
+        """This sink, if it can record functions that XLA compiles; else None."""
+
     def narrowed(self, options: Options) -> Options:
         """The part of the options that this sink supports: not every sink measures every dtype."""
 
@@ -158,3 +162,16 @@ class Sink(Protocol):
 
     def abandon(self) -> None:
         """Drop all files without touching them: for a forked child."""
+
+
+class CompiledSink(Sink, Protocol):
+    """A sink that also records functions that XLA compiles."""
+
+    def compiled_watch_node(
+        self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
+    ) -> node_def_pb2.NodeDef:
+        """The node that records the tensors of a compiled function.
+
+        `vectors`: sources of the measurements, and of the turns in which tensors first were bad. `whole`:
+        sources of the tensors that the node reads itself; the caller adds their dtypes. `name`: its name.
+        """

@@ -50,6 +50,8 @@ class StockSink:
     """
 
     supports_inline = False
+    #: XLA has no kernels for TensorFlow's debug ops.
+    for_compiled = None
 
     def __init__(self, options: Options, run_id: str) -> None:
         _refuse_unsupported(options)

@@ -100,21 +100,6 @@ class Survivors:
         self._by_watch: dict[int, int] = {}  # tensor ids, by the number of the watch
         self._defined: dict[str, _Watched] = {}
 
-    def report_unwatched(self, what: str, name: str = "", graph_id: str = "") -> None:
-        """Report something in which nothing is watched, because TensorFlow optimizes it in another way.
-
-        Args:
-          what: What it is, for a sentence.
-          name: Its name in the user's program; empty when it has none.
-          graph_id: The id of its graph; empty when the graph is not recorded.
-        """
-        message = (
-            f"With keep_graph_optimizations=True the debugger watches nothing in {what}: "
-            "leave out keep_graph_optimizations to record it."
-        )
-        names = (name,) if name else ()
-        self._not_recorded.report(Missing(NotRecordedReason.OPTIMIZED, message, names, graph_id))
-
     def surviving_part(self, function: Function, known: KnownGraph, plan: Plan) -> Plan:
         """The part of a plan that does not change the optimized program.
 

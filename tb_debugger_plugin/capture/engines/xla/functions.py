@@ -10,7 +10,7 @@ measured.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -22,16 +22,16 @@ from tb_debugger_plugin.capture.engines.xla.probe_layout import ProbeLayout, Pro
 from tb_debugger_plugin.capture.engines.xla.repeating import state_of
 from tb_debugger_plugin.capture.engines.xla.witnesses import Key, choose_witnesses, equal_tensors, infinite
 from tb_debugger_plugin.capture.engines.xla.wrappers import CALL, Wrappers
-from tb_debugger_plugin.capture.graph.copies import Copies
 from tb_debugger_plugin.capture.graph.definitions import source_name
 from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.graph.user_names import name_of
-from tb_debugger_plugin.capture.graph_records import KnownGraph
+from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES, Options
 from tb_debugger_plugin.capture.plan.attachment import Attachment
 from tb_debugger_plugin.capture.plan.plan import Planned, live_ops, make_plan
-from tb_debugger_plugin.capture.sinks.native import NativeSink
+from tb_debugger_plugin.capture.sinks.protocol import CompiledSink
 from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
@@ -43,42 +43,41 @@ _WITHOUT_ELEMENTS = (TensorDebugMode.NO_TENSOR, TensorDebugMode.SHAPE)
 
 
 class CompiledFunctions:
-    """The XLA-compiled functions of one recording.
+    """The engine for functions that XLA compiles.
 
     Args:
       options: What to record.
       sink: Makes the node that records.
-      add: Adds the graph of a function to the recording.
-      find: Returns the function of a name; None when the program has none, or it is not watched.
-      copies: Registers the copies.
+      graphs: Writes the graphs and returns their ids.
+      functions: The functions of the recording.
       not_recorded: Registers the functions with tensors that cannot be recorded.
     """
 
     def __init__(
         self,
         options: Options,
-        sink: NativeSink,
-        add: Callable[[Function], KnownGraph],
-        find: Callable[[str], Function | None],
-        copies: Copies,
+        sink: CompiledSink,
+        graphs: GraphRecords,
+        functions: FunctionTable,
         not_recorded: NotRecorded,
     ) -> None:
         self._options = options
         self._sink = sink
-        self._add = add
-        self._find = find
-        self._wrappers = Wrappers(sink, copies)
+        self._graphs = graphs
+        self._functions = functions
+        self._find = functions.all.get
+        self._wrappers = Wrappers(sink, functions.copies)
         self._not_recorded = not_recorded
 
-    def watch(self, function: Function) -> bool:
-        """Give the runtime a definition of a compiled function that records its tensors.
+    def watch(self, function: Function, known: KnownGraph) -> None:
+        """Let the function call a copy that measures its tensors, if there is anything to record."""
+        if self._define(function):
+            self._functions.watched[function.name] = function
+        else:
+            self._functions.call_unwatched(function)
 
-        Returns:
-          Whether there is anything to record; if not, the definition does not change.
-
-        Raises:
-          Exception: The function cannot be rewritten; the runtime still has the old definition.
-        """
+    def _define(self, function: Function) -> bool:
+        """Give the runtime a definition that records tensors; returns whether there are any."""
         planned = {function.name: self._items(function)}
         sources = self._direct_sources(function, planned[function.name])
         direct = {key: index for index, key in enumerate(sources)}
@@ -103,7 +102,7 @@ class CompiledFunctions:
         for name, items in planned.items():
             part = layout.function if name == layout.function.name else self._find(name)
             assert part is not None, "its tensors are known"
-            known = self._add(part)
+            known = self._graphs.add(part.graph_of())
             left_out = [
                 op_name
                 for (op_name, slot), item in items.items()
@@ -123,7 +122,7 @@ class CompiledFunctions:
 
     def _items(self, function: Function) -> dict[Key, Planned]:
         """The tensors to record when a function runs, by op name and slot. Constants are recorded now."""
-        known = self._add(function)
+        known = self._graphs.add(function.graph_of())
         plan = make_plan(function, known, self._options, supports_inline=False)
         record_constants(plan, known, self._sink)
         return {
@@ -151,7 +150,7 @@ class CompiledFunctions:
         direct: Mapping[Key, int],
         layouts: dict[str, ProbeLayout | None],
     ) -> ProbeLayout:
-        known = self._add(function)
+        known = self._graphs.add(function.graph_of())
         if function.name not in planned:
             planned[function.name] = self._items(function)
         items = planned[function.name]

@@ -24,7 +24,7 @@ from tb_debugger_plugin.capture.engines.xla.repeating import State, Variable
 from tb_debugger_plugin.capture.graph.copies import Copies
 from tb_debugger_plugin.capture.graph.definitions import define_wrapper, definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
-from tb_debugger_plugin.capture.sinks.native import NativeSink
+from tb_debugger_plugin.capture.sinks.protocol import CompiledSink
 
 CALL = "TbDebuggerCompiled"
 _WATCH = "TbDebuggerWatch"
@@ -40,7 +40,7 @@ class Wrappers:
       copies: Registers the functions that the wrappers call.
     """
 
-    def __init__(self, sink: NativeSink, copies: Copies) -> None:
+    def __init__(self, sink: CompiledSink, copies: Copies) -> None:
         self._sink = sink
         self._copies = copies
 
