@@ -1,0 +1,134 @@
+#include "py_recorder.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "py_eager_op.h"
+#include "py_values.h"
+#include "recorder.h"
+
+namespace tbdbg {
+namespace {
+
+struct RecorderObject {
+  PyObject_HEAD
+  Recorder* recorder;  // never deleted, see CurrentRecorder
+};
+
+Recorder* Self(PyObject* self) { return reinterpret_cast<RecorderObject*>(self)->recorder; }
+
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  const char* base;
+  int mode;
+  long long circular_buffer_size, max_tensor_bytes = -1;
+  if (!PyArg_ParseTuple(args, "siL|L", &base, &mode, &circular_buffer_size, &max_tensor_bytes)) {
+    return nullptr;
+  }
+  Owned self(type->tp_alloc(type, 0));
+  if (self == nullptr) return nullptr;
+  auto recorder = std::make_unique<Recorder>(static_cast<Mode>(mode), max_tensor_bytes);
+  const std::string failure = recorder->Open(base, circular_buffer_size);
+  if (!failure.empty()) {
+    recorder->Abandon();
+    PyErr_SetString(PyExc_OSError, failure.c_str());
+    return nullptr;
+  }
+  SetCurrentRecorder(recorder.get());
+  reinterpret_cast<RecorderObject*>(self.get())->recorder = recorder.release();
+  return self.release();
+}
+
+PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
+  EagerOp op;
+  if (!PyArg_ParseTuple(args, "SOOO!O!O", &op.prefix, &op.inputs, &op.outputs, &PyDict_Type, &op.devices,
+                        &PyDict_Type, &op.is_recorded, &op.summarize)) {
+    return nullptr;
+  }
+  EncodedOp encoded;
+  if (!EncodeEagerOp(op, *Self(self), &encoded)) return nullptr;
+  const std::string_view call = BytesOf(op.prefix);
+  Py_BEGIN_ALLOW_THREADS
+  Self(self)->Execution(encoded.execution, call, encoded.bad);
+  Py_END_ALLOW_THREADS
+  return PyBool_FromLong(Self(self)->on());
+}
+
+PyObject* SetWanted(PyObject* self, PyObject* wanted) {
+  const int truth = PyObject_IsTrue(wanted);
+  if (truth < 0) return nullptr;
+  Self(self)->SetWanted(truth != 0);
+  Py_RETURN_NONE;
+}
+
+PyObject* Flush(PyObject* self, PyObject*) {
+  Py_BEGIN_ALLOW_THREADS
+  Self(self)->Flush();
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+PyObject* Close(PyObject* self, PyObject*) {
+  if (CurrentRecorder() == Self(self)) SetCurrentRecorder(nullptr);
+  Py_BEGIN_ALLOW_THREADS
+  Self(self)->Close();
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+PyObject* Abandon(PyObject* self, PyObject*) {
+  if (CurrentRecorder() == Self(self)) SetCurrentRecorder(nullptr);
+  Self(self)->Abandon();
+  Py_RETURN_NONE;
+}
+
+// (is_execution, prefix) of the value that FirstBad names; None if there is none.
+PyObject* GetFirstBad(PyObject* self, void*) {
+  const FirstBad::Value value = Self(self)->first_bad();
+  if (value.op.empty()) Py_RETURN_NONE;
+  return Py_BuildValue("(Oy#)", value.is_execution ? Py_True : Py_False, value.op.data(),
+                       static_cast<Py_ssize_t>(value.op.size()));
+}
+
+PyObject* GetOn(PyObject* self, void*) { return PyBool_FromLong(Self(self)->on()); }
+PyObject* GetExecutions(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->executions()); }
+PyObject* GetTraces(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->traces()); }
+PyObject* GetFailure(PyObject* self, void*) { return PyUnicode_FromString(Self(self)->failure().c_str()); }
+
+PyMethodDef methods[] = {
+    {"eager_op", WriteEagerOp, METH_VARARGS,
+     "eager_op(prefix, inputs, outputs, devices, is_recorded, summarize): record the execution of an op, see "
+     "EagerOp in py_eager_op.h; returns whether recording goes on."},
+    {"set_wanted", SetWanted, METH_O,
+     "set_wanted(wanted): decide whether tensors that graphs compute from now on are recorded."},
+    {"flush", Flush, METH_NOARGS, "Write buffered records to the event files."},
+    {"close", Close, METH_NOARGS, "Flush and end the recording."},
+    {"abandon", Abandon, METH_NOARGS, "End the recording without changing the files, for a forked child."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyGetSetDef attributes[] = {
+    {"on", GetOn, nullptr, "Whether the recorder still records.", nullptr},
+    {"executions", GetExecutions, nullptr, "Number of executions so far.", nullptr},
+    {"traces", GetTraces, nullptr, "Number of graph execution traces so far.", nullptr},
+    {"first_bad", GetFirstBad, nullptr,
+     "(is_execution, prefix) of the first bad value, or None; see FirstBad in bad_tensors.h.", nullptr},
+    {"failure", GetFailure, nullptr, "Why recording stopped early, or ''.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_getset, attributes},
+                       {0, nullptr}};
+
+PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeof(RecorderObject), 0,
+                             Py_TPFLAGS_DEFAULT, slots};
+
+}  // namespace
+
+bool AddRecorderType(PyObject* module) {
+  const Owned recorder(PyType_FromSpec(&recorder_spec));
+  return recorder != nullptr &&
+         PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(recorder.get())) == 0;
+}
+
+}  // namespace tbdbg

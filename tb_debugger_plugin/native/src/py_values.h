@@ -1,0 +1,34 @@
+// Converts values between Python and C++.
+//
+// A function that fails has set a Python exception. All need the GIL.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace tbdbg {
+
+struct Release {
+  void operator()(PyObject* object) const { Py_DECREF(object); }
+};
+// An owned reference, or null. A plain PyObject* argument is borrowed; a plain
+// PyObject* result is a new reference, as in Python's own API.
+using Owned = std::unique_ptr<PyObject, Release>;
+
+// Makes a Python bytes object; null if there is no memory.
+PyObject* ToBytes(std::string_view bytes);
+
+// The contents of a Python bytes object, valid as long as the object.
+inline std::string_view BytesOf(PyObject* bytes) {
+  return {PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes))};
+}
+
+// Appends a tuple of ints. False if the object is something else.
+bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers);
+
+}  // namespace tbdbg
