@@ -27,6 +27,7 @@ from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace
 from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
+from tb_debugger_plugin.native import arguments
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:
@@ -130,10 +131,10 @@ class NativeSink:
         number = self._watches.get(key)
         if number is None:
             constants = self._constants_of(tensor.graph_id)
-            targets = (
-                (_prefix(tensor, device), tensor.tensor_id, -1),
-                *[(_prefix(other, device), other.tensor_id, len(other.dims or ())) for other in same],
-            )
+            targets = [arguments.TraceTarget(_prefix(tensor, device), tensor.tensor_id, rank=-1)]
+            for other in same:
+                rank = len(other.dims or ())
+                targets.append(arguments.TraceTarget(_prefix(other, device), other.tensor_id, rank))
             number = self._module.add_watch(targets, tensor.dtype, tensor.dims, constants, coalesced)
             self._watches[key] = number
         return number
@@ -184,18 +185,22 @@ class NativeSink:
           whole: Sources of the tensors that the node reads itself; the caller adds their dtypes.
           name: Name of the node.
         """
-        descriptions = [
-            (
-                *(self._watch(tensor.tensor), tensor.group, tensor.whole, tensor.elements),
-                *(self._without_elements(tensor), self._number_of_elements(tensor)),
-                *(tensor.size, tensor.counts),
-            )
-            for tensor in tensors
-        ]
-        number = self._module.add_compiled_tensors(descriptions)
+        number = self._module.add_compiled_tensors([self._described(tensor) for tensor in tensors])
         node = node_def_pb2.NodeDef(name=name, op="TbDebuggerWatchCompiled", input=[*vectors, *whole])
         node.attr["tensors"].i = number
         return node
+
+    def _described(self, tensor: CompiledTensor) -> arguments.CompiledTensor:
+        return arguments.CompiledTensor(
+            watch=self._watch(tensor.tensor),
+            group=tensor.group,
+            whole=tensor.whole,
+            elements=tensor.elements,
+            tensor_proto=self._without_elements(tensor),
+            size=self._number_of_elements(tensor),
+            size_at=tensor.size,
+            counts=tensor.counts,
+        )
 
     def _without_elements(self, compiled: CompiledTensor) -> bytes:
         """The summary of a tensor in the modes that do not read its elements; empty in others."""
@@ -229,11 +234,10 @@ class NativeSink:
         found = self._recorder.first_bad
         if found is None:
             return None
-        is_execution, prefix = found
-        if is_execution:
-            execution = Execution.FromString(prefix)
+        if found.is_execution:
+            execution = Execution.FromString(found.prefix)
             return FirstBad(execution.op_type, stack=tuple(execution.code_location.stack_frame_ids))
-        trace = GraphExecutionTrace.FromString(prefix)
+        trace = GraphExecutionTrace.FromString(found.prefix)
         return FirstBad(graph_id=trace.tfdbg_context_id, op_name=trace.op_name)
 
     def failure(self) -> str:

@@ -24,7 +24,7 @@ PyMethodDef methods[] = {
     {"add_constant", PyAddConstant, METH_VARARGS,
      "add_constant(constants, prefix, tensor_proto): add a value to record when the graph first runs."},
     {"add_watch", PyAddWatch, METH_VARARGS,
-     "add_watch(((prefix, tensor_id, rank), ...), dtype, dims, constants, before): the number of a new watch."},
+     "add_watch(targets, dtype, dims, constants, before): the number of a new watch."},
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
      "add_compiled_tensors(tensors): the number of the tensors that a compiled function passes to its op."},
     {"stack_key", PyStackKey, METH_O, "stack_key(frame): bytes that identify the stack that ends there."},
@@ -45,6 +45,6 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__native() {
   tbdbg::Owned module(PyModule_Create(&tbdbg::definition));
-  if (module == nullptr || !tbdbg::AddRecorderType(module.get())) return nullptr;
+  if (module == nullptr || !tbdbg::AddRecorderTypes(module.get())) return nullptr;
   return module.release();
 }

@@ -82,12 +82,26 @@ PyObject* Abandon(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// (is_execution, prefix) of the value that FirstBad names; None if there is none.
+PyStructSequence_Field first_bad_fields[] = {
+    {"is_execution", "Whether it is an output of an execution; else of an op of a graph."},
+    {"prefix", "The encoded fields of the Execution, or of the GraphExecutionTrace, that were known before."},
+    {nullptr, nullptr}};
+enum { kIsExecution, kPrefix, kFirstBadFields };  // indices of the fields
+
+PyStructSequence_Desc first_bad_description = {"tb_debugger_plugin.native._native.FirstBad",
+                                               "The first bad value on record.", first_bad_fields,
+                                               kFirstBadFields};
+PyTypeObject* first_bad_type = nullptr;  // never deleted
+
 PyObject* GetFirstBad(PyObject* self, void*) {
   const FirstBad::Value value = Self(self)->first_bad();
   if (value.op.empty()) Py_RETURN_NONE;
-  return Py_BuildValue("(Oy#)", value.is_execution ? Py_True : Py_False, value.op.data(),
-                       static_cast<Py_ssize_t>(value.op.size()));
+  Owned prefix(ToBytes(value.op));
+  Owned result(PyStructSequence_New(first_bad_type));
+  if (prefix == nullptr || result == nullptr) return nullptr;
+  PyStructSequence_SetItem(result.get(), kIsExecution, PyBool_FromLong(value.is_execution));
+  PyStructSequence_SetItem(result.get(), kPrefix, prefix.release());
+  return result.release();
 }
 
 PyObject* GetOn(PyObject* self, void*) { return PyBool_FromLong(Self(self)->on()); }
@@ -110,8 +124,7 @@ PyGetSetDef attributes[] = {
     {"on", GetOn, nullptr, "Whether the recorder still records.", nullptr},
     {"executions", GetExecutions, nullptr, "Number of executions so far.", nullptr},
     {"traces", GetTraces, nullptr, "Number of graph execution traces so far.", nullptr},
-    {"first_bad", GetFirstBad, nullptr,
-     "(is_execution, prefix) of the first bad value, or None; see FirstBad in bad_tensors.h.", nullptr},
+    {"first_bad", GetFirstBad, nullptr, "The FirstBad, or None.", nullptr},
     {"failure", GetFailure, nullptr, "Why recording stopped early, or ''.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
@@ -125,9 +138,11 @@ PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeo
 
 }  // namespace
 
-bool AddRecorderType(PyObject* module) {
+bool AddRecorderTypes(PyObject* module) {
   const Owned recorder(PyType_FromSpec(&recorder_spec));
-  return recorder != nullptr &&
+  if (recorder == nullptr) return false;
+  first_bad_type = PyStructSequence_NewType(&first_bad_description);
+  return first_bad_type != nullptr && PyModule_AddType(module, first_bad_type) == 0 &&
          PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(recorder.get())) == 0;
 }
 

@@ -1,4 +1,5 @@
-// The Python type Recorder: a recording of this process.
+// The Python types Recorder, a recording of this process, and FirstBad, the first bad
+// value on record.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -6,11 +7,14 @@
 
 namespace tbdbg {
 
-// Adds the type to the module. False with a Python exception set.
+// Adds the types to the module. False with a Python exception set.
 //
 // Recorder(base, mode, circular_buffer_size, max_tensor_bytes=-1) opens the files and
 // becomes the recorder that watch ops use, until close() or abandon(). The arguments are
 // those of the C++ Recorder. OSError if the files cannot be written.
-bool AddRecorderType(PyObject* module);
+//
+// FirstBad has the fields `is_execution` and `prefix`, those of FirstBad::Value
+// (bad_tensors.h).
+bool AddRecorderTypes(PyObject* module);
 
 }  // namespace tbdbg

@@ -17,4 +17,27 @@ bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers) {
   return PyErr_Occurred() == nullptr;
 }
 
+bool Read(PyObject* object, const char* attribute, int64_t* number) {
+  const Owned value(PyObject_GetAttrString(object, attribute));
+  if (value == nullptr) return false;
+  *number = PyLong_AsLongLong(value.get());
+  return *number != -1 || PyErr_Occurred() == nullptr;
+}
+
+bool Read(PyObject* object, const char* attribute, std::string* bytes) {
+  const Owned value(PyObject_GetAttrString(object, attribute));
+  if (value == nullptr) return false;
+  if (!PyBytes_Check(value.get())) {
+    PyErr_Format(PyExc_TypeError, "%s must be bytes", attribute);
+    return false;
+  }
+  *bytes = BytesOf(value.get());
+  return true;
+}
+
+bool Read(PyObject* object, const char* attribute, std::vector<int64_t>* numbers) {
+  const Owned value(PyObject_GetAttrString(object, attribute));
+  return value != nullptr && ToNumbers(value.get(), numbers);
+}
+
 }  // namespace tbdbg

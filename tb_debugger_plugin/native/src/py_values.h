@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,5 +31,11 @@ inline std::string_view BytesOf(PyObject* bytes) {
 
 // Appends a tuple of ints. False if the object is something else.
 bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers);
+
+// Each reads an attribute, such as a field of a NamedTuple. False if there is none, or
+// if it is of another type.
+bool Read(PyObject* object, const char* attribute, int64_t* number);
+bool Read(PyObject* object, const char* attribute, std::string* bytes);
+bool Read(PyObject* object, const char* attribute, std::vector<int64_t>* numbers);
 
 }  // namespace tbdbg

@@ -47,47 +47,35 @@ bool ToWatches(PyObject* tuple, std::vector<const Watch*>* watches) {
   return true;
 }
 
-bool ToTarget(PyObject* tuple, TraceTarget* target) {
-  PyObject* prefix;
-  if (!PyArg_ParseTuple(tuple, "Sdi", &prefix, &target->tensor_id, &target->rank)) return false;
-  target->prefix = BytesOf(prefix);
-  return true;
-}
-
-bool ToTargets(PyObject* tuple, std::vector<TraceTarget>* targets) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
-    if (!ToTarget(PyTuple_GET_ITEM(tuple, i), &targets->emplace_back())) return false;
-  }
-  return true;
-}
-
-bool ToCompiledTensor(PyObject* tuple, CompiledTensor* tensor) {
-  long long watch, group, whole, size, size_at;
-  PyObject *elements, *proto, *counts;
-  if (!PyArg_ParseTuple(tuple, "LLLOSLLO", &watch, &group, &whole, &elements, &proto, &size, &size_at,
-                        &counts)) {
+bool ToTarget(PyObject* value, TraceTarget* target) {
+  int64_t tensor_id, rank;
+  if (!Read(value, "prefix", &target->prefix) || !Read(value, "tensor_id", &tensor_id) ||
+      !Read(value, "rank", &rank)) {
     return false;
   }
-  tensor->watch = WatchOf(watch);
-  tensor->group = group;
-  tensor->whole = whole;
-  tensor->tensor_proto = BytesOf(proto);
-  tensor->size = size;
-  tensor->size_at = size_at;
-  return tensor->watch != nullptr && ToNumbers(elements, &tensor->elements) &&
-         ToNumbers(counts, &tensor->counts);
+  target->tensor_id = static_cast<double>(tensor_id);
+  target->rank = static_cast<int>(rank);
+  return true;
 }
 
-bool ToCompiledTensors(PyObject* list, std::vector<CompiledTensor>* tensors) {
+// Converts each item of a list by `to_item`, and appends it.
+template <typename Item>
+bool ToItems(PyObject* list, bool (*to_item)(PyObject*, Item*), std::vector<Item>* items) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    PyObject* item = PyList_GET_ITEM(list, i);
-    if (!PyTuple_Check(item)) {
-      PyErr_SetString(PyExc_TypeError, "a tensor must be a tuple");
-      return false;
-    }
-    if (!ToCompiledTensor(item, &tensors->emplace_back())) return false;
+    const Owned item(Py_NewRef(PyList_GET_ITEM(list, i)));  // To read it may run Python code.
+    if (!to_item(item.get(), &items->emplace_back())) return false;
   }
   return true;
+}
+
+bool ToCompiledTensor(PyObject* value, CompiledTensor* tensor) {
+  int64_t watch;
+  if (!Read(value, "watch", &watch)) return false;
+  tensor->watch = WatchOf(watch);
+  return tensor->watch != nullptr && Read(value, "group", &tensor->group) &&
+         Read(value, "whole", &tensor->whole) && Read(value, "elements", &tensor->elements) &&
+         Read(value, "tensor_proto", &tensor->tensor_proto) && Read(value, "size", &tensor->size) &&
+         Read(value, "size_at", &tensor->size_at) && Read(value, "counts", &tensor->counts);
 }
 
 }  // namespace
@@ -108,7 +96,7 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
   PyObject *items, *dims, *earlier;
   int dtype;
   long long number;
-  if (!PyArg_ParseTuple(args, "O!iOLO", &PyTuple_Type, &items, &dtype, &dims, &number, &earlier)) {
+  if (!PyArg_ParseTuple(args, "O!iOLO", &PyList_Type, &items, &dtype, &dims, &number, &earlier)) {
     return nullptr;
   }
   StaticShape shape;
@@ -116,7 +104,7 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
   std::vector<TraceTarget> targets;
   Constants* constants = ConstantsOf(number);
   if (constants == nullptr || !ToStaticShape(dtype, dims, &shape) || !ToWatches(earlier, &before) ||
-      !ToTargets(items, &targets)) {
+      !ToItems(items, ToTarget, &targets)) {
     return nullptr;
   }
   return PyLong_FromLongLong(AddWatch(std::move(targets), std::move(shape), constants, std::move(before)));
@@ -128,7 +116,7 @@ PyObject* PyAddCompiledTensors(PyObject*, PyObject* items) {
     return nullptr;
   }
   std::vector<CompiledTensor> tensors;
-  if (!ToCompiledTensors(items, &tensors)) return nullptr;
+  if (!ToItems(items, ToCompiledTensor, &tensors)) return nullptr;
   return PyLong_FromLongLong(AddCompiledTensors(std::move(tensors)));
 }
 

@@ -17,16 +17,16 @@ PyObject* PyAddConstants(PyObject* module, PyObject*);
 // graph first runs; see Constants.
 PyObject* PyAddConstant(PyObject* module, PyObject* args);
 
-// add_watch(((prefix, tensor_id, rank), ...), dtype, dims, constants, before): returns
-// the number of a new watch. The first argument has the watched tensor, then those that
-// hold the same elements, each with its rank. `dims`: of the watched tensor, -1 for one
-// that is not known; None if the rank is not known. `constants`: of its graph.
-// `before`: the watches that its op records before it.
+// add_watch(targets, dtype, dims, constants, before): returns the number of a new watch.
+// `targets`: a list of TraceTarget (native/arguments.py), first the watched tensor, then
+// those that hold the same elements. `dims`: of the watched tensor, -1 for one that is
+// not known; None if the rank is not known. `constants`: of its graph. `before`: the
+// watches that its op records before it.
 PyObject* PyAddWatch(PyObject* module, PyObject* args);
 
-// add_compiled_tensors([(watch, group, whole, elements, tensor_proto, size, size_at,
-// counts), ...]): returns the number of the tensors that a compiled function passes to
-// its watch op; see CompiledTensor.
+// add_compiled_tensors(tensors): returns the number of the tensors that a compiled
+// function passes to its watch op. `tensors`: a list of CompiledTensor
+// (native/arguments.py).
 PyObject* PyAddCompiledTensors(PyObject* module, PyObject* tensors);
 
 }  // namespace tbdbg

@@ -1,0 +1,49 @@
+"""Describes the arguments whose fields the compiled module reads by name.
+
+The names are those of the structs in `src/recorder.h` and `src/compiled_op.h`; `src/py_watches.cc` reads
+them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class TraceTarget(NamedTuple):
+    """The parts of a tensor's records that are known before it is computed.
+
+    Attributes:
+      prefix: The encoded fields of its GraphExecutionTrace other than the mode and the tensor.
+      tensor_id: The tensor id.
+      rank: Rank of a tensor that has the same elements as the watched one; -1 for the watched tensor itself.
+    """
+
+    prefix: bytes
+    tensor_id: int
+    rank: int
+
+
+class CompiledTensor(NamedTuple):
+    """A tensor inside a compiled function.
+
+    Attributes:
+      watch: Number of its watch.
+      group: Tensors are recorded in the order of groups, and inside a group in the order in which they became
+        bad.
+      whole: Index among the tensors that the op takes whole; -1 for other tensors.
+      elements: Indices of its magnitudes in the measurements.
+      tensor_proto: What to record instead of its health; empty when its health is recorded.
+      size: Number of its elements; -1 when it is not known before, or not recorded.
+      size_at: Index of that number in the measurements; -1 when it is not measured.
+      counts: Indices of its counts of -inf, +inf and NaN in the measurements; empty when they are not
+        measured.
+    """
+
+    watch: int
+    group: int
+    whole: int
+    elements: tuple[int, ...]
+    tensor_proto: bytes
+    size: int
+    size_at: int
+    counts: tuple[int, ...]
