@@ -4,13 +4,13 @@
 
 #include "eager_tensor.h"
 #include "encode.h"
+#include "generated/wire.h"
 #include "py_values.h"
 
 namespace tbdbg {
 namespace {
 
-// Fields of an Execution, see protos/debug_event.proto.
-constexpr int kInputTensorIds = 4, kOutputTensorIds = 5, kTensorProtos = 7, kOutputTensorDeviceIds = 9;
+using namespace wire::execution;
 
 // All functions that fail have set a Python exception.
 
