@@ -1,25 +1,26 @@
-// The page without a server, on computed data: `npm run dev`, then http://127.0.0.1:17173/dev/. The variables
-// STEPS and ILL_FROM set the length of the run and its first bad step.
-import { defineConfig, type Plugin } from "vite";
-import { makeFixture } from "./fixture";
+// The page alone, with a viewer of its own that answers it: `npm run dev`, then http://127.0.0.1:17173/dev/.
+// LOGDIR names recordings to show, from the root of the checkout; without it, the viewer makes a small one.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { defineConfig } from "vite";
 
-const answer = makeFixture({
-  steps: Number(process.env.STEPS ?? 96),
-  illFrom: Number(process.env.ILL_FROM ?? 5),
-  exploding: 2,
-});
+const ROOT = join(import.meta.dirname, "..", "..");
+const PYTHON = process.env.PYTHON ?? join(ROOT, ".venv", "bin", "python");
+const { LOGDIR } = process.env;
 
-const routes: Plugin = {
-  name: "fixture-routes",
-  configureServer(server) {
-    server.middlewares.use("/data/", (request, response) => {
-      const url = new URL(request.url ?? "", "http://localhost");
-      const found = answer(url.pathname.slice(1), url.searchParams);
-      if ("bytes" in found) return response.end(Buffer.from(found.bytes));
-      response.statusCode = found.status ?? 200;
-      response.end(JSON.stringify(found.json));
-    });
-  },
-};
+/** Starts a viewer, which ends with this process, and returns its address: the first line that it prints. */
+async function startViewer(): Promise<string> {
+  const viewer = spawn(PYTHON, ["-m", "tests.support.small_viewer", ...(LOGDIR ? [LOGDIR] : [])], {
+    cwd: ROOT,
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  await once(viewer, "spawn");
+  for await (const address of createInterface(viewer.stdout)) return address;
+  throw new Error("The viewer did not start; its output is above.");
+}
 
-export default defineConfig({ plugins: [routes], server: { host: "127.0.0.1", port: 17173, open: false } });
+export default defineConfig(async () => ({
+  server: { host: "127.0.0.1", port: 17173, open: false, proxy: { "/data/": await startViewer() } },
+}));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { encodeColumns } from "../dev/encode";
 import { decodeColumns, numberAt, textAt } from "../src/api/columns";
 import { executionRow, graphExecutionRow } from "../src/model/rows";
+import { encodeColumns } from "./encode";
 
 const SPECS = {
   op_type: { type: "i32", dictionary: true },

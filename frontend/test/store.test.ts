@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { type Answer, type FixtureOptions, makeFixture } from "../dev/fixture";
 import { type Fetch, makeAsk } from "../src/api/fetch";
 import { makeApi } from "../src/api/routes";
 import {
@@ -18,6 +17,7 @@ import { graphExecutionRow } from "../src/model/rows";
 import { firstCauseLabel } from "../src/model/verdict";
 import type { Timer } from "../src/store/polling";
 import { createStore, type Store } from "../src/store/store";
+import { type Answer, type FixtureOptions, makeFixture } from "./fixture";
 
 /** The fixture as a server for the real `api`. Its run can be replaced, and it logs its requests. */
 function server(options: FixtureOptions) {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { makeFixture } from "../dev/fixture";
 import { status as check, type Status } from "../src/api/answers";
 import { gapsCount, gapsOf, gapsWords } from "../src/model/gaps";
 import { looksForBad, stateOf, verdictOf } from "../src/model/verdict";
+import { makeFixture } from "./fixture";
 
 const WHOLE = {
   not_recorded: [],

@@ -1,6 +1,6 @@
 /**
  * A computed server: a run of any length in which every step has the same few ops and calls. From one step on,
- * the log of a zero spreads. `npm run dev` and the tests of the store use it.
+ * the log of a zero spreads. The tests of the store use it.
  */
 import { encodeColumns } from "./encode";
 

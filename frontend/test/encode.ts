@@ -1,4 +1,4 @@
-/** Encodes columns as the server does: the twin of src/api/columns.ts, for the fixture and the tests. */
+/** Encodes columns as the server does: the twin of src/api/columns.ts. */
 type Cell = number | string | null;
 
 export interface ColumnSpec {
