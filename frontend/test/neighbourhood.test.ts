@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ExecutionData, OpInfo } from "../src/api/answers";
 import { executionIndex, graphExecutionIndex, graphId } from "../src/base/ids";
-import { cardTops, ofExecution, ofGraphOp, portOffset } from "../src/model/neighbourhood";
+import { cardTops, portOffset } from "../src/model/card_layout";
+import { ofExecution, ofGraphOp } from "../src/model/neighbourhood";
 import { CARD } from "../src/views/geometry";
 
 /** An op as `op_info` answers it, with some fields replaced. */

@@ -1,9 +1,9 @@
 /** An op with its inputs and consumers, as three columns of cards with curves between them. */
-import type { ExecutionData, Forward, Op, WireTarget } from "../api/answers";
+import type { ExecutionData, Forward, Op, OpConsumer, WireTarget } from "../api/answers";
 import { type ExecutionIndex, executionIndex, type GraphExecutionIndex, type GraphId } from "../base/ids";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
 import { tensorName } from "./names";
-import { inputSummary, isPassedOn, type OpSeen, outputSummary, passedOn } from "./passed_on";
+import { type InputSeen, inputSummary, isPassedOn, type OpSeen, outputSummary, passedOn } from "./passed_on";
 import { type Role, roleMark, roleOf, roleWords } from "./role";
 
 /** The destination of a click on a card or a link. */
@@ -64,52 +64,11 @@ const ARGUMENTS = new Set(["Placeholder", "PlaceholderWithDefault", "_Arg", "Arg
 
 /** `caller` is the execution that the graph ran in; undefined when it is not known. */
 export function ofGraphOp(info: OpSeen, graph: GraphId, caller: ExecutionIndex | undefined): Neighbourhood {
-  const card = (op: Op | undefined, opName: string, output: number, summary: Summary | undefined) => ({
-    opType: op?.op_type,
-    summary,
-    mark: op && roleMark(roleOfOutput(op, output)),
-    role: op && roleWords(op.op_name, roleOfOutput(op, output)),
-    target:
-      op === undefined
-        ? ({ kind: "nowhere" } as const)
-        : ({ kind: "op", graph, opName, trace: summary?.trace } as const),
-  });
-  const inputs = info.inputs.map((input, slot): Card => {
-    const { data, op_name, output_slot, same } = input;
-    return {
-      ...card(data, op_name, output_slot, inputSummary(input)),
-      key: `i${slot}`,
-      title: tensorName(op_name, output_slot),
-      slot,
-      same: same && tensorName(same.op_name, same.output_slot),
-    };
-  });
-  const [first] = inputs;
-  const isPassing = isPassedOn(info, 0) && first?.summary !== undefined;
-  const outputs = Array.from({ length: Math.max(info.num_outputs ?? 0, info.outputs.length) }, (_, slot) => {
-    const own = outputSummary(info, slot);
-    return slot === 0 && isPassing ? passedOn(own, first.summary ?? own) : own;
-  });
-  const same = isPassing ? (first.same ?? first.title) : undefined;
-  const consumers = info.consumers.flatMap((takers, slot) =>
-    takers.map(({ data, op_name, input_slot }, i): Card => {
-      const isSame = isPassedOn(data, 0) && outputs[slot]?.bad !== undefined;
-      const own = data && outputSummary(data, 0);
-      return {
-        ...card(
-          data,
-          op_name,
-          0,
-          isSame ? passedOn(own ?? NOTHING_KNOWN, outputs[slot] ?? NOTHING_KNOWN) : own,
-        ),
-        key: `c${slot}.${i}`,
-        title: op_name,
-        slot,
-        takenAs: input_slot,
-        same: isSame ? (same ?? tensorName(info.op_name, slot)) : undefined,
-      };
-    }),
-  );
+  const inputs = info.inputs.map((input, slot) => inputCard(input, slot, graph));
+  const passed = passedInput(info, inputs[0]);
+  const outputs = outputsOf(info, passed?.summary);
+  const same = passed && (passed.same ?? passed.title);
+  const isArgument = inputs.length === 0 && ARGUMENTS.has(info.op_type);
   return {
     opName: info.op_name,
     opType: info.op_type,
@@ -119,13 +78,79 @@ export function ofGraphOp(info: OpSeen, graph: GraphId, caller: ExecutionIndex |
     runs: info.runs.map(({ graph_id, graph_name }) => ({ graph: graph_id, name: graph_name ?? graph_id })),
     outputs,
     same,
-    inputs:
-      inputs.length === 0 && caller !== undefined && ARGUMENTS.has(info.op_type)
-        ? [callerCard(caller)]
-        : inputs,
-    consumers,
+    inputs: isArgument && caller !== undefined ? [callerCard(caller)] : inputs,
+    consumers: info.consumers.flatMap((takers, slot) => {
+      const output = { slot, summary: outputs[slot], name: same ?? tensorName(info.op_name, slot) };
+      return takers.map((taker, i) => consumerCard(taker, `c${slot}.${i}`, output, graph));
+    }),
     consumersKnown: true,
   };
+}
+
+function inputCard(input: InputSeen, slot: number, graph: GraphId): Card {
+  const { data, op_name, output_slot, same } = input;
+  return {
+    ...opPart(data, op_name, output_slot, inputSummary(input), graph),
+    key: `i${slot}`,
+    title: tensorName(op_name, output_slot),
+    slot,
+    same: same && tensorName(same.op_name, same.output_slot),
+  };
+}
+
+/** An output of the op in the middle; `name` is of the tensor whose numbers a consumer may pass on. */
+interface TakenOutput {
+  readonly slot: number;
+  readonly summary: Summary | undefined;
+  readonly name: string;
+}
+
+function consumerCard(taker: OpConsumer, key: string, output: TakenOutput, graph: GraphId): Card {
+  const { data, op_name, input_slot } = taker;
+  const own = data && outputSummary(data, 0);
+  const passed = isPassedOn(data, 0) && output.summary?.bad !== undefined ? output.summary : undefined;
+  const summary = passed === undefined ? own : passedOn(own ?? NOTHING_KNOWN, passed);
+  return {
+    ...opPart(data, op_name, 0, summary, graph),
+    key,
+    title: op_name,
+    slot: output.slot,
+    takenAs: input_slot,
+    same: passed && output.name,
+  };
+}
+
+/** What the card of an input has in common with that of a consumer. */
+function opPart(
+  op: Op | undefined,
+  opName: string,
+  output: number,
+  summary: Summary | undefined,
+  graph: GraphId,
+) {
+  const target: Target =
+    op === undefined ? { kind: "nowhere" } : { kind: "op", graph, opName, trace: summary?.trace };
+  return {
+    opType: op?.op_type,
+    summary,
+    mark: op && roleMark(roleOfOutput(op, output)),
+    role: op && roleWords(op.op_name, roleOfOutput(op, output)),
+    target,
+  };
+}
+
+/** The first input, if the op only passes it on. */
+function passedInput(info: OpSeen, first: Card | undefined): Card | undefined {
+  return isPassedOn(info, 0) && first?.summary !== undefined ? first : undefined;
+}
+
+/** One summary for each output; the first is `passed`, if there is one. */
+function outputsOf(info: OpSeen, passed: Summary | undefined): readonly Summary[] {
+  const n = Math.max(info.num_outputs ?? 0, info.outputs.length);
+  return Array.from({ length: n }, (_, slot) => {
+    const own = outputSummary(info, slot);
+    return slot === 0 && passed !== undefined ? passedOn(own, passed) : own;
+  });
 }
 
 export function forwardTarget(forward: Forward): Target {
@@ -171,22 +196,22 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
     runs: [],
     outputs: outputSummaries(data),
     same: undefined,
-    inputs: data.inputs.map((input, slot) => ({
-      key: `i${slot}`,
-      title:
-        input.execution_index === undefined
-          ? `tensor ${input.tensor_id ?? "?"}`
-          : `#${input.execution_index}:${input.output_slot ?? 0}`,
-      opType: input.op_type,
-      slot,
-      summary: fromWire(input.health),
-      target:
-        input.execution_index === undefined
-          ? { kind: "nowhere" }
-          : { kind: "execution", index: executionIndex(input.execution_index) },
-    })),
+    inputs: data.inputs.map(makerCard),
     consumers: [],
     consumersKnown: false,
+  };
+}
+
+/** The eager op that made an input. */
+function makerCard(input: ExecutionData["inputs"][number], slot: number): Card {
+  const index = input.execution_index;
+  return {
+    key: `i${slot}`,
+    title: index === undefined ? `tensor ${input.tensor_id ?? "?"}` : `#${index}:${input.output_slot ?? 0}`,
+    opType: input.op_type,
+    slot,
+    summary: fromWire(input.health),
+    target: index === undefined ? { kind: "nowhere" } : { kind: "execution", index: executionIndex(index) },
   };
 }
 
@@ -194,35 +219,4 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
 export function outputSummaries(data: ExecutionData): readonly Summary[] {
   const n = Math.max(data.output_tensor_ids.length, data.outputs.length);
   return Array.from({ length: n }, (_, i) => fromWire(data.outputs[i]) ?? NOTHING_KNOWN);
-}
-
-/** Pixels of a card and of the space between two cards. */
-export interface CardSize {
-  readonly height: number;
-  readonly gap: number;
-}
-
-/**
- * Tops of the cards of one column: centred, but none above `least`, so that a long column continues below.
- */
-export function cardTops(n: number, middle: number, least: number, card: CardSize): readonly number[] {
-  const first = Math.max(least, middle - columnHeight(n, card) / 2);
-  return Array.from({ length: n }, (_, i) => first + i * (card.height + card.gap));
-}
-
-export function columnHeight(n: number, { height, gap }: CardSize): number {
-  return n * height + Math.max(0, n - 1) * gap;
-}
-
-/**
- * Offset from the middle of a card's side to the curve of a slot; the slots are in order around the middle.
- */
-export function portOffset(slot: number, n: number, height: number): number {
-  return n < 2 ? 0 : (slot - (n - 1) / 2) * Math.min(14, (height - 16) / (n - 1));
-}
-
-/** A curve with horizontal ends, as an SVG path. */
-export function curve(x0: number, y0: number, x1: number, y1: number): string {
-  const bend = (x1 - x0) / 2;
-  return `M${x0},${y0} C${x0 + bend},${y0} ${x1 - bend},${y1} ${x1},${y1}`;
 }

@@ -1,0 +1,161 @@
+/** The cards of the graph structure: one for the op in focus, and one for each neighbour. */
+import { isBad } from "../model/health";
+import { displayName } from "../model/names";
+import type { Card, Neighbourhood } from "../model/neighbourhood";
+import type { Store } from "../store/store";
+import { shortDevice } from "./execution_card";
+import { CARD } from "./geometry";
+import { NumericsWords, ShapeWords, TensorName, Verdict } from "./numbers";
+import { MOST_OUTPUTS } from "./picture_layout";
+
+export type Side = "input" | "consumer";
+
+/** "feeds input 1", "takes output 0 as its input 2" */
+function slotWords(card: Card, side: Side): string {
+  return side === "input"
+    ? `feeds input ${card.slot}`
+    : `takes output ${card.slot} as its input ${card.takenAs ?? "?"}`;
+}
+
+/** What a click on the card does, and what the card is to the op. */
+function cardTitle(card: Card, side: Side): string {
+  const slot = slotWords(card, side);
+  if (card.target.kind === "nowhere") return `This op was not recorded; it ${slot}`;
+  return [`Go to ${card.title}`, slot, card.role, card.same && `same as ${card.same}`]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+interface NeighbourCardProps {
+  readonly store: Store;
+  readonly card: Card;
+  readonly side: Side;
+  readonly top: number;
+}
+
+export function NeighbourCard({ store, card, side, top }: NeighbourCardProps) {
+  return (
+    <button
+      type="button"
+      class={`op-card op-${side} ${isBad(card.summary) ? "op-bad" : ""}`}
+      style={{ top: `${top}px`, height: `${CARD.height}px` }}
+      data-testid={`graph-structure-${side}`}
+      disabled={card.target.kind === "nowhere"}
+      title={cardTitle(card, side)}
+      onClick={() => store.follow(card.target)}
+    >
+      <span class="op-line">
+        <TensorName name={card.title} />
+        {card.takenAs !== undefined && <span class="taken-as dim">in {card.takenAs}</span>}
+      </span>
+      <span class="op-line">
+        <span class="chip">{card.opType === undefined ? "not recorded" : displayName(card.opType)}</span>
+        <CardMark card={card} />
+      </span>
+      {card.note === undefined ? <Verdict summary={card.summary} /> : <span class="dim">{card.note}</span>}
+    </button>
+  );
+}
+
+/** What is said beside the op type. */
+function CardMark({ card }: { readonly card: Card }) {
+  if (card.same !== undefined) return <SameAs name={card.same} />;
+  if (card.mark !== undefined) return <RoleMark words={card.mark} />;
+  return card.summary === undefined ? null : <ShapeWords summary={card.summary} />;
+}
+
+function RoleMark({ words }: { readonly words: string }) {
+  return (
+    <span class="tensor-role ellipsis" title={words}>
+      {words}
+    </span>
+  );
+}
+
+/** Names the tensor whose numbers are shown for an op that passes it on. */
+function SameAs({ name }: { readonly name: string }) {
+  return (
+    <span class="dim ellipsis" title={`This op passes on ${name}; the numbers are its`}>
+      same as {name}
+    </span>
+  );
+}
+
+interface CentreProps {
+  readonly store: Store;
+  readonly op: Neighbourhood;
+  readonly top: number;
+  readonly height: number;
+}
+
+export function Centre({ store, op, top, height }: CentreProps) {
+  const device = shortDevice(op.device);
+  return (
+    <div
+      class={`op-card op-centre ${op.outputs.some(isBad) ? "op-bad" : ""}`}
+      style={{ top: `${top}px`, minHeight: `${height}px` }}
+      data-testid="graph-structure-op"
+      aria-current="true"
+    >
+      <span class="op-line">
+        <b>
+          <TensorName name={op.opName ?? displayName(op.opType)} />
+        </b>
+      </span>
+      <span class="op-line">
+        <span class="chip">{displayName(op.opType)}</span>
+        {device !== undefined && <span class="dim">{device}</span>}
+      </span>
+      {op.role !== undefined && <RoleMark words={op.role} />}
+      {op.same !== undefined && <SameAs name={op.same} />}
+      {op.runs.length > 0 && <GraphsRun store={store} runs={op.runs} />}
+      <Outputs outputs={op.outputs} />
+    </div>
+  );
+}
+
+interface GraphsRunProps {
+  readonly store: Store;
+  readonly runs: Neighbourhood["runs"];
+}
+
+function GraphsRun({ store, runs }: GraphsRunProps) {
+  return (
+    <span class="op-runs dim ellipsis">
+      runs{" "}
+      {runs.map(({ graph, name }, i) => (
+        <span key={graph}>
+          {i > 0 && ", "}
+          <button
+            type="button"
+            class="link"
+            title={`Go to what ${name} computed last here`}
+            data-testid="graph-structure-runs"
+            onClick={() => void store.focusGraph(graph)}
+          >
+            {displayName(name)}
+          </button>
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Outputs({ outputs }: { readonly outputs: Neighbourhood["outputs"] }) {
+  const isOne = outputs.length <= 1;
+  return (
+    <>
+      {outputs.slice(0, MOST_OUTPUTS).map((summary, slot) => (
+        <span key={slot} class={isOne ? "op-output" : "op-output op-output-slot"}>
+          {!isOne && <span class="dim num">:{slot}</span>}
+          <ShapeWords summary={summary} />
+          <Verdict summary={summary} />
+          <NumericsWords summary={summary} />
+        </span>
+      ))}
+      {outputs.length > MOST_OUTPUTS && (
+        <span class="dim">and {outputs.length - MOST_OUTPUTS} more outputs</span>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,136 @@
+/** The picture of an op: its inputs at the left, its consumers at the right, and curves between them. */
+import { useRef, useState } from "preact/hooks";
+import type { Forward } from "../api/answers";
+import { counted } from "../base/text";
+import { forwardTarget, type Neighbourhood } from "../model/neighbourhood";
+import type { Store } from "../store/store";
+import { Curves } from "./curves";
+import { CARD } from "./geometry";
+import { useSize } from "./hooks";
+import { Words } from "./numbers";
+import { Centre, NeighbourCard, type Side } from "./op_cards";
+import { Failure } from "./panel";
+import { type Column, layoutOf, type PictureLayout } from "./picture_layout";
+
+/** The number of cards drawn at first, and added with each press of the button for more. */
+const CARDS = 60;
+
+interface PictureProps {
+  readonly store: Store;
+  readonly op: Neighbourhood;
+}
+
+export function Picture({ store, op }: PictureProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  const { width, height } = useSize(frame);
+  const [most, setMost] = useState({ inputs: CARDS, consumers: CARDS });
+  const layout = layoutOf(op, most, height);
+  const { inputs, consumers, middle, centre } = layout;
+  return (
+    <>
+      <Why store={store} />
+      {op.forward !== undefined && <GradientOf store={store} forward={op.forward} />}
+      <div class="picture" ref={frame} role="group" aria-label="Inputs, op and consumers">
+        <div class="picture-inner" style={{ height: `${layout.height}px` }}>
+          <Curves width={width} op={op} layout={layout} />
+          <ColumnTitles op={op} layout={layout} />
+          <Cards store={store} side="input" column={inputs} />
+          <Centre store={store} op={op} top={middle - centre / 2} height={centre} />
+          <Cards store={store} side="consumer" column={consumers} />
+          <More side="input" column={inputs} act={(n) => setMost({ ...most, inputs: most.inputs + n })} />
+          <More
+            side="consumer"
+            column={consumers}
+            act={(n) => setMost({ ...most, consumers: most.consumers + n })}
+          />
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** Why an output of the op is bad. */
+function Why({ store }: { readonly store: Store }) {
+  const loaded = store.explanation.value;
+  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
+  // The sentences of another op are not shown while those of this one are loading.
+  if (loaded?.kind !== "ready" || loaded.value === undefined || loaded.value.why.length === 0) return null;
+  return (
+    <p class="why">
+      <Words phrases={loaded.value.why} follow={store.follow} />
+    </p>
+  );
+}
+
+function ColumnTitles({ op, layout }: { readonly op: Neighbourhood; readonly layout: PictureLayout }) {
+  return (
+    <>
+      <span class="column-title column-in">{columnTitle(layout.inputs, "input")}</span>
+      <span class="column-title column-out">
+        {op.consumersKnown
+          ? columnTitle(layout.consumers, "consumer")
+          : "consumers: not recorded for eager ops"}
+      </span>
+    </>
+  );
+}
+
+interface CardsProps {
+  readonly store: Store;
+  readonly side: Side;
+  readonly column: Column;
+}
+
+function Cards({ store, side, column }: CardsProps) {
+  return column.cards.map((card, i) => (
+    <NeighbourCard key={card.key} store={store} card={card} side={side} top={column.tops[i] ?? 0} />
+  ));
+}
+
+/** "213 inputs", "60 of 213 inputs shown". */
+function columnTitle({ cards: { length: drawn }, all }: Column, what: string): string {
+  if (all === 0) return `no ${what}s`;
+  return drawn < all ? `${drawn} of ${counted(all, what)} shown` : counted(all, what);
+}
+
+interface MoreProps {
+  readonly side: Side;
+  readonly column: Column;
+  readonly act: (n: number) => void;
+}
+
+function More({ side, column, act }: MoreProps) {
+  const left = column.all - column.cards.length;
+  const top = column.tops.at(-1);
+  if (left === 0 || top === undefined) return null;
+  const n = Math.min(left, CARDS);
+  return (
+    <button
+      type="button"
+      class={`small more-cards op-${side}`}
+      style={{ top: `${top + CARD.height + CARD.gap}px` }}
+      data-testid={`graph-structure-more-${side}`}
+      onClick={() => act(n)}
+    >
+      Show {n} more
+    </button>
+  );
+}
+
+/** A link from an op of a gradient, which a library creates, to the op in the user's own line. */
+function GradientOf({ store, forward }: { readonly store: Store; readonly forward: Forward }) {
+  return (
+    <p class="forward">
+      Part of the gradient of{" "}
+      <button
+        type="button"
+        class="link ellipsis"
+        data-testid="graph-structure-forward"
+        title={`Go to ${forward.op_name}`}
+        onClick={() => store.follow(forwardTarget(forward))}
+      >
+        {forward.op_name}
+      </button>
+    </p>
+  );
+}
