@@ -4,6 +4,7 @@
  */
 
 import type { Overview } from "../api/answers";
+import { rowOfKey } from "../model/keys";
 import { marks, minimapPixel, minimapRow } from "../model/minimap";
 import { MINIMAP } from "./geometry";
 import { drag } from "./hooks";
@@ -22,33 +23,8 @@ interface MinimapProps {
   readonly onSeek: (row: number) => void;
 }
 
-export function Minimap({ label, axis, length, overview, total, begin, end, focus, onSeek }: MinimapProps) {
-  const seek = (event: PointerEvent) => {
-    const box = (event.currentTarget as HTMLElement | null)?.getBoundingClientRect();
-    if (box !== undefined)
-      onSeek(minimapRow(axis === "x" ? event.clientX - box.left : event.clientY - box.top, total, length));
-  };
-  const key = (event: KeyboardEvent) => {
-    const middle = (begin + end) / 2;
-    const page = Math.max(1, end - begin);
-    const to = {
-      ArrowLeft: middle - 1,
-      ArrowUp: middle - 1,
-      ArrowRight: middle + 1,
-      ArrowDown: middle + 1,
-      PageUp: middle - page,
-      PageDown: middle + page,
-      Home: 0,
-      End: total,
-    }[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    onSeek(to);
-  };
-  const from = minimapPixel(begin, total, length);
-  const size = Math.max(4, minimapPixel(end - begin, total, length));
-  const at = (pixel: number, extent: number) =>
-    axis === "x" ? { left: pixel, width: extent } : { top: pixel, height: extent };
+export function Minimap(props: MinimapProps) {
+  const { label, axis, total, begin, end } = props;
   return (
     <div
       class={`minimap minimap-${axis}`}
@@ -60,24 +36,55 @@ export function Minimap({ label, axis, length, overview, total, begin, end, focu
       aria-valuenow={begin}
       aria-valuetext={`rows ${begin} to ${Math.max(begin, end - 1)} of ${total}`}
       tabIndex={0}
-      onPointerDown={(event) => {
-        event.preventDefault();
-        (event.currentTarget as HTMLElement).focus();
-        seek(event);
-        drag(event, seek);
-      }}
-      onKeyDown={key}
+      onPointerDown={(event) => press(event, props)}
+      onKeyDown={(event) => seekByKey(event, props)}
     >
-      {overview !== undefined && (
-        <svg
-          aria-hidden="true"
-          width={axis === "x" ? length : MINIMAP}
-          height={axis === "x" ? MINIMAP : length}
-        >
-          <path class="minimap-measured" d={path(overview, "measured", axis, length)} />
-          <path class="minimap-bad" d={path(overview, "bad", axis, length)} />
-        </svg>
-      )}
+      <Rows {...props} />
+      <Position {...props} />
+    </div>
+  );
+}
+
+function press(event: PointerEvent, { axis, length, total, onSeek }: MinimapProps): void {
+  const seek = (at: PointerEvent) => {
+    const box = (at.currentTarget as HTMLElement | null)?.getBoundingClientRect();
+    if (box !== undefined)
+      onSeek(minimapRow(axis === "x" ? at.clientX - box.left : at.clientY - box.top, total, length));
+  };
+  event.preventDefault();
+  (event.currentTarget as HTMLElement).focus();
+  seek(event);
+  drag(event, seek);
+}
+
+function seekByKey(event: KeyboardEvent, { begin, end, total, onSeek }: MinimapProps): void {
+  const page = Math.max(1, end - begin);
+  const to = rowOfKey(event.key, { arrows: "both", from: (begin + end) / 2, page, last: total });
+  if (to === undefined) return;
+  event.preventDefault();
+  onSeek(to);
+}
+
+/** The rows that were measured and those that are bad. */
+function Rows({ overview, axis, length }: MinimapProps) {
+  if (overview === undefined) return null;
+  const [width, height] = axis === "x" ? [length, MINIMAP] : [MINIMAP, length];
+  return (
+    <svg aria-hidden="true" width={width} height={height}>
+      <path class="minimap-measured" d={path(overview, "measured", axis, length)} />
+      <path class="minimap-bad" d={path(overview, "bad", axis, length)} />
+    </svg>
+  );
+}
+
+/** The visible part and the focus. */
+function Position({ axis, length, total, begin, end, focus }: MinimapProps) {
+  const from = minimapPixel(begin, total, length);
+  const size = Math.max(4, minimapPixel(end - begin, total, length));
+  const at = (pixel: number, extent: number) =>
+    axis === "x" ? { left: pixel, width: extent } : { top: pixel, height: extent };
+  return (
+    <>
       <i class="minimap-window" style={at(Math.min(from, length - size), size)} />
       {focus !== undefined && (
         <i
@@ -85,7 +92,7 @@ export function Minimap({ label, axis, length, overview, total, begin, end, focu
           style={at(Math.min(length - 2, minimapPixel(focus + 0.5, total, length) - 1), 2)}
         />
       )}
-    </div>
+    </>
   );
 }
 

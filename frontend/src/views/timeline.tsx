@@ -1,11 +1,14 @@
 /** The timeline: all executions in order, one box each, and below them the execution in focus. */
 import { useRef, useState } from "preact/hooks";
+import type { ColumnPage } from "../api/columns";
 import { executionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { grouped } from "../base/text";
+import { type KeySteps, rowOfKey } from "../model/keys";
 import { type Window, windowAround, windowAt } from "../model/minimap";
 import { displayName, initial } from "../model/names";
 import { type ExecutionRow, executionRow } from "../model/rows";
+import type { Pages } from "../store/pages";
 import type { Store } from "../store/store";
 import { ExecutionCard } from "./execution_card";
 import { BOX } from "./geometry";
@@ -14,17 +17,71 @@ import { Minimap } from "./minimap";
 import { Failure, Panel } from "./panel";
 
 export function Timeline({ store }: { readonly store: Store }) {
-  const pages = store.lists.value?.executions;
-  const total = pages?.total.value ?? 0;
-  void pages?.edition.value;
+  const total = store.lists.value?.executions.total.value ?? 0;
+  const failure = store.lists.value?.executions.failure.value;
+  return (
+    <Panel title="Python execution timeline" className="timeline" note={grouped(total)} tools={<Legend />}>
+      <Bar store={store} total={total} />
+      {failure !== undefined && <Failure message={failure} />}
+      <ExecutionCard store={store} />
+    </Panel>
+  );
+}
+
+interface BarProps {
+  readonly store: Store;
+  readonly total: number;
+}
+
+/** The boxes between the buttons that scroll them. */
+function Bar({ store, total }: BarProps) {
   const track = useRef<HTMLDivElement>(null);
   const { width } = useSize(track);
+  const { window, fit, scroll } = useWindow(store, width, total);
+  const { begin, end } = window;
+  return (
+    <div class="timeline-bar">
+      <Nav label="Back one page" text="«" off={begin === 0} act={() => scroll(begin - fit)} />
+      <Nav label="Back one" text="‹" off={begin === 0} act={() => scroll(begin - 1)} />
+      <div class="timeline-track" ref={track}>
+        <Boxes store={store} total={total} window={window} fit={fit} scroll={scroll} />
+        <Minimap
+          label="Part of the timeline that is seen"
+          axis="x"
+          length={width}
+          overview={shown(store.timelineOverview.value)}
+          total={total}
+          begin={begin}
+          end={end}
+          focus={store.execution.value}
+          onSeek={(row) => scroll(row - fit / 2)}
+        />
+      </div>
+      <Nav label="On one" text="›" off={end >= total} act={() => scroll(begin + 1)} />
+      <Nav label="On one page" text="»" off={end >= total} act={() => scroll(begin + fit)} />
+      <span class="position">
+        {total === 0 ? "none" : `${grouped(begin)}–${grouped(end - 1)}`}
+        <br />
+        <span class="dim">of {grouped(total)}</span>
+      </span>
+    </div>
+  );
+}
+
+interface WindowView {
+  readonly window: Window;
+  /** The number of boxes that fit. */
+  readonly fit: number;
+  readonly scroll: (begin: number) => void;
+}
+
+/** The window of boxes in a track of some width. It follows the focus, and its rows are fetched. */
+function useWindow(store: Store, width: number, total: number): WindowView {
+  const pages = store.lists.value?.executions;
+  const focus = store.execution.value;
   const fit = Math.max(1, Math.floor(width / (BOX.width + BOX.gap)));
   const [requested, setRequested] = useState(0);
   const window = windowAt(requested, fit, total);
-  const focus = store.execution.value;
-  const scroll = (begin: number) => setRequested(windowAt(begin, fit, total).begin);
-
   useChange(() => {
     if (focus !== undefined && width > 0) setRequested(windowAround(focus, window, fit, total).begin);
   }, [focus, store.alert.value, width > 0, total > 0]);
@@ -32,83 +89,58 @@ export function Timeline({ store }: { readonly store: Store }) {
   useChange(() => {
     store.timelineBuckets.value = Math.min(4096, Math.max(0, Math.floor(width)));
   }, [width]);
+  return { window, fit, scroll: (begin) => setRequested(windowAt(begin, fit, total).begin) };
+}
 
+interface BoxesProps extends BarProps, WindowView {}
+
+function Boxes({ store, total, window, fit, scroll }: BoxesProps) {
+  const pages = store.lists.value?.executions;
+  void pages?.edition.value;
+  const focus = store.execution.value;
+  const isSeen = focus !== undefined && focus >= window.begin && focus < window.end;
   const step = (to: number) => {
     if (total > 0) store.focusExecution(executionIndex(Math.max(0, Math.min(total - 1, to))));
   };
-  const key = (event: KeyboardEvent) => {
-    const from = focus ?? window.begin;
-    const to = {
-      ArrowLeft: from - 1,
-      ArrowRight: from + 1,
-      PageUp: from - fit,
-      PageDown: from + fit,
-      Home: 0,
-      End: total - 1,
-    }[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    step(to);
-  };
-  const failure = pages?.failure.value;
+  const notch = Math.max(1, Math.round(fit / 8));
   return (
-    <Panel title="Python execution timeline" className="timeline" note={grouped(total)} tools={<Legend />}>
-      <div class="timeline-bar">
-        <Nav label="Back one page" text="«" off={window.begin === 0} act={() => scroll(window.begin - fit)} />
-        <Nav label="Back one" text="‹" off={window.begin === 0} act={() => scroll(window.begin - 1)} />
-        <div class="timeline-track" ref={track}>
-          <div
-            class="timeline-boxes"
-            role="listbox"
-            aria-label="Executions"
-            aria-orientation="horizontal"
-            tabIndex={0}
-            aria-activedescendant={
-              focus !== undefined && focus >= window.begin && focus < window.end ? `box-${focus}` : undefined
-            }
-            onKeyDown={key}
-            onWheel={(event) =>
-              scroll(window.begin + Math.sign(event.deltaY + event.deltaX) * Math.max(1, Math.round(fit / 8)))
-            }
-          >
-            {boxes(window).map((index) => {
-              const page = pages?.at(index);
-              return (
-                <Box
-                  key={index}
-                  index={index}
-                  row={page && executionRow(page, index - page.begin)}
-                  focused={index === focus}
-                  host={store.filter.value.host}
-                  act={step}
-                />
-              );
-            })}
-          </div>
-          <Minimap
-            label="Part of the timeline that is seen"
-            axis="x"
-            length={width}
-            overview={shown(store.timelineOverview.value)}
-            total={total}
-            begin={window.begin}
-            end={window.end}
-            focus={focus}
-            onSeek={(row) => scroll(row - fit / 2)}
-          />
-        </div>
-        <Nav label="On one" text="›" off={window.end >= total} act={() => scroll(window.begin + 1)} />
-        <Nav label="On one page" text="»" off={window.end >= total} act={() => scroll(window.begin + fit)} />
-        <span class="position">
-          {total === 0 ? "none" : `${grouped(window.begin)}–${grouped(window.end - 1)}`}
-          <br />
-          <span class="dim">of {grouped(total)}</span>
-        </span>
-      </div>
-      {failure !== undefined && <Failure message={failure} />}
-      <ExecutionCard store={store} />
-    </Panel>
+    <div
+      class="timeline-boxes"
+      role="listbox"
+      aria-label="Executions"
+      aria-orientation="horizontal"
+      tabIndex={0}
+      aria-activedescendant={isSeen ? `box-${focus}` : undefined}
+      onKeyDown={(event) =>
+        stepByKey(event, { from: focus ?? window.begin, page: fit, last: total - 1 }, step)
+      }
+      onWheel={(event) => scroll(window.begin + Math.sign(event.deltaY + event.deltaX) * notch)}
+    >
+      {boxes(window).map((index) => (
+        <Box
+          key={index}
+          index={index}
+          row={rowAt(pages, index)}
+          focused={index === focus}
+          host={store.filter.value.host}
+          act={step}
+        />
+      ))}
+    </div>
   );
+}
+
+/** Undefined while it is loading. */
+function rowAt(pages: Pages<ColumnPage> | undefined, index: number): ExecutionRow | undefined {
+  const page = pages?.at(index);
+  return page && executionRow(page, index - page.begin);
+}
+
+function stepByKey(event: KeyboardEvent, at: Omit<KeySteps, "arrows">, step: (to: number) => void): void {
+  const to = rowOfKey(event.key, { ...at, arrows: "across" });
+  if (to === undefined) return;
+  event.preventDefault();
+  step(to);
 }
 
 function boxes({ begin, end }: Window): readonly number[] {

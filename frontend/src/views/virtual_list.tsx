@@ -3,19 +3,10 @@
  * scrollbar its length, and a sticky layer shows the rows; see model/scroll.ts for the two measures.
  */
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import {
-  clampVirtual,
-  MAX_SPACER,
-  nudge,
-  reveal,
-  type ScrollLayout,
-  spacer,
-  toPhysical,
-  toVirtual,
-  visibleRows,
-} from "../model/scroll";
-import { useSize } from "./hooks";
+import { useEffect, useRef } from "preact/hooks";
+import { rowOfKey } from "../model/keys";
+import { nudge, spacer, visibleRows } from "../model/scroll";
+import { useReveal, useVirtualScroll, type VirtualScroll } from "./virtual_scroll";
 
 export interface VirtualListProps {
   readonly label: string;
@@ -52,81 +43,13 @@ export interface RowAttributes {
 }
 
 export function VirtualList(props: VirtualListProps) {
-  const { rows, rowHeight, headerHeight, focusRow, revealRow } = props;
+  const { rows, rowHeight, headerHeight, focusRow } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const expected = useRef(0);
-  const [requested, setRequested] = useState(0);
-  const size = useSize(scroller);
-  const layout: ScrollLayout = { rows, rowHeight, viewport: Math.max(0, size.height - headerHeight) };
-  const virtual = clampVirtual(layout, requested);
+  const scroll = useVirtualScroll(scroller, props);
+  const { layout, virtual, moveTo } = scroll;
   const { begin, end } = visibleRows(layout, virtual);
-  const headRows = headerHeight > 0 ? 1 : 0;
-
-  const moveTo = (to: number) => setRequested(clampVirtual(layout, to));
-  const onScroll = () => {
-    const physical = scroller.current?.scrollTop ?? 0;
-    if (Math.abs(physical - expected.current) < 1) return;
-    expected.current = physical;
-    setRequested(toVirtual(layout, physical));
-  };
-
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element === null || layout.viewport === 0) return;
-    const physical = toPhysical(layout, virtual);
-    if (Math.abs(physical - element.scrollTop) < 1) return;
-    element.scrollTop = physical;
-    expected.current = element.scrollTop;
-  }, [virtual, rows, layout.viewport]);
-
-  const canReveal = revealRow !== undefined && revealRow < rows && layout.viewport > 0;
-  useLayoutEffect(() => {
-    if (canReveal) setRequested(reveal(layout, virtual, revealRow));
-  }, [revealRow, props.revealKey, canReveal]);
-
+  useReveal(scroll, props.revealRow, props.revealKey);
   useEffect(() => props.onVisible(begin, end), [begin, end, rows]);
-
-  // In a scaled list a notch of the wheel must be a few rows, not thousands. A listener that is not passive
-  // cannot be an attribute.
-  useEffect(() => {
-    const element = scroller.current;
-    if (element === null || rows * rowHeight <= MAX_SPACER) return;
-    const onWheel = (event: WheelEvent) => {
-      if (event.ctrlKey || event.deltaY === 0) return;
-      event.preventDefault();
-      const unit = event.deltaMode === 0 ? 1 : event.deltaMode === 1 ? rowHeight : layout.viewport;
-      setRequested((old) => clampVirtual(layout, old + event.deltaY * unit));
-    };
-    element.addEventListener("wheel", onWheel, { passive: false });
-    return () => element.removeEventListener("wheel", onWheel);
-  }, [rows, layout.viewport]);
-
-  const onKey = (event: KeyboardEvent) => {
-    const page = Math.max(1, Math.floor(layout.viewport / rowHeight) - 1);
-    const from = focusRow ?? begin - 1;
-    const to = {
-      ArrowUp: from - 1,
-      ArrowDown: from + 1,
-      PageUp: from - page,
-      PageDown: from + page,
-      Home: 0,
-      End: rows - 1,
-    }[event.key];
-    if (to === undefined || rows === 0) return;
-    event.preventDefault();
-    const row = Math.max(0, Math.min(rows - 1, to));
-    moveTo(nudge(layout, virtual, row));
-    props.onStep(row);
-  };
-
-  const attributesOf = (row: number): RowAttributes => ({
-    id: `${props.id}-${row}`,
-    "aria-rowindex": row + 1 + headRows,
-    style: {
-      transform: `translateY(${headerHeight + row * rowHeight - virtual}px)`,
-      height: `${rowHeight}px`,
-    },
-  });
   const inView = focusRow !== undefined && focusRow >= begin && focusRow < end;
   return (
     <div class="list-frame" style={props.style}>
@@ -135,25 +58,14 @@ export function VirtualList(props: VirtualListProps) {
         class="list"
         role="grid"
         aria-label={props.label}
-        aria-rowcount={rows + headRows}
+        aria-rowcount={rows + headRows(props)}
         aria-activedescendant={inView ? `${props.id}-${focusRow}` : undefined}
         tabIndex={0}
-        onScroll={onScroll}
-        onKeyDown={onKey}
+        onScroll={scroll.onScroll}
+        onKeyDown={(event) => stepByKey(event, props, scroll)}
       >
         <div role="presentation" style={{ height: `${spacer(layout) + headerHeight}px` }}>
-          <div class="list-layer" role="presentation" style={{ height: `${size.height}px` }}>
-            <div class="list-rows" role="rowgroup">
-              {Array.from({ length: end - begin }, (_, i) =>
-                props.render(begin + i, attributesOf(begin + i)),
-              )}
-            </div>
-            {props.header !== undefined && (
-              <div class="list-header" role="rowgroup" style={{ height: `${headerHeight}px` }}>
-                {props.header}
-              </div>
-            )}
-          </div>
+          <Layer list={props} scroll={scroll} />
         </div>
       </div>
       {props.beside?.({
@@ -164,4 +76,52 @@ export function VirtualList(props: VirtualListProps) {
       })}
     </div>
   );
+}
+
+/** The visible rows, with the header above them. */
+function Layer({ list, scroll }: { readonly list: VirtualListProps; readonly scroll: VirtualScroll }) {
+  const { begin, end } = visibleRows(scroll.layout, scroll.virtual);
+  return (
+    <div class="list-layer" role="presentation" style={{ height: `${scroll.size.height}px` }}>
+      <div class="list-rows" role="rowgroup">
+        {Array.from({ length: end - begin }, (_, i) =>
+          list.render(begin + i, attributesOf(begin + i, list, scroll)),
+        )}
+      </div>
+      {list.header !== undefined && (
+        <div class="list-header" role="rowgroup" style={{ height: `${list.headerHeight}px` }}>
+          {list.header}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function attributesOf(row: number, list: VirtualListProps, { virtual }: VirtualScroll): RowAttributes {
+  const top = list.headerHeight + row * list.rowHeight - virtual;
+  return {
+    id: `${list.id}-${row}`,
+    "aria-rowindex": row + 1 + headRows(list),
+    style: { transform: `translateY(${top}px)`, height: `${list.rowHeight}px` },
+  };
+}
+
+function headRows({ headerHeight }: VirtualListProps): number {
+  return headerHeight > 0 ? 1 : 0;
+}
+
+function stepByKey(event: KeyboardEvent, list: VirtualListProps, scroll: VirtualScroll): void {
+  const { layout, virtual } = scroll;
+  const { rows, focusRow } = list;
+  const to = rowOfKey(event.key, {
+    arrows: "down",
+    from: focusRow ?? visibleRows(layout, virtual).begin - 1,
+    page: Math.max(1, Math.floor(layout.viewport / list.rowHeight) - 1),
+    last: rows - 1,
+  });
+  if (to === undefined || rows === 0) return;
+  event.preventDefault();
+  const row = Math.max(0, Math.min(rows - 1, to));
+  scroll.moveTo(nudge(layout, virtual, row));
+  list.onStep(row);
 }
