@@ -12,12 +12,24 @@ import { StackTrace } from "./stack_trace";
 import { StatusBar } from "./status_bar";
 import { Timeline } from "./timeline";
 
-const SIZES = ["left", "bottom", "timeline", "structure"];
+/** The sizes that the reader can change. */
+const BARS = {
+  left: { label: "Width of the left column", axis: "x", sign: 1, section: ".alerts", least: 220 },
+  timeline: { label: "Height of the timeline", axis: "y", sign: 1, section: ".timeline", least: 90 },
+  bottom: { label: "Height of the lower sections", axis: "y", sign: -1, section: ".stack", least: 100 },
+  structure: {
+    label: "Width of the graph structure",
+    axis: "x",
+    sign: -1,
+    section: ".structure",
+    least: 300,
+  },
+} as const;
 
 export function App({ store }: { readonly store: Store }) {
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (root.current !== null) restoreSizes(root.current, SIZES);
+    if (root.current !== null) restoreSizes(root.current, Object.keys(BARS));
   }, []);
   useEffect(() => shortcuts(store), [store]);
   const runs = shown(store.runs.value);
@@ -38,57 +50,35 @@ export function App({ store }: { readonly store: Store }) {
 }
 
 function Sections({ store }: { readonly store: Store }) {
-  const measure = (selector: string, side: "width" | "height") => () =>
-    document.querySelector(selector)?.getBoundingClientRect()[side] ?? 300;
   return (
     <>
       <StatusBar store={store} />
       <main class="sections">
         <Alerts store={store} />
-        <Splitter
-          name="left"
-          label="Width of the left column"
-          axis="x"
-          sign={1}
-          initial={measure(".alerts", "width")}
-          least={220}
-        />
+        <SizeBar name="left" />
         <div class="middle">
           <Timeline store={store} />
-          <Splitter
-            name="timeline"
-            label="Height of the timeline"
-            axis="y"
-            sign={1}
-            initial={measure(".timeline", "height")}
-            least={90}
-          />
+          <SizeBar name="timeline" />
           <GraphExecutions store={store} />
         </div>
-        <Splitter
-          name="bottom"
-          label="Height of the lower sections"
-          axis="y"
-          sign={-1}
-          initial={measure(".stack", "height")}
-          least={100}
-        />
+        <SizeBar name="bottom" />
         <StackTrace store={store} />
         <div class="bottom">
           <SourceCode store={store} />
-          <Splitter
-            name="structure"
-            label="Width of the graph structure"
-            axis="x"
-            sign={-1}
-            initial={measure(".structure", "width")}
-            least={300}
-          />
+          <SizeBar name="structure" />
           <GraphStructure store={store} />
         </div>
       </main>
     </>
   );
+}
+
+/** The bar that changes one of the sizes; at first the size is that of a section. */
+function SizeBar({ name }: { readonly name: keyof typeof BARS }) {
+  const { label, axis, sign, section, least } = BARS[name];
+  const side = axis === "x" ? "width" : "height";
+  const initial = () => document.querySelector(section)?.getBoundingClientRect()[side] ?? 300;
+  return <Splitter name={name} label={label} axis={axis} sign={sign} initial={initial} least={least} />;
 }
 
 /** The keys n and p go to the next and the previous alert, except in a field. */

@@ -3,85 +3,100 @@ import { useRef, useState } from "preact/hooks";
 import type { ColumnPage } from "../api/columns";
 import { graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
-import { compact, grouped } from "../base/text";
-import { tensorName } from "../model/names";
-import { roleWords } from "../model/role";
+import { grouped } from "../base/text";
 import { type GraphExecutionRow, graphExecutionRow } from "../model/rows";
+import type { Pages } from "../store/pages";
 import type { Store } from "../store/store";
-import { shortDevice } from "./execution_card";
 import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "./geometry";
+import { type Columns, Header, Row } from "./graph_execution_row";
+import { Tools } from "./graph_execution_tools";
 import { useChange } from "./hooks";
 import { Minimap } from "./minimap";
-import { CountHeads, Counts, TensorName } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
-import { type RowAttributes, VirtualList } from "./virtual_list";
+import { VirtualList } from "./virtual_list";
 
 export function GraphExecutions({ store }: { readonly store: Store }) {
   const pages = store.graphExecutionPages.value;
   const total = pages?.total.value ?? 0;
   const all = store.status.value?.num_graph_executions ?? 0;
-  void pages?.edition.value;
   const failure = pages?.failure.value;
   const [first, setFirst] = useState(0);
-  const devices = useSeveral(pages?.at(first), "device", 2);
-  const hosts = (store.status.value?.hosts.length ?? 0) > 1;
-  const layers = useSeveral(pages?.at(first), "layer", 1);
-  const [jump, setJump] = useState({ row: undefined as number | undefined, n: 0 });
+  const columns = useColumns(store, first);
+  const [jumps, setJumps] = useState(0);
   return (
     <Panel
       title="Graph executions"
       className="graph-executions"
       note={store.leftOut.value ? `${grouped(total)} of ${grouped(all)}` : grouped(all)}
       tools={
-        <Tools
-          store={store}
-          total={total}
-          withLayer={layers}
-          onJump={(row) => setJump({ row, n: jump.n + 1 })}
-        />
+        <Tools store={store} total={total} withLayer={columns.withLayer} onJump={() => setJumps(jumps + 1)} />
       }
     >
       {failure !== undefined && <Failure message={failure} />}
       {total === 0 ? (
         <Hint>{emptyWords(store, all)}</Hint>
       ) : (
-        <VirtualList
-          id="trace"
-          label="Graph executions"
-          rows={total}
-          style={{
-            "--digits": String(all).length,
-            "--device": devices || hosts ? "var(--device-width)" : "",
-          }}
-          rowHeight={GRAPH_EXECUTION_ROW}
-          headerHeight={LIST_HEADER}
-          header={<Header withDevice={devices || hosts} withHost={hosts} withLayer={layers} />}
-          focusRow={store.graphExecutionPosition.value}
-          revealRow={store.revealedGraphExecution.value}
-          revealKey={`${store.alert.value} ${store.onlyBad.value} ${JSON.stringify(store.filter.value)} ${jump.n}`}
-          onVisible={(begin, end) => {
-            setFirst(begin);
-            pages?.want(begin, end);
-          }}
-          onStep={(row) => stepTo(store, row)}
-          render={(row, attributes) => {
-            const page = pages?.at(row);
-            return (
-              <Row
-                key={row}
-                store={store}
-                row={page && graphExecutionRow(page, row - page.begin)}
-                attributes={attributes}
-                withDevice={devices || hosts}
-                withLayer={layers}
-              />
-            );
-          }}
-          beside={(view) => <ListMinimap store={store} total={total} {...view} />}
-        />
+        <List store={store} total={total} all={all} columns={columns} jumps={jumps} onFirst={setFirst} />
       )}
     </Panel>
   );
+}
+
+interface ListProps {
+  readonly store: Store;
+  /** The number of rows of the list, and of the run. */
+  readonly total: number;
+  readonly all: number;
+  readonly columns: Columns;
+  /** Rises when the reader goes to a row by its number. */
+  readonly jumps: number;
+  /** Gets the first visible row. */
+  readonly onFirst: (row: number) => void;
+}
+
+function List({ store, total, all, columns, jumps, onFirst }: ListProps) {
+  const pages = store.graphExecutionPages.value;
+  void pages?.edition.value;
+  return (
+    <VirtualList
+      id="trace"
+      label="Graph executions"
+      rows={total}
+      style={{ "--digits": String(all).length, "--device": columns.withDevice ? "var(--device-width)" : "" }}
+      rowHeight={GRAPH_EXECUTION_ROW}
+      headerHeight={LIST_HEADER}
+      header={<Header {...columns} />}
+      focusRow={store.graphExecutionPosition.value}
+      revealRow={store.revealedGraphExecution.value}
+      revealKey={`${store.alert.value} ${store.onlyBad.value} ${JSON.stringify(store.filter.value)} ${jumps}`}
+      onVisible={(begin, end) => {
+        onFirst(begin);
+        pages?.want(begin, end);
+      }}
+      onStep={(row) => stepTo(store, row)}
+      render={(row, attributes) => (
+        <Row key={row} store={store} row={rowAt(pages, row)} attributes={attributes} columns={columns} />
+      )}
+      beside={(view) => <ListMinimap store={store} total={total} {...view} />}
+    />
+  );
+}
+
+/** Undefined while it is loading. */
+function rowAt(pages: Pages<ColumnPage> | undefined, row: number): GraphExecutionRow | undefined {
+  const page = pages?.at(row);
+  return page && graphExecutionRow(page, row - page.begin);
+}
+
+/** The columns that the rows which were fetched so far need. */
+function useColumns(store: Store, first: number): Columns {
+  const pages = store.graphExecutionPages.value;
+  void pages?.edition.value;
+  const page = pages?.at(first);
+  const devices = useSeveral(page, "device", 2);
+  const withLayer = useSeveral(page, "layer", 1);
+  const withHost = (store.status.value?.hosts.length ?? 0) > 1;
+  return { withDevice: devices || withHost, withHost, withLayer };
 }
 
 /**
@@ -104,216 +119,9 @@ function emptyWords(store: Store, all: number): string {
 
 /** Goes to a row. Its position in a filtered list is not its position in the run. */
 function stepTo(store: Store, row: number): void {
-  const page = store.graphExecutionPages.value?.at(row);
-  if (page !== undefined) void store.focusGraphExecution(graphExecutionRow(page, row - page.begin).index);
+  const known = rowAt(store.graphExecutionPages.value, row);
+  if (known !== undefined) void store.focusGraphExecution(known.index);
   else if (!store.leftOut.value) void store.focusGraphExecution(graphExecutionIndex(row));
-}
-
-function Tools({
-  store,
-  total,
-  withLayer,
-  onJump,
-}: {
-  readonly store: Store;
-  readonly total: number;
-  readonly withLayer: boolean;
-  readonly onJump: (row: number) => void;
-}) {
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    const text = String(new FormData(form).get("row") ?? "")
-      .replaceAll(",", "")
-      .trim();
-    const all = store.status.value?.num_graph_executions ?? total;
-    if (!/^\d+$/.test(text) || all === 0) return;
-    const row = Math.min(all - 1, Number(text));
-    void store.focusGraphExecution(graphExecutionIndex(row));
-    onJump(row);
-  };
-  return (
-    <div class="tools">
-      <Filters store={store} withLayer={withLayer} />
-      <label class="toggle">
-        <input
-          type="checkbox"
-          checked={store.onlyBad.value}
-          onChange={(event) => store.setOnlyBad(event.currentTarget.checked)}
-        />
-        Only NaN/∞
-      </label>
-      <form onSubmit={submit}>
-        <input
-          class="jump"
-          name="row"
-          inputMode="numeric"
-          placeholder="Go to #"
-          aria-label="Go to the row with this number"
-          autocomplete="off"
-        />
-      </form>
-    </div>
-  );
-}
-
-interface HeaderProps {
-  readonly withDevice: boolean;
-  readonly withHost: boolean;
-  readonly withLayer: boolean;
-}
-
-/** The filters that apply to the run: hosts if there are several, layers if there are any. */
-function Filters({ store, withLayer }: { readonly store: Store; readonly withLayer: boolean }) {
-  const filter = store.filter.value;
-  const hosts = store.status.value?.hosts ?? [];
-  return (
-    <>
-      {hosts.length > 1 && (
-        <select
-          class="files"
-          aria-label="Host"
-          value={filter.host ?? ""}
-          onChange={(event) => store.setFilter({ ...filter, host: event.currentTarget.value })}
-        >
-          <option value="">All hosts</option>
-          {[...new Set(hosts)].map((host) => (
-            <option key={host} value={host}>
-              {host}
-            </option>
-          ))}
-        </select>
-      )}
-      {(withLayer || filter.layer !== undefined) && (
-        <input
-          class="filter"
-          placeholder="Layer"
-          aria-label="Only layers whose path holds this (a regular expression)"
-          title="Only layers whose path holds this (a regular expression)"
-          autocomplete="off"
-          value={filter.layer ?? ""}
-          onChange={(event) => store.setFilter({ ...filter, layer: event.currentTarget.value.trim() })}
-        />
-      )}
-    </>
-  );
-}
-
-function Header({ withDevice, withHost, withLayer }: HeaderProps) {
-  return (
-    <div class="row graph-execution-row" role="row" aria-rowindex={1}>
-      <span role="columnheader" class="num">
-        #
-      </span>
-      <span role="columnheader">tensor</span>
-      <span role="columnheader" title={withLayer ? "The Keras layer" : "The graph that the op is in"}>
-        {withLayer ? "layer" : "function"}
-      </span>
-      <span role="columnheader">op type</span>
-      {withDevice && <span role="columnheader">{withHost ? "host" : "device"}</span>}
-      <span role="columnheader">dtype</span>
-      <span role="columnheader" class="num">
-        rank
-      </span>
-      <span role="columnheader">shape</span>
-      <span role="columnheader" class="num">
-        size
-      </span>
-      <CountHeads />
-    </div>
-  );
-}
-
-interface RowProps {
-  readonly store: Store;
-  readonly row: GraphExecutionRow | undefined;
-  readonly attributes: RowAttributes;
-  readonly withDevice: boolean;
-  readonly withLayer: boolean;
-}
-
-function Row({ store, row, attributes, withDevice, withLayer }: RowProps) {
-  if (row === undefined)
-    return (
-      <div {...attributes} role="row" class="row graph-execution-row" aria-selected={false}>
-        <span role="gridcell" class="num dim">
-          …
-        </span>
-      </div>
-    );
-  const selected = store.graphExecution.value === row.index;
-  const isInput = store.inputGraphExecutions.value.has(row.index);
-  const { summary } = row;
-  const isInside = row.owner !== undefined && row.owner === store.execution.value;
-  const device = shortDevice(row.device);
-  const host = (store.status.value?.hosts.length ?? 0) > 1 ? row.host : undefined;
-  const role = roleWords(row.opName, row.role);
-  return (
-    <div
-      {...attributes}
-      role="row"
-      class={`row graph-execution-row ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""} ${isInside ? "row-inside" : ""}`}
-      aria-selected={selected}
-      data-testid="graph-executions-row"
-      data-index={row.index}
-      onClick={() => void store.focusGraphExecution(row.index)}
-    >
-      <span role="gridcell" class="num dim">
-        {row.index}
-      </span>
-      <span role="gridcell">
-        <TensorName name={tensorName(row.opName, row.slot)} />
-        {row.role.gradientOf.length > 0 && (
-          <span class="tag tag-gradient" title={role}>
-            ∇ {row.role.gradientOf.join(", ")}
-          </span>
-        )}
-        {isInput && <span class="tag">input</span>}
-      </span>
-      <span
-        role="gridcell"
-        class={`ellipsis ${row.role.layer === undefined ? "dim" : ""}`}
-        title={[role ?? (withLayer ? "no layer" : undefined), row.functionName && `in ${row.functionName}`]
-          .filter(Boolean)
-          .join(" · ")}
-      >
-        {withLayer ? (row.role.layer ?? "–") : row.functionName}
-      </span>
-      <span
-        role="gridcell"
-        class="ellipsis"
-        title={device === undefined ? row.opType : `${row.opType} on ${device}`}
-      >
-        {row.opType}
-      </span>
-      {withDevice && (
-        <span
-          role="gridcell"
-          class="ellipsis ellipsis-start dim"
-          title={[host, device].filter(Boolean).join(" ")}
-        >
-          <bdi>{host ?? device}</bdi>
-        </span>
-      )}
-      <span role="gridcell" class="ellipsis dim">
-        {summary.dtype}
-      </span>
-      <span role="gridcell" class="num dim">
-        {summary.rank}
-      </span>
-      <span role="gridcell" class="ellipsis shape" title={summary.shape}>
-        {summary.shape}
-      </span>
-      <span
-        role="gridcell"
-        class="num"
-        title={summary.size === undefined ? undefined : grouped(summary.size)}
-      >
-        {summary.size === undefined ? "" : compact(summary.size)}
-      </span>
-      <Counts summary={summary} />
-    </div>
-  );
 }
 
 interface ListMinimapProps {
