@@ -15,8 +15,8 @@ import type { Link } from "../src/model/link";
 import { phrasesText } from "../src/model/phrases";
 import { graphExecutionRow } from "../src/model/rows";
 import { firstCauseLabel } from "../src/model/verdict";
-import type { Timer } from "../src/store/polling";
 import { createStore, type Store } from "../src/store/store";
+import type { Timer } from "../src/store/timer";
 import { type Answer, type FixtureOptions, makeFixture } from "./fixture";
 
 /** The fixture as a server for the real `api`. Its run can be replaced, and it logs its requests. */

@@ -36,29 +36,34 @@ export type ListName = "executions" | "graph_executions";
 export type Api = ReturnType<typeof makeApi>;
 
 export function makeApi(ask: Ask) {
+  return { ...runRoutes(ask), ...listRoutes(ask), ...locateRoutes(ask), ...detailRoutes(ask) };
+}
+
+/** Answers about a run as a whole. */
+function runRoutes(ask: Ask) {
+  return {
+    runs: () => ask.json("runs", {}, answers.runs),
+    logdir: () => ask.json("logdir", {}, answers.logdir),
+    status: (run: ids.RunName) => ask.json("status", { run }, answers.status),
+    /** Without a subject, the first cause is explained. */
+    diagnosis: async (run: ids.RunName, subject: DiagnosisSubject | undefined, signal?: AbortSignal) =>
+      (await ask.json("diagnosis", { run, ...subject }, answers.diagnosis, signal)).diagnosis,
+    find: (run: ids.RunName, text: string, limit: number, signal?: AbortSignal) =>
+      ask.json("find", { run, text, limit }, findAnswer, signal),
+    overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
+      ask.json("overview", { run, list: name, buckets }, answers.overview, signal),
+  };
+}
+
+/** Ranges of the long lists. */
+function listRoutes(ask: Ask) {
   const columns = async (
     list: ListName,
     params: Record<string, string | number | undefined>,
   ): Promise<ColumnPage> => decodeColumns(await ask.bytes(`columns/${list}`, params));
   return {
-    runs: () => ask.json("runs", {}, answers.runs),
-    logdir: () => ask.json("logdir", {}, answers.logdir),
-    status: (run: ids.RunName) => ask.json("status", { run }, answers.status),
     alerts: (run: ids.RunName, begin: number, end: number, alertType?: string) =>
       ask.json("alerts", { run, begin, end, alert_type: alertType }, answers.alerts),
-    /** Without a subject, the first cause is explained. */
-    diagnosis: async (run: ids.RunName, subject: DiagnosisSubject | undefined, signal?: AbortSignal) =>
-      (await ask.json("diagnosis", { run, ...subject }, answers.diagnosis, signal)).diagnosis,
-    execution: async (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) => {
-      const { executions } = await ask.json(
-        "execution/data",
-        { run, begin: i, end: i + 1 },
-        answers.executions,
-        signal,
-      );
-      if (executions[0] === undefined) throw new Error(`There is no execution ${i}.`);
-      return executions[0];
-    },
     executionRows: (run: ids.RunName, begin: number, end: number) =>
       columns("executions", { run, begin, end }),
     graphExecutionRows: (
@@ -70,28 +75,38 @@ export function makeApi(ask: Ask) {
     ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer }),
     namedRows: (run: ids.RunName, name: ListName, begin: number, end: number, named: Named) =>
       columns(name, { run, begin, end, ...named }),
-    find: (run: ids.RunName, text: string, limit: number, signal?: AbortSignal) =>
-      ask.json("find", { run, text, limit }, findAnswer, signal),
-    overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
-      ask.json("overview", { run, list: name, buckets }, answers.overview, signal),
+  };
+}
+
+/** Positions of rows in other lists. */
+function locateRoutes(ask: Ask) {
+  const locate = (params: Record<string, string | number | undefined>, signal?: AbortSignal) =>
+    ask.json("locate", params, answers.located, signal);
+  return {
     locateExecution: (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) =>
-      ask.json("locate", { run, execution: i }, answers.located, signal),
+      locate({ run, execution: i }, signal),
     locateGraphExecution: (
       run: ids.RunName,
       i: ids.GraphExecutionIndex,
       onlyBad: boolean,
       { host, layer }: GraphExecutionFilter,
       signal?: AbortSignal,
-    ) =>
-      ask.json(
-        "locate",
-        { run, graph_execution: i, health: onlyBad ? "bad" : undefined, host, layer },
-        answers.located,
-        signal,
-      ),
+    ) => locate({ run, graph_execution: i, health: onlyBad ? "bad" : undefined, host, layer }, signal),
     /** `before` is the number of graph executions with these names before one. */
     locateNamed: (run: ids.RunName, i: ids.GraphExecutionIndex, named: Named) =>
-      ask.json("locate", { run, graph_execution: i, ...named }, answers.located),
+      locate({ run, graph_execution: i, ...named }),
+  };
+}
+
+/** One execution, op, graph, stack or source file. */
+function detailRoutes(ask: Ask) {
+  return {
+    execution: async (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) => {
+      const range = { run, begin: i, end: i + 1 };
+      const { executions } = await ask.json("execution/data", range, answers.executions, signal);
+      if (executions[0] === undefined) throw new Error(`There is no execution ${i}.`);
+      return executions[0];
+    },
     op: (
       run: ids.RunName,
       graphId: ids.GraphId,
@@ -101,13 +116,10 @@ export function makeApi(ask: Ask) {
     ) => ask.json("graphs/op_info", { run, graph_id: graphId, op_name: name, at }, answers.opInfo, signal),
     graph: (run: ids.RunName, graphId: ids.GraphId, signal?: AbortSignal) =>
       ask.json("graphs/graph_info", { run, graph_id: graphId }, answers.graphInfo, signal),
-    frames: (run: ids.RunName, frameIds: readonly ids.FrameId[], signal?: AbortSignal) =>
-      ask.json(
-        "stack_frames/stack_frames",
-        { run, stack_frame_ids: frameIds.join(",") },
-        answers.frames,
-        signal,
-      ),
+    frames: (run: ids.RunName, frameIds: readonly ids.FrameId[], signal?: AbortSignal) => {
+      const params = { run, stack_frame_ids: frameIds.join(",") };
+      return ask.json("stack_frames/stack_frames", params, answers.frames, signal);
+    },
     source: (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
       ask.json("source_files/file", { run, index }, answers.sourceFile, signal),
   };

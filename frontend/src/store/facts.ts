@@ -36,14 +36,17 @@ export type Subject = "execution" | "op";
 export type Facts = ReturnType<typeof createFacts>;
 
 export function createFacts() {
+  return { ...createServerFacts(), ...createFocusFacts(), ...createViewFacts() };
+}
+
+/** What the server answered, and whether it does. */
+function createServerFacts() {
   return {
     /** The runs below the logdir. */
     runs: signal<Loaded<Runs>>({ kind: "loading", stale: undefined }),
     /** The folder that the server searches for runs; undefined until it answers. */
     logdir: signal<Logdir | undefined>(undefined),
-    /** The run in focus. */
-    run: signal<RunName | undefined>(undefined),
-    /** The newest status of the run. */
+    /** The newest status of the run in focus. */
     status: signal<Status | undefined>(undefined),
     /** Why the last request for changes failed; undefined when it succeeded. */
     connection: signal<string | undefined>(undefined),
@@ -51,16 +54,20 @@ export function createFacts() {
     silent: signal(false),
     /** Rises when the server answers again after a failure. */
     reconnects: signal(0),
-    /** Why the last choice of the reader failed. */
-    problem: signal<string | undefined>(undefined),
+  };
+}
+
+/** What is in focus. */
+function createFocusFacts() {
+  return {
+    /** The run in focus. */
+    run: signal<RunName | undefined>(undefined),
     /** The execution in focus. */
     execution: signal<ExecutionIndex | undefined>(undefined),
     /** The graph execution in focus. */
     graphExecution: signal<GraphExecutionIndex | undefined>(undefined),
     /** The alert in focus, as a position in the list that is shown. */
     alert: signal<AlertIndex | undefined>(undefined),
-    /** The id of the rule whose alerts are shown; undefined shows all alerts. */
-    alertType: signal<string | undefined>(undefined),
     /** The ops that were in focus, with the current one. */
     history: signal<History<OpFocus>>(NO_HISTORY),
     subject: signal<Subject>("execution"),
@@ -68,12 +75,22 @@ export function createFacts() {
     frame: signal<FrameId | undefined>(undefined),
     /** The line that the reader chose without a frame. */
     line: signal<LineFocus | undefined>(undefined),
+    /** Whether the reader, or a link, chose a focus; then the page does not move by itself. */
+    touched: signal(false),
+    /** Why the last choice of the reader failed. */
+    problem: signal<string | undefined>(undefined),
+  };
+}
+
+/** Which rows the lists have, and how the page is seen. */
+function createViewFacts() {
+  return {
+    /** The id of the rule whose alerts are shown; undefined shows all alerts. */
+    alertType: signal<string | undefined>(undefined),
     /** Whether graph executions without a bad value are left out. */
     onlyBad: signal(false),
     /** The filter for graph executions. */
     filter: signal<GraphExecutionFilter>({}),
-    /** Whether the reader, or a link, chose a focus; then the page does not move by itself. */
-    touched: signal(false),
     /** Rises when the reader comes back to the page, or presses the host's reload button. */
     looks: signal(0),
     /** Whether the tab is visible. */

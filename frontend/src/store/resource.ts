@@ -23,48 +23,71 @@ const NEVER = signal(0);
  */
 export function resource<K, T>(
   key: ReadonlySignal<K | undefined>,
-  load: (key: K, signal: AbortSignal) => Promise<T>,
+  load: Load<K, T>,
   activity: Activity,
   again: ReadonlySignal<unknown> = NEVER,
 ): Resource<T> {
-  const loaded = signal<Loaded<T> | undefined>(undefined);
-  const kept = new Map<string, T>();
-  let requested: string | undefined;
-  let request = new AbortController();
+  const answers = new Answers(load, activity);
+  const stop = effect(() => {
+    const newest = key.value;
+    void again.value;
+    answers.want(newest);
+  });
+  return {
+    loaded: answers.loaded,
+    stop() {
+      stop();
+      answers.stop();
+    },
+  };
+}
 
-  async function fetchFor(newest: K, name: string): Promise<void> {
-    request = new AbortController();
-    const mine = request.signal;
-    try {
-      const value = await activity.track(load(newest, mine));
-      keep(kept, name, value);
-      if (!mine.aborted) loaded.value = { kind: "ready", value };
-    } catch (error) {
-      if (!mine.aborted) loaded.value = { kind: "failed", message: sentence(error) };
+type Load<K, T> = (key: K, signal: AbortSignal) => Promise<T>;
+
+/** The answer for the newest key, and the last few answers; lives until `stop`. */
+class Answers<K, T> {
+  readonly loaded = signal<Loaded<T> | undefined>(undefined);
+  readonly #load: Load<K, T>;
+  readonly #activity: Activity;
+  readonly #kept = new Map<string, T>();
+  #requested: string | undefined;
+  #request = new AbortController();
+
+  constructor(load: Load<K, T>, activity: Activity) {
+    this.#load = load;
+    this.#activity = activity;
+  }
+
+  /** Takes the newest key; one that was answered, or is being requested, is not requested again. */
+  want(key: K | undefined): void {
+    const name = key === undefined ? undefined : JSON.stringify(key);
+    if (name === this.#requested && this.loaded.peek()?.kind !== "failed") return;
+    this.#requested = name;
+    this.stop();
+    if (key === undefined || name === undefined) this.loaded.value = undefined;
+    else if (this.#kept.has(name)) this.loaded.value = { kind: "ready", value: this.#kept.get(name) as T };
+    else {
+      this.loaded.value = { kind: "loading", stale: shown(this.loaded.peek()) };
+      void this.#fetch(key, name);
     }
   }
 
-  const stop = effect(() => {
-    const newest = key.value;
-    const name = newest === undefined ? undefined : JSON.stringify(newest);
-    void again.value;
-    if (name === requested && loaded.peek()?.kind !== "failed") return;
-    requested = name;
-    request.abort();
-    if (newest === undefined || name === undefined) loaded.value = undefined;
-    else if (kept.has(name)) loaded.value = { kind: "ready", value: kept.get(name) as T };
-    else {
-      loaded.value = { kind: "loading", stale: shown(loaded.peek()) };
-      void fetchFor(newest, name);
+  /** Drops the answer to a request that is running. */
+  stop(): void {
+    this.#request.abort();
+  }
+
+  async #fetch(key: K, name: string): Promise<void> {
+    this.#request = new AbortController();
+    const mine = this.#request.signal;
+    try {
+      const value = await this.#activity.track(this.#load(key, mine));
+      keep(this.#kept, name, value);
+      if (!mine.aborted) this.loaded.value = { kind: "ready", value };
+    } catch (error) {
+      if (!mine.aborted) this.loaded.value = { kind: "failed", message: sentence(error) };
     }
-  });
-  return {
-    loaded,
-    stop() {
-      stop();
-      request.abort();
-    },
-  };
+  }
 }
 
 function keep<T>(kept: Map<string, T>, name: string, value: T): void {

@@ -12,8 +12,8 @@ import {
   type Lists,
   stopLists,
 } from "./lists";
+import { applyStatus } from "./news";
 import type { Pages } from "./pages";
-import { applyStatus } from "./polling";
 
 export type RunLists = ReturnType<typeof createRunLists>;
 

@@ -4,8 +4,8 @@ import type { Api } from "../api/routes";
 import { type Group, groupsOf, LISTED } from "../model/find";
 import type { Activity } from "./activity";
 import type { Facts } from "./facts";
-import type { Timer } from "./polling";
 import { resource } from "./resource";
+import type { Timer } from "./timer";
 
 /** The results for `text`, which is the previous text while the newest results are loading. */
 export interface Search {

@@ -8,9 +8,10 @@ import { createActivity } from "./activity";
 import type { Deps, VerbDeps } from "./deps";
 import { createDerived } from "./derived/derived";
 import { createFacts, type Facts, type OpFocus } from "./facts";
-import { browserTimer, newestRun, startPolling, type Timer } from "./polling";
+import { newestRun, startPolling } from "./polling";
 import { createRunLists } from "./run_lists";
 import { createSearch } from "./search";
+import { browserTimer, type Timer } from "./timer";
 import { createVerbs, type Verbs } from "./verbs/verbs";
 
 export type Store = ReturnType<typeof createStore>;
