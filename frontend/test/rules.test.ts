@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
+import { parseSync } from "vite";
 import { describe, expect, test } from "vitest";
 
 const SRC = join(import.meta.dirname, "..", "src");
@@ -18,6 +19,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
  * page's size.
  */
 const EDITOR = "views/source_editor";
+const MOST_LINES = 40;
 
 interface Import {
   readonly file: string;
@@ -26,11 +28,13 @@ interface Import {
   readonly lazy: boolean;
 }
 
+/** The TypeScript files below src. */
+function sources(): readonly string[] {
+  return readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name));
+}
+
 function imports(): readonly Import[] {
-  const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((name) =>
-    /\.tsx?$/.test(name),
-  );
-  return files.flatMap((file) => {
+  return sources().flatMap((file) => {
     const text = readFileSync(join(SRC, file), "utf8");
     const found = [...text.matchAll(/(?:from|import)\s+"([^"]+)"|import\("([^"]+)"\)/g)];
     return found.map(([, eager, lazy]) => {
@@ -49,6 +53,29 @@ function imports(): readonly Import[] {
 /** The first folder of a path below src. */
 function roomOf(path: string): string | undefined {
   return path.includes("/") ? path.split("/")[0] : undefined;
+}
+
+/** The functions of a file that have too many lines, as "file:line". */
+function longFunctions(file: string): readonly string[] {
+  const text = readFileSync(join(SRC, file), "utf8");
+  const lineOf = (at: number) => text.slice(0, at).split("\n").length;
+  return functionsIn(parseSync(file, text).program)
+    .map(({ start, end }) => ({ first: lineOf(start), last: lineOf(end) }))
+    .filter(({ first, last }) => last - first >= MOST_LINES)
+    .map(({ first }) => `${file}:${first}`);
+}
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The functions in a syntax tree, with those inside of others. */
+function functionsIn(node: unknown): readonly Range[] {
+  if (typeof node !== "object" || node === null) return [];
+  const inside = Object.values(node).flatMap(functionsIn);
+  const isFunction = "type" in node && /Function/.test(String(node.type)) && "body" in node;
+  return isFunction ? [node as unknown as Range, ...inside] : inside;
 }
 
 const isPackage = (target: string) => !ROOMS.some((room) => target.startsWith(`${room}/`));
@@ -91,12 +118,13 @@ describe("the rooms of the front end", () => {
   });
 
   test("nothing is put into the page as HTML", () => {
-    const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((name) =>
-      /\.tsx?$/.test(name),
-    );
-    const wrong = files.filter((file) =>
+    const wrong = sources().filter((file) =>
       /innerHTML|dangerouslySet|insertAdjacentHTML/.test(readFileSync(join(SRC, file), "utf8")),
     );
     expect(wrong).toEqual([]);
   });
+});
+
+test(`no function is longer than ${MOST_LINES} lines`, () => {
+  expect(sources().flatMap(longFunctions)).toEqual([]);
 });
