@@ -1,5 +1,10 @@
-"""Queries on the tables of a run: alerts, ops and their neighbours, pages, stacks. Knows no HTTP.
+"""Queries on the tables of a run. Knows no HTTP.
 
-Takes a run's loader and plain values; returns frozen values and JSON-like dictionaries. A query that cannot
-be answered raises one of the ``QueryError`` classes.
+Takes a snapshot of a run and plain values; returns frozen values and JSON-like dictionaries. A query that
+cannot be answered raises one of the ``QueryError`` classes.
+
+``snapshot`` and ``catalog`` are what all queries read. ``lists`` pages and filters the two long lists,
+``graph`` finds ops and their neighbours, ``calls`` what ran inside a call from Python, ``values`` the numbers
+of a tensor, and ``alerts`` which values break a rule and why. ``status``, ``missing``, ``sources`` and
+``search`` answer one question each.
 """

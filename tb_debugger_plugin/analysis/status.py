@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_debugger_plugin.analysis.alerts import alert_list
+from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.missing import missing, num_held, num_seen
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.tables import Page
+from tb_debugger_plugin.analysis.lists.tables import Page
 
 CONTENT_TYPE: Final = "application/octet-stream"
 _ALIGNMENT: Final = 8

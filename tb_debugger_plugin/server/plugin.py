@@ -20,7 +20,7 @@ from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-from tb_debugger_plugin.analysis.tables import Page
+from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.errors import (
     BadQueryError,
     NotFoundError,

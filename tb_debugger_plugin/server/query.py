@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tb_debugger_plugin.analysis.filters import HEALTH, Filter, Order, parse_comparisons
+from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, Order, parse_comparisons
 from tb_debugger_plugin.analysis.snapshot import Range, resolve_range
 from tb_debugger_plugin.errors import BadQueryError
 

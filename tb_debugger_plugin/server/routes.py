@@ -10,23 +10,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis import (
-    alerts,
-    executions,
-    graph_executions,
-    graphs,
-    neighbours,
-    search,
-    sources,
-    tables,
-)
-from tb_debugger_plugin.analysis.alert_rules import RULES, AlertRule
-from tb_debugger_plugin.analysis.diagnosis.explain import diagnose
-from tb_debugger_plugin.analysis.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
-from tb_debugger_plugin.analysis.selection import Selection, select
+from tb_debugger_plugin.analysis import search, sources
+from tb_debugger_plugin.analysis.alerts import alerts
+from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
+from tb_debugger_plugin.analysis.alerts.diagnosis.explain import diagnose
+from tb_debugger_plugin.analysis.graph import graphs, neighbours
+from tb_debugger_plugin.analysis.lists import executions, graph_executions, tables
+from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
+from tb_debugger_plugin.analysis.lists.selection import Selection, select
+from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.tables import Page
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query

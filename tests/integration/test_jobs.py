@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis.filters import Filter
-from tb_debugger_plugin.analysis.selection import select
+from tb_debugger_plugin.analysis.lists.filters import Filter
+from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.index.runs import find_runs

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin.capture.api
-from tb_debugger_plugin.analysis import alerts
+from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.events.modes import COUNTS, MOMENTS
 from tb_debugger_plugin.keras import DebuggerCallback

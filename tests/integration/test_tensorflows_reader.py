@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
-from tb_debugger_plugin.analysis import graphs
+from tb_debugger_plugin.analysis.graph import graphs
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.examples import buggy_digits
 from tests.support.events import loaded

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tb_debugger_plugin.analysis.tables import Page
+from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.framing import frame, read_records
 from tb_debugger_plugin.index.run_library import Library

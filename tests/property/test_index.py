@@ -11,8 +11,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tb_debugger_plugin.analysis import alerts, graph_executions, tables
-from tb_debugger_plugin.analysis.call_health import call_health
+from tb_debugger_plugin.analysis.alerts import alerts
+from tb_debugger_plugin.analysis.calls.call_health import call_health
+from tb_debugger_plugin.analysis.lists import graph_executions, tables
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tb_debugger_plugin.analysis import call_health
-from tb_debugger_plugin.analysis.call_owner import owners
-from tb_debugger_plugin.analysis.filters import Filter
-from tb_debugger_plugin.analysis.selection import select
+from tb_debugger_plugin.analysis.calls import call_health
+from tb_debugger_plugin.analysis.calls.call_owner import owners
+from tb_debugger_plugin.analysis.lists.filters import Filter
+from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tests.support.events import Recording, full_health, loaded
 

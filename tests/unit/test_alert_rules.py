@@ -1,4 +1,4 @@
-"""`analysis/alert_rules.py`: each rule's alerts, counts and explanations, through the routes."""
+"""`analysis/alerts/alert_rules.py`: each rule's alerts, counts and explanations, through the routes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis.alert_rules import EXPLODING, NAN_OR_INFINITY, RULES
+from tb_debugger_plugin.analysis.alerts.alert_rules import EXPLODING, NAN_OR_INFINITY, RULES
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.asking import Asker
 from tests.support.events import Recording, small_program, vector

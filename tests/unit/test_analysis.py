@@ -9,15 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis import (
-    alerts,
-    call_health,
-    executions,
-    graph_executions,
-    graphs,
-    sources,
-    tables,
-)
+from tb_debugger_plugin.analysis import sources
+from tb_debugger_plugin.analysis.alerts import alerts
+from tb_debugger_plugin.analysis.calls import call_health
+from tb_debugger_plugin.analysis.graph import graphs
+from tb_debugger_plugin.analysis.lists import executions, graph_executions, tables
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot, resolve_range
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis import selection, tables
-from tb_debugger_plugin.analysis.filters import Filter, Order, parse_comparisons
-from tb_debugger_plugin.analysis.selection import select
+from tb_debugger_plugin.analysis.lists import selection, tables
+from tb_debugger_plugin.analysis.lists.filters import Filter, Order, parse_comparisons
+from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQueryError
 from tests.support.events import Recording, full_health, loaded

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from tb_debugger_plugin.analysis.alerts import alert_list
+from tb_debugger_plugin.analysis.alerts.alerts import alert_list
+from tb_debugger_plugin.analysis.lists.tables import executions_page, graph_executions_page
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.tables import executions_page, graph_executions_page
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.importer import Importer

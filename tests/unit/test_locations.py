@@ -13,9 +13,9 @@ import pytest
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
+from tb_debugger_plugin.analysis.lists.tables import graph_executions_page
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.tables import graph_executions_page
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis import alerts, graph_executions, graphs, neighbours, search, sources, tables
-from tb_debugger_plugin.analysis.call_owner import owners
-from tb_debugger_plugin.analysis.filters import Filter
-from tb_debugger_plugin.analysis.graph_calls import graph_calls
-from tb_debugger_plugin.analysis.selection import select
+from tb_debugger_plugin.analysis import search, sources
+from tb_debugger_plugin.analysis.alerts import alerts
+from tb_debugger_plugin.analysis.calls.call_owner import owners
+from tb_debugger_plugin.analysis.graph import graphs, neighbours
+from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.lists import graph_executions, tables
+from tb_debugger_plugin.analysis.lists.filters import Filter
+from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.origins import Origin

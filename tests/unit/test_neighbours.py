@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tb_debugger_plugin.analysis.neighbours import neighbours
+from tb_debugger_plugin.analysis.graph.neighbours import neighbours
 from tb_debugger_plugin.analysis.search import find
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from werkzeug.test import TestResponse
 
-from tb_debugger_plugin.analysis.alert_rules import RULES
+from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.server.routes import ROUTES
 from tests.support.asking import Asker

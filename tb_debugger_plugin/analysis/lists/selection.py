@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.filters import (
+from tb_debugger_plugin.analysis.lists.filters import (
     Condition,
     Filter,
     Order,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_debugger_plugin.analysis import health
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.sources import stacks_of
+from tb_debugger_plugin.analysis.values import health
 
 
 def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:

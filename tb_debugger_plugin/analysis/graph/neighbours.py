@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.graph_calls import graph_calls
-from tb_debugger_plugin.analysis.graphs import find_op
-from tb_debugger_plugin.analysis.nearest_value import Side, health_of, nearest_traces
+from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
+from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
 MAX_HOPS: Final = 16

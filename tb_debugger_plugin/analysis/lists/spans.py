@@ -5,7 +5,7 @@ execution belongs to one of the executions exactly when its time is in a span of
 graph executions can be searched by time, without computing the owner of each.
 
 Invariant: the rows in the spans are those whose owner, by
-:func:`~tb_debugger_plugin.analysis.call_owner.owners`, is in the range.
+:func:`~tb_debugger_plugin.analysis.calls.call_owner.owners`, is in the range.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.call_owner import (
+from tb_debugger_plugin.analysis.calls.call_owner import (
     CONCURRENT_CALLS,
     HostCalls,
     Ints,

@@ -18,8 +18,8 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 
+from tb_debugger_plugin.analysis.lists.spans import spans_inside
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.analysis.spans import spans_inside
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import NUMBERS as DTYPES
 from tb_debugger_plugin.events.modes import NUMBERS as MEASURED

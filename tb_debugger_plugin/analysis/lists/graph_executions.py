@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tb_debugger_plugin.analysis import health
-from tb_debugger_plugin.analysis.call_owner import owners, traces_of_call
-from tb_debugger_plugin.analysis.nearest_value import trace_row
-from tb_debugger_plugin.analysis.selection import Selection
+from tb_debugger_plugin.analysis.calls.call_owner import owners, traces_of_call
+from tb_debugger_plugin.analysis.lists.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
+from tb_debugger_plugin.analysis.values import health
+from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 
 
 def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ import enum
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis import health
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.values import health
 
 #: Distance from a position within which its nearest traces are searched first.
 _REACH: Final = 1 << 16

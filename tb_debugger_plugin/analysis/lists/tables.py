@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.call_health import call_health
-from tb_debugger_plugin.analysis.call_owner import owners
-from tb_debugger_plugin.analysis.selection import Selection
+from tb_debugger_plugin.analysis.calls.call_health import call_health
+from tb_debugger_plugin.analysis.calls.call_owner import owners
+from tb_debugger_plugin.analysis.lists.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.events.modes import COUNTS, MOMENTS, NUMBERS, SUMMARY_COLUMNS
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
@@ -78,7 +78,7 @@ def executions_page(snapshot: Snapshot, positions: Range, chosen: Selection | No
     Args:
       snapshot: The run.
       positions: The positions, among the rows of ``chosen`` if given.
-      chosen: A selection from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all rows.
+      chosen: A selection from :func:`~tb_debugger_plugin.analysis.lists.selection.select`; None = all rows.
     """
     if chosen is None:
         query = f"SELECT {_EXECUTIONS} FROM executions t WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx"
@@ -119,7 +119,7 @@ def graph_executions_page(
       snapshot: The run.
       positions: The positions, among the bad rows if ``only_bad``, among the rows of ``chosen`` if given.
       only_bad: Whether to leave out rows that are not bad.
-      chosen: A selection from :func:`~tb_debugger_plugin.analysis.selection.select`; None = all rows.
+      chosen: A selection from :func:`~tb_debugger_plugin.analysis.lists.selection.select`; None = all rows.
     """
     if chosen is not None:
         rows = chosen.rows(snapshot, _TRACES, positions)

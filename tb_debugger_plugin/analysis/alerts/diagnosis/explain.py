@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis import alerts, executions
-from tb_debugger_plugin.analysis.alert_rules import RULES, AlertRule
-from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.diagnosis.evidence import Input
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.phrases import (
+from tb_debugger_plugin.analysis.alerts import alerts
+from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
+from tb_debugger_plugin.analysis.alerts.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.alerts.diagnosis.phrases import (
     Phrase,
     Phrases,
     Target,
@@ -21,13 +20,15 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
     text,
     to_json,
 )
-from tb_debugger_plugin.analysis.diagnosis.role import Role
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
-from tb_debugger_plugin.analysis.forward_op import forward_op
-from tb_debugger_plugin.analysis.graphs import find_op, input_edges
-from tb_debugger_plugin.analysis.nearest_value import Side, health_of, nearest_traces
+from tb_debugger_plugin.analysis.alerts.diagnosis.role import Role
+from tb_debugger_plugin.analysis.alerts.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.forward_op import forward_op
+from tb_debugger_plugin.analysis.graph.graphs import find_op, input_edges
+from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
 from tb_debugger_plugin.analysis.sources import stack_frames, stack_of
+from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import display_name

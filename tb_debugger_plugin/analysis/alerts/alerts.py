@@ -16,13 +16,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis import health
-from tb_debugger_plugin.analysis.alert_rules import RULES, AlertRule
-from tb_debugger_plugin.analysis.call_owner import owners
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.graphs import input_edges
-from tb_debugger_plugin.analysis.nearest_value import trace_row
+from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
+from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.calls.call_owner import owners
+from tb_debugger_plugin.analysis.graph.graphs import input_edges
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.values import health
+from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 from tb_debugger_plugin.index.tensors import BAD
 
 #: Number of alerts of the first call that may be the first cause.
@@ -40,7 +40,7 @@ class AlertList:
     Attributes:
       index: Position of each value in its list.
       slot: Output slot of an execution; -1 for a graph execution.
-      rule: Position of the rule in :data:`~tb_debugger_plugin.analysis.alert_rules.RULES`.
+      rule: Position of the rule in :data:`~tb_debugger_plugin.analysis.alerts.alert_rules.RULES`.
       first_cause: Position of the first cause; None when it is not among these alerts.
     """
 

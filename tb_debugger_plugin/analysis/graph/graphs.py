@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.forward_op import forward_op
-from tb_debugger_plugin.analysis.graph_calls import graph_calls
-from tb_debugger_plugin.analysis.nearest_value import Side, health_of, nearest_traces
+from tb_debugger_plugin.analysis.graph.forward_op import forward_op
+from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
 from tb_debugger_plugin.analysis.sources import stack_of
+from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
 

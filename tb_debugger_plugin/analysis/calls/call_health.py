@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.call_owner import CONCURRENT_CALLS, HostCalls, host_calls, owners
+from tb_debugger_plugin.analysis.calls.call_owner import CONCURRENT_CALLS, HostCalls, host_calls, owners
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 

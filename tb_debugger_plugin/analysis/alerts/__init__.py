@@ -1,0 +1,1 @@
+"""Alerts: which values break a rule, which came first, and why."""

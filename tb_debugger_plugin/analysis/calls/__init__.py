@@ -1,0 +1,1 @@
+"""Calls from Python: what ran inside each, and whether it was healthy."""

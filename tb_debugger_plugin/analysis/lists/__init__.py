@@ -1,0 +1,1 @@
+"""The two long lists, executions and graph executions: pages, columns, filters."""

@@ -1,0 +1,1 @@
+"""Recorded values: their numbers, and the value that is nearest to a moment."""
