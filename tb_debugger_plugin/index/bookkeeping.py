@@ -7,42 +7,41 @@ replaces them; notices are appended.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
 from tb_debugger_plugin.index.columns import insert_rows
+from tb_debugger_plugin.index.rows import FileRow, HostRow, NoticeRow, kinds_of
 from tb_debugger_plugin.index.source import FileState, Notice
 
 #: Notices of one file; a file that is damaged everywhere must not fill the page.
 MAX_NOTICES: Final = 20
-_FILE_KINDS: Final = {
-    **{"host": "i4", "suffix": "O", "name": "O", "fingerprint": "O", "resume": "i8", "size": "i8"},
-    **{"state": "O", "dropped": "i8"},
-}
-HOST_KINDS: Final = {
-    **{"host": "i4", "name": "O", "file_prefix": "O", "start_time": "f8", "tensorflow_version": "O"},
-    **{"file_version": "O", "recorder_version": "O", "mode": "u1", "circular_buffer_size": "i8"},
-    **{"process_id": "i8", "program": "O", "seen_executions": "i8", "seen_traces": "i8", "finished": "?"},
-    **{"failure": "O"},
-}
 
 
-def file_row(host: int, suffix: str, name: str, state: FileState, dropped: int) -> tuple[Any, ...]:
+def file_row(host: int, suffix: str, name: str, state: FileState, dropped: int) -> FileRow:
     """Returns a row of ``files``."""
-    return (host, suffix, name, state.fingerprint, state.resume, state.size, state.state, dropped)
+    return FileRow(host, suffix, name, state.fingerprint, state.resume, state.size, state.state, dropped)
 
 
-def replace_files(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Replace the rows of ``files`` by rows from :func:`file_row`."""
+def replace_files(connection: duckdb.DuckDBPyConnection, rows: Sequence[FileRow]) -> None:
+    """Replace the rows of ``files``."""
     connection.execute("DELETE FROM files")
-    insert_rows(connection, "files", _FILE_KINDS, rows)
+    insert_rows(connection, "files", kinds_of(FileRow), rows)
 
 
-def replace_hosts(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Replace the rows of ``hosts`` by rows from :meth:`~tb_debugger_plugin.index.describe.Host.fields`."""
+def load_hosts(connection: duckdb.DuckDBPyConnection) -> list[HostRow]:
+    """Returns the rows of ``hosts`` by number; none before the first commit."""
+    columns = ", ".join(HostRow._fields)
+    return list(
+        map(HostRow._make, connection.execute(f"SELECT {columns} FROM hosts ORDER BY host").fetchall())
+    )
+
+
+def replace_hosts(connection: duckdb.DuckDBPyConnection, rows: Sequence[HostRow]) -> None:
+    """Replace the rows of ``hosts``."""
     connection.execute("DELETE FROM hosts")
-    insert_rows(connection, "hosts", HOST_KINDS, rows)
+    insert_rows(connection, "hosts", kinds_of(HostRow), rows)
 
 
 class Notices:
@@ -61,6 +60,10 @@ class Notices:
         for notice in notices:
             count = self._counts[notice.file] = self._counts.get(notice.file, 0) + 1
             if count <= MAX_NOTICES:
-                rows.append(("warning", notice.file, notice.position, notice.message))
-        kinds = {"severity": "O", "file": "O", "position": "i8", "message": "O"}
-        insert_rows(connection, "notices", kinds, rows)
+                rows.append(NoticeRow("warning", notice.file, notice.position, notice.message))
+        insert_rows(connection, "notices", kinds_of(NoticeRow), rows)
+
+
+def load_notices(connection: duckdb.DuckDBPyConnection) -> Notices:
+    """Returns notices that count on from the last commit."""
+    return Notices(dict(connection.execute("SELECT file, count(*) FROM notices GROUP BY file").fetchall()))

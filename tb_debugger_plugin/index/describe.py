@@ -6,9 +6,9 @@ are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import duckdb
 
@@ -16,63 +16,47 @@ from tb_debugger_plugin.events.fileset import FileSet
 from tb_debugger_plugin.events.not_recorded import reason_name
 from tb_debugger_plugin.events.origins import Origin
 from tb_debugger_plugin.index.columns import insert_rows
-from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.registry import Registry, load_registry
+from tb_debugger_plugin.index.rows import (
+    DeviceRow,
+    EdgeRow,
+    FrameLineRow,
+    FrameRow,
+    GradientRow,
+    GraphRow,
+    HostRow,
+    NotRecordedRow,
+    OpGraphRow,
+    OpOutputRow,
+    OpRow,
+    SourceLineRow,
+    SourceRow,
+    kinds_of,
+)
 from tb_debugger_plugin.index.tensors import shape_text
 
-_KINDS: Final[dict[str, dict[str, str]]] = {
-    "sources": {
-        **{
-            "source": "i4",
-            "host": "i4",
-            "file_index": "i4",
-            "host_name": "O",
-            "path": "O",
-            "num_lines": "i4",
-            "origin": "u1",
-        },
-    },
-    "not_recorded": {"host": "i4", "reason": "O", "name": "O", "message": "O", "graph_id": "O"},
-    "source_lines": {"source": "i4", "line": "i4", "text": "O"},
-    "frames": {"host": "i4", "frame_id": "O", "file_index": "i4", "line": "i4", "function": "O", "code": "O"},
-    "frame_lines": {"host": "i4", "file_index": "i4", "line": "i4", "text": "O"},
-    "devices": {"host": "i4", "device_id": "i4", "name": "O"},
-    "op_outputs": {"op": "i4", "slot": "i4", "tensor_id": "i8", "dtype": "u1", "shape": "i4"},
-    "op_graphs": {"op": "i4", "place": "i4", "graph": "i4"},
-    "gradients": {"op": "i4", "slot": "i4", "variable": "O"},
-    "edges": {"op": "i4", "input_slot": "i4", "source_op": "i4", "source_slot": "i4"},
+_ROWS: Final[dict[str, type[NamedTuple]]] = {
+    "sources": SourceRow,
+    "source_lines": SourceLineRow,
+    "not_recorded": NotRecordedRow,
+    "frames": FrameRow,
+    "frame_lines": FrameLineRow,
+    "devices": DeviceRow,
+    "op_outputs": OpOutputRow,
+    "op_graphs": OpGraphRow,
+    "gradients": GradientRow,
+    "edges": EdgeRow,
 }
 _MAX_DTYPE: Final = 255
 _MAX_LINE: Final = 2**31 - 1
 
 
-@dataclass
-class Host:
-    """The description of one file set: the fields of table ``hosts``."""
-
-    number: int
-    files: FileSet
-    name: str
-    start_time: float
-    tensorflow_version: str = ""
-    file_version: str = ""
-    recorder_version: str = ""
-    mode: int = 0
-    circular_buffer_size: int = 0
-    process_id: int = 0
-    program: str = ""
-    seen_executions: int | None = None
-    seen_traces: int | None = None
-    finished: bool | None = None
-    failure: str = ""
-
-    def fields(self) -> tuple[Any, ...]:
-        """Returns the row of table ``hosts``."""
-        return (
-            *(self.number, self.name, self.files.prefix, self.start_time, self.tensorflow_version),
-            *(self.file_version, self.recorder_version, self.mode, self.circular_buffer_size),
-            *(self.process_id, self.program, self.seen_executions, self.seen_traces, self.finished),
-            self.failure,
-        )
+def new_hosts(file_sets: Sequence[FileSet]) -> list[HostRow]:
+    """Returns hosts of which nothing is known but the names of their files."""
+    return [
+        HostRow(number, files.host, files.prefix, float(files.start_seconds))
+        for number, files in enumerate(file_sets)
+    ]
 
 
 @dataclass
@@ -81,19 +65,24 @@ class Describer:
 
     Attributes:
       registry: Numbers graphs, ops and stacks.
+      hosts: The hosts as they are described so far, by number.
       num_sources: The number of sources so far.
+      rows: The rows that wait for the next commit, by table.
+      file_counts: The number of sources so far, by host.
+      devices: Host and id of each device so far.
     """
 
     registry: Registry
+    hosts: list[HostRow]
     num_sources: int = 0
-    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {name: [] for name in _KINDS})
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {table: [] for table in _ROWS})
     file_counts: dict[int, int] = field(default_factory=dict)
     devices: set[tuple[int, int]] = field(default_factory=set)
     # Numbers of the registry, which are found faster here; emptied by the next commit.
     _shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
     _stacks: dict[tuple[int, bytes], int] = field(default_factory=dict)
 
-    def add(self, host: Host, event: Any) -> None:
+    def add(self, host: int, event: Any) -> None:
         """Add one event of the host's short files."""
         kind = event.WhichOneof("what")
         handler = _HANDLERS.get(kind)
@@ -103,79 +92,100 @@ class Describer:
     def save(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Write the waiting rows, inside the caller's transaction."""
         for table, rows in self.rows.items():
-            insert_rows(connection, table, _KINDS[table], rows)
+            insert_rows(connection, table, kinds_of(_ROWS[table]), rows)
             rows.clear()
         self._shapes.clear()
         self._stacks.clear()
 
-    def _metadata(self, host: Host, event: Any) -> None:
+    def _metadata(self, host: int, event: Any) -> None:
         data = event.debug_metadata
-        host.start_time = event.wall_time
-        host.name = data.host_name or host.name
-        host.tensorflow_version, host.file_version = data.tensorflow_version, data.file_version
-        host.recorder_version, host.process_id = data.recorder_version, data.process_id
-        host.mode = min(max(data.tensor_debug_mode, 0), 255)
-        host.circular_buffer_size = data.circular_buffer_size
-        host.program = " ".join(data.program)
-        # TensorFlow's own recorder never records that it has ended.
-        host.finished = False if data.recorder_version else None
+        self.hosts[host] = self.hosts[host]._replace(
+            name=data.host_name or self.hosts[host].name,
+            start_time=event.wall_time,
+            tensorflow_version=data.tensorflow_version,
+            file_version=data.file_version,
+            recorder_version=data.recorder_version,
+            mode=min(max(data.tensor_debug_mode, 0), 255),
+            circular_buffer_size=data.circular_buffer_size,
+            process_id=data.process_id,
+            program=" ".join(data.program),
+            # TensorFlow's own recorder never records that it has ended.
+            finished=False if data.recorder_version else None,
+        )
 
-    def _counts(self, host: Host, event: Any) -> None:
+    def _counts(self, host: int, event: Any) -> None:
         counts = event.recording_counts
-        host.seen_executions, host.seen_traces = counts.executions, counts.graph_execution_traces
-        host.finished, host.failure = counts.finished, counts.failure
+        self.hosts[host] = self.hosts[host]._replace(
+            seen_executions=counts.executions,
+            seen_traces=counts.graph_execution_traces,
+            finished=counts.finished,
+            failure=counts.failure,
+        )
 
-    def _not_recorded(self, host: Host, event: Any) -> None:
+    def _not_recorded(self, host: int, event: Any) -> None:
         missing = event.not_recorded
         reason, graph_id = reason_name(missing.reason), missing.graph_id or None
         self.rows["not_recorded"].extend(
-            (host.number, reason, name, missing.message, graph_id) for name in missing.names or [None]
+            NotRecordedRow(host, reason, name, missing.message, graph_id) for name in missing.names or [None]
         )
 
-    def _source(self, host: Host, event: Any) -> None:
+    def _source(self, host: int, event: Any) -> None:
         source, number = event.source_file, self.num_sources
-        index = self.file_counts.get(host.number, 0)
+        index = self.file_counts.get(host, 0)
         path, num_lines = source.file_path, len(source.lines)
         origin = source.origin if source.origin in set(Origin) else Origin.UNKNOWN
-        row = (number, host.number, index, source.host_name, path, num_lines, origin)
-        self.rows["sources"].append(row)
-        self.rows["source_lines"].extend((number, line, text) for line, text in enumerate(source.lines, 1))
+        self.rows["sources"].append(SourceRow(number, host, index, source.host_name, path, num_lines, origin))
+        self.rows["source_lines"].extend(
+            SourceLineRow(number, line, text) for line, text in enumerate(source.lines, 1)
+        )
         self.num_sources += 1
-        self.file_counts[host.number] = index + 1
+        self.file_counts[host] = index + 1
 
-    def _frame(self, host: Host, event: Any) -> None:
+    def _frame(self, host: int, event: Any) -> None:
         frame = event.stack_frame_with_id
         point = frame.file_line_col
-        row = (host.number, frame.id, point.file_index, point.line, point.func, point.code or None)
-        self.rows["frames"].append(row)
+        self.rows["frames"].append(
+            FrameRow(host, frame.id, point.file_index, point.line, point.func, point.code or None)
+        )
         self.rows["frame_lines"].extend(
-            (host.number, point.file_index, line, text)
+            FrameLineRow(host, point.file_index, line, text)
             for line, text in enumerate(point.lines, point.first_line)
             if 0 < line <= _MAX_LINE
         )
 
-    def _device(self, host: Host, event: Any) -> None:
+    def _device(self, host: int, event: Any) -> None:
         device = event.debugged_device
-        if (host.number, device.device_id) not in self.devices:
-            self.devices.add((host.number, device.device_id))
-            self.rows["devices"].append((host.number, device.device_id, device.device_name))
+        if (host, device.device_id) not in self.devices:
+            self.devices.add((host, device.device_id))
+            self.rows["devices"].append(DeviceRow(host, device.device_id, device.device_name))
 
-    def _graph(self, host: Host, event: Any) -> None:
+    def _graph(self, host: int, event: Any) -> None:
         graph = event.debugged_graph
-        self.registry.describe_graph(host.number, graph.graph_id, graph.graph_name, graph.outer_context_id)
+        name, outer_id = graph.graph_name or None, graph.outer_context_id or None
+        self.registry.describe_graph(GraphRow(host, graph.graph_id, name, outer_id, known=True))
 
-    def _op(self, host: Host, event: Any) -> None:
+    def _op(self, host: int, event: Any) -> None:
         creation = event.graph_op_creation
-        graph = self.registry.graph(host.number, creation.graph_id)
-        if self.registry.ops.rows[self.registry.op(graph, creation.op_name)][-1]:
+        registry = self.registry
+        graph = registry.graph(host, creation.graph_id)
+        op = registry.op(graph, creation.op_name)
+        if registry.ops.rows[op].known:
             return  # described before; a graph may pass through the recorder twice
-        stack = self._stack(host.number, creation.code_location)
-        device = creation.device_name or None
-        description = (creation.op_type, device, creation.num_outputs, event.wall_time, stack)
-        names = (creation.layer or None, creation.variable or None)
-        op = self.registry.describe_op(graph, creation.op_name, *description, *names)
-        for index, graph_id in enumerate(creation.called_graph_ids):
-            self.rows["op_graphs"].append((op, index, self.registry.graph(host.number, graph_id)))
+        row = OpRow(
+            graph,
+            creation.op_name,
+            creation.op_type,
+            creation.device_name or None,
+            creation.num_outputs,
+            event.wall_time,
+            self._stack(host, creation.code_location),
+            creation.layer or None,
+            creation.variable or None,
+            known=True,
+        )
+        registry.ops.replace(op, row)
+        for place, graph_id in enumerate(creation.called_graph_ids):
+            self.rows["op_graphs"].append(OpGraphRow(op, place, registry.graph(host, graph_id)))
         self._op_outputs(op, creation)
         self._edges(graph, op, creation.input_names)
 
@@ -185,10 +195,10 @@ class Describer:
         for slot in range(max(num_ids, num_outputs)):
             tensor_id = ids[slot] if slot < num_ids else None
             dtype, shape = self._static(outputs[slot]) if slot < num_outputs else (0, -1)
-            rows.append((op, slot, tensor_id, dtype, shape))
+            rows.append(OpOutputRow(op, slot, tensor_id, dtype, shape))
         for slot, output in enumerate(outputs):
             for variable in output.gradient_of:
-                self.rows["gradients"].append((op, slot, variable))
+                self.rows["gradients"].append(GradientRow(op, slot, variable))
 
     def _static(self, tensor: Any) -> tuple[int, int]:
         dtype = tensor.dtype if 0 <= tensor.dtype <= _MAX_DTYPE else 0
@@ -209,14 +219,15 @@ class Describer:
         return stack
 
     def _edges(self, graph: int, op: int, input_names: Any) -> None:
+        rows = self.rows["edges"]
         for input_slot, name in enumerate(input_names):
             source, _, slot = name.rpartition(":")
             if not source or not slot.isascii() or not slot.isdigit() or len(slot) > 9:
                 source, slot = name, "0"
-            self.rows["edges"].append((op, input_slot, self.registry.op(graph, source), int(slot)))
+            rows.append(EdgeRow(op, input_slot, self.registry.op(graph, source), int(slot)))
 
 
-_HANDLERS: Final[dict[str, Callable[[Describer, Host, Any], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[Describer, int, Any], None]]] = {
     "debug_metadata": Describer._metadata,
     "recording_counts": Describer._counts,
     "not_recorded": Describer._not_recorded,
@@ -226,3 +237,16 @@ _HANDLERS: Final[dict[str, Callable[[Describer, Host, Any], None]]] = {
     "debugged_graph": Describer._graph,
     "graph_op_creation": Describer._op,
 }
+
+
+def load_describer(connection: duckdb.DuckDBPyConnection, hosts: list[HostRow]) -> Describer:
+    """Load what was described until the last commit.
+
+    Args:
+      connection: A connection to the run's database.
+      hosts: The hosts, by number.
+    """
+    file_counts = dict(connection.execute("SELECT host, count(*) FROM sources GROUP BY host").fetchall())
+    devices = set(connection.execute("SELECT host, device_id FROM devices").fetchall())
+    num_sources = sum(file_counts.values())
+    return Describer(load_registry(connection), hosts, num_sources, file_counts=file_counts, devices=devices)

@@ -23,13 +23,19 @@ import numpy as np
 from tb_debugger_plugin.events import tail
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED
 from tb_debugger_plugin.index import decode, schema
-from tb_debugger_plugin.index.bookkeeping import HOST_KINDS, Notices, file_row, replace_files, replace_hosts
+from tb_debugger_plugin.index.bookkeeping import (
+    file_row,
+    load_hosts,
+    load_notices,
+    replace_files,
+    replace_hosts,
+)
 from tb_debugger_plugin.index.columns import insert
-from tb_debugger_plugin.index.describe import Describer, Host
+from tb_debugger_plugin.index.describe import load_describer, new_hosts
 from tb_debugger_plugin.index.hosts import WORTH_BYTES, HostTraces
 from tb_debugger_plugin.index.merge import Latest, cut_to_horizon, merge_executions, merge_traces
-from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.remote_pool import RemotePool, read_ahead
+from tb_debugger_plugin.index.rows import FileRow, HostRow
 from tb_debugger_plugin.index.runs import Run
 from tb_debugger_plugin.index.source import (
     Batch,
@@ -130,12 +136,12 @@ class Indexer:
         self.generation += 1
 
     def _restore(self) -> None:
-        registry: Registry = load_registry(self._connection)
-        self._describer = Describer(registry, num_sources=self._count("sources"))
+        hosts = new_hosts(self._run.file_sets)
+        for host in load_hosts(self._connection):
+            hosts[host.host] = host
+        self._describer = load_describer(self._connection, hosts)
+        registry = self._describer.registry
         self._traces = HostTraces(self._run.file_sets, registry, self._pool, worth_bytes=self._worth_bytes)
-        for host, count in self._rows("SELECT host, count(*) FROM sources GROUP BY host"):
-            self._describer.file_counts[host] = count
-        self._describer.devices.update(self._rows("SELECT host, device_id FROM devices"))
         self._states = {key: FileState() for key in self._files}
         self._dropped = dict.fromkeys(self._files, 0)
         for host, suffix, fingerprint, resume, size, state, dropped in self._rows(
@@ -143,7 +149,7 @@ class Indexer:
         ):
             self._states[host, suffix] = FileState(resume, size, state, fingerprint)
             self._dropped[host, suffix] = dropped
-        self._notices = Notices(dict(self._rows("SELECT file, count(*) FROM notices GROUP BY file")))
+        self._notices = load_notices(self._connection)
         self._rings: dict[tuple[int, str], tuple[int, int]] | None = {}
         meta = schema.read_meta(self._connection)
         self._written = "catalog_generation" in meta
@@ -157,11 +163,6 @@ class Indexer:
         if counts != self._stable:
             self._rings = None  # the rows of an earlier ring are still there; the present ring replaces them
         self._restore_latest()
-        self._hosts = [
-            Host(number, files, files.host, float(files.start_seconds))
-            for number, files in enumerate(self._run.file_sets)
-        ]
-        self._restore_hosts()
 
     def _restore_latest(self) -> None:
         self._latest: dict[str, Latest] = {suffix: {} for suffix in TAILED}
@@ -171,16 +172,10 @@ class Indexer:
             for suffix, table in ((EXECUTION, "executions"), (GRAPH_EXECUTION_TRACES, traces)):
                 self._latest[suffix].update(self._rows(query.format(table, self._stable[suffix])))
 
-    def _restore_hosts(self) -> None:
-        columns = ", ".join(HOST_KINDS)
-        for number, name, _, *fields in self._rows(f"SELECT {columns} FROM hosts"):
-            files = self._run.file_sets[number]
-            self._hosts[number] = Host(number, files, name, *fields)
-
     def _have_new_names(self) -> bool:
         """Whether the names of hosts have changed since they were committed."""
-        committed = self._rows("SELECT name, process_id FROM hosts ORDER BY host")
-        return committed != [(host.name, host.process_id) for host in self._hosts]
+        committed = [(host.name, host.process_id) for host in load_hosts(self._connection)]
+        return committed != [(host.name, host.process_id) for host in self._describer.hosts]
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(query).fetchall()
@@ -191,7 +186,7 @@ class Indexer:
     @property
     def finished(self) -> bool:
         """Whether every host has recorded its end."""
-        return all(host.finished for host in self._hosts)
+        return all(host.finished for host in self._describer.hosts)
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
         """Returns a value that changes when there may be something new; costs a few stats per file."""
@@ -251,7 +246,7 @@ class Indexer:
             ahead.exception()  # waits; the result does not matter any more
 
     def _read(self, states: dict[tuple[int, str], FileState]) -> dict[tuple[int, str], Batch]:
-        limit = max(1, self._step_bytes // _PARSED_SHARE // len(self._hosts))
+        limit = max(1, self._step_bytes // _PARSED_SHARE // len(self._describer.hosts))
         resume_at = [states[host, GRAPH_EXECUTION_TRACES] for host in self._numbers()]
         traces = self._traces.start_reading(resume_at, self._step_bytes)
         others = [key for key in self._files if key[1] != GRAPH_EXECUTION_TRACES]
@@ -260,7 +255,7 @@ class Indexer:
         for (host, suffix), batch in batches.items():
             if suffix in _SHORT:
                 for event in batch.events:
-                    self._describer.add(self._hosts[host], event)
+                    self._describer.add(host, event)
         batches.update(((host, GRAPH_EXECUTION_TRACES), batch) for host, batch in enumerate(traces()))
         for suffix in TAILED:
             hosts = {host: batches[host, suffix] for host in self._numbers()}
@@ -297,7 +292,7 @@ class Indexer:
         self._describer.save(self._connection)
         catalog_changed = self._describer.registry.save(self._connection) or self._have_new_names()
         self._states = {key: batch.state for key, batch in batches.items()}
-        hosts = [host.fields() for host in self._hosts]
+        hosts = list(self._describer.hosts)
         if any(batch.more for batch in batches.values()):
             # The rest of this method uses neither the describer nor the registry, which reading changes.
             self._ahead = read_ahead(functools.partial(self._read, dict(self._states)))
@@ -329,7 +324,7 @@ class Indexer:
         self._insert_executions(merge_executions(ring, dict(latest)))
 
     def _numbers(self) -> range:
-        return range(len(self._hosts))
+        return range(len(self._describer.hosts))
 
     def _batch_rows(self, host: int, batch: Batch) -> list[decode.Row]:
         return [decode.Row(host, event) for event in batch.events if event.HasField(_KIND)]
@@ -360,7 +355,7 @@ class Indexer:
         return len(bad["idx"])
 
     def _save_states(
-        self, batches: dict[tuple[int, str], Batch], hosts: list[tuple[Any, ...]], catalog_changed: bool
+        self, batches: dict[tuple[int, str], Batch], hosts: list[HostRow], catalog_changed: bool
     ) -> None:
         notices = itertools.chain.from_iterable(batch.notices for batch in batches.values())
         self._notices.save(self._connection, notices)
@@ -379,5 +374,5 @@ class Indexer:
             **stable,
         )
 
-    def _file_row(self, key: tuple[int, str]) -> tuple[Any, ...]:
+    def _file_row(self, key: tuple[int, str]) -> FileRow:
         return file_row(*key, self._files[key].path.name, self._states[key], self._dropped[key])

@@ -10,10 +10,12 @@ Invariant: numbers are dense from 0 and never change; ``save`` writes what has c
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from tb_debugger_plugin.index.columns import insert_rows
+from tb_debugger_plugin.index.rows import GraphRow, OpRow, OpTypeRow, ShapeRow, SiteRow, StackRow, kinds_of
 
 if TYPE_CHECKING:
     # The decoding processes do not use a database, and importing it takes 14 MB.
@@ -23,60 +25,83 @@ if TYPE_CHECKING:
 _MAX_RANK: Final = 32767
 _FUNCTION: Final = re.compile(r"^__(inference|forward|backward)_")
 
-_GRAPH_KINDS: Final = {
-    "graph": "i4",
-    "host": "i4",
-    "graph_id": "O",
-    "name": "O",
-    "outer_id": "O",
-    "known": "?",
-}
-_OP_KINDS: Final = {
-    **{"op": "i4", "graph": "i4", "name": "O", "type": "O", "device": "O", "num_outputs": "i4"},
-    **{"wall_time": "f8", "stack": "i4", "layer": "O", "variable": "O", "known": "?"},
-}
-_SITE_KINDS: Final = {"site": "i4", "op": "i4", "graph": "i4", "host": "i4", "slot": "i4", "device": "O"}
+Row = TypeVar("Row", bound=NamedTuple)
+
+
+class Stack(NamedTuple):
+    """A stack: the ids of its frames, outermost first."""
+
+    host: int
+    host_name: str
+    frame_ids: tuple[str, ...]
 
 
 @dataclass
-class Table:
+class Table(Generic[Row]):
     """Numbered rows of one table.
 
     Attributes:
+      name: The name of the table.
+      column: The name of its first column, which holds the number.
+      row_type: The class of the rows, which do not hold the number.
       numbers: Row number by key.
-      rows: The rows by number, without the number.
+      rows: The rows by number.
       dirty: Numbers of rows that are not saved yet.
       saved: How many rows the database has.
     """
 
+    name: str
+    column: str
+    row_type: type[Row]
     numbers: dict[Any, int] = field(default_factory=dict)
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     dirty: set[int] = field(default_factory=set)
     saved: int = 0
 
-    def number(self, key: Any, row: tuple[Any, ...]) -> int:
+    def number(self, key: Any, row: Row) -> int:
         """Returns the number of a key; a new key gets the row."""
         number = self.numbers.get(key)
-        if number is None:
-            number = self.numbers[key] = len(self.rows)
-            self.rows.append(row)
-            self.dirty.add(number)
+        return self.add(key, row) if number is None else number
+
+    def add(self, key: Any, row: Row) -> int:
+        """Returns the number of a key that is new."""
+        number = self.numbers[key] = len(self.rows)
+        self.rows.append(row)
+        self.dirty.add(number)
         return number
 
-    def replace(self, number: int, row: tuple[Any, ...]) -> None:
+    def replace(self, number: int, row: Row) -> None:
         """Replace a row."""
         if self.rows[number] != row:
             self.rows[number] = row
             self.dirty.add(number)
 
-    def save(self, connection: duckdb.DuckDBPyConnection, table: str, kinds: dict[str, str]) -> None:
-        """Write the changed rows; the first key of ``kinds`` is the column of the number."""
+    def load(self, connection: duckdb.DuckDBPyConnection, key: Callable[[Row], Any]) -> None:
+        """Read all rows.
+
+        Args:
+          connection: A connection to the run's database.
+          key: Returns the key of a row.
+        """
+        columns = ", ".join(f'"{name}"' for name in self.row_type._fields)
+        query = f"SELECT {columns} FROM {self.name} ORDER BY {self.column}"
+        self.rows = list(map(self.row_type._make, connection.execute(query).fetchall()))
+        self.numbers = {key(row): number for number, row in enumerate(self.rows)}
+        self.saved = len(self.rows)
+
+    def save(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Write the rows that have changed."""
         changed = sorted(number for number in self.dirty if number < self.saved)
         if changed:
-            connection.execute(
-                f"DELETE FROM {table} WHERE {next(iter(kinds))} IN (SELECT unnest(?))", [changed]
-            )
-        insert_rows(connection, table, kinds, [(number, *self.rows[number]) for number in sorted(self.dirty)])
+            query = f"DELETE FROM {self.name} WHERE {self.column} IN (SELECT unnest(?))"
+            connection.execute(query, [changed])
+        kinds = {self.column: "i4", **kinds_of(self.row_type)}
+        rows = [(number, *self.rows[number]) for number in sorted(self.dirty)]
+        insert_rows(connection, self.name, kinds, rows)
+        self.set_saved()
+
+    def set_saved(self) -> None:
+        """Note that the database has all rows."""
         self.saved = len(self.rows)
         self.dirty.clear()
 
@@ -85,33 +110,29 @@ class Registry:
     """All numbered things of a run; lives as long as its indexer, which fills it from the tables."""
 
     def __init__(self) -> None:
-        self.graphs = Table()
-        self.ops = Table()
-        self.sites = Table()
-        self.op_types = Table()
-        self.shapes = Table()
-        self.stacks = Table()
+        self.graphs = Table("graphs", "graph", GraphRow)
+        self.ops = Table("ops", "op", OpRow)
+        self.sites = Table("sites", "site", SiteRow)
+        self.op_types = Table("op_types", "op_type", OpTypeRow)
+        self.shapes = Table("shapes", "shape", ShapeRow)
+        self.stacks = Table("stacks", "stack", Stack)
         self._site_cache: dict[tuple[int, str, str, int, str], int] = {}
+
+    # Most keys are known, so a row is made only for a new one.
 
     def graph(self, host: int, graph_id: str) -> int:
         """Returns the number of a graph, which may not be described yet."""
-        return self.graphs.number((host, graph_id), (host, graph_id, None, None, False))
+        number = self.graphs.numbers.get((host, graph_id))
+        return self.graphs.add((host, graph_id), GraphRow(host, graph_id)) if number is None else number
 
-    def describe_graph(self, host: int, graph_id: str, name: str, outer_id: str) -> None:
+    def describe_graph(self, graph: GraphRow) -> None:
         """Complete a graph by its description."""
-        self.graphs.replace(
-            self.graph(host, graph_id), (host, graph_id, name or None, outer_id or None, True)
-        )
+        self.graphs.replace(self.graph(graph.host, graph.graph_id), graph)
 
     def op(self, graph: int, name: str) -> int:
         """Returns the number of an op, which may not be described yet."""
-        return self.ops.number((graph, name), (graph, name, None, None, None, None, -1, None, None, False))
-
-    def describe_op(self, graph: int, name: str, *description: Any) -> int:
-        """Complete an op by its type, device, number of outputs, wall time, stack, layer and variable."""
-        number = self.op(graph, name)
-        self.ops.replace(number, (graph, name, *description, True))
-        return number
+        number = self.ops.numbers.get((graph, name))
+        return self.ops.add((graph, name), OpRow(graph, name)) if number is None else number
 
     def site(self, host: int, graph_id: str, op_name: str, slot: int, device: str) -> int:
         """Returns the number of a site: a slot of an op on a device."""
@@ -119,48 +140,35 @@ class Registry:
         number = self._site_cache.get(key)
         if number is None:
             graph = self.graph(host, graph_id)
-            op = self.op(graph, op_name)
-            row = (op, graph, host, slot, device or None)
+            row = SiteRow(self.op(graph, op_name), graph, host, slot, device or None)
             number = self._site_cache[key] = self.sites.number(row, row)
         return number
 
     def op_type(self, name: str) -> int:
         """Returns the number of an op type, or name of a function, that ran eagerly."""
-        return self.op_types.number(name, (name, bool(_FUNCTION.match(name))))
+        number = self.op_types.numbers.get(name)
+        if number is None:
+            number = self.op_types.add(name, OpTypeRow(name, bool(_FUNCTION.match(name))))
+        return number
 
     def shape(self, text: str, rank: int) -> int:
         """Returns the number of a shape."""
-        return self.shapes.number(text, (text, min(rank, _MAX_RANK)))
+        number = self.shapes.numbers.get(text)
+        return self.shapes.add(text, ShapeRow(text, min(rank, _MAX_RANK))) if number is None else number
 
     def stack(self, host: int, location: Any) -> int:
         """Returns the number of a stack; -1 for a ``CodeLocation`` without frames."""
-        frames = tuple(location.stack_frame_ids)
-        key = (host, location.host_name, frames)
-        return self.stacks.number(key, key) if frames else -1
+        stack = Stack(host, location.host_name, tuple(location.stack_frame_ids))
+        return self.stacks.number(stack, stack) if stack.frame_ids else -1
 
     def save(self, connection: duckdb.DuckDBPyConnection) -> bool:
         """Write what changed, inside the caller's transaction; returns whether anything did."""
-        tables = (self.graphs, self.ops, self.sites, self.op_types, self.shapes, self.stacks)
-        changed = any(table.dirty for table in tables)
-        self.graphs.save(connection, "graphs", _GRAPH_KINDS)
-        self.ops.save(connection, "ops", _OP_KINDS)
-        self.sites.save(connection, "sites", _SITE_KINDS)
-        self.op_types.save(connection, "op_types", {"op_type": "i4", "name": "O", "is_function": "?"})
-        self.shapes.save(connection, "shapes", {"shape": "i4", "text": "O", "rank": "i2"})
-        self._save_stacks(connection)
+        tables: tuple[Table[Any], ...] = (self.graphs, self.ops, self.sites, self.op_types, self.shapes)
+        changed = any(table.dirty for table in (*tables, self.stacks))
+        for table in tables:
+            table.save(connection)
+        _save_stacks(connection, self.stacks)
         return changed
-
-    def _save_stacks(self, connection: duckdb.DuckDBPyConnection) -> None:
-        rows = [
-            (number, host, host_name, depth, frame)
-            for number in sorted(self.stacks.dirty)
-            for host, host_name, frames in [self.stacks.rows[number]]
-            for depth, frame in enumerate(frames)
-        ]
-        kinds = {"stack": "i4", "host": "i4", "host_name": "O", "depth": "i4", "frame_id": "O"}
-        insert_rows(connection, "stacks", kinds, rows)
-        self.stacks.saved = len(self.stacks.rows)
-        self.stacks.dirty.clear()
 
 
 def load_registry(connection: duckdb.DuckDBPyConnection) -> Registry:
@@ -170,29 +178,32 @@ def load_registry(connection: duckdb.DuckDBPyConnection) -> Registry:
       connection: A connection to the run's database.
     """
     registry = Registry()
-    _load(connection, registry.graphs, "graphs", "graph", lambda row: (row[0], row[1]))
-    _load(connection, registry.ops, "ops", "op", lambda row: (row[0], row[1]))
-    _load(connection, registry.sites, "sites", "site", lambda row: row)
-    _load(connection, registry.op_types, "op_types", "op_type", lambda row: row[0])
-    _load(connection, registry.shapes, "shapes", "shape", lambda row: row[0])
+    registry.graphs.load(connection, lambda row: (row.host, row.graph_id))
+    registry.ops.load(connection, lambda row: (row.graph, row.name))
+    registry.sites.load(connection, lambda row: row)
+    registry.op_types.load(connection, lambda row: row.name)
+    registry.shapes.load(connection, lambda row: row.text)
     _load_stacks(connection, registry.stacks)
     return registry
 
 
-def _load(connection: duckdb.DuckDBPyConnection, table: Table, name: str, number: str, key: Any) -> None:
-    for _, *fields in connection.execute(f"SELECT * FROM {name} ORDER BY {number}").fetchall():
-        row = tuple(fields)
-        table.numbers[key(row)] = len(table.rows)
-        table.rows.append(row)
-    table.saved = len(table.rows)
+def _save_stacks(connection: duckdb.DuckDBPyConnection, table: Table[Stack]) -> None:
+    rows = [
+        StackRow(number, stack.host, stack.host_name, depth, frame)
+        for number in sorted(table.dirty)
+        for stack in [table.rows[number]]
+        for depth, frame in enumerate(stack.frame_ids)
+    ]
+    insert_rows(connection, "stacks", kinds_of(StackRow), rows)
+    table.set_saved()
 
 
-def _load_stacks(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+def _load_stacks(connection: duckdb.DuckDBPyConnection, table: Table[Stack]) -> None:
     query = (
         "SELECT stack, host, host_name, list(frame_id ORDER BY depth) FROM stacks GROUP BY ALL ORDER BY stack"
     )
-    for number, host, host_name, frames in connection.execute(query).fetchall():
-        key = (host, host_name, tuple(frames))
-        table.numbers[key] = number
-        table.rows.append(key)
+    for number, host, host_name, frame_ids in connection.execute(query).fetchall():
+        stack = Stack(host, host_name, tuple(frame_ids))
+        table.numbers[stack] = number
+        table.rows.append(stack)
     table.saved = len(table.rows)

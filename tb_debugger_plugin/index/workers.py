@@ -24,6 +24,7 @@ import numpy as np
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.index.columns import Array
 from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.rows import SiteRow
 from tb_debugger_plugin.index.source import Batch, FileState, SetFile, read_traces
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows
 
@@ -90,13 +91,13 @@ class _HostReader:
     def _new_keys(self) -> tuple[list[SiteKey], list[tuple[str, int]]]:
         sites, shapes = self._registry.sites.rows, self._registry.shapes.rows
         (first_site, first_shape), self._sent = self._sent, (len(sites), len(shapes))
-        return [self._key(row) for row in sites[first_site:]], [
-            (row[0], row[1]) for row in shapes[first_shape:]
+        return [self._key(site) for site in sites[first_site:]], [
+            (shape.text, shape.rank) for shape in shapes[first_shape:]
         ]
 
-    def _key(self, site: tuple[Any, ...]) -> SiteKey:
-        op, graph, _, slot, device = site
-        return self._registry.graphs.rows[graph][1], self._registry.ops.rows[op][1], slot, device or ""
+    def _key(self, site: SiteRow) -> SiteKey:
+        graphs, ops = self._registry.graphs.rows, self._registry.ops.rows
+        return graphs[site.graph].graph_id, ops[site.op].name, site.slot, site.device or ""
 
 
 def work(requests: BinaryIO, replies: BinaryIO) -> None:

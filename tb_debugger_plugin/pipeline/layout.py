@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED
-from tb_debugger_plugin.index.describe import Describer, Host
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED, FileSet
+from tb_debugger_plugin.index.describe import Describer, new_hosts
 from tb_debugger_plugin.index.merge import never_falling
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.runs import Run
@@ -57,15 +57,13 @@ class Described:
     """The contents of the short files, and the states of all files.
 
     Attributes:
-      describer: Holds the rows of the short tables.
-      hosts: One host for each file set.
+      describer: Holds the rows of the short tables, and one host for each file set.
       states: State of each file at its end, by host and suffix.
       dropped: Number of records that the ring of a file has overwritten, by host and suffix.
       notices: Notices about records that had to be left out.
     """
 
     describer: Describer
-    hosts: list[Host]
     states: dict[tuple[int, str], FileState]
     dropped: dict[tuple[int, str], int]
     notices: list[Notice]
@@ -102,28 +100,23 @@ def lay_out(run: Run, facts: Sequence[Facts], rows_a_part: int = ROWS_A_PART) ->
 
 
 def _describe(run: Run) -> Described:
-    describer = Describer(Registry())
-    hosts = [
-        Host(number, files, files.host, float(files.start_seconds))
-        for number, files in enumerate(run.file_sets)
-    ]
-    described = Described(describer, hosts, {}, {}, [])
-    for host in hosts:
+    described = Described(Describer(Registry(), new_hosts(run.file_sets)), {}, {}, [])
+    for host, files in enumerate(run.file_sets):
         for suffix in SUFFIXES:
             if suffix not in TAILED:
-                _read_short(described, host, suffix)
+                _read_short(described, host, files, suffix)
     return described
 
 
-def _read_short(described: Described, host: Host, suffix: str) -> None:
-    file, state, more = SetFile(host.files, suffix), FileState(), True
+def _read_short(described: Described, host: int, files: FileSet, suffix: str) -> None:
+    file, state, more = SetFile(files, suffix), FileState(), True
     while more:
         batch = file.read(state, _READ_BYTES)
         state, more = batch.state, batch.more
         described.notices.extend(batch.notices)
         for event in batch.events:
             described.describer.add(host, event)
-    described.states[host.number, suffix] = state
+    described.states[host, suffix] = state
 
 
 def _register(registry: Registry, names: Names) -> None:

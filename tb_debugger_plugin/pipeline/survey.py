@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.events import tail
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.index.decode import Row, execution_columns
-from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.registry import Registry, Stack
 from tb_debugger_plugin.index.source import (
     Batch,
     FileState,
@@ -89,7 +89,7 @@ class Names:
     sites: list[tuple[int, str, str, int, str]]
     op_types: list[str]
     shapes: list[tuple[str, int]]
-    stacks: list[tuple[Any, ...]]
+    stacks: list[Stack]
 
 
 @dataclass(frozen=True)
@@ -223,12 +223,12 @@ def _dropped(chunk: Chunk) -> int:
 def _names(registry: Registry) -> Names:
     graphs, ops = registry.graphs.rows, registry.ops.rows
     return Names(
-        [(host, graph_id) for host, graph_id, *_ in graphs],
+        [(graph.host, graph.graph_id) for graph in graphs],
         [
-            (host, graphs[graph][1], ops[op][1], slot, device or "")
-            for op, graph, host, slot, device in registry.sites.rows
+            (site.host, graphs[site.graph].graph_id, ops[site.op].name, site.slot, site.device or "")
+            for site in registry.sites.rows
         ],
-        [name for name, *_ in registry.op_types.rows],
-        [(text, rank) for text, rank in registry.shapes.rows],
+        [op_type.name for op_type in registry.op_types.rows],
+        [(shape.text, shape.rank) for shape in registry.shapes.rows],
         list(registry.stacks.rows),
     )

@@ -12,7 +12,7 @@ import contextlib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 import fsspec
@@ -26,6 +26,7 @@ from tb_debugger_plugin.index.decode import Row, bad_columns, execution_columns,
 from tb_debugger_plugin.index.merge import merge_executions, merge_traces
 from tb_debugger_plugin.index.parquet import LONG, MANIFEST, Manifest, write_table
 from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.rows import FileRow
 from tb_debugger_plugin.index.runs import Run
 from tb_debugger_plugin.index.traces import TraceRows, joined
 from tb_debugger_plugin.pipeline.layout import Described, Layout, PartId, Slice
@@ -80,11 +81,13 @@ def write_short(run: Run, described: Described, stable: Mapping[str, int], folde
       stable: Stable numbers of rows of the long lists, for ``meta``.
       folder: URL or path of the folder.
     """
-    rows = [_file_row(run, described, host.number, suffix) for host in described.hosts for suffix in SUFFIXES]
+    rows = [
+        _file_row(run, described, host, suffix) for host in range(len(run.file_sets)) for suffix in SUFFIXES
+    ]
     with _database() as connection:
         described.describer.save(connection)
         described.describer.registry.save(connection)
-        replace_hosts(connection, [host.fields() for host in described.hosts])
+        replace_hosts(connection, described.describer.hosts)
         replace_files(connection, rows)
         Notices({}).save(connection, described.notices)
         schema.write_meta(
@@ -95,7 +98,7 @@ def write_short(run: Run, described: Described, stable: Mapping[str, int], folde
         _put(connection, {table: f"{table}.parquet" for table in schema.TABLES if table not in LONG}, folder)
 
 
-def _file_row(run: Run, described: Described, host: int, suffix: str) -> tuple[Any, ...]:
+def _file_row(run: Run, described: Described, host: int, suffix: str) -> FileRow:
     name, key = run.file_sets[host].path(suffix).name, (host, suffix)
     return file_row(host, suffix, name, described.states[key], described.dropped.get(key, 0))
 

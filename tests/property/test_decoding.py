@@ -127,7 +127,7 @@ def _told(registry: Registry, rows) -> list[str]:
         fields = {name: values[row].item() for name, values in rows.summaries.items()}
         shape = registry.shapes.rows[fields.pop("shape")] if fields["shape"] >= 0 else fields.pop("shape")
         place = (rows.times[row].item(), rows.offsets[row].item(), rows.ends[row].item())
-        told.append(repr((place, ops[op][1], graphs[graph][1], host, slot, device, shape, fields)))
+        told.append(repr((place, ops[op].name, graphs[graph].graph_id, host, slot, device, shape, fields)))
     return told
 
 
@@ -177,5 +177,5 @@ def test_a_log_in_which_every_record_is_another_ops_is_read_too(monkeypatch, lim
     payloads = [_payload(f"op{n:04}", float(n)) for n in range(1, 100)]
     (found,) = _frames(payloads)
     rows, _ = decoder.decode(found)
-    names = [registry.ops.rows[registry.sites.rows[site][0]][1] for site in rows.sites.tolist()]
+    names = [registry.ops.rows[registry.sites.rows[site].op].name for site in rows.sites.tolist()]
     assert names == [f"op{n:04}" for n in range(1, 100)]

@@ -1,0 +1,230 @@
+"""Rows of the short tables, with a field for each column.
+
+A row of a table that :mod:`tb_debugger_plugin.index.registry` numbers does not hold its number, which is the
+table's first column. ``docs/schema.md`` explains the columns.
+
+Invariant: a field has the name of its column in :mod:`tb_debugger_plugin.index.schema`, and its type.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import NoneType
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
+
+# A plain int is an INTEGER.
+BigInt = Annotated[int, "i8"]
+SmallInt = Annotated[int, "i2"]
+TinyInt = Annotated[int, "u1"]
+
+_KINDS: Final[dict[Any, str]] = {bool: "?", int: "i4", float: "f8", str: "O"}
+
+
+@functools.cache
+def kinds_of(row_type: type[NamedTuple]) -> dict[str, str]:
+    """Returns the NumPy dtype of each column; ``"O"`` for strings.
+
+    Args:
+      row_type: One of the classes below.
+    """
+    return {name: _kind(hint) for name, hint in get_type_hints(row_type, include_extras=True).items()}
+
+
+def _kind(hint: Any) -> str:
+    if NoneType in get_args(hint):
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    return str(hint.__metadata__[0]) if hasattr(hint, "__metadata__") else _KINDS[hint]
+
+
+class FileRow(NamedTuple):
+    """A row of ``files``."""
+
+    host: int
+    suffix: str
+    name: str
+    fingerprint: str
+    resume: BigInt
+    size: BigInt
+    state: str
+    dropped: BigInt
+
+
+class HostRow(NamedTuple):
+    """A row of ``hosts``."""
+
+    host: int
+    name: str
+    file_prefix: str
+    start_time: float
+    tensorflow_version: str = ""
+    file_version: str = ""
+    recorder_version: str = ""
+    mode: TinyInt = 0
+    circular_buffer_size: BigInt = 0
+    process_id: BigInt = 0
+    program: str = ""
+    seen_executions: BigInt | None = None
+    seen_traces: BigInt | None = None
+    finished: bool | None = None
+    failure: str = ""
+
+
+class NoticeRow(NamedTuple):
+    """A row of ``notices``."""
+
+    severity: str
+    file: str
+    position: BigInt | None
+    message: str
+
+
+class SourceRow(NamedTuple):
+    """A row of ``sources``."""
+
+    source: int
+    host: int
+    file_index: int
+    host_name: str
+    path: str
+    num_lines: int
+    origin: TinyInt
+
+
+class SourceLineRow(NamedTuple):
+    """A row of ``source_lines``."""
+
+    source: int
+    line: int
+    text: str
+
+
+class NotRecordedRow(NamedTuple):
+    """A row of ``not_recorded``."""
+
+    host: int
+    reason: str
+    name: str | None
+    message: str
+    graph_id: str | None
+
+
+class FrameRow(NamedTuple):
+    """A row of ``frames``."""
+
+    host: int
+    frame_id: str
+    file_index: int
+    line: int
+    function: str
+    code: str | None
+
+
+class FrameLineRow(NamedTuple):
+    """A row of ``frame_lines``."""
+
+    host: int
+    file_index: int
+    line: int
+    text: str
+
+
+class DeviceRow(NamedTuple):
+    """A row of ``devices``."""
+
+    host: int
+    device_id: int
+    name: str
+
+
+class OpOutputRow(NamedTuple):
+    """A row of ``op_outputs``."""
+
+    op: int
+    slot: int
+    tensor_id: BigInt | None
+    dtype: TinyInt
+    shape: int
+
+
+class OpGraphRow(NamedTuple):
+    """A row of ``op_graphs``."""
+
+    op: int
+    place: int
+    graph: int
+
+
+class GradientRow(NamedTuple):
+    """A row of ``gradients``."""
+
+    op: int
+    slot: int
+    variable: str
+
+
+class EdgeRow(NamedTuple):
+    """A row of ``edges``."""
+
+    op: int
+    input_slot: int
+    source_op: int
+    source_slot: int
+
+
+class StackRow(NamedTuple):
+    """A row of ``stacks``: a frame of a stack."""
+
+    stack: int
+    host: int
+    host_name: str
+    depth: int
+    frame_id: str
+
+
+class GraphRow(NamedTuple):
+    """A row of ``graphs``, without its number; ``known`` says whether the graph was described."""
+
+    host: int
+    graph_id: str
+    name: str | None = None
+    outer_id: str | None = None
+    known: bool = False
+
+
+class OpRow(NamedTuple):
+    """A row of ``ops``, without its number; ``known`` says whether the op was described."""
+
+    graph: int
+    name: str
+    type: str | None = None
+    device: str | None = None
+    num_outputs: int | None = None
+    wall_time: float | None = None
+    stack: int = -1
+    layer: str | None = None
+    variable: str | None = None
+    known: bool = False
+
+
+class SiteRow(NamedTuple):
+    """A row of ``sites``, without its number."""
+
+    op: int
+    graph: int
+    host: int
+    slot: int
+    device: str | None
+
+
+class OpTypeRow(NamedTuple):
+    """A row of ``op_types``, without its number."""
+
+    name: str
+    is_function: bool
+
+
+class ShapeRow(NamedTuple):
+    """A row of ``shapes``, without its number."""
+
+    text: str
+    rank: SmallInt
