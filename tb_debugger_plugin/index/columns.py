@@ -5,7 +5,7 @@ Invariant: nothing is inserted row by row; DuckDB reads the arrays in place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,7 +88,10 @@ def _plain(columns: dict[str, Array]) -> tuple[dict[str, Array], dict[str, str]]
 
 
 def insert_rows(
-    connection: duckdb.DuckDBPyConnection, table: str, kinds: dict[str, str], rows: Sequence[tuple[Any, ...]]
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    kinds: Mapping[str, str],
+    rows: Sequence[tuple[Any, ...]],
 ) -> None:
     """Append Python rows to a table.
 
@@ -98,14 +101,26 @@ def insert_rows(
       kinds: NumPy dtype by column name, in the order of the rows' fields; ``"O"`` for strings.
       rows: The rows.
     """
-    if not rows:
-        return
-    fields = list(zip(*rows, strict=True))
-    insert(
-        connection,
-        table,
-        {
-            name: texts(values) if kind == "O" else integers(values, kind)
-            for (name, kind), values in zip(kinds.items(), fields, strict=True)
-        },
-    )
+    if rows:
+        insert_lists(connection, table, kinds, dict(zip(kinds, zip(*rows, strict=True), strict=True)))
+
+
+def insert_lists(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    kinds: Mapping[str, str],
+    lists: Mapping[str, Sequence[Any]],
+) -> None:
+    """Append columns of Python values to a table.
+
+    Args:
+      connection: A connection with an open transaction.
+      table: The name of the table.
+      kinds: As for :func:`insert_rows`.
+      lists: Equally long columns by name.
+    """
+    columns = {
+        name: texts(lists[name]) if kind == "O" else integers(lists[name], kind)
+        for name, kind in kinds.items()
+    }
+    insert(connection, table, columns)

@@ -15,7 +15,7 @@ import duckdb
 from tb_debugger_plugin.events.fileset import FileSet
 from tb_debugger_plugin.events.not_recorded import reason_name
 from tb_debugger_plugin.events.origins import Origin
-from tb_debugger_plugin.index.columns import insert_rows
+from tb_debugger_plugin.index.columns import insert_lists, insert_rows
 from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.rows import (
     DeviceRow,
@@ -37,14 +37,18 @@ from tb_debugger_plugin.index.tensors import shape_text
 
 _ROWS: Final[dict[str, type[NamedTuple]]] = {
     "sources": SourceRow,
-    "source_lines": SourceLineRow,
     "not_recorded": NotRecordedRow,
     "frames": FrameRow,
-    "frame_lines": FrameLineRow,
     "devices": DeviceRow,
-    "op_outputs": OpOutputRow,
     "op_graphs": OpGraphRow,
     "gradients": GradientRow,
+}
+# These have so many rows that they are collected as columns: the garbage collector follows each NamedTuple,
+# but no number and no string.
+_COLUMNS: Final[dict[str, type[NamedTuple]]] = {
+    "source_lines": SourceLineRow,
+    "frame_lines": FrameLineRow,
+    "op_outputs": OpOutputRow,
     "edges": EdgeRow,
 }
 _MAX_DTYPE: Final = 255
@@ -59,6 +63,10 @@ def new_hosts(file_sets: Sequence[FileSet]) -> list[HostRow]:
     ]
 
 
+def _empty_columns() -> dict[str, dict[str, list[Any]]]:
+    return {table: {name: [] for name in row_type._fields} for table, row_type in _COLUMNS.items()}
+
+
 @dataclass
 class Describer:
     """Collects rows from the short files; lives as long as the indexer.
@@ -68,6 +76,7 @@ class Describer:
       hosts: The hosts as they are described so far, by number.
       num_sources: The number of sources so far.
       rows: The rows that wait for the next commit, by table.
+      columns: The same for tables with many rows: their columns by name.
       file_counts: The number of sources so far, by host.
       devices: Host and id of each device so far.
     """
@@ -76,6 +85,7 @@ class Describer:
     hosts: list[HostRow]
     num_sources: int = 0
     rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {table: [] for table in _ROWS})
+    columns: dict[str, dict[str, list[Any]]] = field(default_factory=_empty_columns)
     file_counts: dict[int, int] = field(default_factory=dict)
     devices: set[tuple[int, int]] = field(default_factory=set)
     # Numbers of the registry, which are found faster here; emptied by the next commit.
@@ -94,6 +104,10 @@ class Describer:
         for table, rows in self.rows.items():
             insert_rows(connection, table, kinds_of(_ROWS[table]), rows)
             rows.clear()
+        for table, columns in self.columns.items():
+            insert_lists(connection, table, kinds_of(_COLUMNS[table]), columns)
+            for column in columns.values():
+                column.clear()
         self._shapes.clear()
         self._stacks.clear()
 
@@ -135,9 +149,10 @@ class Describer:
         path, num_lines = source.file_path, len(source.lines)
         origin = source.origin if source.origin in set(Origin) else Origin.UNKNOWN
         self.rows["sources"].append(SourceRow(number, host, index, source.host_name, path, num_lines, origin))
-        self.rows["source_lines"].extend(
-            SourceLineRow(number, line, text) for line, text in enumerate(source.lines, 1)
-        )
+        lines = self.columns["source_lines"]
+        lines["source"].extend([number] * num_lines)
+        lines["line"].extend(range(1, num_lines + 1))
+        lines["text"].extend(source.lines)
         self.num_sources += 1
         self.file_counts[host] = index + 1
 
@@ -147,11 +162,13 @@ class Describer:
         self.rows["frames"].append(
             FrameRow(host, frame.id, point.file_index, point.line, point.func, point.code or None)
         )
-        self.rows["frame_lines"].extend(
-            FrameLineRow(host, point.file_index, line, text)
-            for line, text in enumerate(point.lines, point.first_line)
-            if 0 < line <= _MAX_LINE
-        )
+        lines = self.columns["frame_lines"]
+        for line, text in enumerate(point.lines, point.first_line):
+            if 0 < line <= _MAX_LINE:
+                lines["host"].append(host)
+                lines["file_index"].append(point.file_index)
+                lines["line"].append(line)
+                lines["text"].append(text)
 
     def _device(self, host: int, event: Any) -> None:
         device = event.debugged_device
@@ -168,9 +185,8 @@ class Describer:
         creation = event.graph_op_creation
         registry = self.registry
         graph = registry.graph(host, creation.graph_id)
-        op = registry.op(graph, creation.op_name)
-        if registry.ops.rows[op].known:
-            return  # described before; a graph may pass through the recorder twice
+        if registry.knows_op(graph, creation.op_name):
+            return  # a graph may pass through the recorder twice
         row = OpRow(
             graph,
             creation.op_name,
@@ -183,19 +199,29 @@ class Describer:
             creation.variable or None,
             known=True,
         )
-        registry.ops.replace(op, row)
+        op = registry.describe_op(row)
         for place, graph_id in enumerate(creation.called_graph_ids):
             self.rows["op_graphs"].append(OpGraphRow(op, place, registry.graph(host, graph_id)))
         self._op_outputs(op, creation)
         self._edges(graph, op, creation.input_names)
 
     def _op_outputs(self, op: int, creation: Any) -> None:
-        rows, ids, outputs = self.rows["op_outputs"], creation.output_tensor_ids, creation.outputs
+        ids, outputs = creation.output_tensor_ids, creation.outputs
         num_ids, num_outputs = len(ids), len(outputs)
-        for slot in range(max(num_ids, num_outputs)):
-            tensor_id = ids[slot] if slot < num_ids else None
-            dtype, shape = self._static(outputs[slot]) if slot < num_outputs else (0, -1)
-            rows.append(OpOutputRow(op, slot, tensor_id, dtype, shape))
+        count = max(num_ids, num_outputs)
+        columns = self.columns["op_outputs"]
+        columns["op"].extend([op] * count)
+        columns["slot"].extend(range(count))
+        columns["tensor_id"].extend(ids)
+        if num_ids < count:
+            columns["tensor_id"].extend([None] * (count - num_ids))
+        for output in outputs:
+            dtype, shape = self._static(output)
+            columns["dtype"].append(dtype)
+            columns["shape"].append(shape)
+        if num_outputs < count:
+            columns["dtype"].extend([0] * (count - num_outputs))
+            columns["shape"].extend([-1] * (count - num_outputs))
         for slot, output in enumerate(outputs):
             for variable in output.gradient_of:
                 self.rows["gradients"].append(GradientRow(op, slot, variable))
@@ -219,12 +245,16 @@ class Describer:
         return stack
 
     def _edges(self, graph: int, op: int, input_names: Any) -> None:
-        rows = self.rows["edges"]
-        for input_slot, name in enumerate(input_names):
+        edges = self.columns["edges"]
+        edges["op"].extend([op] * len(input_names))
+        edges["input_slot"].extend(range(len(input_names)))
+        source_ops, source_slots, registry = edges["source_op"], edges["source_slot"], self.registry
+        for name in input_names:
             source, _, slot = name.rpartition(":")
             if not source or not slot.isascii() or not slot.isdigit() or len(slot) > 9:
                 source, slot = name, "0"
-            rows.append(EdgeRow(op, input_slot, self.registry.op(graph, source), int(slot)))
+            source_ops.append(registry.op(graph, source))
+            source_slots.append(int(slot))
 
 
 _HANDLERS: Final[dict[str, Callable[[Describer, int, Any], None]]] = {

@@ -134,6 +134,20 @@ class Registry:
         number = self.ops.numbers.get((graph, name))
         return self.ops.add((graph, name), OpRow(graph, name)) if number is None else number
 
+    def describe_op(self, op: OpRow) -> int:
+        """Complete an op by its description; returns its number."""
+        key = (op.graph, op.name)
+        number = self.ops.numbers.get(key)
+        if number is None:
+            return self.ops.add(key, op)
+        self.ops.replace(number, op)
+        return number
+
+    def knows_op(self, graph: int, name: str) -> bool:
+        """Whether the op is described."""
+        number = self.ops.numbers.get((graph, name))
+        return number is not None and self.ops.rows[number].known
+
     def site(self, host: int, graph_id: str, op_name: str, slot: int, device: str) -> int:
         """Returns the number of a site: a slot of an op on a device."""
         key = (host, graph_id, op_name, slot, device)
