@@ -1,6 +1,6 @@
-"""Writes the tables about the files themselves: ``files``, ``hosts`` and ``notices``.
+"""Reads and writes the tables about the files themselves: ``files``, ``hosts`` and ``notices``.
 
-Takes rows and a connection inside the caller's transaction. ``files`` and ``hosts`` are short, so each commit
+Rows are written inside the caller's transaction. ``files`` and ``hosts`` are short, so each commit
 replaces them; notices are appended.
 """
 
@@ -24,6 +24,12 @@ def file_row(host: int, suffix: str, name: str, state: FileState, dropped: int) 
     return FileRow(host, suffix, name, state.fingerprint, state.resume, state.size, state.state, dropped)
 
 
+def load_files(connection: duckdb.DuckDBPyConnection) -> list[FileRow]:
+    """Returns the rows of ``files``; none before the first commit."""
+    query = f"SELECT {', '.join(FileRow._fields)} FROM files"
+    return list(map(FileRow._make, connection.execute(query).fetchall()))
+
+
 def replace_files(connection: duckdb.DuckDBPyConnection, rows: Sequence[FileRow]) -> None:
     """Replace the rows of ``files``."""
     connection.execute("DELETE FROM files")
@@ -32,10 +38,8 @@ def replace_files(connection: duckdb.DuckDBPyConnection, rows: Sequence[FileRow]
 
 def load_hosts(connection: duckdb.DuckDBPyConnection) -> list[HostRow]:
     """Returns the rows of ``hosts`` by number; none before the first commit."""
-    columns = ", ".join(HostRow._fields)
-    return list(
-        map(HostRow._make, connection.execute(f"SELECT {columns} FROM hosts ORDER BY host").fetchall())
-    )
+    query = f"SELECT {', '.join(HostRow._fields)} FROM hosts ORDER BY host"
+    return list(map(HostRow._make, connection.execute(query).fetchall()))
 
 
 def replace_hosts(connection: duckdb.DuckDBPyConnection, rows: Sequence[HostRow]) -> None:

@@ -67,26 +67,8 @@ class Importer:
 
     def _empty(self) -> None:
         generation = int(schema.read_meta(self._connection).get("generation", "0")) + 1
-        with self._transaction():
-            for table in schema.TABLES:
-                self._connection.execute(f"DELETE FROM {table} WHERE true")
-            schema.write_meta(
-                self._connection,
-                schema_version=schema.SCHEMA_VERSION,
-                generation=generation,
-                manifest=self._digest,
-                steps_done=0,
-            )
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN")
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
+        with schema.transaction(self._connection):
+            schema.empty_tables(self._connection, generation=generation, manifest=self._digest, steps_done=0)
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
         """Returns a value that changes whenever the tables are written again."""
@@ -114,7 +96,7 @@ class Importer:
           duckdb.Error: A file cannot be read, or the database cannot be written.
         """
         if self._done < len(self._manifest.steps):
-            with self._transaction():
+            with schema.transaction(self._connection):
                 for table, name in self._manifest.steps[self._done].items():
                     if table == "meta":
                         continue  # describes the exported database; this one has its own

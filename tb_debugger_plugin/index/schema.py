@@ -7,7 +7,9 @@ integer keys.
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from typing import Final
 
 import duckdb
@@ -75,10 +77,29 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     write_meta(connection, schema_version=SCHEMA_VERSION, generation=_first_generation())
 
 
+def empty_tables(connection: duckdb.DuckDBPyConnection, **values: object) -> None:
+    """Delete all rows, and set key-value facts, inside the caller's transaction."""
+    for name in TABLES:
+        connection.execute(f"DELETE FROM {name} WHERE true")
+    write_meta(connection, schema_version=SCHEMA_VERSION, **values)
+
+
 def _first_generation() -> int:
     # When a run is deleted and recorded again, or read again, a page must not take the new tables for the old
     # ones. If both counted from 1, it could.
     return time.time_ns() // 1_000_000
+
+
+@contextlib.contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commits what the block writes, or nothing if the block fails."""
+    connection.execute("BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
 
 
 def read_meta(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

@@ -11,7 +11,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,13 @@ from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 _FINGERPRINT_BYTES: Final = 64
 #: Notices of one batch.
 _MAX_NOTICES: Final = 100
+
+
+class FileKey(NamedTuple):
+    """Names one file of a run by the number of its host and its suffix."""
+
+    host: int
+    suffix: str
 
 
 @dataclass(frozen=True)

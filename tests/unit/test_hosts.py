@@ -132,7 +132,7 @@ def test_processes_give_the_very_tables_that_one_process_gives(tmp_path, monkeyp
     started = _count_workers(monkeypatch)
     with _indexed(tmp_path, step_bytes=step_bytes, worth_bytes=0) as (indexer, database):
         assert _lists(database) == expected
-        assert started == [0, 1] and indexer._traces._workers is None
+        assert started == [0, 1] and indexer._reader._traces._workers is None
         numbers = database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall()
     with _indexed(tmp_path, step_bytes=step_bytes) as (_, database):
         assert database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall() == numbers
@@ -212,7 +212,7 @@ hosts.num_processors = lambda: 2
 indexer = Indexer(run, open_database(run).connection, step_bytes=3000, worth_bytes=0)
 for _ in range(3):
     assert indexer.step().more
-print(*(worker._process.pid for worker in indexer._traces._workers._workers), flush=True)
+print(*(worker._process.pid for worker in indexer._reader._traces._workers._workers), flush=True)
 while True:
     pass
 """

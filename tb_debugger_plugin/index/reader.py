@@ -1,0 +1,138 @@
+"""Reads the files of a run side by side, the next batches of all hosts at a time.
+
+Takes the states of the files, which say where to resume. Returns a batch for each file, and the rings of
+circular buffers. What the short files say is added to the describer.
+
+Invariant: the batches of several hosts end at the same time, so that their rows can be merged.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED
+from tb_debugger_plugin.events.tail import Tail, TailMode
+from tb_debugger_plugin.index.describe import Describer
+from tb_debugger_plugin.index.hosts import HostTraces
+from tb_debugger_plugin.index.merge import Latest, cut_to_horizon
+from tb_debugger_plugin.index.remote_pool import RemotePool, read_ahead
+from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.source import Batch, FileKey, FileState, SetFile, ring_frames
+from tb_debugger_plugin.index.traces import TraceRows
+
+_SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
+#: This many times less is read from files whose records are parsed one by one: as objects they take much more
+#: memory than as bytes, and more time.
+_PARSED_SHARE: Final = 8
+
+
+class Reader:
+    """Reads the files of one run; lives as long as the describer that it fills, until :meth:`close`.
+
+    Args:
+      run: The run.
+      describer: Receives what the short files say; its registry numbers sites and shapes of the traces.
+      step_bytes: About how many bytes of the longest kind of file are read at a time, all hosts together.
+      worth_bytes: Bytes that several hosts must have left to read before processes are started.
+    """
+
+    def __init__(self, run: Run, describer: Describer, *, step_bytes: int, worth_bytes: int) -> None:
+        self._describer = describer
+        self._step_bytes = step_bytes
+        self._hosts = range(len(run.file_sets))
+        self._pool = RemotePool(run.folder)
+        self._files = {
+            FileKey(host, suffix): SetFile(files, suffix)
+            for host, files in enumerate(run.file_sets)
+            for suffix in SUFFIXES
+        }
+        self._traces = HostTraces(run.file_sets, describer.registry, self._pool, worth_bytes=worth_bytes)
+        self._ahead: Future[dict[FileKey, Batch]] | None = None
+
+    def signature(self) -> tuple[tuple[int, ...], ...]:
+        """Returns a value that changes when there may be something new; costs a few stats per file."""
+        return tuple(self._pool.map(SetFile.signature, self._files.values()))
+
+    def are_same(self, states: Mapping[FileKey, FileState]) -> bool:
+        """Whether the files are still the files of the states, possibly longer."""
+        return all(self._pool.map(lambda key: self._files[key].is_same(states[key]), self._files))
+
+    def read(self, states: Mapping[FileKey, FileState], latest: Mapping[str, Latest]) -> dict[FileKey, Batch]:
+        """Returns the next batches, which may have been read ahead.
+
+        Args:
+          states: Where to resume.
+          latest: By suffix, the latest time of the rows before, by host.
+        """
+        ahead, self._ahead = self._ahead, None
+        return ahead.result() if ahead else self._read(states, latest)
+
+    def read_ahead(self, states: Mapping[FileKey, FileState], latest: Mapping[str, Latest]) -> None:
+        """Start reading the next batches in another thread.
+
+        Until :meth:`read` returns them, the describer and its registry belong to that thread.
+
+        Args:
+          states: As for :meth:`read`; must not change.
+          latest: As for :meth:`read`; must not change.
+        """
+        self._ahead = read_ahead(functools.partial(self._read, states, latest))
+
+    def _read(
+        self, states: Mapping[FileKey, FileState], latest: Mapping[str, Latest]
+    ) -> dict[FileKey, Batch]:
+        resume_at = [states[FileKey(host, GRAPH_EXECUTION_TRACES)] for host in self._hosts]
+        traces = self._traces.start_reading(resume_at, self._step_bytes)
+        batches = self._read_parsed(states)
+        self._describe(batches)
+        for host, batch in enumerate(traces()):
+            batches[FileKey(host, GRAPH_EXECUTION_TRACES)] = batch
+        for suffix in TAILED:
+            hosts = {host: batches[FileKey(host, suffix)] for host in self._hosts}
+            for host, batch in cut_to_horizon(hosts, latest[suffix]).items():
+                batches[FileKey(host, suffix)] = batch
+        return batches
+
+    def _read_parsed(self, states: Mapping[FileKey, FileState]) -> dict[FileKey, Batch]:
+        """Reads all files but the traces, which are decoded without parsing each record."""
+        limit = max(1, self._step_bytes // _PARSED_SHARE // len(self._hosts))
+        keys = [key for key in self._files if key.suffix != GRAPH_EXECUTION_TRACES]
+        batches = self._pool.map(lambda key: self._files[key].read(states[key], limit), keys)
+        return dict(zip(keys, batches, strict=True))
+
+    def _describe(self, batches: Mapping[FileKey, Batch]) -> None:
+        for key, batch in batches.items():
+            if key.suffix in _SHORT:
+                for event in batch.events:
+                    self._describer.add(key.host, event)
+
+    def read_rings(self) -> dict[FileKey, Tail]:
+        """Returns the rings of circular buffers as they are now."""
+        tails = self._pool.map(SetFile.read_tail, self._files.values())
+        return {
+            key: tail
+            for key, tail in zip(self._files, tails, strict=True)
+            if tail is not None and tail.mode is TailMode.RING
+        }
+
+    def decode_ring(self, host: int, data: bytes) -> TraceRows | None:
+        """Returns the traces of a host's ring, which have no place in its file; None without records."""
+        rows = self._traces.decode(host, ring_frames(data))
+        return None if rows is None else replace(rows, offsets=np.full(len(rows), -1))
+
+    def rest(self) -> None:
+        """End the processes until there is much to read again."""
+        self._traces.close()
+
+    def close(self) -> None:
+        """Stop reading ahead, and end the processes."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and not ahead.cancel():
+            ahead.exception()  # waits; the result does not matter any more
+        self._traces.close()
