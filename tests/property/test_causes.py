@@ -1,4 +1,4 @@
-"""`analysis/alerts/diagnosis/causes.py`: each cause that is called proven did happen in float32 arithmetic."""
+"""`analysis/alerts/diagnosis/causes.py`: each proven cause did happen, by real float32 arithmetic."""
 
 from __future__ import annotations
 
