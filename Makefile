@@ -159,10 +159,12 @@ $(VENV)/.node: $(VENV)/.made
 $(VENV)/.demo: $(VENV)/.made $(BUILT_FROM) | frontend
 	@echo "Installing into $(VENV); the first time this takes some minutes."
 	@$(PIP) -e '.[demo]'
+	@$(PY) -m build_steps.native
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made $(BUILT_FROM) | frontend
 	@echo "Installing into $(VENV); the first time this takes some minutes."
 	@# Named again: pip up to 23.2 looks for their versions in an order in which it finds none that fit.
 	@$(PIP) -e '.[dev]' 's3fs>=2025.5' 'gcsfs>=2025.5'
+	@$(PY) -m build_steps.native
 	@touch $@ $(VENV)/.demo

@@ -3,11 +3,14 @@
 The recorder's library has every C++ file of `tb_debugger_plugin/native/src` and needs no headers of
 TensorFlow; without it the recorder uses TensorFlow's stock ops. The viewer's library,
 `tb_debugger_plugin/index/src`, only makes reading faster; it is loaded by path, not imported.
+
+`python -m build_steps.native` says which of them are missing. pip does not show why a compiler failed.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from setuptools import Extension
@@ -47,3 +50,18 @@ def _extension(name: str, sources: list[Path]) -> Extension:
         language="c++",
         optional=True,
     )
+
+
+def missing_libraries() -> list[str]:
+    """Returns the names of the extensions that are not built in the source tree."""
+    built = {extension.name: ROOT.joinpath(*extension.name.split(".")) for extension in extensions()}
+    return [name for name, path in built.items() if not any(path.parent.glob(f"{path.name}.*.so"))]
+
+
+if __name__ == "__main__":
+    for name in missing_libraries():
+        print(
+            f"{name} was not compiled, so recording or reading is slower. "
+            "`python setup.py build_ext --inplace` shows why.",
+            file=sys.stderr,
+        )

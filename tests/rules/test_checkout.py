@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 
+import pytest
+
+from build_steps.native import missing_libraries
 from tb_debugger_plugin import __version__
 from tests.support.checkout import PACKAGE, ROOT, tracked_files
 
@@ -43,3 +47,10 @@ def test_the_version_stands_in_one_place():
     literal = re.compile(rf"^(__)?version(__)? = \"{re.escape(__version__)}\"", re.MULTILINE)
     files = [file for file in tracked_files() if file.suffix in (".py", ".toml")]
     assert [file.name for file in files if literal.search(file.read_text("utf-8"))] == ["__init__.py"]
+
+
+def test_the_native_libraries_are_built_where_there_is_a_compiler():
+    """Their tests are skipped without them, so a library that no longer compiles would go unnoticed."""
+    if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        pytest.skip("there is no C++ compiler")
+    assert not missing_libraries()
