@@ -15,7 +15,7 @@ Use::
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
@@ -64,8 +64,11 @@ NotRecorded = _message("NotRecorded")
 TensorProto = _message("TensorProto")
 TensorShapeProto = _message("TensorShapeProto")
 
+#: A message of one of these classes. They are made when the program runs, so mypy does not know their fields.
+Message: TypeAlias = Any
 
-def parse_event(payload: bytes) -> Any:
+
+def parse_event(payload: bytes) -> Message:
     """Decode the payload of one record.
 
     Args:
