@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from tb_debugger_plugin.capture.options import MAX_TENSOR_BYTES, DTypeFilter, Options, as_given, make_options
 from tb_debugger_plugin.capture.recording import Recording
@@ -21,6 +21,8 @@ from tb_debugger_plugin.errors import UsageError
 #: The last recording; it may have ended.
 _current: Recording | None = None
 _current_lock = threading.RLock()  # guards _current
+#: The folder of a recording as the user gives it; None when it is not given.
+_Root: TypeAlias = "str | os.PathLike[str] | None"
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -143,7 +145,7 @@ def running() -> Recording | None:
         return _current if _current is not None and _current.on else None
 
 
-def _one_root(dump_root: Any, logdir: Any) -> Any:
+def _one_root(dump_root: _Root, logdir: _Root) -> _Root:
     if dump_root is not None and logdir is not None:
         raise UsageError("dump_root and logdir are two names of the same argument: give only one of them.")
     return dump_root if logdir is None else logdir

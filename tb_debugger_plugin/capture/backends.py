@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from tb_debugger_plugin.capture.not_recorded import Missing
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
@@ -11,7 +10,7 @@ from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 def other_backend() -> Missing | None:
     """What is not recorded because Keras has another backend; None when its backend is TensorFlow."""
-    keras: Any = sys.modules.get("keras")
+    keras = sys.modules.get("keras")
     get_backend = getattr(getattr(keras, "config", None), "backend", None)
     backend = "tensorflow" if get_backend is None else str(get_backend())
     if backend == "tensorflow":

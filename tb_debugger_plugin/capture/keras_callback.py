@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -13,6 +13,8 @@ from tb_debugger_plugin.capture.options import absolute
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.capture.stacks import calls
 
+#: The numbers that Keras reports. The callback does not read them.
+_Logs: TypeAlias = "dict[str, Any] | None"
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -58,39 +60,39 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
 
     _implements_test_batch_hooks = _implements_predict_batch_hooks = _implements_train_batch_hooks
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: _Logs = None) -> None:
         """Begin to record; a recording that an earlier `fit` left on ends."""
         self._begin(anew=True)
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs: _Logs = None) -> None:
         """End the recording and write out all files."""
         self._end()
 
-    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_begin(self, logs: _Logs = None) -> None:
         """Begin to record, unless this is the validation of a `fit`."""
         self._begin()
 
-    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_end(self, logs: _Logs = None) -> None:
         """End the recording, unless this is the validation of a `fit`."""
         self._end()
 
-    def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_predict_begin(self, logs: _Logs = None) -> None:
         """Begin to record."""
         self._begin()
 
-    def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_predict_end(self, logs: _Logs = None) -> None:
         """End the recording and write out all files."""
         self._end()
 
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: _Logs = None) -> None:
         """Mark the end of a step, for `every_n_steps` and `step_range`."""
         api.step()
 
-    def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_test_batch_end(self, batch: int, logs: _Logs = None) -> None:
         """Mark the end of a step."""
         api.step()
 
-    def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_predict_batch_end(self, batch: int, logs: _Logs = None) -> None:
         """Mark the end of a step."""
         api.step()
 

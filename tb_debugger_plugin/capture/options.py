@@ -147,7 +147,7 @@ def dtypes_of(options: Options) -> tuple[str, ...]:
     return tuple([dtype.name for dtype in covered if predicate is None or _is_true_of(predicate, dtype)])
 
 
-def as_given(options: Options) -> dict[str, Any]:
+def as_given(options: Options) -> dict[str, object]:
     """The arguments of some options, without the folder, in a form that can be compared and shown."""
     patterns = {
         name: pattern and pattern.pattern
@@ -177,16 +177,16 @@ def _is_true_of(predicate: Callable[[tf.DType], bool], dtype: tf.DType) -> bool:
 
 
 def make_options(
-    dump_root: str | os.PathLike[str],
+    dump_root: str | os.PathLike[str] | None,
     tensor_debug_mode: str,
     circular_buffer_size: int,
     *,
     op_regex: str | None,
-    tensor_dtypes: Any,
+    tensor_dtypes: DTypeFilter,
     function_regex: str | None,
     name_regex: str | None,
     every_n_steps: int,
-    step_range: Any,
+    step_range: tuple[int, int | None] | None,
     max_tensor_bytes: int | None,
     keep_graph_optimizations: bool,
 ) -> Options:
@@ -210,7 +210,7 @@ def make_options(
     )
 
 
-def absolute(dump_root: str | os.PathLike[str]) -> str:
+def absolute(dump_root: str | os.PathLike[str] | None) -> str:
     """A dump root as an absolute path, or unchanged when it is remote.
 
     Args:
@@ -258,7 +258,7 @@ def _every_n_steps(steps: int) -> int:
     return steps
 
 
-def _step_range(chosen: Any) -> tuple[int, int | None]:
+def _step_range(chosen: object) -> tuple[int, int | None]:
     if chosen is None:
         return (0, None)
     if isinstance(chosen, (tuple, list)) and len(chosen) == 2:
@@ -277,7 +277,7 @@ def _max_bytes(size: int | None) -> int | None:
     raise UsageError(f"max_tensor_bytes is {size!r}: give a number of bytes, or None for no limit.")
 
 
-def _flag(argument: str, value: Any) -> bool:
+def _flag(argument: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise UsageError(f"{argument} is {value!r}: give True or False.")
     return value
