@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
 from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.capture.plan.plan import CALLS
+from tb_debugger_plugin.capture.tf_types import GraphDef, NodeDef
 
 #: A tensor: name of an op, and slot. Constants are named by their value.
 Source: TypeAlias = "tuple[str, int]"
@@ -45,6 +45,22 @@ _FUSED_LATER = frozenset(
 )
 
 
+class ComparableOp(NamedTuple):
+    """What an op computes: equal ops compute the same bits.
+
+    Attributes:
+      type: Its type, that of the stateful op for calls.
+      device: Its device.
+      attributes: Its attributes, sorted by name, each with its encoded value.
+      inputs: The tensors that it takes.
+    """
+
+    type: str
+    device: str
+    attributes: tuple[tuple[str, bytes], ...]
+    inputs: tuple[Source, ...]
+
+
 class OptimizedGraph:
     """A graph that Grappler returned.
 
@@ -52,17 +68,17 @@ class OptimizedGraph:
       definition: The graph.
 
     Attributes:
-      ops: The ops that compute something, by name: type, device, attributes and inputs.
+      ops: The ops that compute something, by name.
       users: Names of the ops that take a tensor.
       watches: The watch nodes, each with its tensor.
     """
 
-    def __init__(self, definition: graph_pb2.GraphDef) -> None:
+    def __init__(self, definition: GraphDef) -> None:
         self._nodes = {node.name: node for node in definition.node}
         self._called = {f.name for node in definition.node for f in functions_named(node)}
         self._constants: dict[str, str] = {}
         self._names: dict[str, str] = {}
-        self.ops: dict[str, tuple[Any, ...]] = {}
+        self.ops: dict[str, ComparableOp] = {}
         self.users: dict[Source, list[str]] = {}
         self._names = _comparable_names(self._needed())
         for name in self._names:
@@ -71,7 +87,7 @@ class OptimizedGraph:
             (node, self.source(self._watched_by(node))) for node in definition.node if node.op in _WATCHES
         ]
 
-    def _watched_by(self, watch: node_def_pb2.NodeDef) -> str:
+    def _watched_by(self, watch: NodeDef) -> str:
         """The tensor of a watch node; a reduced tensor is the input of the op that summarises it."""
         name = str(watch.input[0])
         summary = self._nodes.get(name.partition(":")[0])
@@ -100,7 +116,7 @@ class OptimizedGraph:
 
     def type_of(self, op_name: str) -> str:
         """The type of an op; empty when there is none."""
-        return str(self.ops[op_name][0]) if op_name in self.ops else ""
+        return self.ops[op_name].type if op_name in self.ops else ""
 
     def source(self, name: str) -> Source:
         """The tensor of an input (`op` or `op:slot`), without the ops that only pass it on."""
@@ -127,25 +143,25 @@ class OptimizedGraph:
         return taken | made | others | {(op_name, 0)}
 
     def _inputs(self, op_name: str) -> Iterable[Source]:
-        return self.ops[op_name][-1] if op_name in self.ops else ()
+        return self.ops[op_name].inputs if op_name in self.ops else ()
 
-    def _add(self, node: node_def_pb2.NodeDef) -> None:
+    def _add(self, node: NodeDef) -> None:
         name = self._names[node.name]
         inputs = tuple(self.source(input_) for input_ in node.input if not input_.startswith("^"))
         for source in inputs:
             self.users.setdefault(source, []).append(name)
         if node.op in _COMMUTATIVE:
             inputs = tuple(sorted(inputs))
-        self.ops[name] = (CALLS.get(node.op, node.op), node.device, _attributes(node), inputs)
+        self.ops[name] = ComparableOp(CALLS.get(node.op, node.op), node.device, _attributes(node), inputs)
 
-    def _constant(self, node: node_def_pb2.NodeDef) -> str:
+    def _constant(self, node: NodeDef) -> str:
         if node.name not in self._constants:
             value = tf.make_ndarray(node.attr["value"].tensor)
             self._constants[node.name] = f"{value.dtype}{value.shape}{hash(value.tobytes())}"
         return self._constants[node.name]
 
 
-def _computes(node: node_def_pb2.NodeDef) -> bool:
+def _computes(node: NodeDef) -> bool:
     return SCOPE not in node.name and node.op not in _NO_RESULT | _PASSES_ON | _CONTROL_FLOW
 
 
@@ -161,7 +177,7 @@ def _comparable_names(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _attributes(node: node_def_pb2.NodeDef) -> tuple[tuple[str, bytes], ...]:
+def _attributes(node: NodeDef) -> tuple[tuple[str, bytes], ...]:
     return tuple(
         (name, node.attr[name].SerializeToString(deterministic=True))
         for name in sorted(node.attr)
@@ -169,7 +185,7 @@ def _attributes(node: node_def_pb2.NodeDef) -> tuple[tuple[str, bytes], ...]:
     )
 
 
-def harmful_watches(plain: OptimizedGraph, watched: OptimizedGraph) -> list[node_def_pb2.NodeDef]:
+def harmful_watches(plain: OptimizedGraph, watched: OptimizedGraph) -> list[NodeDef]:
     """The watch nodes that may make two graphs differ; none when the graphs are equal.
 
     Args:
@@ -185,7 +201,7 @@ def harmful_watches(plain: OptimizedGraph, watched: OptimizedGraph) -> list[node
     return list(harmful.values())
 
 
-def _cannot_be_watched(plain: OptimizedGraph, node: node_def_pb2.NodeDef, source: Source) -> bool:
+def _cannot_be_watched(plain: OptimizedGraph, node: NodeDef, source: Source) -> bool:
     op, _ = source
     if op not in plain.ops:
         return not any(op == constant for constant, _ in plain.users)
@@ -196,5 +212,5 @@ def _cannot_be_watched(plain: OptimizedGraph, node: node_def_pb2.NodeDef, source
     )
 
 
-def _differing(plain: Mapping[str, tuple[Any, ...]], watched: Mapping[str, tuple[Any, ...]]) -> list[str]:
+def _differing(plain: Mapping[str, ComparableOp], watched: Mapping[str, ComparableOp]) -> list[str]:
     return [op for op in {**plain, **watched} if plain.get(op) != watched.get(op)]
