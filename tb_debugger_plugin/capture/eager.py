@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -29,6 +29,7 @@ from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.steps import Steps
+from tb_debugger_plugin.capture.tf_types import EagerTensor
 from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -41,15 +42,17 @@ _NOT_THE_PROGRAMS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "De
 #: memory.
 _MAX_CALL_SITES = 50_000
 
+_Key = TypeVar("_Key")
 
-class _LazyDict(dict[Any, int]):
+
+class _LazyDict(dict[_Key, int]):
     """Computes the value of a key at its first lookup."""
 
-    def __init__(self, make: Callable[[Any], int]) -> None:
+    def __init__(self, make: Callable[[_Key], int]) -> None:
         super().__init__()
         self._make = make
 
-    def __missing__(self, key: Any) -> int:
+    def __missing__(self, key: _Key) -> int:
         number = self[key] = self._make(key)
         return number
 
@@ -63,7 +66,7 @@ class _CallSite(NamedTuple):
     """
 
     prefix: bytes
-    is_recorded: _LazyDict
+    is_recorded: _LazyDict[int]
 
 
 class EagerOps:
@@ -104,13 +107,15 @@ class EagerOps:
         self._devices = _LazyDict(self._add_device)
         self._devices_lock = threading.Lock()  # guards the numbering of devices
 
-    def on_op(self, op_type: str | bytes, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
+    def on_op(
+        self, op_type: str | bytes, inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor] | None
+    ) -> None:
         """Record an op that has just finished.
 
         Args:
           op_type: The op's type, or a function's name.
-          inputs: Its eager tensors.
-          outputs: Its eager tensors.
+          inputs: Its inputs.
+          outputs: Its outputs.
 
         Raises:
           RecordingError: Recording has stopped by itself.
@@ -156,7 +161,7 @@ class EagerOps:
         functions = (name,) if self._graphs.id_of_function(name) else ()
         return self._options.records(name, tf.as_dtype(dtype), functions=functions)
 
-    def _summary(self, tensor: Any) -> bytes:
+    def _summary(self, tensor: EagerTensor) -> bytes:
         """The summary of a tensor that the sink cannot read in place; empty when it cannot be made."""
         dtype = tensor._datatype_enum()
         try:
@@ -167,7 +172,7 @@ class EagerOps:
             self._report_unrecorded(dtype, error)
             return b""
 
-    def _summary_from_elsewhere(self, tensor: Any, dtype: int) -> bytes:
+    def _summary_from_elsewhere(self, tensor: EagerTensor, dtype: int) -> bytes:
         mode = self._options.mode
         if mode is TensorDebugMode.NO_TENSOR:
             return self._sink.summary(np.empty(0, np.float32), tf.float32.as_datatype_enum)

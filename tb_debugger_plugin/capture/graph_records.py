@@ -14,14 +14,20 @@ import uuid
 import weakref
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
 
 from tensorflow.python.framework import func_graph, ops
 
 from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.naming.names import GraphNames, Names
 from tb_debugger_plugin.capture.stacks.frames import EventWriter, Frames, creation_stacks
-from tb_debugger_plugin.events.messages import CodeLocation, DebugEvent, GraphOpCreation, StaticTensor
+from tb_debugger_plugin.capture.tf_types import TfGraph, TfOp, TfTensor
+from tb_debugger_plugin.events.messages import (
+    CodeLocation,
+    DebugEvent,
+    GraphOpCreation,
+    Message,
+    StaticTensor,
+)
 
 #: Number of records that are made before they are written: each takes some kilobytes.
 _RECORDS_AT_ONCE = 500
@@ -60,11 +66,13 @@ class GraphRecords:
         self._names = names
         self._host = host
         self._lock = threading.RLock()  # guards _known and the order of records
-        self._known: weakref.WeakKeyDictionary[Any, KnownGraph] = weakref.WeakKeyDictionary()
-        self._stacks: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, ...]]] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[TfGraph, KnownGraph] = weakref.WeakKeyDictionary()
+        self._stacks: weakref.WeakKeyDictionary[TfGraph, dict[str, tuple[str, ...]]] = (
+            weakref.WeakKeyDictionary()
+        )
         self._of_function: dict[str, str] = {}
 
-    def note_op(self, graph: Any, op_name: str, frame: FrameType) -> None:
+    def note_op(self, graph: TfGraph, op_name: str, frame: FrameType) -> None:
         """Store the stack of an op while it is made: an op keeps a stack that is read later, 9 kB, for ever.
 
         Args:
@@ -78,7 +86,7 @@ class GraphRecords:
         stacks[op_name] = self._frames.current(frame)
         self._names.note_op(graph, op_name)
 
-    def announce(self, function_name: str, graph: Any) -> None:
+    def announce(self, function_name: str, graph: TfGraph) -> None:
         """Give a graph its id, and store that a function runs it: several functions may share a graph.
 
         Args:
@@ -88,7 +96,7 @@ class GraphRecords:
         with self._lock:
             self._of_function[function_name] = self._add_with_outer_graphs(graph).graph_id
 
-    def add(self, graph: Any) -> KnownGraph:
+    def add(self, graph: TfGraph) -> KnownGraph:
         """Write a graph and its new ops, and return its ids and stacks.
 
         Args:
@@ -108,7 +116,7 @@ class GraphRecords:
                 self._writer.write("graphs", *[self._op_creation(graph, known, names, op) for op in part])
             return known
 
-    def _frame_ids(self, new: list[Any]) -> dict[str, tuple[str, ...]]:
+    def _frame_ids(self, new: list[TfOp]) -> dict[str, tuple[str, ...]]:
         stacks = creation_stacks(new)
         ids = {stack: self._frames.ids(stack) for stack in set(stacks.values())}
         return {name: ids[stack] for name, stack in stacks.items()}
@@ -126,7 +134,7 @@ class GraphRecords:
                     return op_type, known.stacks.get(op_name, ())
         return op_name, ()
 
-    def _add_with_outer_graphs(self, graph: Any) -> KnownGraph:
+    def _add_with_outer_graphs(self, graph: TfGraph) -> KnownGraph:
         known = self._known.get(graph)
         if known is not None:
             return known
@@ -140,7 +148,7 @@ class GraphRecords:
         self._writer.write("graphs", event)
         return known
 
-    def _op_creation(self, graph: Any, known: KnownGraph, names: GraphNames, op: Any) -> Any:
+    def _op_creation(self, graph: TfGraph, known: KnownGraph, names: GraphNames, op: TfOp) -> Message:
         outputs = op.outputs
         known.tensor_ids[op.name] = ids = tuple([ops.uid() for _ in outputs])
         creation = GraphOpCreation(
@@ -169,7 +177,7 @@ def _encoded_location(host: str, stack: tuple[str, ...]) -> bytes:
     return bytes(CodeLocation(host_name=host, stack_frame_ids=stack).SerializeToString())
 
 
-def _outer_graph(graph: Any) -> Any:
+def _outer_graph(graph: TfGraph) -> TfGraph | None:
     """The graph that was being built when a graph was made, or None.
 
     In a program without TF1-style graphs this may be the default graph, which is empty and never runs.
@@ -181,12 +189,12 @@ def _outer_graph(graph: Any) -> Any:
     return None if is_default and not outer.version else outer
 
 
-def _name(graph: Any) -> str:
+def _name(graph: TfGraph) -> str:
     """The name of a graph; the graphs of TF1-style sessions have no name of their own."""
     return getattr(graph, "name", "tf.Graph")
 
 
-def _static(tensor: Any, gradient_of: list[str]) -> Any:
+def _static(tensor: TfTensor, gradient_of: list[str]) -> Message:
     """Dtype, static shape and role of a tensor."""
     dims, dtype = static_dims(tensor), tensor.dtype.as_datatype_enum
     if dims is None:
@@ -194,7 +202,7 @@ def _static(tensor: Any, gradient_of: list[str]) -> Any:
     return StaticTensor(dtype=dtype, dims=dims, gradient_of=gradient_of)
 
 
-def static_dims(tensor: Any) -> tuple[int, ...] | None:
+def static_dims(tensor: TfTensor) -> tuple[int, ...] | None:
     """The static dimensions of a tensor, -1 for an unknown one; None when the rank is unknown.
 
     Args:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Any
 
 from tb_debugger_plugin.capture.engines.choose import choose_engines
 from tb_debugger_plugin.capture.graph.called import called_by, callees_first
@@ -26,6 +25,7 @@ from tb_debugger_plugin.capture.hooks.original_definitions import OriginalDefini
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.tf_types import GraphDef, TfGraph, TfOp
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
@@ -64,12 +64,12 @@ class Instrumentation:
         # All names first: how a call is treated and recorded depends on the function that it calls.
         self._functions.add(functions)
         for function in functions:
-            self._graphs.announce(function.name, function.graph_of())
+            self._graphs.announce(function.name, function.graph)
         # Compiled functions first: their callers call the wrappers.
         for function in sorted(functions, key=lambda function: not function.is_compiled):
             self._watch(function)
 
-    def watch_session(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
+    def watch_session(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
         """Put watch ops into a part of the graph of a session: see `SessionEngine.watch`."""
         return self._engines.sessions.watch(graph, definition, new)
 
@@ -82,7 +82,7 @@ class Instrumentation:
         self._functions.restore()
 
     def _watch(self, function: Function) -> None:
-        known = self._graphs.add(function.graph_of())
+        known = self._graphs.add(function.graph)
         self._originals.keep(function)
         try:
             self._engines.of(function).watch(function, known)

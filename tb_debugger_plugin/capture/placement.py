@@ -10,11 +10,11 @@ machine with other devices, a tensor only counts as on the CPU if the program ha
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from tb_debugger_plugin.capture.tf_types import EagerTensor
 from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 
 #: The dtypes for which `DebugNumericSummaryV2` has kernels on every type of device.
@@ -67,8 +67,8 @@ def reduced_mode(mode: TensorDebugMode, dtype: tf.DType) -> TensorDebugMode | No
     return spec_of(mode).reduced_as if dtype in _DTYPES else None
 
 
-def reduce_on_device(tensor: Any, mode: TensorDebugMode) -> list[float]:
-    """The summary of an eager tensor, computed on its own device.
+def reduce_on_device(tensor: EagerTensor, mode: TensorDebugMode) -> list[float]:
+    """The summary of a tensor, computed on its own device.
 
     Args:
       tensor: A tensor with a `reduced_mode`.

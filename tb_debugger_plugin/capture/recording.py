@@ -39,6 +39,7 @@ from tb_debugger_plugin.capture.sinks.opening import open_sink
 from tb_debugger_plugin.capture.stacks.calls import Call
 from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.steps import Steps
+from tb_debugger_plugin.capture.tf_types import FunctionAttributes, GraphDef, TfGraph, TfOp
 from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 
@@ -249,13 +250,14 @@ class Recording:
 
     def _on_op(
         self,
-        op_type: Any,
+        op_type: str | bytes,
         inputs: Sequence[Any],
         attrs: Any,
         outputs: Any,
-        op_name: Any = None,
-        graph: Any = None,
+        op_name: str | None = None,
+        graph: TfGraph | None = None,
     ) -> Any:
+        """The op callback. Inputs and outputs are eager tensors, or tensors of the graph if there is one."""
         if not self._on:
             self._threads.leave_this_thread()
             return outputs
@@ -264,25 +266,25 @@ class Recording:
                 self._eager.on_op(op_type, inputs, outputs)
             else:
                 # For a constant, `op_name` is the requested name, which may differ from the name of the op.
-                name = outputs[0].op.name if outputs else op_name
+                name = outputs[0].op.name if outputs else op_name or ""
                 self._graphs.note_op(graph, name, sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)
         return self._threads.callback_result(outputs)
 
-    def _on_function(self, name: str, graph: Any, attrs: Any) -> None:
+    def _on_function(self, name: str, graph: TfGraph, attrs: FunctionAttributes) -> None:
         if self._on:
             try:
                 self._watch_made(name, graph, attrs)
             except Exception as error:  # the program must not see any error
                 self._fail(error)
 
-    def _watch_made(self, name: str, graph: Any, attrs: Any) -> None:
+    def _watch_made(self, name: str, graph: TfGraph, attrs: FunctionAttributes) -> None:
         self.end_if_call_ended()
         if self._on and isinstance(graph, func_graph.FuncGraph):
             self._functions.watch([new_function(name, graph, attrs)])
 
-    def _watch_session(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
+    def _watch_session(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
         try:
             if self._on:
                 return self._functions.watch_session(graph, definition, new)

@@ -8,11 +8,12 @@ A recording has one engine for each kind, which `choose` selects. `plain` watche
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.session_graph import Watches
 from tb_debugger_plugin.capture.graph_records import KnownGraph
+from tb_debugger_plugin.capture.tf_types import GraphDef, TfGraph, TfOp
 
 
 class FunctionEngine(Protocol):
@@ -34,7 +35,7 @@ class FunctionEngine(Protocol):
 class SessionEngine(Protocol):
     """Puts watch ops into the graphs of TF1-style sessions."""
 
-    def watch(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
+    def watch(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
         """Put watch ops into a part of the graph of a session.
 
         Args:

@@ -9,10 +9,9 @@ graph. The `FuncGraph` in Python does not change, so gradients, conversions and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 
@@ -26,6 +25,7 @@ from tb_debugger_plugin.capture.plan.attachment import Attachment
 from tb_debugger_plugin.capture.plan.plan import CALLS, Plan, Planned
 from tb_debugger_plugin.capture.plan.record_order import waits
 from tb_debugger_plugin.capture.sinks.protocol import Sink, WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.tf_types import FunctionDefLibrary, GraphDef, NodeDef
 
 #: Prefix of the names of watch nodes.
 SCOPE = "TbDebuggerWatch/"
@@ -56,7 +56,7 @@ def watch_function(
 
 def instrumented(
     function: Function, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
-) -> tuple[graph_pb2.GraphDef, dict[str, str], list[str]]:
+) -> tuple[GraphDef, dict[str, str], list[str]]:
     """The graph of a function with watch nodes, without the functions that it calls.
 
     Args:
@@ -77,9 +77,7 @@ def instrumented(
     return definition, moved, run
 
 
-def with_watched_calls(
-    function: Function, definition: graph_pb2.GraphDef, watched: WatchedFunctions
-) -> graph_pb2.GraphDef:
+def with_watched_calls(function: Function, definition: GraphDef, watched: WatchedFunctions) -> GraphDef:
     """A graph together with the functions that it calls, as the runtime has them.
 
     Args:
@@ -88,13 +86,13 @@ def with_watched_calls(
       watched: Returns the functions that have watch ops.
     """
     library = library_of(definition)
-    library.CopyFrom(library_of(function.graph_of().as_graph_def()))
+    library.CopyFrom(library_of(function.graph.as_graph_def()))
     _call_watched(library, watched)
     return definition
 
 
 def _add_watches(
-    definition: graph_pb2.GraphDef, known: KnownGraph, planned: Sequence[Planned], sink: Sink
+    definition: GraphDef, known: KnownGraph, planned: Sequence[Planned], sink: Sink
 ) -> tuple[dict[str, str], list[str]]:
     """Add watch nodes; returns the tensors that they replace, and the nodes without consumers."""
     moved: dict[str, str] = {}
@@ -123,7 +121,7 @@ def _can_be_condition(function: Function) -> bool:
 
 
 def _add_run_to_predicate(
-    definition: graph_pb2.GraphDef, function: Function, moved: dict[str, str], run: Sequence[str]
+    definition: GraphDef, function: Function, moved: dict[str, str], run: Sequence[str]
 ) -> None:
     """Make the result of a condition depend on the nodes that have to run.
 
@@ -138,14 +136,14 @@ def _add_run_to_predicate(
     moved[source] = node.name
 
 
-def _add_control_inputs(nodes: Iterable[Any], waits: Mapping[str, list[str]]) -> None:
+def _add_control_inputs(nodes: Iterable[NodeDef], waits: Mapping[str, list[str]]) -> None:
     if waits:
         for node in nodes:
             node.input.extend(f"^{name}" for name in waits.get(node.name, ()))
 
 
 def watch_part(
-    definition: graph_pb2.GraphDef, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
+    definition: GraphDef, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
 ) -> Watches:
     """Add watch nodes to a part of a graph that a session runs.
 
@@ -165,7 +163,7 @@ def watch_part(
     return Watches(moved, by_op)
 
 
-def _call_watched(library: Any, watched: WatchedFunctions) -> None:
+def _call_watched(library: FunctionDefLibrary, watched: WatchedFunctions) -> None:
     """Replace the program's functions by the runtime's definitions, and add all functions that these call."""
     runtime = context.context()
     by_name = {function.signature.name: function for function in library.function}
@@ -217,7 +215,7 @@ def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
     )
 
 
-def _rewire(nodes: Iterable[Any], moved: dict[str, str]) -> None:
+def _rewire(nodes: Iterable[NodeDef], moved: dict[str, str]) -> None:
     for node in nodes:
         for position, name in enumerate(node.input):
             new = moved.get(name)
@@ -225,7 +223,7 @@ def _rewire(nodes: Iterable[Any], moved: dict[str, str]) -> None:
                 node.input[position] = new
 
 
-def _keep_calls(definition: graph_pb2.GraphDef, plan: Plan, watched: WatchedFunctions) -> list[str]:
+def _keep_calls(definition: GraphDef, plan: Plan, watched: WatchedFunctions) -> list[str]:
     """Keep TensorFlow from dropping the watch ops of called functions, and XLA from compiling them.
 
     Returns:

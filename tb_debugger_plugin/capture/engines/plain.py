@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from tb_debugger_plugin.capture.engines.instrument import watch_function, watch_part
 from tb_debugger_plugin.capture.graph.called import called_functions
@@ -18,6 +17,7 @@ from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.plan.coalesce import coalesce
 from tb_debugger_plugin.capture.plan.plan import make_plan, plan_of_session
 from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.tf_types import GraphDef, TfGraph, TfOp
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
@@ -71,7 +71,7 @@ class PlainSessions:
         self._functions = functions
         self._not_recorded = not_recorded
 
-    def watch(self, graph: Any, definition: Any, new: list[Any]) -> Watches:
+    def watch(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
         """Watch each tensor of the part that the options choose; none if that is not possible."""
         plain = type(definition).FromString(definition.SerializeToString())
         known = self._graphs.add(graph)
@@ -90,7 +90,7 @@ class PlainSessions:
             self._not_recorded.report(missing)
             return Watches()
 
-    def _report_without_graph(self, definition: Any, new: list[Any]) -> None:
+    def _report_without_graph(self, definition: GraphDef, new: list[TfOp]) -> None:
         library = {function.signature.name: function for function in library_of(definition).function}
         called = [name for op in new for name in called_functions(op)]
         missing = called_without_graph(called, library.get, self._functions.all)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from tensorflow.python.framework import op_def_registry
 
 from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.tf_types import FunctionDef, TfOp
 
 
 @functools.cache
@@ -27,7 +27,7 @@ def is_function(op_type: str) -> bool:
     return op_def_registry.get(op_type) is None
 
 
-def called_functions(op: Any) -> list[str]:
+def called_functions(op: TfOp) -> list[str]:
     """The names of the functions that an op runs: the branches in order, the condition before the body.
 
     Args:
@@ -40,12 +40,12 @@ def called_functions(op: Any) -> list[str]:
     return [name for name in names if name]
 
 
-def with_callees(names: Iterable[str], definition_of: Callable[[str], Any]) -> list[str]:
+def with_callees(names: Iterable[str], definition_of: Callable[[str], FunctionDef | None]) -> list[str]:
     """The names of functions and of all functions that they call, each once.
 
     Args:
       names: Names of the functions.
-      definition_of: Returns the `FunctionDef` of a name, or None.
+      definition_of: Returns the definition of a name, or None.
     """
     all_names = list(dict.fromkeys(names))
     for name in all_names:

@@ -12,10 +12,9 @@ import hashlib
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from tensorflow.core.framework import graph_pb2
-
 from tb_debugger_plugin.capture.graph.definitions import define, define_new, definition_of, remove
 from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList, NodeDef
 
 
 class Copies:
@@ -29,14 +28,14 @@ class Copies:
         self._find = find
         self._names: dict[str, str] = {}
 
-    def define(self, name: str, function: Function, definition: graph_pb2.GraphDef, **changes: Any) -> str:
+    def define(self, name: str, function: Function, definition: GraphDef, **changes: Any) -> str:
         """Define a copy and return its name in the runtime; see `definitions.define`."""
         self._names[name] = _name_of(name, definition)
         define(function, definition, name=self._names[name], **changes)
         return self._names[name]
 
     def define_new(
-        self, name: str, definition: graph_pb2.GraphDef, arguments: Sequence[str], **more: Sequence[str]
+        self, name: str, definition: GraphDef, arguments: Sequence[str], **more: Sequence[str]
     ) -> str:
         """Define a new function and return its name in the runtime; see `definitions.define_new`."""
         self._names[name] = _name_of(name, definition)
@@ -47,7 +46,7 @@ class Copies:
         """The name of a copy in the runtime; None when it has not been made."""
         return self._names.get(name)
 
-    def call_unwatched(self, definition: graph_pb2.GraphDef, except_for: Collection[str] = ()) -> bool:
+    def call_unwatched(self, definition: GraphDef, except_for: Collection[str] = ()) -> bool:
         """Make the calls in a graph call copies without watch ops.
 
         Args:
@@ -87,16 +86,16 @@ class Copies:
         self._names.clear()
 
 
-def _name_of(name: str, definition: graph_pb2.GraphDef) -> str:
+def _name_of(name: str, definition: GraphDef) -> str:
     content = definition.SerializeToString(deterministic=True)
     return f"{name}_{hashlib.sha1(content, usedforsecurity=False).hexdigest()[:16]}"
 
 
-def functions_named(node: Any) -> list[Any]:
+def functions_named(node: NodeDef) -> list[NameAttrList]:
     """The functions that the attributes of a `NodeDef` name."""
     return [function for value in node.attr.values() for function in functions_of(value)]
 
 
-def functions_of(attribute: Any) -> list[Any]:
+def functions_of(attribute: AttrValue) -> list[NameAttrList]:
     """The functions that an attribute of a `NodeDef` names; none when it has another type."""
     return [function for function in (attribute.func, *attribute.list.func) if function.name]

@@ -9,23 +9,34 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2, graph_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.eager import context
 from tensorflow.python.framework import c_api_util, op_def_registry, ops
 
 from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.tf_types import (
+    AttrValue,
+    CObject,
+    FuncGraph,
+    FunctionDef,
+    FunctionDefLibrary,
+    GraphDef,
+    NodeDef,
+    OpDef,
+    StackFrame,
+    TfGraph,
+    TfTensor,
+)
 
 #: The field of a `GraphDef` that holds functions.
 _LIBRARY = "library"
 
 
-def definition_of(function: Function) -> graph_pb2.GraphDef:
+def definition_of(function: Function) -> GraphDef:
     """The graph of a function, to edit. It has the functions that are types of its ops, and no others."""
-    definition = function.graph_of().as_graph_def()
+    definition = function.graph.as_graph_def()
     library = library_of(definition)
     types = {node.op for node in definition.node} if library.function else ()
     needed = [called for called in library.function if called.signature.name in types]
@@ -33,20 +44,20 @@ def definition_of(function: Function) -> graph_pb2.GraphDef:
     return definition
 
 
-def definition_in_runtime(name: str) -> Any:
+def definition_in_runtime(name: str) -> FunctionDef | None:
     """The `FunctionDef` of a function; None when the runtime has none of that name."""
     runtime = context.context()
     return runtime.get_function_def(name) if runtime.has_function(name) else None
 
 
-def library_of(definition: graph_pb2.GraphDef) -> Any:
-    """The functions in the definition of a graph: a `FunctionDefLibrary`, to edit."""
+def library_of(definition: GraphDef) -> FunctionDefLibrary:
+    """The functions in the definition of a graph, to edit."""
     return getattr(definition, _LIBRARY)
 
 
 def define(
     function: Function,
-    definition: graph_pb2.GraphDef,
+    definition: GraphDef,
     *,
     moved: Mapping[str, str] | None = None,
     run: Iterable[str] = (),
@@ -74,8 +85,8 @@ def define(
     """
     name = name or function.name
     outputs = [source_name(tensor.op.name, tensor.value_index) for tensor in function.result_tensors()]
-    copy = _import(definition, function.graph_of())
-    _copy_stacks(function.graph_of(), copy, stacks or {})
+    copy = _import(definition, function.graph)
+    _copy_stacks(function.graph, copy, stacks or {})
     made = _function_of(
         copy,
         name,
@@ -92,7 +103,7 @@ def define(
 
 def define_wrapper(
     function: Function,
-    definition: graph_pb2.GraphDef,
+    definition: GraphDef,
     outputs: Iterable[str],
     run: Iterable[str],
     *,
@@ -111,7 +122,7 @@ def define_wrapper(
       Exception: TensorFlow refuses the graph; the runtime still has the old definition.
     """
     arguments = [tensor.rpartition(":")[0] for tensor in function.inputs]
-    copy = _import(definition, function.graph_of())
+    copy = _import(definition, function.graph)
     made = _function_of(copy, function.name, arguments, outputs, run, _names_of_results(function, 0))
     attrs = {name: value for name, value in function.attrs.items() if name not in without}
     _put_into_runtime(made, function.name, attrs)
@@ -119,7 +130,7 @@ def define_wrapper(
 
 def define_new(
     name: str,
-    definition: graph_pb2.GraphDef,
+    definition: GraphDef,
     arguments: Iterable[str],
     *,
     outputs: Iterable[str] = (),
@@ -147,7 +158,7 @@ def remove(names: Iterable[str]) -> None:
 
 
 def _names_of_results(function: Function, more: int) -> list[bytes]:
-    names = _output_names(function.graph_of(), function.result_tensors())
+    names = _output_names(function.graph, function.result_tensors())
     return [*names, *(b"tb_debugger_%d" % i for i in range(more))] if names else []
 
 
@@ -160,16 +171,16 @@ class _Copy:
       ops: The C++ ops by name.
     """
 
-    graph: Any
-    ops: Mapping[str, Any]
+    graph: TfGraph
+    ops: Mapping[str, CObject]
 
-    def output(self, source: str) -> Any:
+    def output(self, source: str) -> CObject:
         """The tensor of a source: `op` or `op:slot`."""
         op, _, slot = source.partition(":")
         return c_api_util.tf_output(self.ops[op], int(slot or 0))
 
 
-def _import(definition: graph_pb2.GraphDef, program: Any) -> _Copy:
+def _import(definition: GraphDef, program: TfGraph) -> _Copy:
     """Make a graph from the changed definition of a graph of the program."""
     graph = ops.Graph()
     scoped_options = c_api_util.ScopedTFImportGraphDefOptions()
@@ -188,7 +199,7 @@ def _import(definition: graph_pb2.GraphDef, program: Any) -> _Copy:
     return _Copy(graph, dict(zip(names, imported_ops, strict=True)))
 
 
-def import_into(graph: Any, definition: graph_pb2.GraphDef, options: Any) -> Any:
+def import_into(graph: TfGraph, definition: GraphDef, options: CObject) -> CObject:
     """Add the ops of a definition to a graph.
 
     Args:
@@ -206,7 +217,7 @@ def import_into(graph: Any, definition: graph_pb2.GraphDef, options: Any) -> Any
         return c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
 
 
-def with_shapes(definition: graph_pb2.GraphDef, program: Any) -> graph_pb2.GraphDef:
+def with_shapes(definition: GraphDef, program: TfGraph) -> GraphDef:
     """A definition with the static shapes of its tensors.
 
     Ops check shapes when they are made, and no definition holds a shape that Python's `set_shape` has set:
@@ -217,7 +228,7 @@ def with_shapes(definition: graph_pb2.GraphDef, program: Any) -> graph_pb2.Graph
       definition: The ops. Some may not be in the program's graph, and some may have more outputs than there.
       program: The program's graph.
     """
-    shaped = graph_pb2.GraphDef()
+    shaped = GraphDef()
     shaped.CopyFrom(definition)
     of_program = {op.name: op for op in program.get_operations()}
     for node in shaped.node:
@@ -227,11 +238,11 @@ def with_shapes(definition: graph_pb2.GraphDef, program: Any) -> graph_pb2.Graph
             added = _number_of_outputs(node, op_def) - len(shapes)
             shapes += [tf.TensorShape(None).as_proto()] * added
             # TensorFlow removes this attribute during the import.
-            node.attr["_output_shapes"].list.CopyFrom(attr_value_pb2.AttrValue.ListValue(shape=shapes))
+            node.attr["_output_shapes"].list.CopyFrom(AttrValue.ListValue(shape=shapes))
     return shaped
 
 
-def _number_of_outputs(node: Any, op_def: Any) -> int:
+def _number_of_outputs(node: NodeDef, op_def: OpDef) -> int:
     return sum(
         len(node.attr[output.type_list_attr].list.type)
         if output.type_list_attr
@@ -249,7 +260,7 @@ def _function_of(
     results: Iterable[str],
     control_outputs: Iterable[str],
     output_names: list[bytes],
-) -> Any:
+) -> CObject:
     """Make a function of a graph."""
     return _make(
         copy.graph,
@@ -299,8 +310,8 @@ def source_name(op_name: str, slot: int) -> str:
     return op_name if slot == 0 else f"{op_name}:{slot}"
 
 
-def _copy_stacks(graph: Any, copy: _Copy, stacks: Mapping[str, Hashable]) -> None:
-    made: dict[Hashable, Any] = {}
+def _copy_stacks(graph: TfGraph, copy: _Copy, stacks: Mapping[str, Hashable]) -> None:
+    made: dict[Hashable, Sequence[StackFrame]] = {}
     for op in graph.get_operations():
         name = op.name
         key = stacks.get(name, name)
@@ -315,13 +326,13 @@ def _copy_stacks(graph: Any, copy: _Copy, stacks: Mapping[str, Hashable]) -> Non
 
 
 def _make(
-    graph: Any,
+    graph: TfGraph,
     name: str,
-    arguments: list[Any],
-    results: list[Any],
+    arguments: list[CObject],
+    results: list[CObject],
     output_names: list[bytes],
-    control_ops: list[Any],
-) -> Any:
+    control_ops: list[CObject],
+) -> CObject:
     """Make a function of a graph: its body has all ops except the arguments. All objects are C++ objects."""
     with graph._c_graph.get() as c_graph:
         return c_api.TF_GraphToFunction_wrapper(
@@ -329,7 +340,7 @@ def _make(
         )
 
 
-def _put_into_runtime(made: Any, name: str, attrs: Mapping[str, attr_value_pb2.AttrValue]) -> None:
+def _put_into_runtime(made: CObject, name: str, attrs: Mapping[str, AttrValue]) -> None:
     for attr_name, value in attrs.items():
         c_api.TF_FunctionSetAttrValueProto(made, attr_name, value.SerializeToString())
     runtime = context.context()
@@ -342,7 +353,7 @@ def _put_into_runtime(made: Any, name: str, attrs: Mapping[str, attr_value_pb2.A
     c_api.TF_DeleteFunction(made)
 
 
-def _output_names(graph: Any, results: list[Any]) -> list[bytes]:
+def _output_names(graph: FuncGraph, results: list[TfTensor]) -> list[bytes]:
     """The names that a graph gives to its results, as in `from_func_graph`; empty for the default names."""
     names = graph._output_names
     if names is None or not all(ops.tensor_id(tensor) in names for tensor in results):

@@ -10,14 +10,20 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import atomic_function, attributes
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.graph.objects import of_types, with_subclasses
+from tb_debugger_plugin.capture.tf_types import (
+    AtomicFunction,
+    AttrValue,
+    FuncGraph,
+    FunctionAttributes,
+    TfOp,
+    TfTensor,
+)
 
 
 @dataclass(frozen=True)
@@ -26,19 +32,26 @@ class Function:
 
     Attributes:
       name: Its name in the runtime.
-      graph_of: Returns the `FuncGraph` it was made from; None when graph and function were deleted.
-      attrs: The attributes of its definition: protobufs by name.
+      graph_of: Returns the graph it was made from; None when graph and function were deleted.
+      attrs: The attributes of its definition, by name.
       inputs: Names of its argument tensors.
       outputs: Names of its result tensors.
       control_outputs: Names of the ops that run without a result.
     """
 
     name: str
-    graph_of: Callable[[], Any]
-    attrs: Mapping[str, attr_value_pb2.AttrValue]
+    graph_of: Callable[[], FuncGraph | None]
+    attrs: Mapping[str, AttrValue]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     control_outputs: tuple[str, ...]
+
+    @property
+    def graph(self) -> FuncGraph:
+        """The graph it was made from. Only for a function that still has it."""
+        graph = self.graph_of()
+        assert graph is not None, "the function was deleted"
+        return graph
 
     @property
     def is_compiled(self) -> bool:
@@ -46,23 +59,23 @@ class Function:
         value = self.attrs.get(attributes.XLA_COMPILE)
         return value is not None and bool(value.b)
 
-    def result_tensors(self) -> list[Any]:
+    def result_tensors(self) -> list[TfTensor]:
         """Its results, as tensors of its graph."""
-        graph = self.graph_of()
+        graph = self.graph
         return [graph.get_tensor_by_name(name) for name in self.outputs]
 
-    def control_ops(self) -> list[Any]:
+    def control_ops(self) -> list[TfOp]:
         """The ops of its graph that run without a result."""
-        graph = self.graph_of()
+        graph = self.graph
         return [graph.get_operation_by_name(name) for name in self.control_outputs]
 
 
-def new_function(name: str, graph: Any, attrs: Mapping[str, Any] | None) -> Function:
+def new_function(name: str, graph: FuncGraph, attrs: FunctionAttributes) -> Function:
     """The function that `from_func_graph` has made from these arguments.
 
     Args:
       name: Name of the function.
-      graph: The `FuncGraph`.
+      graph: Its graph.
       attrs: The attributes that `from_func_graph` takes.
     """
     return Function(
@@ -75,7 +88,7 @@ def new_function(name: str, graph: Any, attrs: Mapping[str, Any] | None) -> Func
     )
 
 
-def existing_functions(objects: Iterable[Any]) -> Iterator[tuple[Function, Any]]:
+def existing_functions(objects: Iterable[object]) -> Iterator[tuple[Function, AtomicFunction]]:
     """Find the functions that the program has made and can still call.
 
     Yields each function with the object that keeps it in the runtime while the caller uses it.
@@ -90,7 +103,7 @@ def existing_functions(objects: Iterable[Any]) -> Iterator[tuple[Function, Any]]
             yield _from_definition(atomic, graph), atomic
 
 
-def _from_definition(function: Any, graph: Any) -> Function:
+def _from_definition(function: AtomicFunction, graph: FuncGraph) -> Function:
     # A graph appends the inputs and outputs that it gets later.
     definition = function.definition
     num_inputs, num_outputs = len(definition.signature.input_arg), len(definition.signature.output_arg)

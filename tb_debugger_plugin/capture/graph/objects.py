@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def with_subclasses(kind: Any) -> set[Any]:
+def with_subclasses(kind: type | None) -> set[type]:
     """A type and all its subclasses; empty for None."""
-    types: set[Any] = set()
+    types: set[type] = set()
     waiting = [] if kind is None else [kind]
     while waiting:
         subclass = waiting.pop()
@@ -23,7 +23,7 @@ def with_subclasses(kind: Any) -> set[Any]:
     return types
 
 
-def of_types(objects: Iterable[Any], types: set[Any]) -> list[Any]:
+def of_types(objects: Iterable[object], types: set[type]) -> list[Any]:
     """The objects whose type is one of some types.
 
     Args:

@@ -10,12 +10,11 @@ Invariant: the program's graph is only read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import ops
 
@@ -25,6 +24,7 @@ from tb_debugger_plugin.capture.graph.definitions import (
     source_name,
     with_shapes,
 )
+from tb_debugger_plugin.capture.tf_types import GraphDef, NodeDef, TfGraph, TfOp, TfTensor
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,10 @@ class Watches:
 
 #: Adds watch ops for the new ops of a graph. Takes the graph, the definition of the new ops (which it
 #: changes), and the new ops.
-Watch: TypeAlias = Callable[[Any, graph_pb2.GraphDef, list[Any]], Watches]
+Watch: TypeAlias = Callable[[TfGraph, GraphDef, list[TfOp]], Watches]
 
+#: The ops that a run requests, and those whose outputs are fed.
+_Run: TypeAlias = tuple[frozenset[TfOp], frozenset[TfOp]]
 _STEPS_INTO_LOOPS = {"Enter": 1, "RefEnter": 1, "Exit": -1, "RefExit": -1}
 #: Limit of the cache of runs: a program whose runs all differ must not fill memory.
 _MAX_RUNS = 1000
@@ -60,17 +62,17 @@ class SessionGraph:
       copy: The graph that the session runs.
     """
 
-    def __init__(self, graph: Any, watch: Watch) -> None:
+    def __init__(self, graph: TfGraph, watch: Watch) -> None:
         self.copy = ops.Graph()
         self._graph = graph
         self._watch = watch
         self._lock = threading.Lock()  # guards the following fields, and the copy
-        self._copied: dict[str, Any] = {}
+        self._copied: dict[str, TfOp] = {}
         self._functions: set[str] = set()
         self._moved: dict[str, str] = {}
         self._watches: dict[str, Mapping[int, str]] = {}
         self._loops: dict[str, int] = {}  # number of TF1-style loops around each op
-        self._runs: dict[Any, list[Any]] = {}
+        self._runs: dict[_Run, list[TfOp]] = {}
 
     def extend(self) -> None:
         """Copy the ops that the program's graph has got since the last call."""
@@ -87,7 +89,9 @@ class SessionGraph:
                 self._watches.update(watches.by_op)
                 self._runs.clear()
 
-    def watches_of_run(self, fetches: Iterable[Any], targets: Iterable[Any], fed: Iterable[Any]) -> list[Any]:
+    def watches_of_run(
+        self, fetches: Iterable[TfTensor], targets: Iterable[TfOp], fed: Iterable[TfTensor]
+    ) -> list[TfOp]:
         """The watch ops that a run needs.
 
         Args:
@@ -111,7 +115,7 @@ class SessionGraph:
                 self._runs[requested, fed_ops] = watches
             return watches
 
-    def _definition_of(self, new: list[Any]) -> graph_pb2.GraphDef:
+    def _definition_of(self, new: list[TfOp]) -> GraphDef:
         definition = self._graph.as_graph_def()
         names = {op.name for op in new}
         nodes = [node for node in definition.node if node.name in names]
@@ -123,7 +127,7 @@ class SessionGraph:
         library.function.extend(functions)
         return definition
 
-    def _import(self, definition: graph_pb2.GraphDef) -> None:
+    def _import(self, definition: GraphDef) -> None:
         options = c_api.TF_NewImportGraphDefOptions()
         c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
         names = {node.name for node in definition.node}
@@ -147,7 +151,7 @@ class SessionGraph:
         self._copied.update((op.name, op) for op in made)
         self._functions.update(function.signature.name for function in library_of(definition).function)
 
-    def _find_loops(self, new: list[Any]) -> None:
+    def _find_loops(self, new: list[TfOp]) -> None:
         for op in new:
             before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
             # The back edge of a loop comes from an op that is made later.
@@ -157,7 +161,7 @@ class SessionGraph:
             )
 
     def _run_watches_in_loops(
-        self, definition: graph_pb2.GraphDef, new: list[Any], watches: Watches
+        self, definition: GraphDef, new: list[TfOp], watches: Watches
     ) -> dict[str, str]:
         """Make watch ops in loops run: the consumers of an op or a tensor wait for its watch op.
 
@@ -185,7 +189,7 @@ class SessionGraph:
         definition.node.extend(added)
         return passed_on
 
-    def _tensor(self, source: str) -> Any:
+    def _tensor(self, source: str) -> TfTensor:
         """The tensor of an earlier part that consumers take for a source."""
         if source in self._moved:
             return self._copied[self._moved[source]].outputs[0]
@@ -193,8 +197,8 @@ class SessionGraph:
         return self._copied[name].outputs[int(slot or 0)]
 
 
-def _identity(name: str, like: Any, inputs: Iterable[str]) -> node_def_pb2.NodeDef:
-    node = node_def_pb2.NodeDef(name=name, op="Identity", device=like.op.device, input=inputs)
+def _identity(name: str, like: TfTensor, inputs: Iterable[str]) -> NodeDef:
+    node = NodeDef(name=name, op="Identity", device=like.op.device, input=inputs)
     node.attr["T"].type = like.dtype.as_datatype_enum
     return node
 
@@ -203,9 +207,9 @@ def _tensor_name(source: str) -> str:
     return source if ":" in source else f"{source}:0"
 
 
-def _needed(requested: Iterable[Any], fed: Iterable[Any]) -> set[Any]:
+def _needed(requested: Iterable[TfOp], fed: Collection[TfOp]) -> set[TfOp]:
     """The ops that run, or are fed, when some ops are requested."""
-    needed: set[Any] = set()
+    needed: set[TfOp] = set()
     waiting = list(requested)
     while waiting:
         op = waiting.pop()

@@ -7,7 +7,6 @@ made before the recording. A function without a graph has nothing to watch.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from typing import Any
 
 from tensorflow.python.data.ops import structured_function
 from tensorflow.python.eager import context
@@ -18,10 +17,11 @@ from tb_debugger_plugin.capture.graph.called import with_callees
 from tb_debugger_plugin.capture.graph.objects import of_types
 from tb_debugger_plugin.capture.graph.user_names import name_of_python_function
 from tb_debugger_plugin.capture.not_recorded import Missing, name_list
+from tb_debugger_plugin.capture.tf_types import FunctionDef
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 
-def unwatchable(objects: list[Any]) -> Iterator[Missing]:
+def unwatchable(objects: list[object]) -> Iterator[Missing]:
     """Find the functions of the program that a new recording cannot see.
 
     Args:
@@ -48,13 +48,13 @@ def unwatchable(objects: list[Any]) -> Iterator[Missing]:
 
 
 def called_without_graph(
-    called: Iterable[str], definition_of: Callable[[str], Any], known: Container[str]
+    called: Iterable[str], definition_of: Callable[[str], FunctionDef | None], known: Container[str]
 ) -> Missing | None:
     """Find functions that have no graph among those that are called.
 
     Args:
       called: Names of called functions.
-      definition_of: Returns the `FunctionDef` of a name, or None.
+      definition_of: Returns the definition of a name, or None.
       known: The names of the functions that have a graph.
 
     Returns:

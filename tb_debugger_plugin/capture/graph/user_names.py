@@ -14,6 +14,7 @@ from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.options import unwrapped
 from tb_debugger_plugin.capture.stacks.cells import CELLS
 from tb_debugger_plugin.capture.stacks.frames import is_library
+from tb_debugger_plugin.capture.tf_types import TfGraph
 
 #: Ops of a graph whose stacks are searched for the function: an op keeps a stack that was read, 9 kB, for
 #: ever.
@@ -47,12 +48,12 @@ def name_of(function: Function) -> str:
       function: A function that still has its graph.
     """
     *_, name = unwrapped(function.name)
-    location = _location(function.graph_of(), name)
+    location = _location(function.graph, name)
     name = f"gradient of {name}" if "__backward_" in function.name else name
     return f"{name} ({location})" if location else name
 
 
-def _location(graph: Any, name: str) -> str:
+def _location(graph: TfGraph, name: str) -> str:
     """A line in the function of a graph, or else the user's line that made the first op of the graph."""
     first = ""
     for op in itertools.islice(graph.get_operations(), _MOST_OPS):

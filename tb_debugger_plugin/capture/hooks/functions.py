@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tb_debugger_plugin.capture.hooks.hook import FROM_FUNC_GRAPH, Hook
+from tb_debugger_plugin.capture.tf_types import AtomicFunction, FunctionAttributes, TfGraph
 
 #: Takes the name, the graph and the attributes of a function that the runtime now has. It must not raise.
-OnFunction: TypeAlias = Callable[[str, Any, Any], None]
+OnFunction: TypeAlias = Callable[[str, TfGraph, FunctionAttributes], None]
 
 
 class FunctionHook:
@@ -32,8 +33,13 @@ class FunctionHook:
         self._hook.remove()
 
     def _from_func_graph(
-        self, name: Any, graph: Any, attrs: Any, function_type: Any = None, overwrite: bool = False
-    ) -> Any:
-        function = self._hook.original(name, graph, attrs, function_type, overwrite)
+        self,
+        name: str | bytes,
+        graph: TfGraph,
+        attrs: FunctionAttributes,
+        function_type: Any = None,
+        overwrite: bool = False,
+    ) -> AtomicFunction:
+        function: AtomicFunction = self._hook.original(name, graph, attrs, function_type, overwrite)
         self._on_function(name.decode() if isinstance(name, bytes) else name, graph, attrs)
         return function

@@ -14,10 +14,13 @@ from typing import Any, TypeAlias, TypeVar
 
 from tb_debugger_plugin.capture.hooks.hook import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook
 from tb_debugger_plugin.capture.stacks.frames import HOOKS
+from tb_debugger_plugin.capture.tf_types import TfGraph
 
+#: Tensors, variables or gradients: one, or several in lists, tuples and dicts.
+Nested: TypeAlias = Any
 #: Takes the tensors or variables for which gradients were made, the gradients, and the graph of the forward
 #: ops if it is another one. It must not raise.
-OnGradients: TypeAlias = Callable[[Any, Any, Any], None]
+OnGradients: TypeAlias = Callable[[Nested, Nested, TfGraph | None], None]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -47,13 +50,15 @@ class GradientHooks:
         self._of_graph.remove()
 
     @_hidden
-    def _tape_gradients(self, tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+    def _tape_gradients(
+        self, tape: Any, target: Nested, sources: Nested, *args: Any, **kwargs: Any
+    ) -> Nested:
         gradients = self._of_tape.original(tape, target, sources, *args, **kwargs)
         self._on_gradients(sources, gradients, None)
         return gradients
 
     @_hidden
-    def _graph_gradients(self, ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
+    def _graph_gradients(self, ys: Nested, xs: Nested, *args: Any, **kwargs: Any) -> Nested:
         gradients = self._of_graph.original(ys, xs, *args, **kwargs)
         self._on_gradients(xs, gradients, kwargs.get("src_graph"))
         return gradients

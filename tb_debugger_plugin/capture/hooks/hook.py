@@ -25,12 +25,13 @@ class Target(NamedTuple):
       name: Name of the function in its owner.
     """
 
-    owner: Callable[[], Any]
+    owner: Callable[[], object]
     name: str
 
-    def get(self) -> Any:
+    def get(self) -> Callable[..., Any]:
         """The function that TensorFlow uses now."""
-        return getattr(self.owner(), self.name)
+        function: Callable[..., Any] = getattr(self.owner(), self.name)
+        return function
 
 
 FROM_FUNC_GRAPH: Final = Target(lambda: atomic_function, "from_func_graph")

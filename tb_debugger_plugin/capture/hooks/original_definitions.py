@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorflow.core.framework import function_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.eager import context
 from tensorflow.python.framework import c_api_util
@@ -21,6 +20,7 @@ from tb_debugger_plugin.capture.hooks.hook import (
     GET_HANDLE,
     Hook,
 )
+from tb_debugger_plugin.capture.tf_types import CObjectOwner, FunctionDef
 
 
 class OriginalDefinitions:
@@ -37,7 +37,7 @@ class OriginalDefinitions:
     def __init__(self, plain_name: Callable[[str], str]) -> None:
         self._runtime = context.context()
         self._plain_name = plain_name
-        self._handles: dict[bytes, Any] = {}
+        self._handles: dict[bytes, CObjectOwner] = {}
         self._hooks = (
             get_handle := Hook(GET_HANDLE, self._handle),
             get_definition := Hook(GET_DEFINITION, self._definition),
@@ -64,18 +64,18 @@ class OriginalDefinitions:
             hook.remove()
         self._handles.clear()
 
-    def _handle(self, name: str | bytes) -> Any:
+    def _handle(self, name: str | bytes) -> CObjectOwner:
         return self._handles.get(_bytes(name)) or self._get_handle(name)
 
-    def _definition(self, name: str | bytes) -> Any:
+    def _definition(self, name: str | bytes) -> FunctionDef:
         kept = self._handles.get(_bytes(name))
         if kept is None:
             return self._get_definition(name)
         with c_api_util.tf_buffer() as buffer, kept.get() as function:
             c_api.TF_FunctionToFunctionDef(function, buffer)
-            return function_pb2.FunctionDef.FromString(c_api.TF_GetBuffer(buffer))
+            return FunctionDef.FromString(c_api.TF_GetBuffer(buffer))
 
-    def _add(self, definition: Any) -> None:
+    def _add(self, definition: FunctionDef) -> None:
         """Add a new definition, or a definition of the program a second time.
 
         TensorFlow counts how often a definition was added, and refuses a different one of the same name. So

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 from tensorflow.python.client import pywrap_tf_session as c_api
@@ -17,6 +18,7 @@ from tensorflow.python.client import session
 from tb_debugger_plugin.capture.graph.session_graph import SessionGraph, Watch
 from tb_debugger_plugin.capture.hooks.hook import SESSION_INIT, SESSION_RUN, Hook
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, name_list
+from tb_debugger_plugin.capture.tf_types import CObject, TensorRef, TfGraph, TfOp, TfSession, TfTensor
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
@@ -35,9 +37,9 @@ class Sessions:
 
     def __init__(self, watch: Watch, not_recorded: NotRecorded) -> None:
         self._not_recorded = not_recorded
-        self._reported: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._reported: weakref.WeakSet[TfSession] = weakref.WeakSet()
 
-        def make_watched(made: Any, *args: Any, **kwargs: Any) -> None:
+        def make_watched(made: TfSession, *args: Any, **kwargs: Any) -> None:
             self._init.original(made, *args, **kwargs)
             try:
                 _give_watched_graph(made, watch)
@@ -47,7 +49,9 @@ class Sessions:
                 message = f"The debugger does not record a tf.compat.v1.Session: {user_message(error)}."
                 not_recorded.report(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
 
-        def run_unwatched(made: Any, handle: Any, targets: Any, fetches: Any, *args: Any) -> Any:
+        def run_unwatched(
+            made: TfSession, handle: Any, targets: list[TfOp], fetches: list[TfTensor], *args: Any
+        ) -> Any:
             self._report_unwatched(made, [*fetches, *targets])
             return self._run.original(made, handle, targets, fetches, *args)
 
@@ -61,7 +65,7 @@ class Sessions:
         self._init.remove()
         self._run.remove()
 
-    def _report_unwatched(self, made: Any, requested: list[Any]) -> None:
+    def _report_unwatched(self, made: TfSession, requested: list[TfOp | TfTensor]) -> None:
         if made in self._reported or len(self._reported) >= _MOST_SESSIONS:
             return
         self._reported.add(made)
@@ -84,7 +88,7 @@ class Sessions:
         )
 
 
-def _give_watched_graph(made: Any, watch: Watch) -> None:
+def _give_watched_graph(made: TfSession, watch: Watch) -> None:
     if made._target:
         return  # its ops run in another process
     graph = SessionGraph(made._graph, watch)
@@ -98,7 +102,9 @@ def _give_watched_graph(made: Any, watch: Watch) -> None:
         graph.extend()
         session.BaseSession._extend_graph(session_ref())
 
-    def do_run(handle: Any, targets: list[Any], fetches: list[Any], feeds: Any, *more: Any) -> Any:
+    def do_run(
+        handle: Any, targets: list[TfOp], fetches: list[TfTensor], feeds: Mapping[TensorRef, Any], *more: Any
+    ) -> Any:
         if handle is None:
             graph.extend()
             fed = [tensor.deref() for tensor in feeds]
@@ -117,7 +123,7 @@ def _give_watched_graph(made: Any, watch: Watch) -> None:
 _plain_run = session.BaseSession._do_run
 
 
-def _session_of(graph: Any, like: Any) -> Any:
+def _session_of(graph: TfGraph, like: TfSession) -> CObject:
     options = c_api.TF_NewSessionOptions(target=like._target, config=like._config)
     try:
         with graph._c_graph.get() as c_graph:

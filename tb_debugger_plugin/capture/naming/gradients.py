@@ -14,9 +14,10 @@ from typing import Any
 from tensorflow.python.framework import indexed_slices, ops
 from tensorflow.python.util import nest
 
-from tb_debugger_plugin.capture.hooks.gradients import GradientHooks
+from tb_debugger_plugin.capture.hooks.gradients import GradientHooks, Nested
 from tb_debugger_plugin.capture.naming.layers import Layers
 from tb_debugger_plugin.capture.naming.variables import captured_handle
+from tb_debugger_plugin.capture.tf_types import TfGraph, TfTensor
 
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -32,14 +33,14 @@ class Gradients:
         self._layers = layers
         self._lock = threading.Lock()  # guards _handles
         # For each graph and tensor number, the ids of the handles of variables.
-        self._handles: weakref.WeakKeyDictionary[Any, dict[int, list[int]]] = weakref.WeakKeyDictionary()
+        self._handles: weakref.WeakKeyDictionary[TfGraph, dict[int, list[int]]] = weakref.WeakKeyDictionary()
         self._hooks = GradientHooks(self._note)
 
     def remove(self) -> None:
         """Remove the hooks."""
         self._hooks.remove()
 
-    def handles(self, tensor: Any) -> list[int]:
+    def handles(self, tensor: TfTensor) -> list[int]:
         """Ids of the handles of the variables whose gradient a tensor is.
 
         Args:
@@ -47,7 +48,7 @@ class Gradients:
         """
         return self._handles.get(tensor.graph, {}).get(ops.tensor_id(tensor), [])
 
-    def _note(self, sources: Any, gradients: Any, forward: Any) -> None:
+    def _note(self, sources: Nested, gradients: Nested, forward: TfGraph | None) -> None:
         if forward is not None:
             self._layers.note_gradient(ops.get_default_graph(), forward)
         try:
@@ -70,5 +71,5 @@ class Gradients:
                 handles.append(handle)
 
 
-def _listed(values: Any) -> Iterable[Any]:
+def _listed(values: Nested) -> Iterable[Any]:
     return values if isinstance(values, (list, tuple)) else nest.flatten(values)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.naming import keras2
 from tb_debugger_plugin.capture.naming.keras2 import Keras2Paths
+from tb_debugger_plugin.capture.tf_types import FuncGraph, TfGraph
 from tb_debugger_plugin.events.tensorflow_names import GRADIENT_SCOPES
 
 
@@ -43,11 +43,11 @@ class Layers:
 
     def __init__(self) -> None:
         self._of_keras2 = Keras2Paths()
-        self._noted: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
-        self._scopes: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
-        self._forward: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+        self._noted: weakref.WeakKeyDictionary[TfGraph, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._scopes: weakref.WeakKeyDictionary[TfGraph, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._forward: weakref.WeakKeyDictionary[TfGraph, weakref.ref[TfGraph]] = weakref.WeakKeyDictionary()
 
-    def note_op(self, graph: Any, op_name: str) -> None:
+    def note_op(self, graph: TfGraph, op_name: str) -> None:
         """Store the running layer for an op that is being made."""
         noted = self._noted.get(graph)
         if noted is None:
@@ -58,12 +58,12 @@ class Layers:
         layer = keras2.running()
         return "" if layer is None else self._of_keras2.path(layer)
 
-    def note_gradient(self, graph: Any, forward: Any) -> None:
+    def note_gradient(self, graph: TfGraph, forward: TfGraph) -> None:
         """Store that a graph has gradients of another graph's ops."""
         if graph is not forward:
             self._forward[graph] = weakref.ref(forward)
 
-    def of_ops(self, graph: Any, names: Iterable[str], owners: Mapping[str, str]) -> dict[str, str]:
+    def of_ops(self, graph: TfGraph, names: Iterable[str], owners: Mapping[str, str]) -> dict[str, str]:
         """The layers of some ops of a graph, by op name; ops without a layer are left out.
 
         Args:
@@ -81,26 +81,26 @@ class Layers:
         layers = {name: noted.get(name) or self._by_scope(graph, name, name in noted) for name in names}
         return {name: layer for name, layer in layers.items() if layer}
 
-    def _by_scope(self, graph: Any, name: str, was_noted: bool) -> str:
+    def _by_scope(self, graph: TfGraph, name: str, was_noted: bool) -> str:
         plain = GRADIENT_SCOPES.sub("", name)
         if plain != name:
             layers = (self._nearest(related, plain) for related in self._related(graph))
             return next(filter(None, layers), "")
         return "" if was_noted else self._nearest(graph, name)
 
-    def _related(self, graph: Any) -> list[Any]:
+    def _related(self, graph: TfGraph) -> list[FuncGraph]:
         """The graph, the graphs whose gradients it has, and their outer graphs."""
-        related: list[Any] = []
-        waiting = [graph]
+        related: list[FuncGraph] = []
+        waiting: list[TfGraph | None] = [graph]
         while waiting:
-            graph = waiting.pop(0)
-            if isinstance(graph, func_graph.FuncGraph) and graph not in related:
-                related.append(graph)
-                forward = self._forward.get(graph)
-                waiting += [forward() if forward else None, graph.outer_graph]
+            candidate = waiting.pop(0)
+            if isinstance(candidate, func_graph.FuncGraph) and candidate not in related:
+                related.append(candidate)
+                forward = self._forward.get(candidate)
+                waiting += [forward() if forward else None, candidate.outer_graph]
         return related
 
-    def _nearest(self, graph: Any, name: str) -> str:
+    def _nearest(self, graph: TfGraph, name: str) -> str:
         scopes = self._scopes.get(graph, {})
         scope = name.rpartition("/")[0]
         while scope:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.naming.gradients import Gradients
 from tb_debugger_plugin.capture.naming.layers import Layers
 from tb_debugger_plugin.capture.naming.variables import Variables, handles_by_op
+from tb_debugger_plugin.capture.tf_types import FuncGraph, TfGraph, TfOp, TfTensor
 
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -45,7 +47,7 @@ class Names:
         """Remove the hooks."""
         self._gradients.remove()
 
-    def note_op(self, graph: Any, op_name: str) -> None:
+    def note_op(self, graph: TfGraph, op_name: str) -> None:
         """Store the layer of an op that is being made.
 
         Args:
@@ -57,20 +59,22 @@ class Names:
         except Exception as error:  # see the invariant
             _log.debug("The layer of %s is not recorded:", op_name, exc_info=error)
 
-    def of_ops(self, graph: Any, new: Sequence[Any]) -> GraphNames:
+    def of_ops(self, graph: TfGraph, new: Sequence[TfOp]) -> GraphNames:
         """The names of the new ops of a graph.
 
         Args:
-          graph: A complete `FuncGraph`.
+          graph: A complete graph. The names in the graphs of sessions are not known.
           new: Ops that were not in an earlier call.
         """
+        if not isinstance(graph, func_graph.FuncGraph):
+            return GraphNames()
         try:
             return self._names(graph, new)
         except Exception as error:  # see the invariant
             _log.debug("The names in %s are not recorded:", graph, exc_info=error)
             return GraphNames()
 
-    def _names(self, graph: Any, new: Sequence[Any]) -> GraphNames:
+    def _names(self, graph: FuncGraph, new: Sequence[TfOp]) -> GraphNames:
         self._variables.find_used_by(graph)
         names = {op: self._variables.name(handle) for op, handle in handles_by_op(graph).items()}
         variables = {op: name for op, name in names.items() if name}
@@ -78,7 +82,7 @@ class Names:
         of_layers = {op: owner for op, owner in owners.items() if self._variables.is_layer(owner)}
         return GraphNames(self._layers.of_ops(graph, [op.name for op in new], of_layers), variables)
 
-    def gradient_of(self, tensor: Any) -> list[str]:
+    def gradient_of(self, tensor: TfTensor) -> list[str]:
         """The paths of the variables whose gradient a tensor of a graph is."""
         names = [self._variables.name(handle) for handle in self._gradients.handles(tensor)]
         return [name for name in names if name]

@@ -17,7 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import tensorflow as tf
 from tensorflow.python.framework import func_graph, ops
@@ -28,6 +28,7 @@ from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.objects import of_types, with_subclasses
 from tb_debugger_plugin.capture.naming import keras2
 from tb_debugger_plugin.capture.naming.keras2 import Keras2Paths
+from tb_debugger_plugin.capture.tf_types import EagerTensor, FuncGraph, TfGraph, TfTensor, TfVariable
 
 _VARIABLE = resource_variable_ops.BaseResourceVariable
 #: The wrappers in which modules keep dicts and tuples.
@@ -39,7 +40,18 @@ _MOST_MODULES = 1000
 #: Ops that pass on a handle unchanged.
 _PASSES_ON_HANDLE = frozenset(("Identity", "Enter", "Switch"))
 _log = logging.getLogger("tb_debugger_plugin")
+_Thing = TypeVar("_Thing")
 _Result = TypeVar("_Result")
+#: Names of attributes, indices and keys, from the outside inwards.
+_Path: TypeAlias = tuple[str, ...]
+
+
+class _Layer(Protocol):
+    """A layer of Keras 3."""
+
+    name: str
+    path: str | None
+    _parent_path: str | None
 
 
 class Variables:
@@ -59,7 +71,7 @@ class Variables:
         """Whether a Keras layer had this path when the program's objects were last searched."""
         return path in self._layers
 
-    def find_used_by(self, graph: Any) -> None:
+    def find_used_by(self, graph: FuncGraph) -> None:
         """Find the names of the variables that a graph uses.
 
         Keras's path of a variable is in an object to which the variable has no reference, so all objects of
@@ -68,7 +80,7 @@ class Variables:
         are inside others.
 
         Args:
-          graph: A `FuncGraph`.
+          graph: A complete graph.
         """
         used = [variable for variable in _watched(graph) if variable is not None]
         handles = {handle for variable in used for handle in _handles(variable)}
@@ -96,7 +108,7 @@ class Variables:
             self._names.update(_named(thing, lambda variable: variable.path))
         self._add_names_of_keras2(of_types(objects, of_keras2))
 
-    def _add_names_of_keras2(self, layers: list[Any]) -> None:
+    def _add_names_of_keras2(self, layers: list[keras2.Layer]) -> None:
         paths = Keras2Paths()
         _result_of(paths.learn, layers)
         for layer in layers:
@@ -108,7 +120,7 @@ class Variables:
                     self._names.update(dict.fromkeys(_handles(weight), f"{path}/{name}"))
 
 
-def _result_of(function: Callable[[Any], _Result], thing: Any) -> list[_Result]:
+def _result_of(function: Callable[[_Thing], _Result], thing: _Thing) -> list[_Result]:
     """The result of a function of an object of the program, whose code may raise; empty when it does."""
     try:
         return [function(thing)]
@@ -117,13 +129,13 @@ def _result_of(function: Callable[[Any], _Result], thing: Any) -> list[_Result]:
         return []
 
 
-def _named(variable: Any, name: Callable[[Any], str]) -> dict[int, str]:
+def _named(variable: TfVariable, name: Callable[[Any], str]) -> dict[int, str]:
     return {handle: path for path in _result_of(name, variable) for handle in _handles(variable)}
 
 
-def _paths_in_modules(modules: list[Any]) -> dict[int, str]:
+def _paths_in_modules(modules: list[tf.Module]) -> dict[int, str]:
     """The paths of variables without a name: attributes from the outermost `tf.Module` inwards."""
-    paths: dict[int, tuple[str, ...]] = {}
+    paths: dict[int, _Path] = {}
     for module in modules[:_MOST_MODULES]:
         for path, variable in chain.from_iterable(_result_of(_variables_without_a_name, module)):
             for handle in _handles(variable):
@@ -131,11 +143,11 @@ def _paths_in_modules(modules: list[Any]) -> dict[int, str]:
     return {handle: "/".join(path) for handle, path in paths.items()}
 
 
-def _variables_without_a_name(module: Any) -> list[tuple[tuple[str, ...], Any]]:
+def _variables_without_a_name(module: tf.Module) -> list[tuple[_Path, TfVariable]]:
     """The variables in a module, with their paths. The objects on the path are identified by type only."""
-    variables: list[tuple[tuple[str, ...], Any]] = []
+    variables: list[tuple[_Path, TfVariable]] = []
     seen: set[int] = set()
-    waiting: deque[tuple[tuple[str, ...], Any]] = deque([((str(module.name),), module)])
+    waiting: deque[tuple[_Path, Any]] = deque([((str(module.name),), module)])
     while waiting:
         path, thing = waiting.popleft()
         if issubclass(type(thing), _VARIABLE):
@@ -160,25 +172,25 @@ def _parts(thing: Any) -> Iterable[tuple[Any, Any]]:
     return enumerate(thing) if issubclass(kind, (list, tuple)) else ()
 
 
-def _watched(graph: Any) -> Iterator[Any]:
+def _watched(graph: FuncGraph) -> Iterator[TfVariable | None]:
     # The first while a graph is built, the second afterwards.
     yield from (reference() for reference in graph._weak_variables)
     yield from graph._watched_variables
 
 
-def _handles(variable: Any) -> list[int]:
+def _handles(variable: TfVariable) -> list[int]:
     """Ids of the handles of a variable: Keras's, TensorFlow's, or one of several components."""
     inner = getattr(variable, "_value", variable)
     parts = getattr(inner, "_values", None) or [inner]
-    handles: list[Any] = [getattr(part, "_handle", None) for part in parts]
+    handles = [getattr(part, "_handle", None) for part in parts]
     return [handle._id for handle in handles if _is_eager_handle(handle)]
 
 
-def _is_eager_handle(tensor: Any) -> bool:
+def _is_eager_handle(tensor: object) -> TypeGuard[EagerTensor]:
     return isinstance(tensor, ops.EagerTensor) and tensor.dtype == tf.resource
 
 
-def _keras_types() -> tuple[Any, Any]:
+def _keras_types() -> tuple[type | None, type | None]:
     """Keras's variable and layer classes; None without Keras 3."""
     keras = sys.modules.get("keras")
     variable = getattr(keras, "Variable", None)
@@ -187,7 +199,7 @@ def _keras_types() -> tuple[Any, Any]:
     return (None, None) if variable is None else (variable, layer)
 
 
-def _path_of_layer(layer: Any) -> str:
+def _path_of_layer(layer: _Layer) -> str:
     """The path of a Keras layer; empty when it was not built."""
     if hasattr(layer, "path"):
         return str(layer.path or "")
@@ -195,7 +207,7 @@ def _path_of_layer(layer: Any) -> str:
     return "" if layer._parent_path is None else "/".join(filter(None, (layer._parent_path, layer.name)))
 
 
-def captured_handle(tensor: Any) -> int | None:
+def captured_handle(tensor: EagerTensor | TfTensor) -> int | None:
     """The id of the eager handle that a resource tensor is, or that it captures; None when there is none.
 
     Args:
@@ -212,11 +224,11 @@ def captured_handle(tensor: Any) -> int | None:
     return int(tensor._id)
 
 
-def handles_by_op(graph: Any) -> dict[str, int]:
+def handles_by_op(graph: FuncGraph) -> dict[str, int]:
     """The variables that the ops of a graph represent, read or assign: ids of handles by op name.
 
     Args:
-      graph: A complete `FuncGraph`.
+      graph: A complete graph.
 
     Returns:
       The first variable of each op. Ops that call functions have none.
@@ -234,7 +246,7 @@ def handles_by_op(graph: Any) -> dict[str, int]:
     return handles
 
 
-def _captured(graph: Any) -> dict[int, int]:
+def _captured(graph: TfGraph) -> dict[int, int]:
     """Ids of the captured handles, by the numbers of their placeholders."""
     if not isinstance(graph, func_graph.FuncGraph):
         return {}

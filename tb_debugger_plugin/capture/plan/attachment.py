@@ -11,12 +11,10 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from typing import Any
-
-import tensorflow as tf
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 
 
 class Attachment(enum.Enum):
@@ -51,7 +49,7 @@ REUSES_INPUT_BUFFER = frozenset(
 LARGE = 1 << 16
 
 
-def attachment_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -> Attachment:
+def attachment_of(tensor: TfTensor, options: Options, *, can_be_inline: bool) -> Attachment:
     """Choose the attachment of a tensor.
 
     Args:
@@ -72,7 +70,7 @@ def attachment_of(tensor: tf.Tensor, options: Options, *, can_be_inline: bool) -
     return Attachment.INLINE if is_taken_over(users) or size_of(tensor) < LARGE else Attachment.BESIDE
 
 
-def is_taken_over(users: Sequence[Any]) -> bool:
+def is_taken_over(users: Sequence[TfOp]) -> bool:
     """Whether an op writes its result into a tensor's memory, if the tensor has no other users.
 
     New memory would then cost more than counting on a second core gains, at every size.
@@ -80,13 +78,13 @@ def is_taken_over(users: Sequence[Any]) -> bool:
     return len(users) == 1 and users[0].type in REUSES_INPUT_BUFFER
 
 
-def size_of(tensor: tf.Tensor) -> int:
+def size_of(tensor: TfTensor) -> int:
     """Number of elements of a tensor; 0 when it is not known."""
     shape = tensor.shape
     return math.prod(shape.as_list()) if shape.is_fully_defined() else 0
 
 
-def _users(tensor: tf.Tensor) -> list[Any]:
+def _users(tensor: TfTensor) -> list[TfOp]:
     """The ops that use a tensor's elements, possibly in another shape."""
     users = []
     for op in tensor.consumers():

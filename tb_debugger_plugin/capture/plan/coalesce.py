@@ -16,11 +16,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-import tensorflow as tf
-
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.plan.attachment import REUSES_INPUT_BUFFER, Attachment, size_of
 from tb_debugger_plugin.capture.plan.plan import Plan, Planned
+from tb_debugger_plugin.capture.tf_types import TfTensor
 
 #: Most elements of a coalesced tensor: its memory is kept until the last tensor of its watch op is computed.
 _SMALL = 1 << 12
@@ -79,7 +78,7 @@ def _can_be_coalesced(item: Planned) -> bool:
     return item.attachment is Attachment.INLINE and not item.same and 0 < size_of(item.tensor) <= _SMALL
 
 
-def _only_end(tensor: tf.Tensor, ends: Mapping[_Key, _Key]) -> _Key | None:
+def _only_end(tensor: TfTensor, ends: Mapping[_Key, _Key]) -> _Key | None:
     """The only tensor whose watch op records all that is computed from a tensor; None when there is none."""
     users = tensor.consumers()
     if any(user.type not in REUSES_INPUT_BUFFER for user in users):

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
-import tensorflow as tf
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph_records import KnownGraph
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.plan.attachment import KEEPS_ELEMENTS, Attachment, attachment_of
+from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 from tb_debugger_plugin.events.modes import spec_of
 
 
@@ -33,14 +32,14 @@ class Planned:
       coalesced: Other tensors that its watch op records before it.
     """
 
-    op: Any
+    op: TfOp
     slot: int
     attachment: Attachment
     same: tuple[Planned, ...] = ()
     coalesced: tuple[Planned, ...] = ()
 
     @property
-    def tensor(self) -> tf.Tensor:
+    def tensor(self) -> TfTensor:
         """The tensor itself."""
         return self.op.outputs[self.slot]
 
@@ -98,19 +97,19 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
     """
     live = live_ops(function)
     names = _names(function)
-    ops = [op for op in function.graph_of().get_operations() if op in live]
+    ops = [op for op in function.graph.get_operations() if op in live]
     certain = _certain_ops(function) if any(op.type == _PASSES_ON_ONE_BY_ONE for op in ops) else live
     results = set(map(id, function.result_tensors()))
 
-    def is_taken(tensor: tf.Tensor) -> bool:
+    def is_taken(tensor: TfTensor) -> bool:
         return id(tensor) in results or any(takes(op, tensor) for op in tensor.consumers() if op in live)
 
-    def takes(op: Any, tensor: tf.Tensor) -> bool:
+    def takes(op: TfOp, tensor: TfTensor) -> bool:
         if op.type != _PASSES_ON_ONE_BY_ONE:
             return op in certain
         return any(taken is tensor and is_taken(op.outputs[slot]) for slot, taken in enumerate(op.inputs))
 
-    def attachment(op: Any, tensor: tf.Tensor) -> Attachment:
+    def attachment(op: TfOp, tensor: TfTensor) -> Attachment:
         # With an inline watch op, TensorFlow still decides whether an op that need not run does run.
         taken = is_taken(tensor) if op in certain else any(user in live for user in tensor.consumers())
         return attachment_of(tensor, options, can_be_inline=supports_inline and taken)
@@ -131,7 +130,7 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
 
 
 def plan_of_session(
-    new: Iterable[Any], known: KnownGraph, options: Options, *, supports_inline: bool
+    new: Iterable[TfOp], known: KnownGraph, options: Options, *, supports_inline: bool
 ) -> Plan:
     """Choose what to watch in a part of a graph that a session runs.
 
@@ -155,7 +154,7 @@ def plan_of_session(
     return Plan(tuple(tensors), tuple(op.name for op in new if op.type in CALLS))
 
 
-def _attachment_in_session(tensor: tf.Tensor, options: Options, supports_inline: bool) -> Attachment:
+def _attachment_in_session(tensor: TfTensor, options: Options, supports_inline: bool) -> Attachment:
     attachment = attachment_of(tensor, options, can_be_inline=supports_inline and bool(tensor.consumers()))
     return Attachment.BESIDE if attachment is Attachment.CONSTANT else attachment
 
@@ -195,18 +194,18 @@ def _names(function: Function) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _watchable_slots(op: Any, known: KnownGraph) -> range:
+def _watchable_slots(op: TfOp, known: KnownGraph) -> range:
     end = _UNINITIALISED_FROM.get(op.type, len(op.outputs))
     return range(min(end, len(known.tensor_ids[op.name])))
 
 
-def live_ops(function: Function) -> set[Any]:
+def live_ops(function: Function) -> set[TfOp]:
     """The ops that run when a function is called: those that a result or a control output needs.
 
     Args:
       function: A function that still has its graph.
     """
-    live: set[Any] = set()
+    live: set[TfOp] = set()
     waiting = [tensor.op for tensor in function.result_tensors()] + function.control_ops()
     while waiting:
         op = waiting.pop()
@@ -218,10 +217,10 @@ def live_ops(function: Function) -> set[Any]:
     return live
 
 
-def _certain_ops(function: Function) -> set[Any]:
+def _certain_ops(function: Function) -> set[TfOp]:
     """The live ops that run even after Grappler has dropped what is not needed."""
-    certain: set[Any] = set()
-    whole: set[Any] = set()  # all of their inputs are needed
+    certain: set[TfOp] = set()
+    whole: set[TfOp] = set()  # all of their inputs are needed
     waiting = [*_with_slots(function.result_tensors()), *((op, None) for op in function.control_ops())]
     while waiting:
         op, slot = waiting.pop()
@@ -237,5 +236,5 @@ def _certain_ops(function: Function) -> set[Any]:
     return certain
 
 
-def _with_slots(tensors: Iterable[Any]) -> Iterable[tuple[Any, int | None]]:
+def _with_slots(tensors: Iterable[TfTensor]) -> Iterable[tuple[TfOp, int | None]]:
     return ((tensor.op, tensor.value_index) for tensor in tensors)

@@ -9,11 +9,11 @@ program do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.plan.attachment import Attachment
 from tb_debugger_plugin.capture.plan.plan import Planned
+from tb_debugger_plugin.capture.tf_types import TfOp
 
 #: Control flow ops of TF1-style loops and branches: an op that waits for an input that never comes never
 #: runs.
@@ -54,7 +54,7 @@ def _is_late(item: Planned) -> bool:
     return item.attachment in (Attachment.BESIDE, Attachment.REDUCED)
 
 
-def _pending_of_inputs(op: Any, pending: dict[tuple[str, int], list[str]]) -> list[str]:
+def _pending_of_inputs(op: TfOp, pending: dict[tuple[str, int], list[str]]) -> list[str]:
     if op.type in _CONTROL_FLOW:
         return []
     # Only in loops, an input may come from an op that is made later.

@@ -12,11 +12,10 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import node_def_pb2
 
 from tb_debugger_plugin import __version__
 from tb_debugger_plugin.capture import placement
@@ -24,8 +23,9 @@ from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import CompiledSink, CompiledTensor, WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
+from tb_debugger_plugin.capture.tf_types import Array, NodeDef
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
-from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace
+from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace, Message
 from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 from tb_debugger_plugin.native import arguments
 
@@ -67,7 +67,7 @@ class NativeSink:
 
     supports_inline = True
 
-    def __init__(self, options: Options, host: str, run_id: str, module: Any) -> None:
+    def __init__(self, options: Options, host: str, run_id: str, module: ModuleType) -> None:
         second = _claim_file_set(options.dump_root, host)
         self._mode = int(options.mode)
         self._module = module
@@ -109,11 +109,11 @@ class NativeSink:
         """This sink."""
         return self
 
-    def write(self, suffix: str, *events: Any) -> None:
+    def write(self, suffix: str, *events: Message) -> None:
         """Append events to one of the files that only Python writes."""
         self._files.write(suffix, *events)
 
-    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any], device: str) -> None:
+    def constant(self, tensor: WatchedTensor, value: Array, device: str) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
         proto = self.summary(value, tensor.dtype, tensor.tensor_id)
         prefix = _prefix(tensor, placement.full_name(device))
@@ -139,11 +139,11 @@ class NativeSink:
             self._watches[key] = number
         return number
 
-    def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
+    def watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """One node of a watch op."""
         inputs = [op.source, *[name for _, name in op.coalesced]]
         kind = _WATCH_OPS[op.inline, bool(op.coalesced)]
-        node = node_def_pb2.NodeDef(name=op.name, op=kind, input=inputs, device=op.device)
+        node = NodeDef(name=op.name, op=kind, input=inputs, device=op.device)
         node.attr["T"].type = op.tensor.dtype
         coalesced = tuple([self._watch(tensor) for tensor, _ in op.coalesced])
         node.attr["watch"].i = self._watch(op.tensor, op.same, coalesced)
@@ -151,12 +151,12 @@ class NativeSink:
             node.attr["N"].i = len(coalesced)
         return [node]
 
-    def reduced_watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
+    def reduced_watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """TensorFlow's op that summarises the tensor on its device, and a watch op on the host after it."""
         tensor = op.tensor
         mode = placement.reduced_mode(TensorDebugMode(self._mode), tf.as_dtype(tensor.dtype))
         assert mode is not None, "the plan only reduces tensors with a reduced mode"
-        summarise = node_def_pb2.NodeDef(
+        summarise = NodeDef(
             name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device
         )
         summarise.attr["_class"].list.s.append(f"loc:@{tensor.op_name}".encode())
@@ -164,7 +164,7 @@ class NativeSink:
         summarise.attr["output_dtype"].type = tf.float64.as_datatype_enum
         summarise.attr["tensor_debug_mode"].i = int(mode)
         summarise.attr["tensor_id"].i = tensor.tensor_id
-        record = node_def_pb2.NodeDef(name=op.name, op="TbDebuggerWatchReduced", input=[summarise.name])
+        record = NodeDef(name=op.name, op="TbDebuggerWatchReduced", input=[summarise.name])
         record.device = "/device:CPU:0"
         record.attr["watch"].i = self._watch(tensor, device=op.device)
         record.attr["mode"].i = int(mode)
@@ -176,7 +176,7 @@ class NativeSink:
 
     def compiled_watch_node(
         self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
-    ) -> node_def_pb2.NodeDef:
+    ) -> NodeDef:
         """The node that records the tensors of a compiled function.
 
         Args:
@@ -186,7 +186,7 @@ class NativeSink:
           name: Name of the node.
         """
         number = self._module.add_compiled_tensors([self._described(tensor) for tensor in tensors])
-        node = node_def_pb2.NodeDef(name=name, op="TbDebuggerWatchCompiled", input=[*vectors, *whole])
+        node = NodeDef(name=name, op="TbDebuggerWatchCompiled", input=[*vectors, *whole])
         node.attr["tensors"].i = number
         return node
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import numpy as np
-from tensorflow.core.framework import node_def_pb2
+from typing import Protocol
 
 from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
+from tb_debugger_plugin.events.messages import Message
 
 
 @dataclass(frozen=True)
@@ -102,17 +101,17 @@ class Sink(Protocol):
     def narrowed(self, options: Options) -> Options:
         """The part of the options that this sink supports: not every sink measures every dtype."""
 
-    def write(self, suffix: str, *events: Any) -> None:
+    def write(self, suffix: str, *events: Message) -> None:
         """Append events to one of the files that only Python writes."""
 
     def eager_op(
         self,
         prefix: bytes,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
         devices: dict[str, int],
         is_recorded: dict[int, int],
-        summarize: Callable[[Any], bytes],
+        summarize: Callable[[EagerTensor], bytes],
     ) -> bool:
         """Record the execution of an op; returns whether the recording goes on.
 
@@ -121,22 +120,22 @@ class Sink(Protocol):
         encoded TensorProto of an output that the sink cannot read itself.
         """
 
-    def summary(self, array: np.ndarray[Any, Any] | bytes, dtype: int, tensor_id: int = -1) -> bytes:
+    def summary(self, array: Array | bytes, dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto of the summary of a tensor; -1 is the id of every eager tensor.
 
         `array`: the tensor; TensorFlow gives a single string as `bytes`.
         """
 
-    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any], device: str) -> None:
+    def constant(self, tensor: WatchedTensor, value: Array, device: str) -> None:
         """Record a tensor whose value is known when its graph is built, before the tensors of the graph.
 
         `device`: the device in the graph; empty when TensorFlow chooses.
         """
 
-    def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
+    def watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """The nodes that record a tensor. The last node must run, or replaces the tensor if it is inline."""
 
-    def reduced_watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
+    def reduced_watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """The nodes that record a reduced tensor: only its summary is copied to the host."""
 
     def reduced_summary(self, values: list[float]) -> bytes:
@@ -169,7 +168,7 @@ class CompiledSink(Sink, Protocol):
 
     def compiled_watch_node(
         self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
-    ) -> node_def_pb2.NodeDef:
+    ) -> NodeDef:
         """The node that records the tensors of a compiled function.
 
         `vectors`: sources of the measurements, and of the turns in which tensors first were bad. `whole`:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import node_def_pb2, tensor_pb2
+from tensorflow.core.framework import tensor_pb2
 from tensorflow.core.protobuf import debug_event_pb2
 from tensorflow.python.debug.lib import debug_events_writer
 
@@ -21,7 +20,9 @@ from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.errors import RecordingError, UsageError
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode, spec_of
 from tb_debugger_plugin.native import twin
 
@@ -76,7 +77,7 @@ class StockSink:
             tensor_dtypes=lambda dtype: dtype in _SUMMARISED and (predicate is None or predicate(dtype)),
         )
 
-    def write(self, suffix: str, *events: Any) -> None:
+    def write(self, suffix: str, *events: Message) -> None:
         """Append events to one of the files that only Python writes."""
         for event in events:
             stock = debug_event_pb2.DebugEvent.FromString(event.SerializeToString())
@@ -104,11 +105,11 @@ class StockSink:
     def eager_op(
         self,
         prefix: bytes,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
         devices: dict[str, int],
         is_recorded: dict[int, int],
-        summarize: Callable[[Any], bytes],
+        summarize: Callable[[EagerTensor], bytes],
     ) -> bool:
         """Record the execution of an op."""
         execution = debug_event_pb2.Execution.FromString(prefix)
@@ -121,7 +122,7 @@ class StockSink:
         self._counts[0] += 1
         return True
 
-    def summary(self, array: np.ndarray[Any, Any] | bytes, dtype: int, tensor_id: int = -1) -> bytes:
+    def summary(self, array: Array | bytes, dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto of the summary of a tensor."""
         mode = self._options.mode
         if mode is TensorDebugMode.FULL_TENSOR:
@@ -134,7 +135,7 @@ class StockSink:
             return bytes(tf.make_tensor_proto(vector).SerializeToString())
         return bytes(_NO_VALUE.SerializeToString())
 
-    def constant(self, tensor: WatchedTensor, value: np.ndarray[Any, Any], device: str) -> None:
+    def constant(self, tensor: WatchedTensor, value: Array, device: str) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
         proto = tensor_pb2.TensorProto.FromString(self.summary(value, tensor.dtype, tensor.tensor_id))
         trace = debug_event_pb2.GraphExecutionTrace(
@@ -147,7 +148,7 @@ class StockSink:
         )
         self._writer.WriteGraphExecutionTrace(trace)
 
-    def watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
+    def watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """A node that summarises the tensor, unless the whole tensor is written, and a node that writes."""
         mode, tensor = self._options.mode, op.tensor
         nodes, dtype = [], tensor.dtype
@@ -155,7 +156,7 @@ class StockSink:
             nodes, dtype = [_no_value_after(op)], _NO_VALUE.dtype
         elif mode in SUMMARY_COLUMNS:
             nodes, dtype = [_summary_of(op, mode)], tf.float64.as_datatype_enum
-        write = node_def_pb2.NodeDef(name=op.name, op="DebugIdentityV2", device=op.device)
+        write = NodeDef(name=op.name, op="DebugIdentityV2", device=op.device)
         write.input.append(nodes[0].name if nodes else op.source)
         write.attr["T"].type = dtype
         write.attr["tfdbg_context_id"].s = tensor.graph_id.encode()
@@ -167,7 +168,7 @@ class StockSink:
         write.attr["tfdbg_run_id"].s = self._run_id.encode()
         return [*nodes, write]
 
-    def reduced_watch_nodes(self, op: WatchOp) -> list[node_def_pb2.NodeDef]:
+    def reduced_watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """The same nodes: TensorFlow's debug ops run on every device."""
         return self.watch_nodes(op)
 
@@ -207,20 +208,18 @@ class StockSink:
         """Do nothing: TensorFlow's writer cannot be dropped, but a forked child must not use it."""
 
 
-def _no_value_after(op: WatchOp) -> node_def_pb2.NodeDef:
+def _no_value_after(op: WatchOp) -> NodeDef:
     """A node that returns `_NO_VALUE` after a tensor was computed."""
-    node = node_def_pb2.NodeDef(name=f"{op.name}/nothing", op="Const", device=op.device)
+    node = NodeDef(name=f"{op.name}/nothing", op="Const", device=op.device)
     node.input.append(f"^{op.tensor.op_name}")
     node.attr["dtype"].type = _NO_VALUE.dtype
     node.attr["value"].tensor.CopyFrom(_NO_VALUE)
     return node
 
 
-def _summary_of(op: WatchOp, mode: TensorDebugMode) -> node_def_pb2.NodeDef:
+def _summary_of(op: WatchOp, mode: TensorDebugMode) -> NodeDef:
     """A node that returns the summary of a tensor."""
-    node = node_def_pb2.NodeDef(
-        name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device
-    )
+    node = NodeDef(name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device)
     node.attr["T"].type = op.tensor.dtype
     node.attr["output_dtype"].type = tf.float64.as_datatype_enum
     node.attr["tensor_debug_mode"].i = int(mode)

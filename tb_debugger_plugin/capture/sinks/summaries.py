@@ -6,12 +6,13 @@ such tensors.
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 import tensorflow as tf
 
-from tb_debugger_plugin.events.messages import TensorProto
+from tb_debugger_plugin.capture.tf_types import Array
+from tb_debugger_plugin.events.messages import Message, TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.native import twin
 
@@ -27,12 +28,12 @@ class Summaries:
       max_tensor_bytes: Size of the largest tensor to record whole; larger ones are summarised. -1: no limit.
     """
 
-    def __init__(self, module: Any, mode: TensorDebugMode, max_tensor_bytes: int) -> None:
+    def __init__(self, module: ModuleType, mode: TensorDebugMode, max_tensor_bytes: int) -> None:
         self._encode = module.encode_summary
         self._mode = mode
         self._max_tensor_bytes = max_tensor_bytes
 
-    def of(self, array: np.ndarray[Any, Any] | bytes, dtype: int, tensor_id: int = -1) -> bytes:
+    def of(self, array: Array | bytes, dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto of the summary of a tensor.
 
         Args:
@@ -55,7 +56,7 @@ class Summaries:
         """The summary in the mode SHAPE, for a recording of any mode."""
         return bytes(_of_shape(shape, dtype, tensor_id).SerializeToString())
 
-    def _of_strings(self, array: np.ndarray[Any, Any], tensor_id: int) -> bytes:
+    def _of_strings(self, array: Array, tensor_id: int) -> bytes:
         """The summary of strings: only their layout in NumPy differs from TensorFlow's."""
         if self._mode != TensorDebugMode.FULL_TENSOR:
             return self._encode(  # type: ignore[no-any-return]
@@ -70,18 +71,18 @@ class Summaries:
         return bytes(proto.SerializeToString())
 
 
-def of_vector(numbers: np.ndarray[Any, Any]) -> Any:
+def of_vector(numbers: Array) -> Message:
     """The TensorProto of the numbers of a summary."""
     proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=numbers.tobytes())
     proto.tensor_shape.dim.add(size=numbers.size)
     return proto
 
 
-def _of_shape(shape: tuple[int, ...], dtype: int, tensor_id: int) -> Any:
+def _of_shape(shape: tuple[int, ...], dtype: int, tensor_id: int) -> Message:
     array = np.broadcast_to(np.uint8(0), shape)  # of any size, in one byte
     return of_vector(np.array(twin.summarize(array, dtype, TensorDebugMode.SHAPE, tensor_id)))
 
 
-def _with_buffer(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _with_buffer(array: Array) -> Array:
     """The same bytes in a built-in dtype: NumPy has no buffer interface for others, such as bfloat16."""
     return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")

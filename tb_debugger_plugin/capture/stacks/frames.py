@@ -16,7 +16,7 @@ import sysconfig
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from types import CodeType, FrameType
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from tensorflow.python.framework import op_callbacks
 from tensorflow.python.util import tf_stack
@@ -24,7 +24,8 @@ from tensorflow.python.util import tf_stack
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.stacks.cells import CELLS
 from tb_debugger_plugin.capture.stacks.source_excerpts import LibraryLines
-from tb_debugger_plugin.events.messages import DebugEvent, FileLineCol, SourceFile, StackFrameWithId
+from tb_debugger_plugin.capture.tf_types import StackFrame, TfOp
+from tb_debugger_plugin.events.messages import DebugEvent, FileLineCol, Message, SourceFile, StackFrameWithId
 from tb_debugger_plugin.events.origins import Origin
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -58,7 +59,7 @@ class Frame(NamedTuple):
 class EventWriter(Protocol):
     """Takes records; see `sinks.Sink`."""
 
-    def write(self, suffix: str, *events: Any) -> None:
+    def write(self, suffix: str, *events: Message) -> None:
         """Append events to the file with a suffix."""
 
 
@@ -147,7 +148,7 @@ class Frames:
         self._writer.write("stack_frames", *map(self._stack_frame, ids, new))
         self._frames.update(zip(new, ids, strict=True))
 
-    def _source_file(self, path: str) -> Any:
+    def _source_file(self, path: str) -> Message:
         library = is_library(path)
         source = SourceFile(
             file_path=path,
@@ -157,7 +158,7 @@ class Frames:
         )
         return DebugEvent(source_file=source)
 
-    def _stack_frame(self, frame_id: str, frame: Frame) -> Any:
+    def _stack_frame(self, frame_id: str, frame: Frame) -> Message:
         location = FileLineCol(file_index=self._files[frame.path], line=frame.line, func=frame.function)
         if is_library(frame.path):
             first = max(1, frame.line - _AROUND)
@@ -205,7 +206,7 @@ def _stack_key(innermost: FrameType) -> tuple[int, ...]:
     return tuple(key)
 
 
-def _frames_of(stack: Iterable[Any]) -> list[Frame]:
+def _frames_of(stack: Iterable[StackFrame]) -> list[Frame]:
     """The frames of a stack that TensorFlow extracted: it maps AutoGraph's code to the user's lines."""
     return [
         Frame(_path(frame.filename), frame.lineno, frame.name)
@@ -214,7 +215,7 @@ def _frames_of(stack: Iterable[Any]) -> list[Frame]:
     ]
 
 
-def creation_stacks(ops: Iterable[Any]) -> dict[str, tuple[Frame, ...]]:
+def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[Frame, ...]]:
     """The creation stacks of graph ops, outermost frame first, without our own frames.
 
     TensorFlow compares stacks in C++ and returns each frame and each stack once: a large graph has thousands

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2
 from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_graph_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.grappler import cluster as grappler_cluster
@@ -20,6 +18,7 @@ from tensorflow.python.grappler import tf_optimizer
 from tensorflow.python.ops import handle_data_util
 
 from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.tf_types import GraphDef, NodeDef, TfTensor
 
 #: Prefix of the names of the ops that take a function's results.
 _RESULT = "TbDebuggerResult"
@@ -37,12 +36,12 @@ class Grappler:
         return list(context.context().devices())
 
     @cached_property
-    def _cluster(self) -> Any:
+    def _cluster(self) -> grappler_cluster.Cluster:
         return grappler_cluster.Cluster(devices=list(map(_as_named, self._devices)))
 
     def optimized(
-        self, function: Function, definition: graph_pb2.GraphDef, results: Sequence[str], run: Iterable[str]
-    ) -> graph_pb2.GraphDef:
+        self, function: Function, definition: GraphDef, results: Sequence[str], run: Iterable[str]
+    ) -> GraphDef:
         """The graph that runs when the program calls a function.
 
         Args:
@@ -55,7 +54,7 @@ class Grappler:
           Exception: Grappler cannot optimize the graph.
         """
         _replace_arguments(function, definition.node)
-        result_names = _add_results(function, definition.node, results)
+        result_names = _add_results(function, definition, results)
         # Grappler does not inline a call that no op waits for.
         definition.node.add(name=_RUN, op="NoOp", input=[f"^{name}" for name in run])
         self._place(definition.node)
@@ -64,7 +63,7 @@ class Grappler:
         config = config_pb2.ConfigProto.FromString(context.context().config.SerializeToString())
         return tf_optimizer.OptimizeGraph(config, meta_graph, verbose=False, cluster=self._cluster)
 
-    def _place(self, nodes: Iterable[node_def_pb2.NodeDef]) -> None:
+    def _place(self, nodes: Iterable[NodeDef]) -> None:
         # Grappler fuses ops only if they are on the same known device.
         default = tf.DeviceSpec.from_string(self._devices[0])
         for node in nodes:
@@ -81,9 +80,9 @@ def _as_named(device: str) -> device_properties_pb2.NamedDevice:
     return device_properties_pb2.NamedDevice(name=device, properties=properties)
 
 
-def _replace_arguments(function: Function, nodes: Iterable[node_def_pb2.NodeDef]) -> None:
+def _replace_arguments(function: Function, nodes: Iterable[NodeDef]) -> None:
     """Replace arguments by ops whose static shapes Grappler uses; it ignores the shapes of placeholders."""
-    graph = function.graph_of()
+    graph = function.graph
     arguments = {name.rpartition(":")[0]: (index, name) for index, name in enumerate(function.inputs)}
     for node in nodes:
         if node.name in arguments:
@@ -95,20 +94,20 @@ def _replace_arguments(function: Function, nodes: Iterable[node_def_pb2.NodeDef]
                 _replace(node, _value(tensor))
 
 
-def _replace(node: node_def_pb2.NodeDef, other: node_def_pb2.NodeDef) -> None:
+def _replace(node: NodeDef, other: NodeDef) -> None:
     other.name, other.device = node.name, node.device
     node.CopyFrom(other)
 
 
-def _value(tensor: Any) -> node_def_pb2.NodeDef:
-    node = node_def_pb2.NodeDef(op="InfeedDequeue")
+def _value(tensor: TfTensor) -> NodeDef:
+    node = NodeDef(op="InfeedDequeue")
     node.attr["dtype"].type = tensor.dtype.as_datatype_enum
     node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
     return node
 
 
-def _handle(index: int, tensor: Any) -> node_def_pb2.NodeDef:
-    node = node_def_pb2.NodeDef(op="_Arg")
+def _handle(index: int, tensor: TfTensor) -> NodeDef:
+    node = NodeDef(op="_Arg")
     node.attr["T"].type = tensor.dtype.as_datatype_enum
     node.attr["index"].i = index
     data = handle_data_util.get_resource_handle_data(tensor)
@@ -118,10 +117,12 @@ def _handle(index: int, tensor: Any) -> node_def_pb2.NodeDef:
     return node
 
 
-def _add_results(function: Function, nodes: Any, results: Sequence[str]) -> list[str]:
+def _add_results(function: Function, definition: GraphDef, results: Sequence[str]) -> list[str]:
     names = []
     for index, (tensor, source) in enumerate(zip(function.result_tensors(), results, strict=True)):
-        node = nodes.add(name=f"{_RESULT}{index}", op="_Retval", input=[source], device=tensor.op.device)
+        node = definition.node.add(
+            name=f"{_RESULT}{index}", op="_Retval", input=[source], device=tensor.op.device
+        )
         node.attr["T"].type = tensor.dtype.as_datatype_enum
         node.attr["index"].i = index
         names.append(node.name)

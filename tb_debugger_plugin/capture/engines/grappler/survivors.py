@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.ops import control_flow_v2_func_graphs
 
 from tb_debugger_plugin.capture.engines.grappler.grappler import Grappler
@@ -31,6 +30,7 @@ from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.plan.attachment import Attachment
 from tb_debugger_plugin.capture.plan.plan import Plan, Planned
 from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.tf_types import NodeDef
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 #: Graphs that run as parts of others only.
@@ -118,7 +118,7 @@ class Survivors:
             self._defined[function.name] = _Watched(
                 function, known, tuple(map(_as_item, plan.tensors)), plan.calls
             )
-            weakref.finalize(function.graph_of(), self._defined.pop, function.name, None)
+            weakref.finalize(function.graph, self._defined.pop, function.name, None)
             self._remove_if_unwatched(function.name)
             return plan
 
@@ -154,7 +154,7 @@ class Survivors:
         return self._drop_all(known, plan, called)
 
     def _optimized_plain(self, function: Function) -> OptimizedGraph:
-        definition = function.graph_of().as_graph_def()
+        definition = function.graph.as_graph_def()
         results = [source_name(tensor.op.name, tensor.value_index) for tensor in function.result_tensors()]
         return OptimizedGraph(
             self._grappler.optimized(function, definition, results, function.control_outputs)
@@ -177,7 +177,7 @@ class Survivors:
             )
         )
 
-    def _note_watches(self, nodes: Iterable[node_def_pb2.NodeDef], known: KnownGraph) -> None:
+    def _note_watches(self, nodes: Iterable[NodeDef], known: KnownGraph) -> None:
         for node in nodes:
             if node.name.startswith(SCOPE) and "watch" in node.attr:  # the others summarise for a watch node
                 op, _, slot = node.name.removeprefix(SCOPE).rpartition("/")
@@ -241,7 +241,7 @@ def _as_item(planned: Planned) -> _Item:
 
 
 def _plan_of(watched: _Watched) -> Plan:
-    by_name = watched.function.graph_of().get_operation_by_name
+    by_name = watched.function.graph.get_operation_by_name
 
     def planned(item: _Item) -> Planned:
         return Planned(by_name(item.op_name), item.slot, item.attachment, tuple(map(planned, item.same)))

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2, graph_pb2
 
 from tb_debugger_plugin.capture.engines.xla.magnitudes import (
     BITS,
@@ -29,6 +28,7 @@ from tb_debugger_plugin.capture.engines.xla.magnitudes import (
     table_of,
 )
 from tb_debugger_plugin.capture.graph.copies import Copies
+from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList, TfTensor
 
 #: Number of counts of each tensor.
 KINDS = 3
@@ -40,7 +40,7 @@ _MOST = (1 << _COUNT_BITS) - 1
 _NEG_INF, _POS_INF, _NAN = (1 << _COUNT_BITS * kind for kind in range(KINDS))
 
 
-def kind_to_count(tensor: tf.Tensor) -> Kind | None:
+def kind_to_count(tensor: TfTensor) -> Kind | None:
     """The kind of a tensor whose bad elements are counted; None when they cannot be counted."""
     kind = kind_of(tensor)
     fits = tensor.shape.is_fully_defined() and math.prod(tensor.shape.as_list()) <= _MOST
@@ -63,7 +63,7 @@ def define_counting(dtype: tf.DType, copies: Copies) -> str:
     made = copies.get(name)
     if made is not None:
         return made
-    nodes = Nodes(graph_pb2.GraphDef())
+    nodes = Nodes(GraphDef())
     matrix = nodes.add("Placeholder", (), name="matrix", dtype=dtype)
     summands, axis = _summands(nodes, matrix, dtype), nodes.constant([1], tf.int32)
     sums = nodes.add("Sum", [summands, axis], T=tf.int64, Tidx=tf.int32)
@@ -113,11 +113,8 @@ def _width(shape: tf.TensorShape) -> int:
 
 
 def _call(nodes: Nodes, counting: str, dtype: tf.DType, source: str, shape: tuple[int, int]) -> str:
-    function = attr_value_pb2.AttrValue(func=attr_value_pb2.NameAttrList(name=counting))
-    types = [
-        attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(type=[part.as_datatype_enum]))
-        for part in (dtype, tf.int64)
-    ]
+    function = AttrValue(func=NameAttrList(name=counting))
+    types = [AttrValue(list=AttrValue.ListValue(type=[part.as_datatype_enum])) for part in (dtype, tf.int64)]
     matrix = reshaped(nodes, source, dtype, shape)
     return nodes.add("PartitionedCall", [matrix], f=function, Tin=types[0], Tout=types[1])
 

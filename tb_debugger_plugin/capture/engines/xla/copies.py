@@ -9,11 +9,8 @@ magnitude of all turns, and the counts of the turn in which the tensor first was
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2
 
 from tb_debugger_plugin.capture.engines.xla.bad_counts import count_bad
 from tb_debugger_plugin.capture.engines.xla.magnitudes import INFINITY, Nodes, magnitudes, sizes
@@ -21,6 +18,7 @@ from tb_debugger_plugin.capture.engines.xla.probe_layout import Call, ProbeLayou
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.copies import Copies, functions_of
 from tb_debugger_plugin.capture.graph.definitions import definition_of, source_name
+from tb_debugger_plugin.capture.tf_types import Array, AttrValue, NodeDef
 
 _NOT_RUN = -1
 #: Bit offsets in `first_bad_turn`: of the turn of the loop, and of the tensor's group in the loop's body.
@@ -79,13 +77,13 @@ def _add_measurements(nodes: Nodes, layout: ProbeLayout, copies: Copies) -> tupl
     return nodes.concat(measurements or empty, tf.int64), nodes.concat(first_bad_turn or empty, tf.int64)
 
 
-def _edit_call(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
+def _edit_call(nodes: Nodes, node: NodeDef, call: Call, copies: Copies) -> int:
     """Make a call run the copy; returns the slot of the first added output."""
     node.attr["f"].func.name = define_copy(call.layouts[0], copies)
     return _add_outputs(node, "Tout", [[call.size]] * 2)
 
 
-def _edit_branches(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
+def _edit_branches(nodes: Nodes, node: NodeDef, call: Call, copies: Copies) -> int:
     functions = [f for attr in function_attributes(node.op) for f in functions_of(node.attr[attr])]
     begin = 0
     for function, layout in zip(functions, call.layouts, strict=True):
@@ -95,7 +93,7 @@ def _edit_branches(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
     return _add_outputs(node, "Tout", [[call.size]] * 2)
 
 
-def _edit_loop(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
+def _edit_loop(nodes: Nodes, node: NodeDef, call: Call, copies: Copies) -> int:
     (layout,) = call.layouts
     node.attr["body"].func.name = _define_loop(layout, copies)
     node.attr["cond"].func.name = _define_condition(call, copies)
@@ -107,7 +105,7 @@ def _edit_loop(nodes: Nodes, node: Any, call: Call, copies: Copies) -> int:
     return slot
 
 
-def _add_outputs(node: Any, attr: str, shapes: list[list[int]]) -> int:
+def _add_outputs(node: NodeDef, attr: str, shapes: list[list[int]]) -> int:
     """Add int64 outputs to a node; returns the slot of the first one."""
     dtypes = node.attr[attr].list.type
     slot = len(dtypes)
@@ -120,7 +118,7 @@ def _add_outputs(node: Any, attr: str, shapes: list[list[int]]) -> int:
 
 def _add_loop_variables(nodes: Nodes, size: int) -> None:
     for name, shape in zip(_LOOP_VARIABLES, ([size], [size], []), strict=True):
-        static = attr_value_pb2.AttrValue(shape=tf.TensorShape(shape).as_proto())
+        static = AttrValue(shape=tf.TensorShape(shape).as_proto())
         nodes.add("Placeholder", (), name=name, dtype=tf.int64, shape=static)
 
 
@@ -194,7 +192,7 @@ def _keep_first_counts(nodes: Nodes, layout: ProbeLayout, new: str, old: str, wa
     return nodes.add("SelectV2", [changes, new, old], T=tf.int64)
 
 
-def _groups(layout: ProbeLayout) -> Any:
+def _groups(layout: ProbeLayout) -> Array:
     """The group of each element: the group of the first tensor that it measures."""
     groups = np.zeros(layout.size, np.int64)
     for tensor in reversed(layout.tensors):

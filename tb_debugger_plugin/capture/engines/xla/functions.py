@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import tensorflow as tf
 
@@ -32,6 +31,7 @@ from tb_debugger_plugin.capture.options import MEASURED_DTYPES, Options
 from tb_debugger_plugin.capture.plan.attachment import Attachment
 from tb_debugger_plugin.capture.plan.plan import Planned, live_ops, make_plan
 from tb_debugger_plugin.capture.sinks.protocol import CompiledSink
+from tb_debugger_plugin.capture.tf_types import TfTensor
 from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
@@ -102,7 +102,7 @@ class CompiledFunctions:
         for name, items in planned.items():
             part = layout.function if name == layout.function.name else self._find(name)
             assert part is not None, "its tensors are known"
-            known = self._graphs.add(part.graph_of())
+            known = self._graphs.add(part.graph)
             left_out = [
                 op_name
                 for (op_name, slot), item in items.items()
@@ -122,7 +122,7 @@ class CompiledFunctions:
 
     def _items(self, function: Function) -> dict[Key, Planned]:
         """The tensors to record when a function runs, by op name and slot. Constants are recorded now."""
-        known = self._graphs.add(function.graph_of())
+        known = self._graphs.add(function.graph)
         plan = make_plan(function, known, self._options, supports_inline=False)
         record_constants(plan, known, self._sink)
         return {
@@ -150,7 +150,7 @@ class CompiledFunctions:
         direct: Mapping[Key, int],
         layouts: dict[str, ProbeLayout | None],
     ) -> ProbeLayout:
-        known = self._graphs.add(function.graph_of())
+        known = self._graphs.add(function.graph)
         if function.name not in planned:
             planned[function.name] = self._items(function)
         items = planned[function.name]
@@ -180,7 +180,7 @@ class CompiledFunctions:
         if self._options.mode in _WITHOUT_ELEMENTS:
             return ProbePlan(None)
         live = live_ops(function)
-        ops = [op for op in function.graph_of().get_operations() if op in live]
+        ops = [op for op in function.graph.get_operations() if op in live]
         if suffix == _WITNESSED:
             witnesses = choose_witnesses(ops, _can_measure)
         else:
@@ -203,7 +203,7 @@ class CompiledFunctions:
         return True
 
 
-def _can_measure(tensor: Any) -> bool:
+def _can_measure(tensor: TfTensor) -> bool:
     return kind_of(tensor) is not None
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from tb_debugger_plugin.capture.engines.xla.bad_counts import KINDS, kind_to_count
 from tb_debugger_plugin.capture.engines.xla.magnitudes import ByKind, Kind, Source, kind_of
@@ -26,6 +25,7 @@ from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.graph.definitions import source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor
+from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 
 
 def layout_of(
@@ -52,7 +52,7 @@ def layout_of(
       stacks: See `ProbeLayout`.
     """
     layout = _LayoutBuilder(function, tensors, layouts, direct, plan)
-    for op in function.graph_of().get_operations():
+    for op in function.graph.get_operations():
         if op.name in live:
             layout.add(op)
     return layout.layout(suffix, stacks)
@@ -86,7 +86,7 @@ class _LayoutBuilder:
         self._count = 0
         self._group = 0
 
-    def add(self, op: Any) -> None:
+    def add(self, op: TfOp) -> None:
         """Visit the next op."""
         call = self._call(op)
         if call is not None and call.size:
@@ -96,7 +96,7 @@ class _LayoutBuilder:
             if watched is not None:
                 self._add_tensor((op.name, slot), tensor, watched)
 
-    def _call(self, op: Any) -> Call | None:
+    def _call(self, op: TfOp) -> Call | None:
         """An op as a call; None when it is no call, or runs a function that is not watched."""
         if op.type not in CALLS and op.type not in LOOPS and op.type not in BRANCHES:
             return None
@@ -120,7 +120,7 @@ class _LayoutBuilder:
         renumbered = _renumbered(tensor, lambda element: element + self._count)
         return replace(renumbered, group=self._group + (0 if is_loop else tensor.group))
 
-    def _add_tensor(self, key: Key, tensor: Any, watched: WatchedTensor) -> None:
+    def _add_tensor(self, key: Key, tensor: TfTensor, watched: WatchedTensor) -> None:
         direct = self._direct.get(key, -1)
         shape = tuple(tensor.shape) if tensor.shape.is_fully_defined() else None
         if direct >= 0:
@@ -148,7 +148,7 @@ class _LayoutBuilder:
         """The element of a tensor that is measured."""
         if key not in self._elements:
             name, slot = key
-            tensor = self._function.graph_of().get_operation_by_name(name).outputs[slot]
+            tensor = self._function.graph.get_operation_by_name(name).outputs[slot]
             is_counted = key in self._plan.counted
             kind = (kind_to_count if is_counted else kind_of)(tensor)
             assert kind is not None
@@ -159,7 +159,7 @@ class _LayoutBuilder:
             measured.setdefault(kind, []).append((key, (source_name(name, slot), tensor.shape)))
         return self._elements[key]
 
-    def _size_of(self, key: Key, tensor: Any) -> int:
+    def _size_of(self, key: Key, tensor: TfTensor) -> int:
         """The element of a tensor's size."""
         number = self._new()
         self._sized.append((number, (source_name(*key), tensor.dtype)))

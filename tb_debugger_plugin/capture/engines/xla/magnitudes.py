@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2
+from tensorflow.core.framework import attr_value_pb2
+
+from tb_debugger_plugin.capture.tf_types import Array, AttrValue, GraphDef, NodeDef, TfTensor
 
 _SCOPE = "TbDebuggerHealth/"
 #: For each floating dtype, the integer dtype of its bits, and the mask of all bits but the sign.
@@ -37,6 +39,9 @@ _SMALL = 1024
 #: The bits of infinity.
 INFINITY = 0x7FF0000000000000
 
+#: The value of an attribute of a node.
+Attribute: TypeAlias = "tf.DType | int | AttrValue"
+
 
 class Nodes:
     """Adds nodes to a graph's definition.
@@ -45,23 +50,23 @@ class Nodes:
       definition: The graph.
     """
 
-    def __init__(self, definition: graph_pb2.GraphDef) -> None:
+    def __init__(self, definition: GraphDef) -> None:
         self.definition = definition
-        self._constants: dict[tuple[Any, bytes, tuple[int, ...]], str] = {}
+        self._constants: dict[tuple[tf.DType, bytes, tuple[int, ...]], str] = {}
 
-    def add(self, op: str, inputs: Iterable[str], *, name: str = "", **attrs: Any) -> str:
-        """Add a node and return its name. Attributes: a `tf.DType`, an int, or an `AttrValue`."""
+    def add(self, op: str, inputs: Iterable[str], *, name: str = "", **attrs: Attribute) -> str:
+        """Add a node and return its name."""
         name = name or f"{_SCOPE}{len(self.definition.node)}"
         values = {key: _attr(value) for key, value in attrs.items()}
-        self.definition.node.append(node_def_pb2.NodeDef(name=name, op=op, input=inputs, attr=values))
+        self.definition.node.append(NodeDef(name=name, op=op, input=inputs, attr=values))
         return name
 
-    def constant(self, value: Any, dtype: tf.DType) -> str:
+    def constant(self, value: int | Sequence[int] | Array, dtype: tf.DType) -> str:
         """Add a constant unless the graph has it; returns its name."""
         array = np.asarray(value, dtype.as_numpy_dtype)
         key = (dtype, array.tobytes(), array.shape)
         if key not in self._constants:
-            tensor = attr_value_pb2.AttrValue(tensor=tf.make_tensor_proto(array, dtype))
+            tensor = AttrValue(tensor=tf.make_tensor_proto(array, dtype))
             self._constants[key] = self.add("Const", (), dtype=dtype, value=tensor)
         return self._constants[key]
 
@@ -73,11 +78,11 @@ class Nodes:
         return self.add("ConcatV2", [*vectors, axis], N=len(vectors), T=dtype, Tidx=tf.int32)
 
 
-def _attr(value: Any) -> attr_value_pb2.AttrValue:
+def _attr(value: Attribute) -> AttrValue:
     if isinstance(value, tf.DType):
-        return attr_value_pb2.AttrValue(type=value.as_datatype_enum)
+        return AttrValue(type=value.as_datatype_enum)
     if isinstance(value, int):
-        return attr_value_pb2.AttrValue(i=value)
+        return AttrValue(i=value)
     if isinstance(value, attr_value_pb2.AttrValue):
         return value
     raise TypeError(f"{value!r} cannot be an attribute of a node: pass a tf.DType, an int or an AttrValue.")
@@ -104,7 +109,7 @@ Source: TypeAlias = tuple[str, tf.TensorShape]
 ByKind: TypeAlias = Mapping[Kind, Sequence[Source]]
 
 
-def kind_of(tensor: tf.Tensor) -> Kind | None:
+def kind_of(tensor: TfTensor) -> Kind | None:
     """The kind of a tensor; None when it cannot be measured."""
     if not any(tensor.dtype in known for known in (BITS, PARTS, WIDER)):
         return None

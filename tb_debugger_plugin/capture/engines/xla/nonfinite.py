@@ -7,13 +7,15 @@ the name of an op means.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from tensorflow.python.framework import tensor_util
 
+from tb_debugger_plugin.capture.tf_types import TfOp
+
 #: Returns, for each input of an op, the slots of the outputs that together are finite only if the input is.
-Rule: TypeAlias = "Callable[[Any], Mapping[int, Sequence[int]]]"
+Rule: TypeAlias = "Callable[[TfOp], Mapping[int, Sequence[int]]]"
 
 #: Ops whose output has the elements of their first input, in any order.
 REARRANGES = frozenset(
@@ -37,14 +39,14 @@ PRESERVES_FINITE = MOVES_ELEMENTS | {
 CONCATENATES = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
 
 
-def is_finite_constant(op: Any) -> bool:
+def is_finite_constant(op: TfOp) -> bool:
     """Whether a floating constant has no infinity and no NaN."""
     value = tensor_util.constant_value(op.outputs[0])
     # NumPy's `isfinite` does not take the small float dtypes.
     return value is not None and bool(np.isfinite(value.astype(np.float64)).all())
 
 
-def _each(op: Any) -> Mapping[int, Sequence[int]]:
+def _each(op: TfOp) -> Mapping[int, Sequence[int]]:
     return {index: (0,) for index in range(len(op.inputs))}
 
 
@@ -58,40 +60,40 @@ def _in_parts(index: int) -> Rule:
     return lambda op: {index: range(len(op.outputs))}
 
 
-def _same_slots(op: Any) -> Mapping[int, Sequence[int]]:
+def _same_slots(op: TfOp) -> Mapping[int, Sequence[int]]:
     return {index: (index,) for index in range(len(op.inputs))}
 
 
-def _if(condition: Callable[[Any], bool], rule: Rule) -> Rule:
+def _if(condition: Callable[[TfOp], bool], rule: Rule) -> Rule:
     return lambda op: rule(op) if condition(op) else {}
 
 
-def _to_positive_power(op: Any) -> bool:
+def _to_positive_power(op: TfOp) -> bool:
     exponent = tensor_util.constant_value(op.inputs[1])
     return exponent is not None and bool((exponent > 0).all())
 
 
-def _uses_all_labels(op: Any) -> bool:
+def _uses_all_labels(op: TfOp) -> bool:
     """Whether an equation takes no diagonals, which would leave elements out."""
     terms = op.get_attr("equation").decode().partition("->")[0].split(",")
     return all("." not in term and len(set(term)) == len(term) for term in terms)
 
 
-def _meets_every_pixel(op: Any) -> bool:
+def _meets_every_pixel(op: TfOp) -> bool:
     """Whether a convolution multiplies each element of its image, and of its gradient."""
     ones = all(step == 1 for name in ("strides", "dilations") for step in op.get_attr(name))
     return ones and op.get_attr("padding") in (b"SAME", b"VALID")
 
 
-def _trains(op: Any) -> bool:
+def _trains(op: TfOp) -> bool:
     return bool(op.get_attr("is_training"))
 
 
-def _is_inclusive(op: Any) -> bool:
+def _is_inclusive(op: TfOp) -> bool:
     return not op.get_attr("exclusive")
 
 
-def _leaks(op: Any) -> bool:
+def _leaks(op: TfOp) -> bool:
     return bool(op.get_attr("alpha"))
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+import tensorflow as tf
 
 from tb_debugger_plugin.capture.engines.xla.magnitudes import ByKind
 from tb_debugger_plugin.capture.engines.xla.witnesses import Key
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor
+from tb_debugger_plugin.capture.tf_types import TfOp
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
@@ -23,7 +26,7 @@ LOOPS = ("While", "StatelessWhile")
 #: Returns the layout of the function of a name; None when the function is not watched.
 Layouts: TypeAlias = "Callable[[str], ProbeLayout | None]"
 #: A tensor, by the name that an input of a node has, and its dtype.
-Sized: TypeAlias = "tuple[str, Any]"
+Sized: TypeAlias = "tuple[str, tf.DType]"
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Call:
       condition: The condition of a loop; None for other ops.
     """
 
-    op: Any
+    op: TfOp
     layouts: tuple[ProbeLayout, ...]
     condition: Function | None = None
 

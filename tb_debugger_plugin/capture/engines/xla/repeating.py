@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
@@ -20,6 +20,7 @@ from tensorflow.python.ops import handle_data_util
 from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.plan.plan import live_ops
+from tb_debugger_plugin.capture.tf_types import TfTensor
 
 #: Returns the function of a name; None when it is not known.
 Find: TypeAlias = Callable[[str], "Function | None"]
@@ -79,11 +80,11 @@ def state_of(function: Function, find: Find) -> State | None:
     Returns:
       The variables, or None when the function cannot run again or the old values exceed `MOST_HELD`.
     """
-    if not all(_is_repeatable(op) for op in _all_ops(function, find, set())):
+    if not all(map(_is_repeatable, _op_types(function, find, set()))):
         return None
     state: State = {}
     for name in function.inputs:
-        argument = function.graph_of().get_tensor_by_name(name)
+        argument = function.graph.get_tensor_by_name(name)
         if argument.dtype == tf.variant:
             return None
         if argument.dtype == tf.resource:
@@ -95,37 +96,35 @@ def state_of(function: Function, find: Find) -> State | None:
     return state if held <= MOST_HELD else None
 
 
-class _Unknown:
-    """Represents the ops of a function that is not known."""
-
-    type = "?"
+#: Stands for the types of the ops of a function that is not known.
+_UNKNOWN = "?"
 
 
-def _all_ops(function: Function, find: Find, seen: set[str]) -> Iterator[Any]:
-    """The ops of a function and of all functions that it calls."""
+def _op_types(function: Function, find: Find, seen: set[str]) -> Iterator[str]:
+    """The types of the ops of a function and of all functions that it calls."""
     for op in live_ops(function):
-        yield op
+        yield op.type
         for name in set(called_functions(op)) - seen:
             seen.add(name)
             called = find(name)
             if called is None:
-                yield _Unknown
+                yield _UNKNOWN
             else:
-                yield from _all_ops(called, find, seen)
+                yield from _op_types(called, find, seen)
 
 
-def _is_repeatable(op: Any) -> bool:
-    definition = op_def_registry.get(op.type)
+def _is_repeatable(op_type: str) -> bool:
+    definition = op_def_registry.get(op_type)
     if definition is None:
         return False
-    if not definition.is_stateful or op.type in _HARMLESS:
+    if not definition.is_stateful or op_type in _HARMLESS:
         return True
     takes_handle = any(argument.type == types_pb2.DT_RESOURCE for argument in definition.input_arg)
-    makes_list = op.type.startswith(("Stack", "TensorArray"))
-    return op.type.startswith(_OF_A_HANDLE) and (takes_handle or makes_list)
+    makes_list = op_type.startswith(("Stack", "TensorArray"))
+    return op_type.startswith(_OF_A_HANDLE) and (takes_handle or makes_list)
 
 
-def _variable(argument: Any, find: Find) -> Variable | None:
+def _variable(argument: TfTensor, find: Find) -> Variable | None:
     data = handle_data_util.get_resource_handle_data(argument)
     if data is None or not data.is_set or len(data.shape_and_type) != 1:
         return None
@@ -136,7 +135,7 @@ def _variable(argument: Any, find: Find) -> Variable | None:
     return Variable(tf.as_dtype(part.dtype), shape, is_read, is_changed)
 
 
-def _begins_with_reading(handle: Any, find: Find) -> bool | None:
+def _begins_with_reading(handle: TfTensor, find: Find) -> bool | None:
     """Whether the first op that reads or writes a variable needs its value; None when there is no such op."""
     for op in sorted(handle.consumers(), key=lambda op: op._id):
         if op.type in ("PartitionedCall", "StatefulPartitionedCall"):
@@ -152,5 +151,5 @@ def _begins_with_reading(handle: Any, find: Find) -> bool | None:
     return None
 
 
-def _argument(function: Function, index: int) -> Any:
-    return function.graph_of().get_tensor_by_name(function.inputs[index])
+def _argument(function: Function, index: int) -> TfTensor:
+    return function.graph.get_tensor_by_name(function.inputs[index])

@@ -11,7 +11,7 @@ Invariant: a tensor with a non-finite constant among its ancestors (an attention
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tb_debugger_plugin.capture.engines.xla.nonfinite import (
     ASSIGNMENTS,
@@ -23,13 +23,14 @@ from tb_debugger_plugin.capture.engines.xla.nonfinite import (
     SAME_MAGNITUDE,
     is_finite_constant,
 )
+from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 
 #: A tensor of a graph: name of its op, and slot.
 Key: TypeAlias = "tuple[str, int]"
 
 
 def equal_tensors(
-    ops: Iterable[Any], can_measure: Callable[[Any], bool], *, exact_counts: bool
+    ops: Iterable[TfOp], can_measure: Callable[[TfTensor], bool], *, exact_counts: bool
 ) -> dict[Key, tuple[Key, ...]]:
     """For each tensor, the tensors that together have its magnitude.
 
@@ -53,7 +54,9 @@ def equal_tensors(
     return equal
 
 
-def choose_witnesses(ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> dict[Key, tuple[Key, ...]]:
+def choose_witnesses(
+    ops: Sequence[TfOp], can_measure: Callable[[TfTensor], bool]
+) -> dict[Key, tuple[Key, ...]]:
     """For each tensor, the witnesses that together are finite only if it is.
 
     Args:
@@ -71,14 +74,14 @@ def choose_witnesses(ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> 
 class _Search:
     """Finds witnesses. Ops are visited from the last to the first, so the witnesses of users are known."""
 
-    def __init__(self, ops: Sequence[Any], can_measure: Callable[[Any], bool]) -> None:
+    def __init__(self, ops: Sequence[TfOp], can_measure: Callable[[TfTensor], bool]) -> None:
         self.witnesses: dict[Key, tuple[Key, ...]] = {}
         self._can_measure = can_measure
         self._running = {op.name for op in ops}
         self._reads = _reads(ops)
         self._infinite = infinite(ops)
 
-    def choose_from_users(self, op: Any) -> None:
+    def choose_from_users(self, op: TfOp) -> None:
         """Choose witnesses for the outputs of an op: from their users, from their inputs, or themselves."""
         default = () if self._preserves_finite(op) else None
         for tensor in op.outputs:
@@ -88,20 +91,20 @@ class _Search:
                 chosen = min(offers, key=len, default=default)
                 self.witnesses[_key(tensor)] = (_key(tensor),) if chosen is None else chosen
 
-    def choose_from_source(self, op: Any) -> None:
+    def choose_from_source(self, op: TfOp) -> None:
         """Give an output that preserves finiteness the witnesses of its input."""
         for tensor in op.outputs:
             if self.witnesses.get(_key(tensor)) == ():
                 (source,) = _computed(op)
                 self.witnesses[_key(tensor)] = self.witnesses[_key(source)]
 
-    def _preserves_finite(self, op: Any) -> bool:
+    def _preserves_finite(self, op: TfOp) -> bool:
         if op.type not in PRESERVES_FINITE or any(_key(tensor) in self._infinite for tensor in op.inputs):
             return False
         sources = _computed(op)  # constants that are not infinite are finite
         return len(sources) == 1 and self._can_measure(sources[0])
 
-    def _offers(self, user: Any, tensor: Any) -> Iterator[tuple[Key, ...]]:
+    def _offers(self, user: TfOp, tensor: TfTensor) -> Iterator[tuple[Key, ...]]:
         """The witnesses that an op's outputs, or reads of the variable that it assigns, have for an input."""
         if not tensor.dtype.is_floating:
             return  # complex arithmetic has other rules
@@ -117,11 +120,11 @@ class _Search:
                     keys = (key for output in outputs for key in self.witnesses[_key(output)])
                     yield tuple(dict.fromkeys(keys))
 
-    def _may_be_witness(self, tensor: Any) -> bool:
+    def _may_be_witness(self, tensor: TfTensor) -> bool:
         return bool(self.witnesses.get(_key(tensor))) and _key(tensor) not in self._infinite
 
 
-def infinite(ops: Iterable[Any]) -> set[Key]:
+def infinite(ops: Iterable[TfOp]) -> set[Key]:
     """The tensors that have an infinity or NaN because a constant has one."""
     bad: set[Key] = set()
     for op in ops:
@@ -135,18 +138,18 @@ def infinite(ops: Iterable[Any]) -> set[Key]:
     return bad
 
 
-def _computed(op: Any) -> list[Any]:
+def _computed(op: TfOp) -> list[TfTensor]:
     """The floating inputs of an op that are not constants."""
     return [tensor for tensor in op.inputs if tensor.dtype.is_floating and tensor.op.type != "Const"]
 
 
-def _key(tensor: Any) -> Key:
+def _key(tensor: TfTensor) -> Key:
     return tensor.op.name, tensor.value_index
 
 
-def _reads(ops: Iterable[Any]) -> dict[str, list[Any]]:
+def _reads(ops: Iterable[TfOp]) -> dict[str, list[TfTensor]]:
     """The tensors that read a variable after an assignment, by the name of the assignment."""
-    reads: dict[str, list[Any]] = {}
+    reads: dict[str, list[TfTensor]] = {}
     for op in ops:
         if op.type == "ReadVariableOp":
             (handle,) = op.inputs
@@ -156,7 +159,7 @@ def _reads(ops: Iterable[Any]) -> dict[str, list[Any]]:
     return reads
 
 
-def _never_empty(tensor: Any, outputs: Iterable[Any]) -> bool:
+def _never_empty(tensor: TfTensor, outputs: Iterable[TfTensor]) -> bool:
     """Whether outputs have elements when an input has: an empty tensor is no witness.
 
     Unknown dimensions of an output must come from this input.
@@ -170,6 +173,6 @@ def _never_empty(tensor: Any, outputs: Iterable[Any]) -> bool:
     )
 
 
-def _unknown_dimensions(tensor: Any) -> float:
+def _unknown_dimensions(tensor: TfTensor) -> float:
     shape = tensor.shape
     return float("inf") if shape.rank is None else shape.as_list().count(None)

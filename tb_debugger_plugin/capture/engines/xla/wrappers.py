@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2, graph_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 
@@ -25,6 +24,7 @@ from tb_debugger_plugin.capture.graph.copies import Copies
 from tb_debugger_plugin.capture.graph.definitions import define_wrapper, definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.sinks.protocol import CompiledSink
+from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList
 
 CALL = "TbDebuggerCompiled"
 _WATCH = "TbDebuggerWatch"
@@ -134,7 +134,7 @@ class _Graph:
       assigned: Names of the ops that assign the new variables.
     """
 
-    def __init__(self, definition: graph_pb2.GraphDef) -> None:
+    def __init__(self, definition: GraphDef) -> None:
         self.nodes = Nodes(definition)
         self.arguments = [node.name for node in definition.node]
         self.dtypes = {node.name: node.attr["dtype"].type for node in definition.node}
@@ -146,11 +146,11 @@ class _Graph:
         plain = definition_of(function)
         by_name = {node.name: node for node in plain.node}
         arguments = [by_name[tensor.rpartition(":")[0]] for tensor in function.inputs]
-        return _Graph(graph_pb2.GraphDef(versions=plain.versions, node=arguments))
+        return _Graph(GraphDef(versions=plain.versions, node=arguments))
 
     def branch(self, taken: Iterable[str]) -> _Graph:
         """A graph whose arguments have the dtypes of tensors of this one."""
-        nodes = Nodes(graph_pb2.GraphDef(versions=self.nodes.definition.versions))
+        nodes = Nodes(GraphDef(versions=self.nodes.definition.versions))
         for index, source in enumerate(taken):
             nodes.add("Placeholder", (), name=f"argument_{index}", dtype=tf.as_dtype(self.dtypes[source]))
         return _Graph(nodes.definition)
@@ -179,7 +179,7 @@ class _Graph:
             "StatefulPartitionedCall",
             [*arguments, *(f"^{name}" for name in after)],
             name=CALL,
-            f=_value(func=attr_value_pb2.NameAttrList(name=function)),
+            f=_value(func=NameAttrList(name=function)),
             Tin=_types(self.dtypes[name] for name in arguments),
             Tout=_types(results),
             **{attributes.XLA_COMPILE: _value(b=True)},
@@ -197,8 +197,8 @@ class _Graph:
             Tcond=tf.bool,
             Tin=_types(self.dtypes[source] for source in taken),
             Tout=_types(()),
-            then_branch=_value(func=attr_value_pb2.NameAttrList(name=then)),
-            else_branch=_value(func=attr_value_pb2.NameAttrList(name=otherwise)),
+            then_branch=_value(func=NameAttrList(name=then)),
+            else_branch=_value(func=NameAttrList(name=otherwise)),
         )
 
 
@@ -216,9 +216,9 @@ def _define(function: Function, wrapper: _Graph, results: Sequence[str]) -> None
     define_wrapper(function, definition, results, [_WATCH], without=(attributes.XLA_COMPILE,))
 
 
-def _value(**value: Any) -> attr_value_pb2.AttrValue:
-    return attr_value_pb2.AttrValue(**value)
+def _value(**value: Any) -> AttrValue:
+    return AttrValue(**value)
 
 
-def _types(numbers: Iterable[int]) -> attr_value_pb2.AttrValue:
-    return _value(list=attr_value_pb2.AttrValue.ListValue(type=numbers))
+def _types(numbers: Iterable[int]) -> AttrValue:
+    return _value(list=AttrValue.ListValue(type=numbers))
