@@ -46,7 +46,6 @@ Watch: TypeAlias = Callable[[TfGraph, GraphDef, list[TfOp]], Watches]
 
 #: The ops that a run requests, and those whose outputs are fed.
 _Run: TypeAlias = tuple[frozenset[TfOp], frozenset[TfOp]]
-_STEPS_INTO_LOOPS = {"Enter": 1, "RefEnter": 1, "Exit": -1, "RefExit": -1}
 #: Limit of the cache of runs: a program whose runs all differ must not fill memory.
 _MAX_RUNS = 1000
 
