@@ -21,6 +21,7 @@ from typing import NamedTuple, Protocol
 from tensorflow.python.framework import op_callbacks
 from tensorflow.python.util import tf_stack
 
+import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.stacks.cells import CELLS
 from tb_debugger_plugin.capture.stacks.source_excerpts import LibraryLines
@@ -28,7 +29,7 @@ from tb_debugger_plugin.capture.tf_types import StackFrame, TfOp
 from tb_debugger_plugin.events.messages import DebugEvent, FileLineCol, Message, SourceFile, StackFrameWithId
 from tb_debugger_plugin.events.origins import Origin
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.join(os.path.dirname(os.path.abspath(tb_debugger_plugin.__file__)), "")
 _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep
 _LIBRARIES = tuple(
     {os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
