@@ -1,4 +1,4 @@
-"""The census of `tests/integration/test_census.py` with programs of libraries: `make test-libraries`."""
+"""`capture`: the census with programs of libraries on top of TensorFlow; `make test-libraries` runs it."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import ast
 import inspect
 import pydoc
 import re
+from pathlib import Path
 
 import pytest
 
@@ -86,8 +87,20 @@ def test_docstrings_and_documents_have_the_subject_before_the_verb():
     assert not wrong
 
 
-def test_the_tests_that_the_map_names_are_there():
+def test_the_tests_that_documents_name_are_there():
+    files = {path.relative_to(ROOT) for path in tracked_files()}
+    there = {
+        *files,
+        *(folder for path in files for folder in path.parents),
+        *(Path(path.name) for path in files),
+    }
+    for page in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        named = re.findall(r"`(tests/[\w./]+|test_\w+\.py|conftest\.py)`", page.read_text("utf-8"))
+        missing = [name for name in named if Path(name) not in there]
+        assert not missing, page
+
+
+def test_the_map_names_a_test_for_each_invariant():
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    names = {path.name for path in tracked_files()}
-    named = re.findall(r"`(?:tests/\w+/)?(test_\w+\.py|conftest\.py)`", page)
-    assert named and set(named) <= names
+    rows = re.findall(r"^\| (.*) \|$", page.partition("| what holds |")[2].partition("\n\n")[0], re.MULTILINE)
+    assert rows[1:] and all("`tests/" in row for row in rows[1:])

@@ -40,8 +40,8 @@ def test_functions_of_pipelines_that_were_made_before_are_named_once(
         after = tf.data.Dataset.range(3).map(halved)
         assert list(after.as_numpy_iterator()) == [0.0, 0.5, 1.0]
     (line,) = said(caplog, "input pipelines")
-    assert f"halved (test_unseen.py:{halved.__code__.co_firstlineno})" in line
-    assert f"plus (test_unseen.py:{plus.__code__.co_firstlineno})" in line
+    assert f"halved (test_unwatchable.py:{halved.__code__.co_firstlineno})" in line
+    assert f"plus (test_unwatchable.py:{plus.__code__.co_firstlineno})" in line
     # The line is right: of the pipeline that was made before nothing is there, of the other one everything.
     assert len(read(tmp_path).of("truediv")) == 3
 

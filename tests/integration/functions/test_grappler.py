@@ -138,7 +138,7 @@ def test_what_xla_compiles_is_called_as_it_is_and_named_once(
         around(tf.zeros([3]))
     # Once, whatever else is there to be named.
     (said,) = [line for line in caplog.messages if "which XLA compiles" in line]
-    assert "keep_graph_optimizations=True" in said and "function compiled (test_survivors.py:" in said
+    assert "keep_graph_optimizations=True" in said and "function compiled (test_grappler.py:" in said
     recorded = read(tmp_path)
     assert "Exp" not in recorded.types()
     assert {"Placeholder", "AddV2"} <= recorded.types()

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.checkout import ROOT
+
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 
-ROOT = Path(__file__).resolve().parents[2]
 TRAINING = """
 import sys
 import tb_debugger_plugin
