@@ -1,4 +1,4 @@
-"""Apache Beam makes the tables that the local index makes; `make test-beam` runs this where there is Beam."""
+"""`pipeline/dataflow.py`: Apache Beam makes the tables of the local index; `make test-beam` runs this."""
 
 from __future__ import annotations
 

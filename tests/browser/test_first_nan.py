@@ -1,4 +1,4 @@
-"""From a recorded run to the line that made the first NaN, in a real TensorBoard in a real browser."""
+"""`frontend/src`: a user gets from a recorded run to the line that made the first NaN."""
 
 from __future__ import annotations
 

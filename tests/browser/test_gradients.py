@@ -1,4 +1,4 @@
-"""From a bad value in a gradient of a Keras model to the layer's own line, in a real browser."""
+"""`frontend/src/views`: a user gets from a bad gradient of a Keras model to the line in its layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph structure: slots, ops that pass their input on, functions that an op runs, many neighbours."""
+"""`frontend/src/views/graph_structure.tsx`: slots, identities, functions that an op runs, many neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page says of a recording that does not hold all of the program."""
+"""`frontend/src/views/gap_list.tsx`: the page names what a recording does not hold."""
 
 from __future__ import annotations
 

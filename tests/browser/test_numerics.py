@@ -1,4 +1,4 @@
-"""What the page says of a recording with minimum, maximum, mean and variance, in a circular buffer."""
+"""`frontend/src/views/numbers.tsx`: the page shows minimum, maximum, mean, variance and dropped records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The field in the status line finds by name and leads there, with the keyboard alone and with the mouse."""
+"""`frontend/src/views/search.tsx`: the search field finds things by name, with the keyboard and the mouse."""
 
 from __future__ import annotations
 

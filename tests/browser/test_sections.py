@@ -1,4 +1,4 @@
-"""Each section of the page answers to the mouse and the keyboard, and shows what changes on disk."""
+"""`frontend/src/views`: each section answers the mouse and the keyboard, and shows what changes on disk."""
 
 from __future__ import annotations
 

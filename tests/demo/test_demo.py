@@ -1,4 +1,4 @@
-"""`tbdbg demo`, as a user runs it."""
+"""`cli/demo.py`: a user runs `tbdbg demo`."""
 
 from __future__ import annotations
 

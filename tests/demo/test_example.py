@@ -1,4 +1,4 @@
-"""The example has its bug, and `--fixed` has not."""
+"""`examples/buggy_digits.py`: the example has its bug, and with `--fixed` it has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs `make fuzz` for a short time, and tests that it detects the faults that it is made for."""
+"""`tests/fuzz`: a short run of `make fuzz` passes, and the fuzzer detects the faults it is made for."""
 
 from __future__ import annotations
 

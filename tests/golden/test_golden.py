@@ -1,6 +1,6 @@
-"""Recordings by TensorFlow's own recorder are read as TensorFlow's own reader reads them.
+"""`analysis`: recordings by TensorFlow's own recorder are read as TensorFlow's own reader reads them.
 
-What it found when they were made stands in ``tensorflow.json`` beside each of them.
+The file ``tensorflow.json`` beside each recording holds what that reader found when it was made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a wheel built from this checkout carries."""
+"""`setup.py`: a wheel that is built from this checkout contains what it should, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel, installed where there is no TensorFlow, and the viewer's tests with it."""
+"""`tb_debugger_plugin`: the installed wheel passes the viewer's tests where there is no TensorFlow."""
 
 from __future__ import annotations
 

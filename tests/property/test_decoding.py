@@ -1,4 +1,4 @@
-"""The fast readers of records and traces against their slow, obvious twins."""
+"""`index/traces.py`: the fast readers of records and traces give what slow, obvious twins give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Framing, whatever the bytes are."""
+"""`events/framing.py`: framing works for any bytes."""
 
 from __future__ import annotations
 

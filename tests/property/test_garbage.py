@@ -1,4 +1,4 @@
-"""Records whose frames are right and whose content is anything: every route still gives an answer."""
+"""`server/routes.py`: every route answers, whatever is in records with correct frames."""
 
 from __future__ import annotations
 

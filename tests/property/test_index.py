@@ -1,4 +1,4 @@
-"""The index against a slow, obvious twin: the same recording kept in plain Python lists."""
+"""`index/indexer.py`: the tables hold what a slow, obvious twin keeps of the same program in Python lists."""
 
 from __future__ import annotations
 

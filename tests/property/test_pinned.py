@@ -1,4 +1,4 @@
-"""A circular buffer keeps the last records and, for ever, those around the first bad tensor of each op."""
+"""`native/src/bad_tensors.h`: a circular buffer keeps the last records and those around first bad tensors."""
 
 from __future__ import annotations
 

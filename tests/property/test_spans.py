@@ -1,4 +1,4 @@
-"""What is said of all graph executions of some calls, against the owner of each of them."""
+"""`analysis/spans.py`: what ran inside a range of executions, compared with the owner of each trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled kernels and the NumPy twin find the same numbers in the same bytes."""
+"""`native/src/summary.cc`: kernels and NumPy twin compute the same numbers from the same bytes."""
 
 from __future__ import annotations
 

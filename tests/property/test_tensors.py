@@ -1,4 +1,4 @@
-"""Recorded tensors that are anything: each is read as if it were the only one."""
+"""`index/tensors.py`: each recorded tensor is read as if it were the only one."""
 
 from __future__ import annotations
 

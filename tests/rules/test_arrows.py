@@ -1,4 +1,4 @@
-"""Rooms import only what the table of docs/architecture.md lets them."""
+"""`docs/architecture.md`: rooms import only what its table allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may not stand in the checkout."""
+"""`.gitignore`: the checkout holds no generated file and no path of one machine, and the version once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the README promises is there."""
+"""`README.md`: what this page and other documents name exists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 import tb_debugger_plugin
 from tb_debugger_plugin.cli.main import build_parser
-from tests.support.checkout import ROOT, tracked_files
+from tests.support.checkout import ROOT, tracked_files, tracked_paths
 
 README = (ROOT / "README.md").read_text("utf-8")
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
@@ -88,12 +88,8 @@ def test_docstrings_and_documents_have_the_subject_before_the_verb():
 
 
 def test_the_tests_that_documents_name_are_there():
-    files = {path.relative_to(ROOT) for path in tracked_files()}
-    there = {
-        *files,
-        *(folder for path in files for folder in path.parents),
-        *(Path(path.name) for path in files),
-    }
+    paths = tracked_paths()
+    there = paths | {Path(path.name) for path in paths}
     for page in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         named = re.findall(r"`(tests/[\w./]+|test_\w+\.py|conftest\.py)`", page.read_text("utf-8"))
         missing = [name for name in named if Path(name) not in there]

@@ -1,4 +1,4 @@
-"""Every test ends, and nothing that it started goes on."""
+"""`tests/conftest.py`: every test ends, and so does every process that it started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make test-oldest` installs is what the package allows."""
+"""`build_steps/oldest.py`: `make test-oldest` installs the oldest versions that the package allows."""
 
 from __future__ import annotations
 

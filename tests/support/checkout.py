@@ -19,6 +19,12 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
 
 
+def tracked_paths() -> set[Path]:
+    """Returns every tracked file and every folder with tracked files, relative to the checkout."""
+    files = {file.relative_to(ROOT) for file in tracked_files()}
+    return files.union(*(file.parents for file in files))
+
+
 def modules_of(room: str) -> list[Path]:
     """Lists the Python files of a folder, or the single file, of the package."""
     folder = PACKAGE / room

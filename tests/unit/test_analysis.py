@@ -1,4 +1,4 @@
-"""Questions asked of a recording's tables."""
+"""`analysis`: queries on the tables of a recording."""
 
 from __future__ import annotations
 

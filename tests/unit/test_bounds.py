@@ -1,4 +1,4 @@
-"""Records of unusual length are cut, and still mean what they meant."""
+"""`index/bounds.py`: unusually long records are cut and keep their meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings in object stores: real servers of S3 and of Google Cloud Storage, on this machine."""
+"""`events/locations.py`: recordings are read from S3 and Google Cloud Storage, emulated on this machine."""
 
 from __future__ import annotations
 

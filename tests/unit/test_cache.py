@@ -1,4 +1,4 @@
-"""Databases are a cache: kept where it is allowed, shared by nobody, thrown away at will."""
+"""`index/cache.py`: databases are a cache in a chosen folder, belong to one process, and may be deleted."""
 
 from __future__ import annotations
 

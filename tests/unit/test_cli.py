@@ -1,4 +1,4 @@
-"""The command `tbdbg`, by its output and exit codes."""
+"""`cli`: the output and the exit codes of the command `tbdbg`."""
 
 from __future__ import annotations
 

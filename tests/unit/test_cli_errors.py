@@ -1,4 +1,4 @@
-"""What each verb of `tbdbg` says of what it cannot read, and its exit code."""
+"""`cli`: what each verb of `tbdbg` prints about unreadable input, and its exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of Python values and arrays become rows, whichever DuckDB takes them in."""
+"""`index/columns.py`: columns of Python values and arrays become rows, in every form that DuckDB accepts."""
 
 from __future__ import annotations
 

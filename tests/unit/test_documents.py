@@ -1,4 +1,4 @@
-"""The pages on format and tables say what the code does."""
+"""`docs`: the pages on the format, the tables and the modes describe what the code does."""
 
 from __future__ import annotations
 

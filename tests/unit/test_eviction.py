@@ -1,4 +1,4 @@
-"""The cache folder stays below its size, and nobody loses what is in use or is not ours."""
+"""`index/eviction.py`: the cache folder stays below its size; files in use and of others are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File sets are named, found, written and read whole."""
+"""`events/fileset.py`: file sets are named, found, written and read completely."""
 
 from __future__ import annotations
 

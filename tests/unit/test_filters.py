@@ -1,4 +1,4 @@
-"""Filters and orders of the long lists, against a row by row reading of the same recording."""
+"""`analysis/filters.py`: filters and orders of long lists give what a row-by-row reading gives."""
 
 from __future__ import annotations
 

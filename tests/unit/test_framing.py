@@ -1,4 +1,4 @@
-"""Records are cut out of a stream, and every way in which it can end has a name."""
+"""`events/framing.py`: a stream is cut into records, and each way in which it can end has a name."""
 
 from __future__ import annotations
 

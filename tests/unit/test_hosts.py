@@ -1,4 +1,4 @@
-"""One job on many hosts is one run: read side by side, kept apart, in the order of time."""
+"""`index/hosts.py`: the hosts of one job are read side by side and merged into one run by time."""
 
 from __future__ import annotations
 

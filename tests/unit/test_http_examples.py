@@ -1,4 +1,4 @@
-"""The examples of docs/http-api.md are what the routes answer.
+"""`docs/http-api.md`: the examples of the page are what the routes answer.
 
 Each example is a request line and a ``json`` block. The request is sent to the plugin, which serves the
 recording of :func:`~tests.support.events.small_program`, and the block must be the answer.

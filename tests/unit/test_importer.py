@@ -1,4 +1,4 @@
-"""A folder of Parquet tables is a run like any other."""
+"""`index/importer.py`: a folder of Parquet tables is a run like any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event files become tables: resumably, whole commits at a time, and whatever stands in them."""
+"""`index/indexer.py`: event files of any content become tables, resumably and in whole commits."""
 
 from __future__ import annotations
 

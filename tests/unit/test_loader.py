@@ -1,4 +1,4 @@
-"""Runs are read in the background, and found while they come and go."""
+"""`index/loader.py`: runs are read in the background, and found while they come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that are not on this machine are read like those that are."""
+"""`events/locations.py`: folders on other machines are read like local ones."""
 
 from __future__ import annotations
 

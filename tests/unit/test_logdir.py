@@ -1,4 +1,4 @@
-"""What TensorBoard was started with: several folders with names, and why nothing is found in one."""
+"""`index/logdir.py`: a logdir of several named folders, and the reason why nothing is found in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A copy of which a part is missing says so; what may still come, or was never kept, is not missing."""
+"""`analysis/missing.py`: missing parts of a copy are named, unlike parts that may come or were dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers, variables, gradients, calls and lines of libraries: from the event files to the answers."""
+"""`analysis`: answers have the layers, variables, gradients, calls and library lines of the event files."""
 
 from __future__ import annotations
 

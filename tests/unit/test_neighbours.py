@@ -1,4 +1,4 @@
-"""Neighbours of ops across calls, and full-text search."""
+"""`analysis/neighbours.py`: neighbours of ops across calls, and full-text search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of the pipeline, one after another in this process, against the local index.
+"""`pipeline`: the steps, run one after another in this process, give the tables of the local index.
 
 `tests/beam` runs them on Apache Beam.
 """

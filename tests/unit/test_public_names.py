@@ -1,4 +1,4 @@
-"""What the package shows of itself before its names are looked up, and where there is no TensorFlow."""
+"""`tb_debugger_plugin/__init__.py`: the public names, before they are used and without TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every route, asked over HTTP as TensorBoard's clients ask it, rightly and wrongly."""
+"""`server/routes.py`: every route over HTTP, with right and wrong requests of TensorBoard's clients."""
 
 from __future__ import annotations
 

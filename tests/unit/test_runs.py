@@ -1,4 +1,4 @@
-"""Which runs a logdir holds, and how they are named."""
+"""`index/runs.py`: which runs a logdir holds, and how they are named."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Nothing that a log names or a URL asks for does more than be text.
+"""`server`: whatever a log names or a URL asks for is only text.
 
-The log of these tests names a file that is there, in every field that could name one; its content is a word
-that no answer may hold.
+The log of these tests names an existing file in every field that could name one. The content of the file is a
+word that no answer may hold.
 """
 
 from __future__ import annotations

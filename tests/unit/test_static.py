@@ -1,4 +1,4 @@
-"""Files of the built front end are served, and nothing else."""
+"""`server/static.py`: files of the built front end are served, and no others."""
 
 from __future__ import annotations
 

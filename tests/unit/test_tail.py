@@ -1,4 +1,4 @@
-"""Tail files: what a killed process left in mapped memory."""
+"""`events/tail.py`: tail files hold what a killed process left in mapped memory."""
 
 from __future__ import annotations
 

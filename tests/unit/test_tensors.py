@@ -1,4 +1,4 @@
-"""Recorded tensors become columns of numbers, whoever wrote them and however."""
+"""`index/tensors.py`: recorded tensors of every writer and form become columns of numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Many ask at once while the run grows, is recorded anew, and the tables are dropped.
+"""`server`: many clients query at once while the run grows, is recorded anew, and its tables are dropped.
 
-Rule that is checked: whoever gets an answer gets a whole one, in which every number is of one commit; whoever
-gets none gets a clean 404 or 503.
+These invariants are checked: each answer is complete and all its numbers are of one commit; a client without
+an answer gets a 404 or 503.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dumps of TensorFlow's own of which a file is missing or empty are shown as far as they go."""
+"""`index/source.py`: TensorFlow's own dumps are shown as far as possible if a file is missing or empty."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Many runs, looked at one after the other, cost little more than a few.
+"""`index/run_library.py`: many runs that are opened one after another cost little more than a few.
 
-Each viewer here is a process of its own, so that what it holds is its own.
+Each viewer here is a process of its own, so that its threads and memory can be measured.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Several viewers of one logdir, viewers that are killed, and programs that go on while they are watched.
+"""`index/cache.py`: several viewers share a logdir, are killed, and watch programs that still run.
 
-Every viewer here is a process of its own, as users start them.
+Each viewer here is a process of its own, as users start them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graphs of a size and shape that only damage or an enemy makes: every question still has an end."""
+"""`server/routes.py`: every query ends, also for graphs that only damage or an attacker makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole viewer where TensorFlow cannot be imported: the real TensorBoard and the command line."""
+"""`server`: TensorBoard and the command line work where TensorFlow cannot be imported."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A census of real programs: what TensorFlow's own recorder sees of them is on record, and more.
+"""`capture`: real programs are recorded with every tensor that TensorFlow's own recorder records, and more.
 
-What need not be is in `tests.support.census` as data, with the reasons. Each function of a program is
-watched, or the recording says that it is not.
+The exceptions are data in `tests.support.census`, with their reasons. Each function of a program is watched,
+or the recording names it as one that is not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every floating tensor of a graph is on record, with the numbers NumPy finds in it when it is fetched."""
+"""`capture/plan`: every floating tensor of a graph is recorded with the numbers of its fetched value."""
 
 from __future__ import annotations
 

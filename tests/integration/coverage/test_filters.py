@@ -1,4 +1,4 @@
-"""What is left out: by the name of function or op, and by step."""
+"""`capture/options.py`: filters leave out functions, ops, dtypes and steps."""
 
 from __future__ import annotations
 

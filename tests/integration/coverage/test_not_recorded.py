@@ -1,4 +1,4 @@
-"""Whatever of a program is not on record is named there, and once in the log."""
+"""`capture/not_recorded.py`: whatever is not recorded is named in the recording, and once in the log."""
 
 from __future__ import annotations
 

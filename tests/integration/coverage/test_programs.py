@@ -1,4 +1,4 @@
-"""Everything that runs is seen: each test runs a program and counts its tensors with NumPy."""
+"""`capture`: everything that a program runs is recorded; NumPy counts the elements of its tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was there before a recording and cannot be seen is said, with the names of the functions."""
+"""`capture/graph/unwatchable.py`: earlier functions that a recording cannot see are named in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program records is served while it runs."""
+"""`native/src/event_file.h`: the viewer serves what a program records while the program runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first NaN of a long program is on record at its end, with what ran around it: circular buffers pin."""
+"""`native/src/bad_tensors.h`: a circular buffer keeps the first NaN of a program and what ran around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorFlow's own reader opens what we write and finds the same first bad tensor."""
+"""`capture`: TensorFlow's own reader opens our recordings and finds the same first bad tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small tensors that one watch op records are on record as if each had an op of its own."""
+"""`capture/plan/coalesce.py`: small tensors that share a watch op have the records of separate watch ops."""
 
 from __future__ import annotations
 

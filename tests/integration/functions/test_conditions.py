@@ -1,4 +1,4 @@
-"""Conditions of loops are seen: TensorFlow takes a loop apart and runs its condition for the answer alone."""
+"""`capture/engines/instrument.py`: conditions of loops are recorded, although TensorFlow cuts loops apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tf.function` in every form, and what else runs graphs: the values on record are those of plain NumPy."""
+"""`capture/hooks/functions.py`: every form of `tf.function` is recorded with the values NumPy computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients are seen wherever they are taken: by tapes around functions, in them, backwards and forwards."""
+"""`capture/hooks/gradients.py`: gradients of all tapes are recorded, around functions and inside them."""
 
 from __future__ import annotations
 

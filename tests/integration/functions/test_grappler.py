@@ -1,4 +1,4 @@
-"""Only what survives the graph optimizer is watched: the program runs as in production, and is still seen."""
+"""`capture/engines/grappler`: only survivors are watched, and the program runs as it does in production."""
 
 from __future__ import annotations
 

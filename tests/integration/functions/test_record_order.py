@@ -1,4 +1,4 @@
-"""No tensor is on record before what it was computed from: else the first NaN would not be the first."""
+"""`capture/plan/record_order.py`: each tensor is recorded after the tensors that it was computed from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TF1-style sessions: what they run is seen, however their graph grows, and the graph stays the program's."""
+"""`capture/hooks/sessions.py`: runs of TF1-style sessions are recorded, and their graphs do not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs that need the static shapes which Python has set: no definition of a graph holds these."""
+"""`capture/graph/definitions.py`: watched graphs keep static shapes that only Python knows."""
 
 from __future__ import annotations
 

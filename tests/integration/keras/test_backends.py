@@ -1,4 +1,4 @@
-"""Keras on JAX, for real: the program runs as it would, and the recording says what it does not hold."""
+"""`capture/backends.py`: Keras on JAX runs as it does alone, and the recording says what it does not hold."""
 
 from __future__ import annotations
 

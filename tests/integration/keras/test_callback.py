@@ -1,4 +1,4 @@
-"""Keras models, through the callback: what they compute is seen and stays the same."""
+"""`capture/keras_callback.py`: Keras models are recorded and compute the same results."""
 
 from __future__ import annotations
 

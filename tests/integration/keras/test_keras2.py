@@ -1,4 +1,4 @@
-"""Keras 2, as `tf_keras` and as `tf.keras` of old, through the same callback and with the same names."""
+"""`capture/naming/keras2.py`: Keras 2 models have the same names, as `tf_keras` and as old `tf.keras`."""
 
 from __future__ import annotations
 

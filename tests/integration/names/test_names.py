@@ -1,4 +1,4 @@
-"""Layers, variables, gradients and the graphs that ops run: what is recorded is what the program says."""
+"""`capture/naming`: layers, variables, gradients and called graphs are recorded with the program's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of library files are those of Python's own `linecache`."""
+"""`capture/stacks/source_excerpts.py`: lines of library files are the lines that `linecache` reads."""
 
 from __future__ import annotations
 

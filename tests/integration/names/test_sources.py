@@ -1,4 +1,4 @@
-"""Source files and frames: what is recorded of them stands in the files, no more than is needed."""
+"""`capture/stacks`: source files and frames are recorded as they are, and no more than is needed."""
 
 from __future__ import annotations
 

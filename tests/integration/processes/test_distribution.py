@@ -1,4 +1,4 @@
-"""Distributed training: every replica and every worker is seen, and what they compute stays."""
+"""`capture`: distributed training is recorded on every replica and worker, and computes the same bits."""
 
 from __future__ import annotations
 

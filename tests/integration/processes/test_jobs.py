@@ -1,4 +1,4 @@
-"""Processes of one job are one run of the viewer."""
+"""`index/runs.py`: the processes of one job are one run of the viewer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that share a dump root, by fork, restart or side by side: none hangs, none mixes its records."""
+"""`capture/api.py`: processes that share a dump root, by fork or restart, neither hang nor mix records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disks that fail, programs that are killed: training is what it would be, and nothing finished is lost."""
+"""`capture/recording.py`: full disks and kills change no training and lose no finished record."""
 
 from __future__ import annotations
 

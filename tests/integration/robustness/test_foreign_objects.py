@@ -1,4 +1,4 @@
-"""Objects of the program that are odd to look at: a recording begins, and names things, among them."""
+"""`capture/graph/objects.py`: a recording begins beside objects of the program that must not be touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beginning, ending and beginning again; arguments that cannot be used; programs that are killed."""
+"""`capture/api.py`: recordings begin, end and begin again; arguments are checked; kills lose nothing."""
 
 from __future__ import annotations
 

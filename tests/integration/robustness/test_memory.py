@@ -1,4 +1,4 @@
-"""The recorder's memory does not grow with the length of the program."""
+"""`capture`: the recorder's memory does not grow with the length of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training is unchanged, bit for bit, however its tensors are watched."""
+"""`capture/plan/attachment.py`: recorded training computes the same bits, whichever attachments it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording changes nothing: results, error messages and saved graphs are those of the plain program."""
+"""`capture`: recording changes no result, no error message and no saved graph of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is saved while recording runs where this package cannot be imported, and holds none of its ops."""
+"""`capture/hooks/original_definitions.py`: saved models hold no op of ours and load without this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beside TensorFlow's other tools, begun before and after ours: each does what it does alone."""
+"""`capture/hooks`: TensorFlow's other tools work as they do alone, begun before or after a recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of every dtype and rank are on record in every mode, through both sinks, and end no recording."""
+"""`capture/sinks`: tensors of every dtype and rank are recorded in every mode; none ends the recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers on record are those that NumPy finds in the same tensor: every mode, dtype and odd shape."""
+"""`native`: recorded numbers are those that NumPy computes, in every mode, for every dtype and odd shapes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tensors on another device: reduced there by TensorFlow's own op, with the same numbers on record.
+"""`capture/placement.py`: TensorFlow's own op reduces tensors of other devices to the same numbers.
 
-There is one kind of device where tests run, so they make believe that everything is elsewhere.
+The test machine has one kind of device, so the tests pretend that everything is on another one.
 """
 
 from __future__ import annotations

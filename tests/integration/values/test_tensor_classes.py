@@ -1,4 +1,4 @@
-"""How watch ops get at tensors: as TensorFlow's classes have them, and by handles of its C API, alike."""
+"""`native/src/tf_classes.h`: tensors read by TensorFlow's classes and by its C API have the same records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many -inf, +inf and NaN there are in what XLA compiles is recorded as it is without XLA."""
+"""`capture/engines/xla/bad_counts.py`: -inf, +inf and NaN are counted with XLA as they are without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What XLA compiles is recorded, and still compiled."""
+"""`capture/engines/xla`: functions that XLA compiles are recorded, and are still compiled."""
 
 from __future__ import annotations
 

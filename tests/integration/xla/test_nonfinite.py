@@ -1,4 +1,4 @@
-"""The witnesses of a tensor are bad when one of its elements is, in what XLA computes."""
+"""`capture/engines/xla/nonfinite.py`: the witnesses of a tensor are non-finite if one of its elements is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compiled function measures witnesses of its tensors, and runs once more when one is bad."""
+"""`capture/engines/xla/repeating.py`: a compiled function with a bad witness runs once more, if it can."""
 
 from __future__ import annotations
 

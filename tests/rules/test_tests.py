@@ -1,0 +1,28 @@
+"""`tests`: the docstring of each test file begins with the file, the folder or the command that is tested."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from tests.support.checkout import ROOT, tracked_paths
+
+
+def test_a_test_file_begins_with_what_it_tests():
+    """Paths are relative to the package or to the checkout, such as `capture/eager.py` and `docs`."""
+    paths = tracked_paths()
+    files = sorted(path for path in paths if re.fullmatch(r"test_\w+\.py", path.name))
+    subjects = {path.as_posix(): _subject(path) for path in files}
+    known = {"tbdbg", *(path.as_posix() for path in paths)}
+    wrong = {
+        file: name for file, name in subjects.items() if not {name, f"tb_debugger_plugin/{name}"} & known
+    }
+    assert files and not wrong
+
+
+def _subject(file: Path) -> str:
+    """The text between backticks at the beginning of a docstring; empty if there is none before a colon."""
+    docstring = ast.get_docstring(ast.parse((ROOT / file).read_text("utf-8"))) or ""
+    subject = re.match(r"`([^`]+)`: \S", docstring)
+    return subject[1] if subject else ""
