@@ -39,15 +39,15 @@ def expected(recording: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def snapshot(recording: Path) -> Iterator[Snapshot]:
     loader = loaded(recording)
-    with open_snapshot(loader) as found:
-        yield found
+    with open_snapshot(loader) as snapshot:
+        yield snapshot
     loader.close()
 
 
 @pytest.mark.parametrize("version", ["2.12.1", "2.21.0"])
 def test_there_is_a_recording_of_each_kind_of_mode_by_old_and_new_versions(version):
-    found = {path.name for path in _RECORDINGS if path.parent.name == f"tensorflow-{version}"}
-    assert found >= {"CURT_HEALTH", "FULL_HEALTH", "SHAPE", "FULL_TENSOR"}
+    modes = {path.name for path in _RECORDINGS if path.parent.name == f"tensorflow-{version}"}
+    assert modes >= {"CURT_HEALTH", "FULL_HEALTH", "SHAPE", "FULL_TENSOR"}
 
 
 def test_the_text_dump_is_as_it_was(recording):
@@ -60,8 +60,8 @@ def test_nothing_is_damaged(snapshot):
 
 
 def test_executions_are_those_that_tensorflow_reads(snapshot, expected):
-    found = executions.data(snapshot, Range(0, snapshot.num_executions))
-    assert [{key: _plain(row[key]) for key in expected["executions"][0]} for row in found] == [
+    rows = executions.data(snapshot, Range(0, snapshot.num_executions))
+    assert [{key: _plain(row[key]) for key in expected["executions"][0]} for row in rows] == [
         {key: _plain(value) for key, value in row.items()} for row in expected["executions"]
     ]
 
@@ -74,19 +74,19 @@ def _plain(value):
 
 
 def test_traces_are_those_that_tensorflow_reads(snapshot, expected):
-    found = graph_executions.data(snapshot, Range(0, snapshot.num_graph_executions))
+    rows = graph_executions.data(snapshot, Range(0, snapshot.num_graph_executions))
     keys = ("op_type", "op_name", "output_slot", "graph_ids", "tensor_debug_mode", "device_name")
-    assert [[row[key] for key in keys] for row in found] == [
+    assert [[row[key] for key in keys] for row in rows] == [
         [row[key] for key in keys] for row in expected["traces"]
     ]
-    assert [row["debug_tensor_value"] for row in found] == [
+    assert [row["debug_tensor_value"] for row in rows] == [
         row.get("debug_tensor_value") for row in expected["traces"]
     ]
 
 
 def test_whole_tensors_are_counted_as_python_counts_them(snapshot, expected):
-    found = graph_executions.data(snapshot, Range(0, snapshot.num_graph_executions))
-    for row, other in zip(found, expected["traces"], strict=True):
+    rows = graph_executions.data(snapshot, Range(0, snapshot.num_graph_executions))
+    for row, other in zip(rows, expected["traces"], strict=True):
         if "tensor" in other:
             values = [
                 float(x) if x not in ("True", "False") else x == "True" for x in other["tensor"]["values"]
@@ -103,12 +103,12 @@ def test_whole_tensors_are_counted_as_python_counts_them(snapshot, expected):
 
 
 def test_alerts_are_those_of_tensorflows_monitor_in_the_order_of_time(snapshot, expected):
-    found = alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, len(alerts.alert_list(snapshot))))
+    rows = alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, len(alerts.alert_list(snapshot))))
     keys = ("op_type", "output_slot", "execution_index", "graph_execution_trace_index")
-    listed = [[alert[key] for key in keys] for alert in found]
+    listed = [[alert[key] for key in keys] for alert in rows]
     if expected["alerts"] is not None:
         assert sorted(listed, key=str) == sorted(expected["alerts"], key=str)
-    times = [alert["wall_time"] for alert in found]
+    times = [alert["wall_time"] for alert in rows]
     assert times == sorted(times)
 
 
@@ -131,9 +131,9 @@ def test_the_first_bad_tensor_is_the_log_of_zero_in_our_own_line(snapshot, recor
 
 def test_ops_have_the_inputs_that_tensorflow_reads(snapshot, expected):
     for graph_id, op_name, op_type, inputs in expected["ops"]:
-        found = graphs.op_info(snapshot, graph_id, op_name)
-        assert found["op_type"] == op_type
-        assert [f"{i['op_name']}:{i['output_slot']}" for i in found["inputs"]] == inputs
+        info = graphs.op_info(snapshot, graph_id, op_name)
+        assert info["op_type"] == op_type
+        assert [f"{i['op_name']}:{i['output_slot']}" for i in info["inputs"]] == inputs
 
 
 def test_sources_are_listed_as_tensorflow_lists_them(snapshot, expected):

@@ -39,12 +39,12 @@ def _read(kind, content: bytes, offset: int, limit: int | None):
     at: int | None = offset
     while at is not None:
         reader = kind(content, at, limit)
-        for found in reader:
-            if isinstance(found, Frames):
-                places = zip(found.offsets.tolist(), found.ends.tolist(), strict=True)
-                records += [(begin, end, found.payload(row)) for row, (begin, end) in enumerate(places)]
+        for item in reader:
+            if isinstance(item, Frames):
+                places = zip(item.offsets.tolist(), item.ends.tolist(), strict=True)
+                records += [(begin, end, item.payload(row)) for row, (begin, end) in enumerate(places)]
             else:
-                records.append((found[0], found[0] + len(found[1]) + 16, found[1]))
+                records.append((item[0], item[0] + len(item[1]) + 16, item[1]))
         ends.append(reader.end)
         at = reader.end.skip_to
     return records, ends
@@ -137,9 +137,9 @@ def test_traces_decoded_at_once_are_those_that_are_parsed_one_by_one(payloads, r
     fast, slow = Registry(), Registry()
     decoder = TraceDecoder(fast, host=3)
     for _ in range(rounds):  # first everything is new, then everything is known
-        for found in _frames(payloads):
-            rows, unreadable = decoder.decode(found)
-            _, expected, refused = parse_traces(found, np.arange(len(found.starts)), slow, 3)
+        for frames in _frames(payloads):
+            rows, unreadable = decoder.decode(frames)
+            _, expected, refused = parse_traces(frames, np.arange(len(frames.starts)), slow, 3)
             assert _told(fast, rows) == _told(slow, expected)
             assert unreadable == refused
 
@@ -155,8 +155,8 @@ def _payload(op_name: str, value: float) -> bytes:
 def test_records_of_a_known_op_are_not_parsed(monkeypatch):
     decoder = TraceDecoder(Registry(), host=0)
     payloads = [_payload(f"op{n % 7}", float(n)) for n in range(1, 200)]
-    for found in _frames(payloads):
-        decoder.decode(found)
+    for frames in _frames(payloads):
+        decoder.decode(frames)
     parsed: list[bytes] = []
 
     def parse(payload: bytes):
@@ -164,7 +164,7 @@ def test_records_of_a_known_op_are_not_parsed(monkeypatch):
         return DebugEvent.FromString(payload)
 
     monkeypatch.setattr("tb_debugger_plugin.index.templates.parse_event", parse)
-    times = [rows.times for found in _frames(payloads) for rows, _ in [decoder.decode(found)]]
+    times = [rows.times for frames in _frames(payloads) for rows, _ in [decoder.decode(frames)]]
     assert np.concatenate(times).tolist() == [float(n) for n in range(1, 200)]
     assert not parsed
 
@@ -175,7 +175,7 @@ def test_a_log_in_which_every_record_is_another_ops_is_read_too(monkeypatch, lim
     registry = Registry()
     decoder = TraceDecoder(registry, host=0)
     payloads = [_payload(f"op{n:04}", float(n)) for n in range(1, 100)]
-    (found,) = _frames(payloads)
-    rows, _ = decoder.decode(found)
+    (frames,) = _frames(payloads)
+    rows, _ = decoder.decode(frames)
     names = [registry.ops.rows[registry.sites.rows[site].op].name for site in rows.sites.tolist()]
     assert names == [f"op{n:04}" for n in range(1, 100)]

@@ -37,8 +37,8 @@ def _snapshot(folder) -> Iterator[Snapshot]:
 
 
 def _alerts(snapshot):
-    found = alerts.alert_list(snapshot)
-    return alerts.page(snapshot, found, Range(0, len(found)))
+    listed = alerts.alert_list(snapshot)
+    return alerts.page(snapshot, listed, Range(0, len(listed)))
 
 
 def test_alerts_come_in_the_order_of_time_eager_and_graph_together(tmp_path):
@@ -47,8 +47,8 @@ def test_alerts_come_in_the_order_of_time_eager_and_graph_together(tmp_path):
     recording.trace("g1", "Log", BAD)
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        found = _alerts(snapshot)
-    assert [(a["op_type"], a["op_name"]) for a in found] == [
+        rows = _alerts(snapshot)
+    assert [(a["op_type"], a["op_name"]) for a in rows] == [
         ("Log", "Log"),
         ("Mul", "mul"),
         ("Mean", "Mean"),
@@ -56,14 +56,14 @@ def test_alerts_come_in_the_order_of_time_eager_and_graph_together(tmp_path):
         ("Sqrt", None),
         ("Log", "Log"),
     ]
-    assert found[0]["num_neg_inf"] == 1 and found[0]["graph_name"] == "loss"
-    assert (found[0]["owner_execution_index"], found[-1]["owner_execution_index"]) == (1, None)
-    assert (found[4]["execution_index"], found[4]["output_slot"]) == (2, 1)
+    assert rows[0]["num_neg_inf"] == 1 and rows[0]["graph_name"] == "loss"
+    assert (rows[0]["owner_execution_index"], rows[-1]["owner_execution_index"]) == (1, None)
+    assert (rows[4]["execution_index"], rows[4]["output_slot"]) == (2, 1)
 
 
 def _first_cause(snapshot):
-    found = alerts.alert_list(snapshot)
-    return alerts.page(snapshot, found, Range(found.first_cause, found.first_cause + 1))[0]
+    listed = alerts.alert_list(snapshot)
+    return alerts.page(snapshot, listed, Range(listed.first_cause, listed.first_cause + 1))[0]
 
 
 def test_the_first_cause_is_named_also_when_it_was_recorded_late(tmp_path):
@@ -258,9 +258,9 @@ def test_so_many_neighbours_of_neighbours_are_named_and_no_more(tmp_path, monkey
 def test_the_inputs_of_a_trace_are_the_nearest_earlier_ones(tmp_path):
     small_program(tmp_path, steps=2).close()
     with _snapshot(tmp_path) as snapshot:
-        found = graphs.inputs_of(snapshot, 6)
-        assert [(i["op_name"], i["graph_execution_index"]) for i in found] == [("x", 4), ("Log", 5)]
-        assert [i["health"]["bad"] for i in found] == [False, True]
+        inputs = graphs.inputs_of(snapshot, 6)
+        assert [(i["op_name"], i["graph_execution_index"]) for i in inputs] == [("x", 4), ("Log", 5)]
+        assert [i["health"]["bad"] for i in inputs] == [False, True]
         assert graphs.inputs_of(snapshot, 0) == []
 
 
@@ -270,8 +270,8 @@ def test_an_input_that_was_never_recorded_is_there_without_health(tmp_path):
     recording.trace("g1", "x", GOOD)
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        for found in graphs.inputs_of(snapshot, 0):
-            assert (found["graph_execution_index"], found["health"]) == (None, None)
+        for node in graphs.inputs_of(snapshot, 0):
+            assert (node["graph_execution_index"], node["health"]) == (None, None)
 
 
 def test_a_neighbour_that_nobody_described_has_no_data(tmp_path):
@@ -338,9 +338,9 @@ def test_an_execution_knows_which_eager_op_made_its_inputs(tmp_path):
 def test_frames_tell_their_line_and_whose_code_it_is(tmp_path):
     small_program(tmp_path).close()
     with _snapshot(tmp_path) as snapshot:
-        found = sources.stack_frames(snapshot, ["f2", "f1", "f1"])
-    assert found["stack_frames"][1] == ["worker0", "/home/me/train.py", 3, "loss"]
-    assert found["details"] == [
+        frames = sources.stack_frames(snapshot, ["f2", "f1", "f1"])
+    assert frames["stack_frames"][1] == ["worker0", "/home/me/train.py", 3, "loss"]
+    assert frames["details"] == [
         {"file_index": 1, "text": "# ops", "origin": "library"},
         *[{"file_index": 0, "text": "  return tf.math.log(x)", "origin": "user"}] * 2,
     ]
@@ -417,8 +417,8 @@ def test_a_bad_row_is_never_averaged_away(tmp_path):
     recording.execution("__inference_loss_7", graph_id="g1")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        found = tables.overview(snapshot, "graph_executions", 10)
-        assert found["bad"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0] and found["measured"] == [10] * 10
+        overview = tables.overview(snapshot, "graph_executions", 10)
+        assert overview["bad"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0] and overview["measured"] == [10] * 10
         assert sum(tables.overview(snapshot, "graph_executions", 4096)["bad"]) == 1
         assert tables.overview(snapshot, "executions", 2) == {"total": 1, "bad": [1, 0], "measured": [1, 0]}
 
@@ -451,14 +451,14 @@ def test_the_status_counts_and_names(tmp_path):
     recording.counts(10, 20, finished=False, failure="the disk is full")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        found = status(snapshot)
-    assert (found["num_executions"], found["num_graph_executions"], found["num_alerts"]) == (4, 8, 8)
-    assert (found["dropped_executions"], found["dropped_graph_executions"]) == (6, 12)
-    assert (found["tensor_debug_mode"], found["circular_buffer_size"]) == ("FULL_HEALTH", 3)
-    assert (found["hosts"], found["finished"], found["loading"]) == (["big"], False, None)
-    assert found["recorder"] == "tb-debugger-plugin 0.1"
-    assert found["start_time"] < found["end_time"]
-    (stopped,) = found["not_recorded"]
+        answer = status(snapshot)
+    assert (answer["num_executions"], answer["num_graph_executions"], answer["num_alerts"]) == (4, 8, 8)
+    assert (answer["dropped_executions"], answer["dropped_graph_executions"]) == (6, 12)
+    assert (answer["tensor_debug_mode"], answer["circular_buffer_size"]) == ("FULL_HEALTH", 3)
+    assert (answer["hosts"], answer["finished"], answer["loading"]) == (["big"], False, None)
+    assert answer["recorder"] == "tb-debugger-plugin 0.1"
+    assert answer["start_time"] < answer["end_time"]
+    (stopped,) = answer["not_recorded"]
     assert (stopped["reason"], stopped["host"]) == ("stopped", "big")
     assert stopped["message"] == "Recording on big stopped early: the disk is full"
 
@@ -470,8 +470,8 @@ def test_the_status_names_what_is_not_on_record(tmp_path):
     recording.not_recorded(99, "From a later version.")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        found = status(snapshot)["not_recorded"]
-    assert {(m["reason"], m["message"], tuple(m["names"]), m["graph_id"], m["host"]) for m in found} == {
+        answer = status(snapshot)["not_recorded"]
+    assert {(m["reason"], m["message"], tuple(m["names"]), m["graph_id"], m["host"]) for m in answer} == {
         ("not_instrumented", "It has a shape.", ("loss (train.py:3)", "metric (train.py:9)"), "g1", "big"),
         ("filtered", "Only Log.", (), None, "big"),
         ("unknown", "From a later version.", (), None, "big"),
@@ -486,16 +486,16 @@ def test_a_killed_recording_has_dropped_what_its_rings_say(tmp_path):
         recording.files.tail_path(suffix).write_bytes(ring)
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        found = status(snapshot)
-    assert (found["dropped_executions"], found["dropped_graph_executions"]) == (7, 90)
+        answer = status(snapshot)
+    assert (answer["dropped_executions"], answer["dropped_graph_executions"]) == (7, 90)
 
 
 def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(tmp_path):
     small_program(tmp_path).close()
     with _snapshot(tmp_path) as snapshot:
-        found = status(snapshot)
-    assert (found["finished"], found["circular_buffer_size"]) == (None, None)
-    assert (found["tensor_debug_mode"], found["recorder"]) == ("FULL_HEALTH", "TensorFlow 2.21.0")
+        answer = status(snapshot)
+    assert (answer["finished"], answer["circular_buffer_size"]) == (None, None)
+    assert (answer["tensor_debug_mode"], answer["recorder"]) == ("FULL_HEALTH", "TensorFlow 2.21.0")
 
 
 @pytest.mark.parametrize(

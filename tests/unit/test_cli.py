@@ -30,10 +30,10 @@ def test_info_shows_each_run(tmp_path, capsys):
 def test_info_as_json_says_the_same(tmp_path, capsys):
     small_program(tmp_path / "one").close()
     assert main(["info", str(tmp_path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["one"]
-    assert (found["num_executions"], found["num_graph_executions"], found["num_alerts"]) == (4, 8, 8)
-    assert (found["hosts"], found["tensor_debug_mode"]) == (["worker0"], "FULL_HEALTH")
-    assert found["start_time"] < found["end_time"]
+    answer = json.loads(capsys.readouterr().out)["one"]
+    assert (answer["num_executions"], answer["num_graph_executions"], answer["num_alerts"]) == (4, 8, 8)
+    assert (answer["hosts"], answer["tensor_debug_mode"]) == (["worker0"], "FULL_HEALTH")
+    assert answer["start_time"] < answer["end_time"]
 
 
 def test_info_counts_what_a_circular_buffer_dropped(tmp_path, capsys):
@@ -123,10 +123,10 @@ def test_index_builds_tables_and_brings_them_up_to_date(tmp_path, capsys):
     assert "2 executions, 4 graph executions" in capsys.readouterr().out
     recording.trace("g1", "Log", full_health([1.0]))
     recording.close()
-    found = _json(capsys, "index", tmp_path)["."]
-    assert (found["executions"], found["graph_executions"], found["bad_graph_executions"]) == (2, 5, 3)
-    assert found["database"] == str(database_path(find_runs(tmp_path)[0]))
-    assert found["bytes"] == sum(path.stat().st_size for path in tmp_path.iterdir())
+    answer = _json(capsys, "index", tmp_path)["."]
+    assert (answer["executions"], answer["graph_executions"], answer["bad_graph_executions"]) == (2, 5, 3)
+    assert answer["database"] == str(database_path(find_runs(tmp_path)[0]))
+    assert answer["bytes"] == sum(path.stat().st_size for path in tmp_path.iterdir())
 
 
 def test_index_shows_how_far_it_is_where_somebody_looks(tmp_path, capsys, monkeypatch):
@@ -213,15 +213,15 @@ def test_export_writes_every_table_of_every_run(tmp_path, capsys):
     small_program(tmp_path / "logs" / "one").close()
     small_program(tmp_path / "logs" / "two", steps=1).close()
     out = tmp_path / "it's out"
-    found = _json(capsys, "export", tmp_path / "logs", "--parquet", out)
-    assert set(found) == {"one", "two"} and set(found["one"]["rows"]) == set(TABLES)
+    answer = _json(capsys, "export", tmp_path / "logs", "--parquet", out)
+    assert set(answer) == {"one", "two"} and set(answer["one"]["rows"]) == set(TABLES)
     assert {path.stem for path in (out / "two").glob("*.parquet")} == set(TABLES)
     with duckdb.connect() as connection:
         read = (
             f"SELECT idx, health FROM '{str(out).replace(chr(39), chr(39) * 2)}/one/graph_executions.parquet'"
         )
         assert connection.execute(read).fetchall() == [(n, 1 if n % 4 == 0 else 2) for n in range(8)]
-    assert found["one"]["rows"]["graph_executions"] == 8
+    assert answer["one"]["rows"]["graph_executions"] == 8
 
 
 def test_export_to_where_nothing_can_be_written_fails(tmp_path, capsys):
@@ -238,8 +238,8 @@ def test_clean_deletes_tables_and_leaves_event_files(tmp_path, capsys, monkeypat
         assert main(["index", str(tmp_path / name)]) == 0
     capsys.readouterr()
     (one,) = find_runs(tmp_path / "one")
-    found = _json(capsys, "clean", tmp_path / "one")
-    assert found["deleted"] == [str(database_path(one))] and found["bytes"] > 0
+    answer = _json(capsys, "clean", tmp_path / "one")
+    assert answer["deleted"] == [str(database_path(one))] and answer["bytes"] > 0
     assert len(list((tmp_path / "cache").glob("*.duckdb"))) == 1
     assert main(["clean"]) == 0
     assert capsys.readouterr().out.startswith("1 deleted")
@@ -255,9 +255,9 @@ def test_clean_says_what_it_would_delete_and_also_finds_runs_that_are_gone(tmp_p
     shutil.rmtree(tmp_path / "logs" / "two")
     paths = {one.folder: str(one.path) for one in databases()}
     capsys.readouterr()
-    found = _json(capsys, "clean", tmp_path / "logs", "--dry-run")
+    answer = _json(capsys, "clean", tmp_path / "logs", "--dry-run")
     logs = {paths[str(tmp_path / "logs" / name)] for name in ("one", "two")}
-    assert set(found["would_delete"]) == logs and found["bytes"] > 0
+    assert set(answer["would_delete"]) == logs and answer["bytes"] > 0
     assert main(["clean", "--dry-run"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     assert last.startswith("3 would be deleted, ") and last.endswith("The cache may hold 2147.5 MB.")
@@ -308,11 +308,11 @@ def test_dump_as_json_has_an_object_for_each_record_and_each_damage(tmp_path, ca
     path = recording.files.path("execution")
     path.write_bytes(path.read_bytes()[:-1])
     assert main(["dump", str(tmp_path), "--json"]) == 0
-    found = [json.loads(line, parse_constant=pytest.fail) for line in capsys.readouterr().out.splitlines()]
-    traces = [one for one in found if "graph_execution_trace" in one.get("event", {})]
+    answer = [json.loads(line, parse_constant=pytest.fail) for line in capsys.readouterr().out.splitlines()]
+    traces = [one for one in answer if "graph_execution_trace" in one.get("event", {})]
     assert len(traces) == 5 and traces[0]["offset"] == 0 and traces[-1]["event"]["wall_time"] == "Infinity"
     assert traces[1]["event"]["graph_execution_trace"]["op_name"] == "Log"
-    (damaged,) = [one for one in found if "damage" in one]
+    (damaged,) = [one for one in answer if "damage" in one]
     assert (damaged["file"], damaged["damage"]) == (path.name, "an unfinished record")
     assert main(["dump", str(tmp_path), "--json", "--normalize"]) == 1
 
@@ -372,10 +372,10 @@ def test_why_prints_one_run_as_json_and_names_what_is_not_recorded(tmp_path, cap
     recording.close()
     small_program(tmp_path / "two").close()
     assert main(["why", str(tmp_path), "--run", "one", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert list(found) == ["one"]
-    assert found["one"]["diagnosis"]["headline"] == "Log in loss, train.py:3"
-    assert found["one"]["alerts_breakdown"] == {"InfNanAlert": 8}
-    assert found["one"]["not_recorded"][0]["names"] == ["f"]
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer) == ["one"]
+    assert answer["one"]["diagnosis"]["headline"] == "Log in loss, train.py:3"
+    assert answer["one"]["alerts_breakdown"] == {"InfNanAlert": 8}
+    assert answer["one"]["not_recorded"][0]["names"] == ["f"]
     assert main(["why", str(tmp_path), "--run", "one"]) == 0
     assert "  Not recorded: The debugger does not watch f.\n" in capsys.readouterr().out

@@ -44,15 +44,15 @@ def test_what_is_inserted_is_what_can_be_read(kind, values):
         assert [value for (value,) in rows] == values
 
 
-@pytest.mark.parametrize("found", [[1.0, np.nan, np.inf, -np.inf, 2.0], [np.nan] * 3, [1.0]])
-def test_what_was_not_measured_is_null(found):
-    column = measured(np.array(found))
+@pytest.mark.parametrize("numbers", [[1.0, np.nan, np.inf, -np.inf, 2.0], [np.nan] * 3, [1.0]])
+def test_what_was_not_measured_is_null(numbers):
+    column = measured(np.array(numbers))
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE found (number INTEGER, value DOUBLE)")
-        columns = {"number": np.arange(len(found))}
+        columns = {"number": np.arange(len(numbers))}
         insert(connection, "found", columns if column is None else {**columns, "value": column})
         rows = connection.execute("SELECT value FROM found ORDER BY number").fetchall()
-        assert [value for (value,) in rows] == [value if np.isfinite(value) else None for value in found]
+        assert [value for (value,) in rows] == [value if np.isfinite(value) else None for value in numbers]
 
 
 class _Taker:

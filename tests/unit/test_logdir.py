@@ -79,16 +79,16 @@ def test_the_tab_is_active_when_the_logdir_cannot_be_read_and_says_why(tmp_path,
     (tmp_path / "logs" / "below").mkdir(parents=True)
     logs = tmp_path / "logs"
     absent = str(tmp_path / "absent")
-    active, _, found = _asked(absent)
+    active, _, answer = _asked(absent)
     message = f"{absent} does not exist."
-    assert not active and found == {"logdir": absent, "problems": [{"place": absent, "message": message}]}
+    assert not active and answer == {"logdir": absent, "problems": [{"place": absent, "message": message}]}
     _locked(monkeypatch, logs / "below")
-    active, _, found = _asked(str(logs))
-    assert not active and [one["place"] for one in found["problems"]] == [str(logs / "below")]
+    active, _, answer = _asked(str(logs))
+    assert not active and [one["place"] for one in answer["problems"]] == [str(logs / "below")]
     _locked(monkeypatch, logs)
-    active, runs, found = _asked(str(logs))
+    active, runs, answer = _asked(str(logs))
     message = f"{logs} cannot be read: Permission denied."
-    assert active and not runs and found["problems"] == [{"place": str(logs), "message": message}]
+    assert active and not runs and answer["problems"] == [{"place": str(logs), "message": message}]
 
 
 def test_a_service_that_refuses_is_named(monkeypatch):
@@ -100,9 +100,9 @@ def test_a_service_that_refuses_is_named(monkeypatch):
             raise RuntimeError("Unable to locate credentials")
 
     monkeypatch.setattr("tb_debugger_plugin.events.locations._file_system", lambda protocol: Refusing())
-    active, runs, found = _asked("s3://bucket/logs")
+    active, runs, answer = _asked("s3://bucket/logs")
     message = "s3://bucket/logs cannot be read: Unable to locate credentials."
-    assert active and not runs and [one["message"] for one in found["problems"]] == [message]
+    assert active and not runs and [one["message"] for one in answer["problems"]] == [message]
 
 
 def test_a_service_that_fails_when_it_is_only_named_is_asked_again_when_it_is_read(monkeypatch):
@@ -119,10 +119,10 @@ def test_a_url_whose_package_is_missing_is_one_warning_and_a_reason_on_the_page(
         raise ImportError("Please install gcsfs to access Google Storage")
 
     monkeypatch.setattr("tb_debugger_plugin.events.locations._file_system", refuse)
-    active, runs, found = _asked("gs://bucket/logs")
+    active, runs, answer = _asked("gs://bucket/logs")
     reason = "gs:// cannot be read here: Please install gcsfs to access Google Storage."
     assert active and not runs
-    assert found["problems"] == [{"place": "gs://bucket/logs", "message": reason}]
+    assert answer["problems"] == [{"place": "gs://bucket/logs", "message": reason}]
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("WARNING", f"The debugger cannot show gs://bucket/logs: {reason}")
     ]
@@ -132,10 +132,10 @@ def test_runs_of_several_folders_are_called_by_the_names_of_these(tmp_path):
     for folder, run_id in (("x", "1"), ("y/deep", "2"), ("y/deep", "3"), ("z", "4")):
         small_program(tmp_path / folder, run_id=run_id, start=1000.0 * int(run_id)).close()
     spec = f"first:{tmp_path / 'x'},second:{tmp_path / 'y'},{tmp_path / 'z'},"
-    active, runs, found = _asked(spec=spec)
+    active, runs, answer = _asked(spec=spec)
     names = {"first": "first", "second/deep": "second/deep", "second/deep (2)": "second/deep (2)", ".": "z"}
     assert active and runs == names
-    assert found == {"logdir": spec, "problems": []}
+    assert answer == {"logdir": spec, "problems": []}
     with Asker("", flags=argparse.Namespace(logdir_spec=spec)) as asker:
         assert asker.json("/status", {"run": "first"})["num_graph_executions"] == 8
 
@@ -143,8 +143,8 @@ def test_runs_of_several_folders_are_called_by_the_names_of_these(tmp_path):
 def test_several_programs_in_a_named_folder_and_folders_of_one_name_are_all_there(tmp_path):
     for folder, run_id in (("x", "1"), ("x", "2"), ("y", "3")):
         small_program(tmp_path / folder, run_id=run_id, start=1000.0 * int(run_id)).close()
-    found, _ = several_folders(f"a:{tmp_path / 'x'},a:{tmp_path / 'y'}").find_runs()
-    assert {name: run.folder.name for name, run in found.items()} == {"a": "x", "a (2)": "x", "a (3)": "y"}
+    runs, _ = several_folders(f"a:{tmp_path / 'x'},a:{tmp_path / 'y'}").find_runs()
+    assert {name: run.folder.name for name, run in runs.items()} == {"a": "x", "a (2)": "x", "a (3)": "y"}
 
 
 @pytest.mark.parametrize(

@@ -57,13 +57,13 @@ def _nested(folder) -> None:
     recording.close()
 
 
-def _hops(found) -> dict[str, int]:
-    return {op["op_name"]: op["distance"] for op in found["ops"]}
+def _hops(answer) -> dict[str, int]:
+    return {op["op_name"]: op["distance"] for op in answer["ops"]}
 
 
-def _edges(found) -> set[tuple[str, str, str | None]]:
-    names = [op["op_name"] for op in found["ops"]]
-    return {(names[edge["source"]], names[edge["target"]], edge["call"]) for edge in found["edges"]}
+def _edges(answer) -> set[tuple[str, str, str | None]]:
+    names = [op["op_name"] for op in answer["ops"]]
+    return {(names[edge["source"]], names[edge["target"]], edge["call"]) for edge in answer["edges"]}
 
 
 def test_neighbours_reach_over_some_hops(tmp_path):
@@ -81,32 +81,32 @@ def test_neighbours_reach_over_some_hops(tmp_path):
 def test_what_went_into_a_function_is_found_at_its_caller(tmp_path):
     _nested(tmp_path)
     with _snapshot(tmp_path) as snapshot:
-        found = neighbours(snapshot, "f", "a", hops=2, limit=100)
-        assert _edges(found) == {
+        answer = neighbours(snapshot, "f", "a", hops=2, limit=100)
+        assert _edges(answer) == {
             ("a", "Mul", None),
             ("Mul", "Out", None),
             ("Exp", "a", "into"),
             ("x", "Exp", None),
         }
-        found = neighbours(snapshot, "s", "Exp", hops=2, limit=100)
-        assert ("Exp", "a", "into") in _edges(found) and ("w", "b", "into") not in _edges(found)
+        answer = neighbours(snapshot, "s", "Exp", hops=2, limit=100)
+        assert ("Exp", "a", "into") in _edges(answer) and ("w", "b", "into") not in _edges(answer)
 
 
 def test_what_takes_the_result_of_a_call_takes_it_from_inside(tmp_path):
     _nested(tmp_path)
     with _snapshot(tmp_path) as snapshot:
-        found = neighbours(snapshot, "s", "Neg", hops=2, limit=100)
-    assert _hops(found) == {"Neg": 0, "call": -1, "Out": -1, "Exp": -2, "w": -2, "Mul": -2}
-    assert ("Out", "Neg", "out") in _edges(found)
+        answer = neighbours(snapshot, "s", "Neg", hops=2, limit=100)
+    assert _hops(answer) == {"Neg": 0, "call": -1, "Out": -1, "Exp": -2, "w": -2, "Mul": -2}
+    assert ("Out", "Neg", "out") in _edges(answer)
 
 
 def test_loops_are_entered_by_the_names_of_their_graphs(tmp_path):
     _nested(tmp_path)
     with _snapshot(tmp_path) as snapshot:
-        found = neighbours(snapshot, "s", "x", hops=2, limit=100)
-        assert {("x", "i", "into"), ("x", "j", "into")} <= _edges(found)
-        found = neighbours(snapshot, "s", "Abs", hops=1, limit=100)
-        assert {("Add", "Abs", "out"), ("loop/while", "Abs", None)} <= _edges(found)
+        answer = neighbours(snapshot, "s", "x", hops=2, limit=100)
+        assert {("x", "i", "into"), ("x", "j", "into")} <= _edges(answer)
+        answer = neighbours(snapshot, "s", "Abs", hops=1, limit=100)
+        assert {("Add", "Abs", "out"), ("loop/while", "Abs", None)} <= _edges(answer)
 
 
 def test_a_call_that_could_be_of_two_graphs_is_not_followed(tmp_path):
@@ -125,10 +125,10 @@ def test_a_call_that_could_be_of_two_graphs_is_not_followed(tmp_path):
 def test_neighbours_carry_their_health(tmp_path):
     _nested(tmp_path)
     with _snapshot(tmp_path) as snapshot:
-        found = neighbours(snapshot, "f", "Out", hops=3, limit=100)
+        answer = neighbours(snapshot, "f", "Out", hops=3, limit=100)
         bad = {
             op["op_name"]: [slot["health"] and slot["health"]["bad"] for slot in op["outputs"]]
-            for op in found["ops"]
+            for op in answer["ops"]
         }
         assert (bad["Mul"], bad["Exp"], bad["Out"]) == ([True], [False], [None])
         with pytest.raises(BadQueryError):
@@ -144,8 +144,8 @@ def test_too_many_neighbours_are_cut_and_said_to_be(tmp_path):
         recording.op("g", f"op{n}", "Add", ["op0:0"] if n else [])
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        found = neighbours(snapshot, "g", "op0", hops=1, limit=10)
-        assert (len(found["ops"]), found["truncated"]) == (10, True)
+        answer = neighbours(snapshot, "g", "op0", hops=1, limit=10)
+        assert (len(answer["ops"]), answer["truncated"]) == (10, True)
         assert len(neighbours(snapshot, "g", "op0", hops=1, limit=50)["ops"]) == 50
 
 
@@ -162,8 +162,8 @@ def test_a_graph_with_cycles_has_an_end(tmp_path):
 def test_text_is_found_wherever_it_stands(tmp_path):
     _nested(tmp_path)
     with _snapshot(tmp_path) as snapshot:
-        found = find(snapshot, "EXP", 10)
-        assert [op["op_name"] for op in found["ops"]] == ["Exp"]
+        answer = find(snapshot, "EXP", 10)
+        assert [op["op_name"] for op in answer["ops"]] == ["Exp"]
         assert [op["op_name"] for op in find(snapshot, "loop", 10)["ops"]] == ["loop/while"]
         assert [one["name"] for one in find(snapshot, "while_body", 10)["functions"]] == ["loop_while_body_3"]
         assert [one["file_path"] for one in find(snapshot, "TRAIN", 10)["files"]] == ["/home/me/train.py"]

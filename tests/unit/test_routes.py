@@ -31,25 +31,25 @@ def page_of_numerics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker
     recording.trace("g1", "mul", vector([*health, -3.5, 2.5, 0.25, 4.5]))
     recording.execution("Mul", [vector([*health, -1e300, 1e300, 0.0, math.inf])], ids=[1])
     recording.close()
-    found = Asker(logdir)
-    yield found
-    found.plugin.close()
+    asker = Asker(logdir)
+    yield asker
+    asker.plugin.close()
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     logdir = tmp_path_factory.mktemp("logdir")
     small_program(logdir / "a" / "b").close()
-    found = Asker(logdir)
-    yield found
-    found.plugin.close()
+    asker = Asker(logdir)
+    yield asker
+    asker.plugin.close()
 
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Asker]:
-    found = Asker(tmp_path / "absent")
-    yield found
-    found.plugin.close()
+    asker = Asker(tmp_path / "absent")
+    yield asker
+    asker.plugin.close()
 
 
 def test_runs_are_listed_with_their_start(page):
@@ -69,8 +69,8 @@ def test_the_tab_is_active_and_named(page):
 
 
 def test_alerts(page):
-    found = page.json("/alerts", **_RUN, begin=0, end=2)
-    assert {k: v for k, v in found.items() if k != "alerts"} == {
+    answer = page.json("/alerts", **_RUN, begin=0, end=2)
+    assert {k: v for k, v in answer.items() if k != "alerts"} == {
         "begin": 0,
         "end": 2,
         "alert_type": None,
@@ -88,7 +88,7 @@ def test_alerts(page):
             for rule in RULES
         ],
     }
-    first = found["alerts"][0]
+    first = answer["alerts"][0]
     assert set(first) == {
         *("alert_type", "op_type", "output_slot", "size", "num_neg_inf", "num_pos_inf", "num_nan"),
         *("execution_index", "graph_execution_trace_index", "op_name", "graph_id", "graph_name"),
@@ -103,13 +103,13 @@ def test_alerts(page):
 
 
 def test_alerts_begin_0_end_0_is_an_empty_page_with_the_counts(page):
-    found = page.json("/alerts", **_RUN, begin=0, end=0, alert_type="InfNanAlert")
-    assert (found["alerts"], found["num_alerts"], found["alert_type"]) == ([], 8, "InfNanAlert")
+    answer = page.json("/alerts", **_RUN, begin=0, end=0, alert_type="InfNanAlert")
+    assert (answer["alerts"], answer["num_alerts"], answer["alert_type"]) == ([], 8, "InfNanAlert")
 
 
 def test_execution_digests(page):
-    found = page.json("/execution/digests", **_RUN, begin=1, end=2)
-    assert found == {
+    answer = page.json("/execution/digests", **_RUN, begin=1, end=2)
+    assert answer == {
         "begin": 1,
         "end": 2,
         "num_digests": 4,
@@ -124,8 +124,8 @@ def test_execution_digests(page):
 
 
 def test_execution_data(page):
-    found = page.json("/execution/data", **_RUN, begin=1, end=2)
-    (execution,) = found["executions"]
+    answer = page.json("/execution/data", **_RUN, begin=1, end=2)
+    (execution,) = answer["executions"]
     assert execution["op_type"] == "__inference_loss_7" and execution["graph_id"] == "g1"
     assert (execution["host_name"], execution["stack_frame_ids"]) == ("worker0", ["f1"])
     assert execution["debug_tensor_values"] == [[-1, -1, 1, 0, 1, 0, 0, 1, 0, 0, 0]]
@@ -134,9 +134,9 @@ def test_execution_data(page):
 
 
 def test_graph_execution_digests(page):
-    found = page.json("/graph_execution/digests", **_RUN, begin=0, end=1)
-    assert found["num_digests"] == 8
-    assert found["graph_execution_digests"] == [
+    answer = page.json("/graph_execution/digests", **_RUN, begin=0, end=1)
+    assert answer["num_digests"] == 8
+    assert answer["graph_execution_digests"] == [
         {
             "wall_time": pytest.approx(1000.0, abs=1),
             "op_type": "Placeholder",
@@ -148,8 +148,8 @@ def test_graph_execution_digests(page):
 
 
 def test_graph_execution_data(page):
-    found = page.json("/graph_execution/data", **_RUN, begin=1, end=2)
-    (trace,) = found["graph_executions"]
+    answer = page.json("/graph_execution/data", **_RUN, begin=1, end=2)
+    (trace,) = answer["graph_executions"]
     assert (trace["index"], trace["graph_ids"], trace["owner_execution_index"]) == (1, ["g0", "g1"], 1)
     assert trace["debug_tensor_value"] == [11, -1, 1, 2, 2, 1, 0, 0, 0, 1, 0]
     assert trace["device_name"] == "/device:CPU:0"
@@ -180,28 +180,28 @@ def test_graph_info(page):
 
 
 def test_op_info(page):
-    found = page.json("/graphs/op_info", **_RUN, graph_id="g1", op_name="Log", at=1)
-    assert found["op_type"] == "Log" and found["num_outputs"] == 1
-    assert found["outputs"][0]["health"]["neg_inf"] == 1
+    answer = page.json("/graphs/op_info", **_RUN, graph_id="g1", op_name="Log", at=1)
+    assert answer["op_type"] == "Log" and answer["num_outputs"] == 1
+    assert answer["outputs"][0]["health"]["neg_inf"] == 1
 
 
 def test_sources(page):
     listed = page.json("/source_files/list", **_RUN)
     assert listed[0] == ["worker0", "/home/me/train.py"] and len(listed) == 2
-    found = page.json("/source_files/file", **_RUN, index=0)
-    assert found["file_path"] == "/home/me/train.py" and len(found["lines"]) == 3
+    answer = page.json("/source_files/file", **_RUN, index=0)
+    assert answer["file_path"] == "/home/me/train.py" and len(answer["lines"]) == 3
 
 
 def test_stack_frames(page):
-    found = page.json("/stack_frames/stack_frames", **_RUN, stack_frame_ids="f1,f2")
-    assert [frame[3] for frame in found["stack_frames"]] == ["loss", "log"]
-    assert [detail["origin"] for detail in found["details"]] == ["user", "library"]
+    answer = page.json("/stack_frames/stack_frames", **_RUN, stack_frame_ids="f1,f2")
+    assert [frame[3] for frame in answer["stack_frames"]] == ["loss", "log"]
+    assert [detail["origin"] for detail in answer["details"]] == ["user", "library"]
 
 
 def test_status(page):
-    found = page.json("/status", **_RUN)
-    assert (found["num_executions"], found["num_graph_executions"], found["num_alerts"]) == (4, 8, 8)
-    assert found["generation"] >= 1 and found["notices"] == []
+    answer = page.json("/status", **_RUN)
+    assert (answer["num_executions"], answer["num_graph_executions"], answer["num_alerts"]) == (4, 8, 8)
+    assert answer["generation"] >= 1 and answer["notices"] == []
 
 
 def test_status_names_a_damaged_file_and_the_place(tmp_path):
@@ -209,9 +209,9 @@ def test_status_names_a_damaged_file_and_the_place(tmp_path):
     recording.close()
     path = recording.files.path("graph_execution_traces")
     path.write_bytes(path.read_bytes() + b"damaged, and more than a header long")
-    found = Asker(tmp_path)
-    (notice,) = found.json("/status", run=".")["notices"]
-    found.plugin.close()
+    asker = Asker(tmp_path)
+    (notice,) = asker.json("/status", run=".")["notices"]
+    asker.plugin.close()
     assert notice["file"] == path.name and notice["severity"] == "warning"
     assert notice["offset"] == path.stat().st_size - 36
 
@@ -257,23 +257,23 @@ def test_columns_of_graph_executions(page):
 
 
 def test_overview(page):
-    found = page.json("/overview", **_RUN, list="graph_executions", buckets=2)
-    assert found == {"total": 8, "bad": [3, 3], "measured": [4, 4]}
+    answer = page.json("/overview", **_RUN, list="graph_executions", buckets=2)
+    assert answer == {"total": 8, "bad": [3, 3], "measured": [4, 4]}
     assert page.json("/overview", **_RUN, list="executions", buckets=1)["bad"] == [2]
 
 
 def test_locate(page):
     assert page.json("/locate", **_RUN, graph_execution=5)["execution_index"] == 3
-    found = page.json("/locate", **_RUN, graph_execution=5)
-    assert (found["bad_before"], found["before"]) == (3, 5)
+    answer = page.json("/locate", **_RUN, graph_execution=5)
+    assert (answer["bad_before"], answer["before"]) == (3, 5)
     assert page.json("/locate", **_RUN, graph_execution=5, op_name="Log")["before"] == 1
-    found = page.json("/locate", **_RUN, execution=3)
-    assert (found["graph_execution_begin"], found["graph_execution_end"]) == (4, 8)
+    answer = page.json("/locate", **_RUN, execution=3)
+    assert (answer["graph_execution_begin"], answer["graph_execution_end"]) == (4, 8)
 
 
 def test_inputs_of(page):
-    found = page.json("/inputs_of", **_RUN, graph_execution=1)["inputs"]
-    assert [(i["op_name"], i["graph_execution_index"], i["health"]["zero"]) for i in found] == [("x", 0, 1)]
+    answer = page.json("/inputs_of", **_RUN, graph_execution=1)["inputs"]
+    assert [(i["op_name"], i["graph_execution_index"], i["health"]["zero"]) for i in answer] == [("x", 0, 1)]
 
 
 _RANGED = (
@@ -360,17 +360,22 @@ def test_filters_that_make_no_sense_are_bad_requests(page, query):
 
 
 def test_neighbours_and_search_over_http(page):
-    found = page.json("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=1, at=2)
-    assert {op["op_name"]: op["distance"] for op in found["ops"]} == {"mul": 0, "x": -1, "Log": -1, "Mean": 1}
-    assert set(found["ops"][0]) == {
+    answer = page.json("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=1, at=2)
+    assert {op["op_name"]: op["distance"] for op in answer["ops"]} == {
+        "mul": 0,
+        "x": -1,
+        "Log": -1,
+        "Mean": 1,
+    }
+    assert set(answer["ops"][0]) == {
         *("graph_id", "graph_name", "op_name", "op_type", "device_name", "layer", "variable"),
         *("distance", "outputs"),
     }
-    assert [edge["call"] for edge in found["edges"]] == [None] * len(found["edges"])
+    assert [edge["call"] for edge in answer["edges"]] == [None] * len(answer["edges"])
     assert page.refusal("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=99)[0] == 400
     assert page.refusal("/neighbours", **_RUN, graph_id="g1", op_name="nobody")[0] == 404
-    found = page.json("/find", **_RUN, text="tf.math.log")
-    assert [line["line"] for line in found["lines"]] == [3]
+    answer = page.json("/find", **_RUN, text="tf.math.log")
+    assert [line["line"] for line in answer["lines"]] == [3]
     assert page.refusal("/find", **_RUN)[0] == 400
 
 
@@ -423,8 +428,8 @@ def test_a_run_is_needed_and_must_exist(page, path):
     ],
 )
 def test_a_bad_parameter_is_answered_with_a_sentence(page, path, query, status):
-    found, sentence = page.refusal(path, **_RUN, **query)
-    assert found == status and sentence.endswith(".")
+    code, sentence = page.refusal(path, **_RUN, **query)
+    assert code == status and sentence.endswith(".")
 
 
 @pytest.fixture(scope="module")
@@ -435,9 +440,9 @@ def long_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     event = recording.trace_event("g", "x", full_health([math.nan]))
     recording.writer.write("graph_execution_traces", *[event] * 10_001)
     recording.close()
-    found = Asker(folder)
-    yield found
-    found.plugin.close()
+    asker = Asker(folder)
+    yield asker
+    asker.plugin.close()
 
 
 def test_a_page_that_is_too_long_is_refused_with_the_limit(long_page):
@@ -450,10 +455,10 @@ def test_a_page_that_is_too_long_is_refused_with_the_limit(long_page):
 
 def test_the_whole_list_is_given_as_far_as_a_page_goes(long_page):
     # What Debugger V2's page asks first.
-    found = long_page.json("/alerts", run=".", begin=0, end=-1)
-    assert (found["begin"], found["end"], found["num_alerts"]) == (0, 10_000, 10_001)
-    assert len(found["alerts"]) == 10_000
-    rest = long_page.json("/alerts", run=".", begin=found["end"], end=-1)
+    answer = long_page.json("/alerts", run=".", begin=0, end=-1)
+    assert (answer["begin"], answer["end"], answer["num_alerts"]) == (0, 10_000, 10_001)
+    assert len(answer["alerts"]) == 10_000
+    rest = long_page.json("/alerts", run=".", begin=answer["end"], end=-1)
     assert (rest["begin"], rest["end"], len(rest["alerts"])) == (10_000, 10_001, 1)
     assert (
         len(long_page.json("/graph_execution/data", run=".", begin=0, end=-1)["graph_executions"]) == 10_000

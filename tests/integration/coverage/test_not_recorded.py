@@ -73,20 +73,20 @@ def test_a_function_that_cannot_be_watched_is_named_with_its_line_and_its_graph(
         with tf.GradientTape() as tape:
             loss = function(x)
         tape.gradient(loss, x)
-    found = status_of(tmp_path / "log")["not_recorded"]
-    assert {each["reason"] for each in found} == {"not_instrumented"}
-    names = [name for each in found for name in each["names"]]
+    entries = status_of(tmp_path / "log")["not_recorded"]
+    assert {each["reason"] for each in entries} == {"not_instrumented"}
+    names = [name for each in entries for name in each["names"]]
     assert RISKY in names
     assert any(name.startswith("gradient of risky (") for name in names)
-    assert all("KeyError: 'a bug of ours'" in each["message"] for each in found)
+    assert all("KeyError: 'a bug of ours'" in each["message"] for each in entries)
     graphs = {
         event.debugged_graph.graph_id: event.debugged_graph.graph_name
         for event in read(tmp_path / "log").events["graphs"]
         if event.HasField("debugged_graph")
     }
-    assert "risky" in {graphs[each["graph_id"]] for each in found}
+    assert "risky" in {graphs[each["graph_id"]] for each in entries}
     # The log has the same words, once for each name.
-    assert set(warnings_of(caplog)) <= {each["message"] for each in found}
+    assert set(warnings_of(caplog)) <= {each["message"] for each in entries}
     assert len(warnings_of(caplog)) == len(set(names))
 
     caplog.clear()
@@ -159,13 +159,13 @@ def test_functions_of_pipelines_from_before_and_without_a_graph_are_named(tmp_pa
         without_graph("called_from_python")(tf.zeros([]))
         inner = without_graph("called_in_a_graph")
         tf.function(lambda x: inner(x) + 1.0)(tf.zeros([]))
-    found = {tuple(names): (reason, message) for reason, names, message in missing_in(tmp_path / "log")}
-    assert {key: reason for key, (reason, _) in found.items() if "lambda" not in key[0]} == {
+    entries = {tuple(names): (reason, message) for reason, names, message in missing_in(tmp_path / "log")}
+    assert {key: reason for key, (reason, _) in entries.items() if "lambda" not in key[0]} == {
         ("was_there",): "no_graph",
         ("called_from_python",): "no_graph",
         ("called_in_a_graph",): "no_graph",
     }
-    ((names, (reason, message)),) = [each for each in found.items() if "lambda" in each[0][0]]
+    ((names, (reason, message)),) = [each for each in entries.items() if "lambda" in each[0][0]]
     assert reason == "made_before"
     assert names[0] in message and names[0].startswith("<lambda> (test_not_recorded.py:")
 
@@ -199,12 +199,12 @@ def test_sessions_from_before_are_on_record_with_what_they_were_asked_for(
             monkeypatch.setattr(plain, "plan_of_session", broken)
             with v1.Session() as session:
                 assert session.run(root) == 2.0
-    found = status_of(tmp_path / "log")["not_recorded"]
-    assert [(each["reason"], each["names"], each["graph_id"] is None) for each in found] == [
+    entries = status_of(tmp_path / "log")["not_recorded"]
+    assert [(each["reason"], each["names"], each["graph_id"] is None) for each in entries] == [
         ("made_before", ["root:0"], True),
         ("not_instrumented", [], False),
     ]
-    assert "a bug of ours" in found[1]["message"]
+    assert "a bug of ours" in entries[1]["message"]
 
 
 def test_what_xla_does_not_hand_out_is_named(tmp_path: Path) -> None:
@@ -229,11 +229,11 @@ def test_without_the_native_library_the_inside_of_xla_and_dtypes_are_named(
     monkeypatch.setattr(native, "load", lambda: None)
     with tb_debugger_plugin.record(tmp_path / "log"):
         np.testing.assert_array_equal(compiled(tf.constant([4.0, 9.0])), 5.0)
-    found = {reason: (names, message) for reason, names, message in missing_in(tmp_path / "log")}
-    assert found["compiled"][0] == [RISKY]
-    assert "the inside of the function risky" in found["compiled"][1]
-    assert found["filtered"][1].startswith("Tensors of complex128, complex64, float8")
-    assert len(found) == 2
+    entries = {reason: (names, message) for reason, names, message in missing_in(tmp_path / "log")}
+    assert entries["compiled"][0] == [RISKY]
+    assert "the inside of the function risky" in entries["compiled"][1]
+    assert entries["filtered"][1].startswith("Tensors of complex128, complex64, float8")
+    assert len(entries) == 2
 
 
 def test_what_keeping_graph_optimizations_leaves_out_is_named(tmp_path: Path) -> None:
@@ -242,13 +242,13 @@ def test_what_keeping_graph_optimizations_leaves_out_is_named(tmp_path: Path) ->
         compiled(tf.constant([4.0]))
         with tf.Graph().as_default(), v1.Session() as session:
             session.run(tf.exp(0.0))
-    found = missing_in(tmp_path / "log")
-    assert {reason for reason, _, _ in found} == {"optimized"}
+    entries = missing_in(tmp_path / "log")
+    assert {reason for reason, _, _ in entries} == {"optimized"}
     # Other modules have functions of their own, which this recording finds as well.
-    assert [names for _, names, _ in found].count([]) == 2
-    assert [RISKY] in [names for _, names, _ in found]
-    assert any("nothing in sessions" in message for _, _, message in found)
-    assert any("(keep_graph_optimizations)" in message for _, _, message in found)
+    assert [names for _, names, _ in entries].count([]) == 2
+    assert [RISKY] in [names for _, names, _ in entries]
+    assert any("nothing in sessions" in message for _, _, message in entries)
+    assert any("(keep_graph_optimizations)" in message for _, _, message in entries)
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
@@ -304,8 +304,8 @@ def test_a_recording_that_a_failure_of_ours_ended_says_so_everywhere(
             monkeypatch.setattr(recording, "_eager", None)
         np.testing.assert_array_equal(tf.sqrt([4.0]), [2.0])
         assert not recording.on
-    found = [each for each in missing_in(tmp_path / "log") if each[0] != "filtered"]
-    ((reason, _, message),) = found
+    entries = [each for each in missing_in(tmp_path / "log") if each[0] != "filtered"]
+    ((reason, _, message),) = entries
     assert reason == "stopped"
     why = "KeyError: 'a bug of ours'" if when == "at once" else "AttributeError: 'NoneType' object"
     assert "stopped early" in message and why in message
