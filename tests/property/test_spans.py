@@ -1,4 +1,4 @@
-"""`analysis/spans.py`: what ran inside a range of executions, compared with the owner of each trace."""
+"""`analysis/lists/spans.py`: what ran inside a range of executions, compared with the owner of each trace."""
 
 from __future__ import annotations
 

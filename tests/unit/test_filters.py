@@ -1,4 +1,4 @@
-"""`analysis/filters.py`: filters and orders of long lists give what a row-by-row reading gives."""
+"""`analysis/lists/filters.py`: filters and orders of long lists give what a row-by-row reading gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`analysis/neighbours.py`: neighbours of ops across calls, and full-text search."""
+"""`analysis/graph/neighbours.py`: neighbours of ops across calls, and full-text search."""
 
 from __future__ import annotations
 

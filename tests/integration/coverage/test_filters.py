@@ -73,7 +73,7 @@ def test_a_name_scope_is_chosen_by_name(tmp_path: Path) -> None:
         (lambda dtype: dtype.is_integer, {"int32", "int64"}),
         (lambda dtype: dtype in (tf.bool, tf.float16), {"bool", "float16"}),
     ],
-    ids=str,
+    ids=["all", "dtypes", "names", "both", "NumPy", "none", "integers", "by a function"],
 )
 def test_dtypes_are_chosen_by_a_collection_or_a_function(
     tmp_path: Path, chosen: Any, expected: set[str]
