@@ -144,7 +144,7 @@ export interface FixtureOptions {
   readonly exploding?: number;
   readonly generation?: number;
   /** The places in the logdir that cannot be read. */
-  readonly problems?: readonly { readonly place: string; readonly message: string }[];
+  readonly problems?: readonly { readonly location: string; readonly message: string }[];
   /** Fields that replace those of `status`. */
   readonly status?: Readonly<Record<string, unknown>>;
 }

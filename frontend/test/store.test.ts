@@ -636,7 +636,7 @@ describe("polling", () => {
   });
 
   test("requests the unreadable places of the logdir, once from a server without the route", async () => {
-    const problems = [{ place: "s3://b/x", message: "Access denied." }];
+    const problems = [{ location: "s3://b/x", message: "Access denied." }];
     const { store } = await open({ ...ILL, problems });
     expect(store.logdir.value).toEqual({ logdir: "/home/user/logs", problems });
     stop();

@@ -185,7 +185,7 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
         gradients=_grouped(
             ((op, slot), variable) for op, slot, variable in rows("SELECT op, slot, variable FROM gradients")
         ),
-        op_graphs=_grouped(rows("SELECT op, graph FROM op_graphs ORDER BY op, place")),
+        op_graphs=_grouped(rows("SELECT op, graph FROM op_graphs ORDER BY op, position")),
         host_names=distinct_names(rows("SELECT name, process_id FROM hosts ORDER BY host")),
     )
 

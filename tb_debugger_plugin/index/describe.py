@@ -200,8 +200,8 @@ class Describer:
             known=True,
         )
         op = registry.describe_op(row)
-        for place, graph_id in enumerate(creation.called_graph_ids):
-            self.rows["op_graphs"].append(OpGraphRow(op, place, registry.graph(host, graph_id)))
+        for position, graph_id in enumerate(creation.called_graph_ids):
+            self.rows["op_graphs"].append(OpGraphRow(op, position, registry.graph(host, graph_id)))
         self._op_outputs(op, creation)
         self._edges(graph, op, creation.input_names)
 

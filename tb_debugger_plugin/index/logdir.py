@@ -60,7 +60,7 @@ class Logdir:
         if any(has_debug_events(folder, problems.append) for _, folder in self.roots):
             return True
         roots = {str(folder) for _, folder in self.roots}
-        unreadable = [problem for problem in problems if problem.place in roots and not problem.is_missing]
+        unreadable = [problem for problem in problems if problem.location in roots and not problem.is_missing]
         return bool(self.problems or unreadable)
 
 

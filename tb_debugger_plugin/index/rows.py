@@ -150,7 +150,7 @@ class OpGraphRow(NamedTuple):
     """A row of ``op_graphs``."""
 
     op: int
-    place: int
+    position: int
     graph: int
 
 

@@ -64,12 +64,12 @@ class Problem:
     """A folder or file that could not be read, so that runs may be missing.
 
     Attributes:
-      place: The folder or file.
+      location: The folder or file.
       message: A sentence.
       is_missing: Whether it does not exist, which may change when a program begins.
     """
 
-    place: str
+    location: str
     message: str
     is_missing: bool = False
 

@@ -17,7 +17,7 @@ import duckdb
 from tb_debugger_plugin.events.modes import NUMBERS
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 
 #: The columns of every measured tensor, in ``graph_executions`` and in ``execution_outputs``.
 SUMMARY: Final = """
@@ -48,7 +48,7 @@ TABLES: Final[dict[str, str]] = {
     "ops": """op INTEGER, graph INTEGER, name VARCHAR, type VARCHAR, device VARCHAR, num_outputs INTEGER,
         wall_time DOUBLE, stack INTEGER, layer VARCHAR, variable VARCHAR, known BOOLEAN""",
     "op_outputs": "op INTEGER, slot INTEGER, tensor_id BIGINT, dtype UTINYINT, shape INTEGER",
-    "op_graphs": "op INTEGER, place INTEGER, graph INTEGER",
+    "op_graphs": "op INTEGER, position INTEGER, graph INTEGER",
     "gradients": "op INTEGER, slot INTEGER, variable VARCHAR",
     "edges": "op INTEGER, input_slot INTEGER, source_op INTEGER, source_slot INTEGER",
     "sites": "site INTEGER, op INTEGER, graph INTEGER, host INTEGER, slot INTEGER, device VARCHAR",

@@ -57,14 +57,12 @@ def _build(pipeline: Any, run: Run, folder: str, chunk_bytes: int, rows_a_part: 
         | "one worker a file" >> beam.Reshuffle()
         | "chunks" >> beam.FlatMap(functools.partial(_chunks, run=run, chunk_bytes=chunk_bytes))
         | "one worker a chunk" >> beam.Reshuffle()
-        | "survey" >> beam.FlatMap(_surveyed).with_outputs("places", main="facts")
+        | "survey" >> beam.FlatMap(_surveyed).with_outputs("spans", main="facts")
     )
     facts = surveyed.facts | "all facts" >> beam.combiners.ToList()
     layout = facts | "lay out" >> beam.Map(functools.partial(_lay_out, run, folder, rows_a_part))
     parts = (
-        surveyed.places
-        | "cut" >> beam.FlatMap(cut, layout=AsSingleton(layout))
-        | "parts" >> beam.GroupByKey()
+        surveyed.spans | "cut" >> beam.FlatMap(cut, layout=AsSingleton(layout)) | "parts" >> beam.GroupByKey()
     )
     counts = parts | "count" >> beam.Map(_count) | "all counts" >> beam.combiners.ToDict()
     (
@@ -82,9 +80,9 @@ def _chunks(file: tuple[int, str], run: Run, chunk_bytes: int) -> Iterator[Chunk
 
 
 def _surveyed(chunk: Chunk) -> Iterator[Any]:
-    facts, places = survey(chunk)
+    facts, spans = survey(chunk)
     yield facts
-    yield TaggedOutput("places", places)
+    yield TaggedOutput("spans", spans)
 
 
 def _stable(facts: Iterable[Facts]) -> dict[str, int]:

@@ -25,7 +25,7 @@ from tb_debugger_plugin.index.merge import never_falling
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.runs import Run
 from tb_debugger_plugin.index.source import FileState, Notice, SetFile
-from tb_debugger_plugin.pipeline.survey import Chunk, Facts, Names, Places
+from tb_debugger_plugin.pipeline.survey import Chunk, Facts, Names, RowSpans
 
 #: Approximate number of rows of a part, which one worker holds in memory.
 ROWS_A_PART: Final = 500_000
@@ -179,42 +179,42 @@ class Slice:
     latest: float
 
 
-def cut(places: Places, layout: Layout) -> Iterator[tuple[PartId, Slice]]:
+def cut(spans: RowSpans, layout: Layout) -> Iterator[tuple[PartId, Slice]]:
     """Cut the rows of a chunk at the bounds of the parts.
 
     Args:
-      places: Positions and times of the rows.
+      spans: Positions and times of the rows.
       layout: Holds the bounds.
 
     Yields:
       The id of each part that has rows of the chunk, and these rows.
     """
-    chunk = places.chunk
-    bounds, count = layout.bounds[chunk.suffix], len(places.times)
+    chunk = spans.chunk
+    bounds, count = layout.bounds[chunk.suffix], len(spans.times)
     before = layout.latest[chunk_id(chunk)]
     if chunk.is_ring:
         if count:
-            yield (chunk.suffix, len(bounds) + 1), Slice(chunk, count, int(places.is_bad.sum()), before)
+            yield (chunk.suffix, len(bounds) + 1), Slice(chunk, count, int(spans.is_bad.sum()), before)
         return
-    times = never_falling(places.times, before)
-    stops = [0, *(_row_at(bound, times, places) for bound in bounds), count]
+    times = never_falling(spans.times, before)
+    stops = [0, *(_row_at(bound, times, spans) for bound in bounds), count]
     for part, (begin, end) in enumerate(itertools.pairwise(stops)):
         if begin < end:
-            first, after = int(places.begins[begin]), int(places.ends[end - 1])
+            first, after = int(spans.begins[begin]), int(spans.ends[end - 1])
             piece = Chunk(
                 chunk.files, chunk.host, chunk.suffix, chunk.number, FileState(first), after - first
             )
             latest = float(times[begin - 1]) if begin else before
             yield (
                 (chunk.suffix, part),
-                Slice(piece, end - begin, int(places.is_bad[begin:end].sum()), latest),
+                Slice(piece, end - begin, int(spans.is_bad[begin:end].sum()), latest),
             )
 
 
-def _row_at(bound: Key, times: npt.NDArray[np.float64], places: Places) -> int:
+def _row_at(bound: Key, times: npt.NDArray[np.float64], spans: RowSpans) -> int:
     """Returns the first row of a chunk that is at or after a bound."""
     time, host, begin = bound
-    if host != places.chunk.host:
-        return int(np.searchsorted(times, time, "right" if places.chunk.host < host else "left"))
+    if host != spans.chunk.host:
+        return int(np.searchsorted(times, time, "right" if spans.chunk.host < host else "left"))
     first, last = np.searchsorted(times, time, "left"), np.searchsorted(times, time, "right")
-    return int(first + np.searchsorted(places.begins[first:last], begin, "left"))
+    return int(first + np.searchsorted(spans.begins[first:last], begin, "left"))

@@ -1,7 +1,7 @@
 """Surveys a long file: where its records are, when they happened, and what they name.
 
 Divides a file of one host into chunks. Returns, for each chunk, what the layout needs before it can give
-numbers and positions: :class:`Facts`, which are short, and :class:`Places`, which have a row for each record.
+numbers and positions: :class:`Facts`, which are short, and :class:`RowSpans`, with a row for each record.
 
 Invariant: the code that reads files for the local index also reads chunks, so the rows and the notices are
 the same.
@@ -120,7 +120,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Places:
+class RowSpans:
     """Position and time of each row of a chunk, as arrays of equal length."""
 
     chunk: Chunk
@@ -189,7 +189,7 @@ def _ring_rows(chunk: Chunk, file: SetFile, registry: Registry) -> Rows:
     return _execution_rows(batch, chunk.host, events, no_positions, no_positions)
 
 
-def survey(chunk: Chunk) -> tuple[Facts, Places]:
+def survey(chunk: Chunk) -> tuple[Facts, RowSpans]:
     """Reads a chunk and returns its facts and the positions of its rows."""
     registry = Registry()
     rows = read_rows(chunk, registry)
@@ -212,7 +212,7 @@ def survey(chunk: Chunk) -> tuple[Facts, Places]:
         rows.batch.notices,
         _dropped(chunk),
     )
-    return facts, Places(chunk, rows.times, rows.begins, rows.ends, is_bad)
+    return facts, RowSpans(chunk, rows.times, rows.begins, rows.ends, is_bad)
 
 
 def _dropped(chunk: Chunk) -> int:

@@ -62,7 +62,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         super().__init__(context)
         logdir = _logdir(context)
         for problem in logdir.problems:
-            _logger.warning("The debugger cannot show %s: %s", problem.place, problem.message)
+            _logger.warning("The debugger cannot show %s: %s", problem.location, problem.message)
         self._library = Library(logdir)
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:

@@ -46,7 +46,7 @@ def _runs(library: Library, query: Query) -> Answer:
 
 
 def _logdir(library: Library, query: Query) -> Answer:
-    problems = [{"place": one.place, "message": one.message} for one in library.problems()]
+    problems = [{"location": one.location, "message": one.message} for one in library.problems()]
     return {"logdir": library.logdir, "problems": problems}
 
 

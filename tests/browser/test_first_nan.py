@@ -80,7 +80,7 @@ def test_a_logdir_without_debug_events_says_which_line_to_add(browser, tmp_path)
 def test_what_in_the_logdir_cannot_be_looked_at_is_said_with_runs_and_without(browser, tmp_path):
     folder = tmp_path / "<b>logs"
     folder.mkdir()
-    problem = {"place": "s3://bucket/<i>x</i>", "message": "Access denied: check the credentials."}
+    problem = {"location": "s3://bucket/<i>x</i>", "message": "Access denied: check the credentials."}
     answers = {"logdir": {"logdir": str(folder), "problems": [problem]}}
     with tensorboard(folder, tmp_path / "tensorboard.txt") as address:
         with open_page(browser, f"{address}/#debugger", answers=answers) as page:

@@ -32,7 +32,7 @@ QUERIES: Final[dict[str, str]] = {
     "op_outputs": f"SELECT t.* REPLACE ({_SHAPE}, {_OP.format('t.op')} AS op) FROM op_outputs t ORDER BY ALL",
     "edges": f"SELECT {_OP.format('t.op')}, input_slot, {_OP.format('t.source_op')}, source_slot"
     " FROM edges t ORDER BY ALL",
-    "op_graphs": f"SELECT {_OP.format('t.op')}, place, {_GRAPH} FROM op_graphs t ORDER BY ALL",
+    "op_graphs": f"SELECT {_OP.format('t.op')}, position, {_GRAPH} FROM op_graphs t ORDER BY ALL",
     "gradients": f"SELECT {_OP.format('t.op')}, slot, variable FROM gradients t ORDER BY ALL",
     "sites": f"SELECT {_OP.format('t.op')}, host, slot, device FROM sites t ORDER BY ALL",
     "op_types": "SELECT name, is_function FROM op_types ORDER BY ALL",

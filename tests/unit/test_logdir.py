@@ -65,7 +65,7 @@ def test_metadata_that_cannot_be_read_is_named_and_still_a_run(tmp_path):
     metadata = tmp_path / "tfdbg_events.1000.worker0.metadata"
     metadata.symlink_to(metadata)
     names, (problem,) = _found(tmp_path)
-    assert names == ["."] and problem.place == str(metadata) and "symbolic links" in problem.message
+    assert names == ["."] and problem.location == str(metadata) and "symbolic links" in problem.message
 
 
 def test_a_logdir_that_is_not_there_says_so(tmp_path):
@@ -81,14 +81,14 @@ def test_the_tab_is_active_when_the_logdir_cannot_be_read_and_says_why(tmp_path,
     absent = str(tmp_path / "absent")
     active, _, answer = _asked(absent)
     message = f"{absent} does not exist."
-    assert not active and answer == {"logdir": absent, "problems": [{"place": absent, "message": message}]}
+    assert not active and answer == {"logdir": absent, "problems": [{"location": absent, "message": message}]}
     _locked(monkeypatch, logs / "below")
     active, _, answer = _asked(str(logs))
-    assert not active and [one["place"] for one in answer["problems"]] == [str(logs / "below")]
+    assert not active and [one["location"] for one in answer["problems"]] == [str(logs / "below")]
     _locked(monkeypatch, logs)
     active, runs, answer = _asked(str(logs))
     message = f"{logs} cannot be read: Permission denied."
-    assert active and not runs and answer["problems"] == [{"place": str(logs), "message": message}]
+    assert active and not runs and answer["problems"] == [{"location": str(logs), "message": message}]
 
 
 def test_a_service_that_refuses_is_named(monkeypatch):
@@ -122,7 +122,7 @@ def test_a_url_whose_package_is_missing_is_one_warning_and_a_reason_on_the_page(
     active, runs, answer = _asked("gs://bucket/logs")
     reason = "gs:// cannot be read here: Please install gcsfs to access Google Storage."
     assert active and not runs
-    assert answer["problems"] == [{"place": "gs://bucket/logs", "message": reason}]
+    assert answer["problems"] == [{"location": "gs://bucket/logs", "message": reason}]
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("WARNING", f"The debugger cannot show gs://bucket/logs: {reason}")
     ]

@@ -41,8 +41,8 @@ def _convert(
     facts = [found for found, _ in surveyed]
     layout, described = lay_out(run, facts, rows_a_part)
     parts: dict = {}
-    for _, places in surveyed:
-        for part, piece in cut(places, layout):
+    for _, spans in surveyed:
+        for part, piece in cut(spans, layout):
             parts.setdefault(part, []).append(piece)
     counts = {
         part: (sum(piece.num_rows for piece in pieces), sum(piece.num_bad for piece in pieces))

@@ -255,9 +255,9 @@ export type Located = Checked<typeof located>;
 export const runs = record(object({ start_time: number, title: optional(text) }));
 export type Runs = Checked<typeof runs>;
 
-/** The folder that the host was started on, and the places in it that cannot be read. */
+/** The folder that the host was started on, and the folders and files in it that cannot be read. */
 export const logdir = object({
   logdir: optional(text),
-  problems: listOrNone(object({ place: optional(text), message: text })),
+  problems: listOrNone(object({ location: optional(text), message: text })),
 });
 export type Logdir = Checked<typeof logdir>;

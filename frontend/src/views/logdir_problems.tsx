@@ -1,14 +1,14 @@
-/** The places in the logdir that cannot be read, with the reasons. */
+/** The folders and files of the logdir that cannot be read, with the reasons. */
 import type { Logdir } from "../api/answers";
 
 export function LogdirProblems({ logdir }: { readonly logdir: Logdir }) {
   return (
     <ul class="gaps" data-testid="logdir-problems">
-      {logdir.problems.map(({ place, message }, i) => (
+      {logdir.problems.map(({ location, message }, i) => (
         <li key={i}>
-          {place !== undefined && place !== "" && (
+          {location !== undefined && location !== "" && (
             <>
-              <b class="caution">{place}</b>:{" "}
+              <b class="caution">{location}</b>:{" "}
             </>
           )}
           {message}

@@ -57,7 +57,7 @@ function RunSelector({ store }: { readonly store: Store }) {
   );
 }
 
-/** The places in the logdir whose runs are not in the list, because they cannot be read. */
+/** The folders and files of the logdir whose runs are not in the list, because they cannot be read. */
 function LogdirNotice({ logdir }: { readonly logdir: Logdir | undefined }) {
   const n = logdir?.problems.length ?? 0;
   if (logdir === undefined || n === 0) return null;
