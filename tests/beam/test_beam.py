@@ -27,10 +27,10 @@ def test_the_command_makes_a_run_that_says_what_the_dump_says(tmp_path, capsys):
     write_job(tmp_path / "job")
     assert main(["beam", str(tmp_path / "job"), str(tmp_path / "out"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    expected, found = answers_of(tmp_path / "job"), answers_of(tmp_path / "out")
+    expected, actual = answers_of(tmp_path / "job"), answers_of(tmp_path / "out")
     assert rows["graph_execution_traces"] == len(expected["graph_executions"]) > 150
     for table in expected:
-        assert found[table] == expected[table], table
+        assert actual[table] == expected[table], table
 
 
 def test_many_chunks_and_parts_by_several_processes_say_the_same(tmp_path):

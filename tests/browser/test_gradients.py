@@ -61,12 +61,12 @@ def test_the_gradient_of_a_weight_is_named_wherever_it_is_shown(browser, address
         page.await_first_cause()
         alerts = page.frame.get_by_role("grid", name="Alerts in the order of time")
         alert = alerts.get_by_role("row").filter(has_text=weight).first
-        found = weight.search(alert.inner_text())
-        assert found is not None
+        actual = weight.search(alert.inner_text())
+        assert actual is not None
         alert.click()
-        expect(page.part("graph-structure-op")).to_contain_text(found[0])
+        expect(page.part("graph-structure-op")).to_contain_text(actual[0])
         row = page.part("graph-executions-row").and_(page.frame.locator("[aria-selected=true]"))
-        expect(row).to_contain_text(f"∇ {found[1]}")
+        expect(row).to_contain_text(f"∇ {actual[1]}")
 
 
 def test_a_library_frame_shows_its_lines_and_says_what_is_missing(browser, address):

@@ -12,12 +12,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
 
 def test_a_tensor_and_a_line_are_found_by_name_and_a_reload_comes_back_to_them(browser, example_address):
     with open_page(browser, example_address, scheme="dark") as page:
-        keyboard, field, found = page.page.keyboard, page.part("search"), page.part("search-found")
+        keyboard, field, actual = page.page.keyboard, page.part("search"), page.part("search-found")
         page.part("graph-executions-row").first.click()
         keyboard.press("/")
         expect(field).to_be_focused()
         keyboard.type("log:0")
-        first = found.first
+        first = actual.first
         expect(first).to_have_attribute("aria-selected", "true")
         expect(first).to_contain_text("Log:0")
         assert page.serious_violations() == []
@@ -25,15 +25,15 @@ def test_a_tensor_and_a_line_are_found_by_name_and_a_reload_comes_back_to_them(b
         expect(first).to_have_attribute("aria-selected", "false")
         keyboard.press("ArrowUp")
         keyboard.press("Enter")
-        expect(found).to_have_count(0)
+        expect(actual).to_have_count(0)
         op = page.part("graph-structure-op")
         expect(op).to_contain_text("Log")
         expect(op).to_contain_text("−∞")  # the first bad one, not the last
         keyboard.press("Control+k")
         keyboard.type("digits, tf.nn.softmax")
-        expect(found).not_to_have_count(0)
+        expect(actual).not_to_have_count(0)
         keyboard.press("Escape")
-        expect(found).to_have_count(0)
+        expect(actual).to_have_count(0)
         keyboard.press("Enter")
         expect(page.part("source-line-focused")).to_contain_text("tf.nn.softmax")
         expect(page.part("source-line-focused")).to_be_in_viewport()

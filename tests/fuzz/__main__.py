@@ -40,14 +40,14 @@ class Tally:
     shown: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)  # guards the fields above
 
-    def add(self, found: dict[str, Any]) -> None:
+    def add(self, actual: dict[str, Any]) -> None:
         """Add the result of a case."""
         with self.lock:
-            self.kinds.update(found["kinds"])
-            self.problems += [(found["case"], problem) for problem in found["problems"]]
-            self.peak_bytes = max(self.peak_bytes, found["peak_bytes"])
-            if found["seconds"] > self.longest:
-                self.longest, self.longest_case = found["seconds"], found["case"]
+            self.kinds.update(actual["kinds"])
+            self.problems += [(actual["case"], problem) for problem in actual["problems"]]
+            self.peak_bytes = max(self.peak_bytes, actual["peak_bytes"])
+            if actual["seconds"] > self.longest:
+                self.longest, self.longest_case = actual["seconds"], actual["case"]
 
     def fall(self, case: int, sentence: str) -> None:
         """Add a case in which the process ended."""

@@ -105,14 +105,14 @@ def _payloads(content: bytes) -> list[bytes]:
 
 @functools.cache
 def _places(seed: int) -> list[tuple[str, str, int, int]]:
-    found = []
+    actual = []
     for suffix, content in _recordings()[0].items():
         inside = sum(map(len, _payloads(content)))
-        found += [("flipped", suffix, place, mask) for place in range(len(content)) for mask in _MASKS]
-        found += [("flipped inside", suffix, place, mask) for place in range(inside) for mask in _MASKS]
-        found += [("cut", suffix, place, 0) for place in range(len(content))]
-    random.Random(seed).shuffle(found)
-    return found
+        actual += [("flipped", suffix, place, mask) for place in range(len(content)) for mask in _MASKS]
+        actual += [("flipped inside", suffix, place, mask) for place in range(inside) for mask in _MASKS]
+        actual += [("cut", suffix, place, 0) for place in range(len(content))]
+    random.Random(seed).shuffle(actual)
+    return actual
 
 
 def _spoil_place(kind: str, suffix: str, place: int, mask: int) -> Files:

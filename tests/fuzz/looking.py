@@ -94,9 +94,9 @@ def _not_served(asker: Asker, inputs: Sequence[Input]) -> Iterator[str]:
         for host, files in enumerate(loader.run.file_sets):
             for suffix in _KINDS:
                 one = whole.get((files.start_seconds, suffix))
-                found = counts[suffix].get(host, 0)
-                if one is not None and found != (expected := num_whole(one.files.get(suffix, b""), suffix)):
-                    yield f"input {one.number} ({one.kind}): {found} rows of {suffix}, not {expected}"
+                actual = counts[suffix].get(host, 0)
+                if one is not None and actual != (expected := num_whole(one.files.get(suffix, b""), suffix)):
+                    yield f"input {one.number} ({one.kind}): {actual} rows of {suffix}, not {expected}"
 
 
 def num_whole(content: bytes, suffix: str) -> int:

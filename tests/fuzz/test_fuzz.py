@@ -22,9 +22,9 @@ def _own_cache(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("case", range(4))
 def test_hostile_recordings_are_opened_and_every_route_answers(case):
-    found = worker.look_at_case(_SEED, case)
-    assert found["problems"] == []
-    assert sum(found["kinds"].values()) == worker.CASE_INPUTS and len(found["kinds"]) > 8
+    actual = worker.look_at_case(_SEED, case)
+    assert actual["problems"] == []
+    assert sum(actual["kinds"].values()) == worker.CASE_INPUTS and len(actual["kinds"]) > 8
 
 
 @pytest.mark.parametrize("name", ["op_name", "op_type", "lines"])

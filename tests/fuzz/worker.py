@@ -91,10 +91,10 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     for case in args.cases:
         faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)
-        found = look_at_case(args.seed, case)
+        actual = look_at_case(args.seed, case)
         faulthandler.cancel_dump_traceback_later()
-        found["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps(found), flush=True)
+        actual["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        print(json.dumps(actual), flush=True)
 
 
 def _address_space() -> int:

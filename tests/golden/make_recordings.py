@@ -100,10 +100,10 @@ def _with_frames(event: Any, kept: set[str]) -> bool:
     return True
 
 
-def _json(found: dict[str, Any]) -> str:
+def _json(actual: dict[str, Any]) -> str:
     # One line an item, so that a difference can be read.
     parts = []
-    for name, items in found.items():
+    for name, items in actual.items():
         lines = ",\n".join(json.dumps(item) for item in items) if items is not None else None
         parts.append(f"{json.dumps(name)}: " + ("null" if lines is None else f"[\n{lines}\n]"))
     return "{\n" + ",\n".join(parts) + "\n}"
@@ -141,13 +141,13 @@ def _execution(execution: Any) -> dict[str, Any]:
 def _trace(reader: Any, trace: Any) -> dict[str, Any]:
     shown = trace.to_json()
     keys = ("op_type", "op_name", "output_slot", "graph_ids", "tensor_debug_mode", "device_name")
-    found = {key: shown[key] for key in keys}
+    actual = {key: shown[key] for key in keys}
     if trace.debug_tensor_value is not None:
-        found["debug_tensor_value"] = list(trace.debug_tensor_value)
+        actual["debug_tensor_value"] = list(trace.debug_tensor_value)
     if shown["tensor_debug_mode"] == TensorDebugMode.FULL_TENSOR:
         value = np.asarray(reader.graph_execution_trace_to_tensor_value(trace))
-        found["tensor"] = {"shape": list(value.shape), "values": [repr(x) for x in value.ravel().tolist()]}
-    return found
+        actual["tensor"] = {"shape": list(value.shape), "values": [repr(x) for x in value.ravel().tolist()]}
+    return actual
 
 
 def _alert(alert: Any) -> list[Any]:

@@ -108,19 +108,19 @@ def _compare(snapshot, twin: Twin) -> None:
     _compare_bad(snapshot, twin)
     for call, (name, _) in enumerate(twin.executions):
         own = [index for index, owner in enumerate(twin.owners) if owner == call]
-        found = graph_executions.locate_execution(snapshot, call)
+        actual = graph_executions.locate_execution(snapshot, call)
         expected = (min(own), max(own) + 1) if own and name.startswith("__") else (None, None)
-        assert (found["graph_execution_begin"], found["graph_execution_end"]) == expected
+        assert (actual["graph_execution_begin"], actual["graph_execution_end"]) == expected
 
 
 def _compare_bad(snapshot, twin: Twin) -> None:
-    found = alerts.alert_list(snapshot)
+    actual = alerts.alert_list(snapshot)
     listed = [
         ("trace" if slot < 0 else "eager", index)
-        for index, slot in zip(found.index.tolist(), found.slot.tolist(), strict=True)
+        for index, slot in zip(actual.index.tolist(), actual.slot.tolist(), strict=True)
     ]
     assert listed == twin.bad
-    assert len(alerts.page(snapshot, found, Range(0, len(found)))) == len(twin.bad)
+    assert len(alerts.page(snapshot, actual, Range(0, len(actual)))) == len(twin.bad)
     only_bad = tables.graph_executions_page(
         snapshot, Range(0, snapshot.num_bad_graph_executions), only_bad=True
     )

@@ -234,8 +234,8 @@ def test_complex_numbers_are_of_the_kind_of_their_worse_part(
     for mode in MODES:
         buffer = memoryview(bytes(offset) + parts.tobytes())[offset:]
         encoded = native.encode_summary(buffer, number, values.shape, int(mode), TENSOR_ID)
-        found = np.frombuffer(TensorProto.FromString(encoded).tensor_content, "<f8")
-        np.testing.assert_array_equal(found, twin.summarize(values, number, mode, TENSOR_ID))
+        actual = np.frombuffer(TensorProto.FromString(encoded).tensor_content, "<f8")
+        np.testing.assert_array_equal(actual, twin.summarize(values, number, mode, TENSOR_ID))
     if size:
         counted = count_values(values)
         kind = Kind("complex", number, part_kind.bits, part_kind.infinity)

@@ -44,11 +44,11 @@ QUERIES: Final[dict[str, str]] = {
 
 def answers(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
     """Returns the rows of all tables, comparable with those of another database; NaN and None are text."""
-    found = {}
+    actual = {}
     for table in TABLES:
         query = QUERIES.get(table, f"FROM {table} ORDER BY ALL")
-        found[table] = [tuple(map(repr, row)) for row in connection.execute(query).fetchall()]
-    return found
+        actual[table] = [tuple(map(repr, row)) for row in connection.execute(query).fetchall()]
+    return actual
 
 
 def answers_of(folder: Location) -> dict[str, list[tuple[Any, ...]]]:

@@ -190,15 +190,15 @@ class Census:
         program_made = self.made(program, mode)
         sentences, needed = [], set()
         for tensor, times in (theirs.floating if mode == "FULL_HEALTH" else theirs.tensors).items():
-            found = ours.tensors[tensor]
-            if found == times:
+            actual = ours.tensors[tensor]
+            if actual == times:
                 continue
             type_ = theirs.types[tensor]
-            exclusions = ONCE if found else NOT_WANTED
+            exclusions = ONCE if actual else NOT_WANTED
             applying = {each.reason for each in exclusions if each.covers(tensor, type_, program_made)}
             needed |= applying
             if not applying:
-                sentences.append(f"{tensor} ({type_}): {times} times, {found} on record")
+                sentences.append(f"{tensor} ({type_}): {times} times, {actual} on record")
         sentences += [
             f"{type_}: {times} times by Python, {ours.eager[type_]} on record"
             for type_, times in theirs.eager.items()
@@ -243,21 +243,21 @@ def main() -> None:
     recorder, mode, module, folder = sys.argv[1:]
     for name, program in importlib.import_module(module).PROGRAMS.items():
         gc.collect()  # A recording begins with the functions that exist.
-        found = _run(_RECORDERS[recorder], mode, program, Path(folder, name))
-        Path(folder, f"{name}.json").write_text(json.dumps(asdict(found)))
+        actual = _run(_RECORDERS[recorder], mode, program, Path(folder, name))
+        Path(folder, f"{name}.json").write_text(json.dumps(asdict(actual)))
 
 
 def _run(recorder: Any, mode: str, program: Callable[[], Any], folder: Path) -> Made:
-    found = Made()
-    with tensors_of_functions() as tensors, recorder(folder, mode), _functions(found):
+    actual = Made()
+    with tensors_of_functions() as tensors, recorder(folder, mode), _functions(actual):
         try:
             program()
         except Exception:
-            found.failure = traceback.format_exc()
-    found.needed = {graph: sorted(names) for graph, names in tensors.needed.items()}
-    found.idle = {graph: sorted(names) for graph, names in tensors.idle.items()}
-    found.not_recorded = list(_not_recorded(folder))
-    return found
+            actual.failure = traceback.format_exc()
+    actual.needed = {graph: sorted(names) for graph, names in tensors.needed.items()}
+    actual.idle = {graph: sorted(names) for graph, names in tensors.idle.items()}
+    actual.not_recorded = list(_not_recorded(folder))
+    return actual
 
 
 def _not_recorded(folder: Path) -> Iterator[str]:
@@ -295,7 +295,7 @@ _RECORDERS = {"ours": _ours, "TensorFlow's": _tensorflows}
 
 
 @contextmanager
-def _functions(found: Made) -> Iterator[None]:
+def _functions(actual: Made) -> Iterator[None]:
     """Notes each function after it was made and a recorder has handled it."""
     from tensorflow.python.eager import context
     from tensorflow.python.eager.polymorphic_function import atomic_function
@@ -305,12 +305,12 @@ def _functions(found: Made) -> Iterator[None]:
     def noted(name: Any, graph: Any, *more: Any, **options: Any) -> Any:
         function = make(name, graph, *more, **options)
         for called in graph._functions:  # Some are made in other ways.
-            found.functions.setdefault(called, ("", False))
+            actual.functions.setdefault(called, ("", False))
         text = name.decode() if isinstance(name, bytes) else name
         # The method of the class: that of the instance returns the program's own definition.
         definition = context.Context.get_function_def(context.context(), text)
         watched = any(node.op.startswith("TbDebugger") for node in definition.node_def)
-        found.functions[text] = (graph.name, watched)
+        actual.functions[text] = (graph.name, watched)
         return function
 
     atomic_function.from_func_graph = noted

@@ -68,10 +68,10 @@ class DebuggerPage:
 
     def serious_violations(self) -> list[str]:
         """Returns the serious and critical violations that axe-core finds in the debugger's document."""
-        found = Axe().run(self.frame).response["violations"]
+        actual = Axe().run(self.frame).response["violations"]
         return [
             f"{violation['id']}: {violation['help']}: {[node['target'] for node in violation['nodes'][:3]]}"
-            for violation in found
+            for violation in actual
             if violation["impact"] in ("serious", "critical")
         ]
 

@@ -77,8 +77,8 @@ def _look_at(pid: int) -> _Seen | None:
 
 def is_running(pid: int) -> bool:
     """Whether a process has not ended."""
-    found = _look_at(pid)
-    return found is not None and not found.is_zombie
+    actual = _look_at(pid)
+    return actual is not None and not actual.is_zombie
 
 
 class Processes:
@@ -96,8 +96,8 @@ class Processes:
         """Returns the processes that run now, without this one, by number."""
         numbers = {int(entry) for entry in os.listdir(_PROC) if entry.isdigit()} if _PROC.is_dir() else set()
         self._foreign &= numbers
-        seen = {pid: found for pid in numbers - self._foreign if (found := _look_at(pid)) is not None}
-        ours = {pid for pid, found in seen.items() if self._mark in found.marks}
+        seen = {pid: actual for pid in numbers - self._foreign if (actual := _look_at(pid)) is not None}
+        ours = {pid for pid, actual in seen.items() if self._mark in actual.marks}
         while forked := {pid for pid in seen.keys() - ours if seen[pid].parent in ours | {os.getpid()}}:
             ours |= forked
         self._foreign |= seen.keys() - ours

@@ -306,9 +306,9 @@ def tables_and_queues() -> Any:
 
     @tf.function
     def tables_and_queues(words: Any) -> Any:
-        found = table.lookup(words)
-        growing.insert(words, found)
-        queue.enqueue(found)
+        actual = table.lookup(words)
+        growing.insert(words, actual)
+        queue.enqueue(actual)
         total.assign_add(queue.dequeue() * growing.lookup(words))
         total.scatter_nd_add([[0]], [3.0])
         return total.read_value(), growing.export()

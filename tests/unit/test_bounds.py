@@ -34,10 +34,10 @@ def test_texts_and_lists_anywhere_in_a_long_record_are_cut(monkeypatch):
     op.input_names.extend([_LONG, *("a" for _ in range(20))])
     op.output_tensor_ids.extend(range(20))
     op.code_location.stack_frame_ids.extend([_LONG] * 20)
-    found = parse_bounded(event.SerializeToString()).graph_op_creation
-    assert found.op_name == found.input_names[0] == found.code_location.stack_frame_ids[9]
-    assert len(found.op_name) <= bounds.MAX_TEXT
-    assert found.output_tensor_ids == list(range(10)) and len(found.input_names) == 10
+    actual = parse_bounded(event.SerializeToString()).graph_op_creation
+    assert actual.op_name == actual.input_names[0] == actual.code_location.stack_frame_ids[9]
+    assert len(actual.op_name) <= bounds.MAX_TEXT
+    assert actual.output_tensor_ids == list(range(10)) and len(actual.input_names) == 10
 
 
 def test_a_recorded_tensor_is_not_cut_and_a_graph_is_kept_without_its_definition(monkeypatch):
@@ -47,8 +47,8 @@ def test_a_recorded_tensor_is_not_cut_and_a_graph_is_kept_without_its_definition
     assert parse_bounded(event.SerializeToString()) == event
     event = DebugEvent()
     event.debugged_graph.graph_id, event.debugged_graph.original_graph_def = "g", _LONG.encode()
-    found = parse_bounded(event.SerializeToString())
-    assert found.debugged_graph.graph_id == "g" and not found.debugged_graph.original_graph_def
+    actual = parse_bounded(event.SerializeToString())
+    assert actual.debugged_graph.graph_id == "g" and not actual.debugged_graph.original_graph_def
 
 
 def test_ids_that_were_cut_still_refer_to_each_other(tmp_path):

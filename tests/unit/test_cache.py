@@ -18,8 +18,8 @@ from tests.support.events import Recording
 @pytest.fixture
 def run(tmp_path):
     Recording(tmp_path / "root").close()
-    (found,) = find_runs(tmp_path / "root")
-    return found
+    (actual,) = find_runs(tmp_path / "root")
+    return actual
 
 
 def _count(database):

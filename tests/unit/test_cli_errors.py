@@ -128,9 +128,9 @@ def test_a_run_that_cannot_be_read_does_not_take_the_others_with_it(tmp_path, ca
     assert all(name in said.out for name in ("one", "two", "three")) and "bad" not in said.out
     assert said.err.startswith("tbdbg: bad: Reading this run's files failed: ") and said.err.count("\n") == 1
     assert main([verb, str(logs), *more, "--json"]) == 1
-    found = json.loads(capfd.readouterr().out)
-    assert [name for name, facts in found.items() if "error" in facts] == ["bad"] and len(found) == 4
-    assert "graph_executions.parquet" in found["bad"]["error"]
+    actual = json.loads(capfd.readouterr().out)
+    assert [name for name, facts in actual.items() if "error" in facts] == ["bad"] and len(actual) == 4
+    assert "graph_executions.parquet" in actual["bad"]["error"]
 
 
 @pytest.mark.parametrize("verb", _VERBS)

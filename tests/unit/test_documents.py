@@ -75,11 +75,11 @@ def test_every_table_and_column_is_documented_and_no_other():
     with duckdb.connect() as connection:
         schema.create_tables(connection)
         rows = connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
-    found: dict[str, set[str]] = {}
+    actual: dict[str, set[str]] = {}
     for table, column in rows:
         if table in schema.TABLES:
-            found.setdefault(table, set()).add(column)
-    assert _documented() == found
+            actual.setdefault(table, set()).add(column)
+    assert _documented() == actual
 
 
 def test_every_parameter_of_a_route_is_documented_and_asked_with_hostile_values():

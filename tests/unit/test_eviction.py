@@ -20,8 +20,8 @@ _MEGABYTE = 1 << 20
 def folders(tmp_path, monkeypatch):
     """Four runs whose databases, the first one used longest ago, are a megabyte each."""
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
-    found = [tmp_path / "logs" / f"run{number}" for number in range(4)]
-    for age, folder in enumerate(reversed(found), start=1):
+    actual = [tmp_path / "logs" / f"run{number}" for number in range(4)]
+    for age, folder in enumerate(reversed(actual), start=1):
         Recording(folder, run_id=folder.name).close()
         (run,) = find_runs(folder)
         open_database(run).close()
@@ -29,7 +29,7 @@ def folders(tmp_path, monkeypatch):
         os.truncate(path, _MEGABYTE)
         for one in (path, path.with_suffix(".folder")):
             os.utime(one, (10_000 - age, 10_000 - age))
-    return found
+    return actual
 
 
 def _allow(monkeypatch, size: float) -> None:

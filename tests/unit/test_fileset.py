@@ -23,9 +23,9 @@ from tests.support.events import Recording, small_program
 
 
 def test_a_metadata_file_announces_a_set_also_when_the_host_has_dots(tmp_path):
-    found = parse_metadata_name(tmp_path, "tfdbg_events.1700000000.a.b.metadata")
-    assert found == FileSet(tmp_path, 1700000000, "a.b")
-    assert found is not None and found.path(EXECUTION).name == "tfdbg_events.1700000000.a.b.execution"
+    actual = parse_metadata_name(tmp_path, "tfdbg_events.1700000000.a.b.metadata")
+    assert actual == FileSet(tmp_path, 1700000000, "a.b")
+    assert actual is not None and actual.path(EXECUTION).name == "tfdbg_events.1700000000.a.b.execution"
 
 
 @pytest.mark.parametrize(

@@ -177,8 +177,8 @@ def test_a_sorted_list_is_cut_and_says_how_many_there_are(snapshot, monkeypatch)
     ],
 )
 def test_executions_are_filtered_too(snapshot, wanted, rows):
-    found = _executions(snapshot, wanted)
-    assert len(found) == rows == len(set(found)) and found == sorted(found)
+    actual = _executions(snapshot, wanted)
+    assert len(actual) == rows == len(set(actual)) and actual == sorted(actual)
 
 
 def test_executions_can_be_sorted(snapshot):

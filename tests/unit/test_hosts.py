@@ -91,18 +91,18 @@ def _lists(database: Database) -> tuple[list, list]:
 
 def _merged_by_hand(folder: Path, alone: Path) -> tuple[list, list]:
     """Each host's files indexed alone, then put in order one row at a time."""
-    found: tuple[list, list] = ([], [])
+    actual: tuple[list, list] = ([], [])
     for host in range(HOSTS):
         shutil.rmtree(alone, ignore_errors=True)
         alone.mkdir()
         for path in folder.glob(f"*.host{host}.*"):
             shutil.copy(path, alone)
-        for rows, at, merged in zip(_told(alone), (5, 2), found, strict=True):
+        for rows, at, merged in zip(_told(alone), (5, 2), actual, strict=True):
             latest = float("-inf")
             for number, row in enumerate(rows):
                 latest = max(latest, row[at])
                 merged.append(((latest, host, number), row))
-    return tuple([row for _, row in sorted(merged, key=lambda item: item[0])] for merged in found)
+    return tuple([row for _, row in sorted(merged, key=lambda item: item[0])] for merged in actual)
 
 
 @pytest.mark.parametrize("step_bytes", [900, 4000, STEP_BYTES])
@@ -236,10 +236,10 @@ def test_a_viewer_killed_while_it_reads_leaves_no_process_and_the_next_one_goes_
     indexer = Indexer(run, database.connection)
     while indexer.step().more:
         pass
-    found = _lists(database)
+    actual = _lists(database)
     indexer.close(), database.close()
     assert 0 < done < 240
-    assert found == _merged_by_hand(tmp_path / "job", tmp_path / "alone")
+    assert actual == _merged_by_hand(tmp_path / "job", tmp_path / "alone")
 
 
 def _is_alive(pid: int) -> bool:

@@ -99,9 +99,9 @@ def test_a_run_that_is_still_being_read_answers_and_says_how_far_it_is(tmp_path,
     monkeypatch.setattr(Indexer, "step", slow_step)
     with Asker(tmp_path) as asker:
         asker.plugin._library._make_loader = lambda run: RunLoader(run, step_bytes=4000)
-        found = asker.json("/status", {"run": "."})
-        assert 0 < found["loading"]["bytes_done"] < found["loading"]["bytes_total"] == total
-        assert 0 < found["num_graph_executions"] < 200
+        actual = asker.json("/status", {"run": "."})
+        assert 0 < actual["loading"]["bytes_done"] < actual["loading"]["bytes_total"] == total
+        assert 0 < actual["num_graph_executions"] < 200
         answers = {path: asker.get(path, query).status_code for path, query in fitting(Facts("."))}
         assert set(answers.values()) == {200}
         go_on.set()
@@ -187,7 +187,7 @@ def test_a_run_that_is_being_read_is_read_to_its_end_also_when_nobody_asks(tmp_p
 
 def test_questions_get_answers_however_often_the_run_is_closed(tmp_path, monkeypatch):
     small_program(tmp_path).close()
-    opened, found = [], []
+    opened, actual = [], []
 
     def open_counted(run):
         opened.append(run)
@@ -201,9 +201,9 @@ def test_questions_get_answers_however_often_the_run_is_closed(tmp_path, monkeyp
         for _ in range(30):
             time.sleep(rng.random() * 0.02)
             try:
-                found.append(_num_graph_executions(loader))
+                actual.append(_num_graph_executions(loader))
             except Exception as error:
-                found.append(error)
+                actual.append(error)
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
     for thread in threads:
@@ -212,7 +212,7 @@ def test_questions_get_answers_however_often_the_run_is_closed(tmp_path, monkeyp
         loader.rest()
         time.sleep(0.001)
     loader.close()
-    assert found == [8] * 90 and len(opened) > 1
+    assert actual == [8] * 90 and len(opened) > 1
 
 
 def test_as_many_runs_are_open_as_may_be_and_they_are_those_asked_about_last(tmp_path):

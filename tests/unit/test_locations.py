@@ -47,9 +47,9 @@ def _upload(folder: Path, url: str) -> None:
 
 def _told(loader: RunLoader):
     with open_snapshot(loader) as snapshot:
-        found = status(snapshot)
+        actual = status(snapshot)
         page = graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
-        return found["num_executions"], found["num_alerts"], page.columns["nan"].tolist(), page.dictionaries
+        return actual["num_executions"], actual["num_alerts"], page.columns["nan"].tolist(), page.dictionaries
 
 
 def test_runs_elsewhere_are_found_and_say_what_local_ones_say(tmp_path, remote):

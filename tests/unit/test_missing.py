@@ -152,12 +152,12 @@ def test_nothing_is_missing_of_tables_that_are_still_being_read(tmp_path, monkey
     loader = RunLoader(run)
     try:
         with open_snapshot(loader) as snapshot:
-            found = status(snapshot)
+            actual = status(snapshot)
     finally:
         may_go_on.set()
         loader.close()
-    assert (found["num_graph_executions"], found["not_recorded"]) == (0, [])
-    assert found["loading"] is not None
+    assert (actual["num_graph_executions"], actual["not_recorded"]) == (0, [])
+    assert actual["loading"] is not None
 
 
 def test_a_file_that_comes_later_is_missing_no_more(tmp_path):

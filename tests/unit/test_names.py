@@ -76,8 +76,8 @@ def test_an_op_tells_its_layer_its_variable_and_whose_gradient_its_outputs_are(s
 def test_an_alert_and_a_trace_say_whose_gradient_is_bad(snapshot: Snapshot) -> None:
     (alert,) = alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, 1))
     (trace,) = graph_executions.data(snapshot, Range(1, 2))
-    for found in (alert, trace):
-        assert (found["layer"], found["gradient_of"]) == ("dense", ["dense/kernel"])
+    for actual in (alert, trace):
+        assert (actual["layer"], actual["gradient_of"]) == ("dense", ["dense/kernel"])
     page = tables.graph_executions_page(snapshot, Range(0, 3))
     column = page.dictionaries["gradient_of"]
     texts = [None if n < 0 else column[n] for n in page.columns["gradient_of"]]
@@ -110,12 +110,12 @@ def test_executions_have_no_layers(snapshot: Snapshot, name: str) -> None:
 
 
 def test_layers_and_variables_are_found_with_a_place_to_jump_to(snapshot: Snapshot) -> None:
-    found = search.find(snapshot, "DENSE", 10)
-    assert [(layer["name"], layer["num_ops"], layer["op_name"]) for layer in found["layers"]] == [
+    actual = search.find(snapshot, "DENSE", 10)
+    assert [(layer["name"], layer["num_ops"], layer["op_name"]) for layer in actual["layers"]] == [
         ("dense", 4, "kernel"),
         ("head/dense_1", 1, "Sum"),
     ]
-    (variable,) = found["variables"]
+    (variable,) = actual["variables"]
     assert (variable["name"], variable["op_name"]) == ("dense/kernel", "kernel")
     assert variable["gradients"] == [{"graph_id": "g0", "op_name": "MatMul_1", "output_slot": 0}]
     assert [v["name"] for v in search.find(snapshot, "b/bias", 10)["variables"]] == ["b/bias"]
@@ -185,8 +185,8 @@ def test_what_a_graph_runs_that_was_made_elsewhere_belongs_to_its_call(tmp_path:
     recording.execution("__inference_b_2", [full_health(1.0)], graph_id="b")
     recording.close()
     with contextlib.closing(loaded(tmp_path)) as loader, open_snapshot(loader) as snapshot:
-        found = snapshot.columns("SELECT wall_time, site FROM graph_executions")
-        assert owners(snapshot, found["wall_time"], found["site"]).tolist() == [1.0]
+        actual = snapshot.columns("SELECT wall_time, site FROM graph_executions")
+        assert owners(snapshot, actual["wall_time"], actual["site"]).tolist() == [1.0]
 
 
 def test_a_library_file_gives_the_lines_around_its_frames_and_no_others(snapshot: Snapshot) -> None:

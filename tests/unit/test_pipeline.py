@@ -38,7 +38,7 @@ def _convert(
         for suffix in TAILED
         for chunk in chunks_of(files, host, suffix, chunk_bytes)
     ][:: -1 if backwards else 1]
-    facts = [found for found, _ in surveyed]
+    facts = [actual for actual, _ in surveyed]
     layout, described = lay_out(run, facts, rows_a_part)
     parts: dict = {}
     for _, spans in surveyed:
@@ -71,10 +71,10 @@ def test_a_job_of_many_hosts_gives_the_tables_of_the_local_index(
     )
     assert parts > 4 or rows_a_part == 1 << 20
     expected = answers_of(tmp_path / "job")
-    found = answers_of(tmp_path / "out")
+    actual = answers_of(tmp_path / "out")
     assert all(expected[table] for table in QUERIES if table not in ("op_graphs", "gradients"))
     for table, rows in expected.items():
-        assert found[table] == rows, table
+        assert actual[table] == rows, table
 
 
 def test_tail_files_are_in_the_tables_too(tmp_path):

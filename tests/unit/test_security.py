@@ -60,8 +60,8 @@ def logdir(tmp_path_factory: pytest.TempPathFactory, secret: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def asker(logdir: Path) -> Iterator[Asker]:
-    with Asker(logdir) as found:
-        yield found
+    with Asker(logdir) as actual:
+        yield actual
 
 
 def _tree(folder: Path) -> dict[str, tuple[int, int]]:
@@ -105,8 +105,8 @@ def test_no_route_opens_a_file_that_the_log_names_or_changes_one(logdir, secret,
 
 
 def test_names_of_a_log_come_as_they_are_and_as_nothing_but_text(asker):
-    found = asker.get("/source_files/file", {"run": ".", "index": 0})
-    assert found.json["lines"] == [_SCRIPT] and found.mimetype == "application/json"
+    actual = asker.get("/source_files/file", {"run": ".", "index": 0})
+    assert actual.json["lines"] == [_SCRIPT] and actual.mimetype == "application/json"
     alert = asker.json("/alerts", {"run": "."})["alerts"][0]
     assert alert["op_type"] == _SCRIPT
 

@@ -22,8 +22,8 @@ def test_records_come_back_from_every_position_in_the_ring(tmp_path):
 def test_a_ring_that_is_full_to_the_last_byte_is_read(tmp_path):
     path = tmp_path / "x.tail"
     path.write_bytes(build_tail([b"one"], mode=TailMode.RING, file_size=0, capacity=19, tail=7))
-    found = read_tail(path)
-    assert found is not None and found.data == frame(b"one")
+    actual = read_tail(path)
+    assert actual is not None and actual.data == frame(b"one")
 
 
 def test_the_header_is_laid_out_as_documented():
@@ -38,18 +38,18 @@ def test_the_header_is_laid_out_as_documented():
 def test_a_tail_leaves_out_what_the_file_already_holds(tmp_path, mode):
     path = tmp_path / "x.tail"
     path.write_bytes(build_tail([b"one", b"two"], mode=mode, file_size=100, capacity=64))
-    found = read_tail(path)
-    assert found is not None
-    assert found.after(100) == frame(b"one") + frame(b"two")
-    assert found.after(119) == frame(b"two")
-    assert found.after(138) == b""
+    actual = read_tail(path)
+    assert actual is not None
+    assert actual.after(100) == frame(b"one") + frame(b"two")
+    assert actual.after(119) == frame(b"two")
+    assert actual.after(138) == b""
 
 
 def test_a_ring_says_how_many_records_it_has_overwritten(tmp_path):
     path = tmp_path / "x.tail"
     path.write_bytes(build_tail([b"one"], mode=TailMode.RING, file_size=0, tail=190, dropped=10))
-    found = read_tail(path)
-    assert found is not None and found.dropped == 10
+    actual = read_tail(path)
+    assert actual is not None and actual.dropped == 10
 
 
 def test_no_tail_file_and_one_that_is_being_set_up_are_nothing(tmp_path):

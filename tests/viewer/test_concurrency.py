@@ -70,14 +70,14 @@ class Clients:
             response = self._asker.get(path, query)
             try:
                 answer = decoded(response.mimetype, response.data)
-                found = list(torn(path, query, answer)) if response.status_code == 200 else []
+                actual = list(torn(path, query, answer)) if response.status_code == 200 else []
             except Exception as error:
-                found = [repr(error)]
+                actual = [repr(error)]
             if response.status_code not in {200, *self._allowed}:
-                found.append(f"{response.status_code} {response.text[:300]}")
+                actual.append(f"{response.status_code} {response.text[:300]}")
             with self._lock:
                 self.statuses[path, response.status_code] += 1
-                self.problems += [f"{path} {query}: {problem}" for problem in found]
+                self.problems += [f"{path} {query}: {problem}" for problem in actual]
                 if response.status_code == 200:
                     for what, generation, size in sizes(path, query, answer):
                         self.sizes.setdefault((what, generation), set()).add(size)

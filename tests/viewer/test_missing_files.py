@@ -49,10 +49,10 @@ def test_a_dump_without_one_of_its_files_is_shown_as_far_as_it_goes(copy, whole,
     copy.path(suffix).unlink()
     if way == "empty":
         copy.path(suffix).touch()
-    found, codes = _answers(tmp_path)
+    actual, codes = _answers(tmp_path)
     assert not [path for path, code in codes.items() if code not in (200, 400, 404)]
     for name in ("num_executions", "num_graph_executions"):
-        assert found[name] == (0 if _LOST.get(suffix) == name else whole[name])
+        assert actual[name] == (0 if _LOST.get(suffix) == name else whole[name])
     assert codes["/status"] == codes["/columns/executions"] == codes["/columns/graph_executions"] == 200
 
 
@@ -61,14 +61,14 @@ def test_a_dump_without_graphs_still_names_its_ops_and_finds_the_first_nan(copy,
         whole = asker.json("/alerts", {"run": "run"})["alerts"]
     copy.path(fileset.GRAPHS).unlink()
     with Asker(tmp_path) as asker:
-        found = asker.json("/alerts", {"run": "run"})["alerts"]
-        assert {alert["op_name"] for alert in found} == {alert["op_name"] for alert in whole}
-        first = found[0]["graph_execution_trace_index"]
+        actual = asker.json("/alerts", {"run": "run"})["alerts"]
+        assert {alert["op_name"] for alert in actual} == {alert["op_name"] for alert in whole}
+        first = actual[0]["graph_execution_trace_index"]
         assert asker.json("/inputs_of", {"run": "run", "graph_execution": first}) == {"inputs": []}
 
 
 def test_an_empty_metadata_file_is_a_run_too(copy, tmp_path):
     copy.path(fileset.METADATA).write_bytes(b"")
-    found, codes = _answers(tmp_path)
-    assert found["num_graph_executions"] > 0 and found["tensorflow_version"] is None
+    actual, codes = _answers(tmp_path)
+    assert actual["num_graph_executions"] > 0 and actual["tensorflow_version"] is None
     assert set(codes.values()) <= {200, 400, 404}

@@ -42,8 +42,8 @@ def _looked_at(logdir: Path) -> dict[str, float]:
     done = subprocess.run(
         [sys.executable, "-c", _LOOKING, str(logdir)], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    actual: dict[str, float] = json.loads(done.stdout)
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def _looked_at(logdir: Path) -> dict[str, float]:
 def test_runs_looked_at_one_after_the_other_take_few_threads_and_little_memory(tmp_path, count):
     for number in range(count):
         small_program(tmp_path / f"run{number}", run_id=f"run{number}").close()
-    found = _looked_at(tmp_path)
-    print(f"{count} runs took {found['threads']} threads and {found['megabytes']:.0f} MB.")
-    assert found["runs"] == count
-    assert found["threads"] <= _MAX_THREADS
-    assert found["megabytes"] <= _MAX_MEGABYTES
+    actual = _looked_at(tmp_path)
+    print(f"{count} runs took {actual['threads']} threads and {actual['megabytes']:.0f} MB.")
+    assert actual["runs"] == count
+    assert actual["threads"] <= _MAX_THREADS
+    assert actual["megabytes"] <= _MAX_MEGABYTES
 
 
 def test_runs_that_are_elsewhere_share_the_threads_that_wait_for_their_files(tmp_path):
@@ -74,5 +74,5 @@ def test_runs_that_are_elsewhere_share_the_threads_that_wait_for_their_files(tmp
         text=True,
         check=True,
     )
-    found = json.loads(done.stdout)
-    assert found["runs"] == 6 and found["threads"] <= _MAX_THREADS
+    actual = json.loads(done.stdout)
+    assert actual["runs"] == 6 and actual["threads"] <= _MAX_THREADS

@@ -46,8 +46,8 @@ loader.close()
 
 def _status(address: str, run: str = ".") -> dict[str, Any]:
     _, _, content = fetch(f"{address}{PREFIX}/status", {"run": run})
-    found: dict[str, Any] = json.loads(content)
-    return found
+    actual: dict[str, Any] = json.loads(content)
+    return actual
 
 
 def _until(what: Callable[[], bool]) -> None:

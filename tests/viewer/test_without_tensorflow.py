@@ -24,8 +24,8 @@ _PATIENCE_S = 60
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = tmp_path_factory.mktemp("log") / "tensorboard.txt"
-    with tensorboard(_RECORDINGS, log, program=(_WITHOUT, "tensorboard")) as found:
-        yield found
+    with tensorboard(_RECORDINGS, log, program=(_WITHOUT, "tensorboard")) as actual:
+        yield actual
 
 
 def _json(url: str, **query: object):

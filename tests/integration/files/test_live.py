@@ -78,5 +78,5 @@ def test_what_a_program_records_is_served_while_it_runs(tmp_path: Path) -> None:
                 )
                 lags[run].append(seen)
         assert program.wait(timeout=60) == 0
-    found = {run: (f"{times[0]:.2f} s", f"{max(times[1:]):.2f} s") for run, times in lags.items()}
-    print(f"A new run was there after, and new events of it after at most: {found}.")
+    actual = {run: (f"{times[0]:.2f} s", f"{max(times[1:]):.2f} s") for run, times in lags.items()}
+    print(f"A new run was there after, and new events of it after at most: {actual}.")

@@ -81,11 +81,11 @@ def test_what_ran_around_the_first_nan_and_the_last_records_are_kept(
 
     loader = loaded(tmp_path)
     with open_snapshot(loader) as snapshot:
-        found = status(snapshot)
+        actual = status(snapshot)
     loader.close()
-    assert found["num_graph_executions"] + found["dropped_graph_executions"] == len(traces)
-    assert found["num_executions"] + found["dropped_executions"] == len(executions)
-    assert found["num_bad_graph_executions"] == len(bad)
+    assert actual["num_graph_executions"] + actual["dropped_graph_executions"] == len(traces)
+    assert actual["num_executions"] + actual["dropped_executions"] == len(executions)
+    assert actual["num_bad_graph_executions"] == len(bad)
 
     if end == "ends":
         from tensorflow.python.debug.lib import debug_events_reader

@@ -145,15 +145,15 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
 
 def by_tensor(recorded: Recorded) -> dict[tuple[str, str, int], list[Any]]:
     """What was recorded of each tensor: numbers, or elements."""
-    found: dict[tuple[str, str, int], list[Any]] = {}
+    actual: dict[tuple[str, str, int], list[Any]] = {}
     for trace, event in zip(recorded.traces, recorded.events["graph_execution_traces"], strict=True):
         proto = event.graph_execution_trace.tensor_proto
         values: list[Any] = trace.values[1:]  # without the number of the tensor
         if event.graph_execution_trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR:
             value = tf.make_ndarray(tf.make_tensor_proto(0).FromString(proto.SerializeToString()))
             values = [str(value.dtype), hash(value.tobytes())]
-        found.setdefault((without_numbers(trace.function), trace.op_name, trace.slot), []).append(values)
-    return {key: sorted(map(repr, rows)) for key, rows in found.items()}
+        actual.setdefault((without_numbers(trace.function), trace.op_name, trace.slot), []).append(values)
+    return {key: sorted(map(repr, rows)) for key, rows in actual.items()}
 
 
 @pytest.mark.usefixtures("_place")
@@ -174,10 +174,10 @@ def test_what_tensorflows_recorder_sees_of_loops_is_on_record_as_often_and_with_
     assert len([graph for graph, _, _ in expected if "cond" in graph]) > 5
     known_before = {(t.op_name, t.slot) for t in recorded.traces if t.op_type == "Const"}
     for (graph, op, slot), rows in expected.items():
-        found = ours.get((graph, op, slot), [])
+        actual = ours.get((graph, op, slot), [])
         if (op, slot) in known_before:  # that is on record once, and not as often as it is taken
-            rows, found = rows[:1], found[:1]
-        assert found == rows, f"{op} of {graph}"
+            rows, actual = rows[:1], actual[:1]
+        assert actual == rows, f"{op} of {graph}"
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
@@ -246,5 +246,5 @@ def test_conditions_of_saved_models_and_of_sessions_are_seen(tmp_path: Path) -> 
             )
             np.testing.assert_array_equal(session.run(y, {x: [1.0, 1.0]}), [[8.0, 8.0]])
     for name in ("loaded", "session"):
-        found = [t for t in read(tmp_path / name).traces if t.op_name.endswith("below")]
-        assert len(found) == 4, name
+        actual = [t for t in read(tmp_path / name).traces if t.op_name.endswith("below")]
+        assert len(actual) == 4, name

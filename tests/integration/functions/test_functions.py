@@ -141,8 +141,8 @@ def test_each_run_of_a_loops_body_and_the_branch_taken_have_their_values_on_reco
         result = tf.function(program)(tf.constant(X))
     np.testing.assert_array_equal(result, plain)
     # `vectorized_map` makes another op of it, in whose name the old one stands.
-    found = [t for t in read(tmp_path).traces if t.op_type == "Mul" and "watched" in t.op_name]
-    assert [trace.counts for trace in found] == [counts(value) for value in expected]
+    actual = [t for t in read(tmp_path).traces if t.op_type == "Mul" and "watched" in t.op_name]
+    assert [trace.counts for trace in actual] == [counts(value) for value in expected]
 
 
 def test_tf1_graphs_wrapped_as_functions_are_seen(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def what_ran(run: Callable[[], Any]) -> dict[str, tuple[str, list[str]]]:
         return behind(node.input[0]) if node.op in ("Identity", "TbDebuggerWatchInline") else name
 
     def inputs(node: Any) -> list[str]:
-        found = [behind(name) for name in node.input if not name.startswith("^")]
-        return sorted(found) if node.op in ("AddV2", "Mul") else found
+        actual = [behind(name) for name in node.input if not name.startswith("^")]
+        return sorted(actual) if node.op in ("AddV2", "Mul") else actual
 
     unseen = ("NoOp", "Const", "Identity", "IdentityN", "TbDebuggerWatch", "TbDebuggerWatchInline")
     return {name: (node.op, inputs(node)) for name, node in nodes.items() if node.op not in unseen}

@@ -78,13 +78,13 @@ def test_loops_and_branches_are_seen_in_both_kinds_of_control_flow(tmp_path: Pat
     sines = [np.sin(X), np.sin(np.sin(X)), np.sin(np.sin(np.sin(X)))]
     # Gradients call the values that they are given as they were called where they come from.
     traces = [trace for trace in read(tmp_path).traces if trace.op_type != "Placeholder"]
-    found = {
+    actual = {
         name: [trace.values[4:] for trace in traces if trace.op_name.rpartition("/")[2] == name]
         for name in ("sine", "taken", "left")
     }
-    assert found["sine"] == [counts(sine) for sine in sines]
-    assert found["taken"] == [counts(np.exp(sines[-1]))]
-    assert found["left"] == []
+    assert actual["sine"] == [counts(sine) for sine in sines]
+    assert actual["taken"] == [counts(np.exp(sines[-1]))]
+    assert actual["left"] == []
     assert len([trace for trace in traces if trace.op_type == "Cos"]) == 3
 
 

@@ -323,8 +323,8 @@ def alerts_of(root: Path) -> list[tuple[str, str, int]]:
     loader = loaded(root)
     try:
         with open_snapshot(loader) as snapshot:
-            found = alerts.alert_list(snapshot)
-            page = alerts.page(snapshot, found, Range(0, len(found)))
+            actual = alerts.alert_list(snapshot)
+            page = alerts.page(snapshot, actual, Range(0, len(actual)))
     finally:
         loader.close()
     return [
@@ -339,13 +339,13 @@ def test_alerts_the_first_bad_op_and_its_line_are_the_same_with_and_without_xla(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
-    found = {}
+    actual = {}
     for jit_compile in (False, True):
         root = tmp_path / str(jit_compile)
         record_a_model_that_takes_the_log_of_zero(root, jit_compile=jit_compile)
-        found[jit_compile] = alerts_of(root)
+        actual[jit_compile] = alerts_of(root)
         recorded = read(root)
-        _, first, _ = found[jit_compile][0]
+        _, first, _ = actual[jit_compile][0]
         creations = [event.graph_op_creation for event in recorded.events["graphs"]]
         (stack,) = {
             tuple(made.code_location.stack_frame_ids)
@@ -354,9 +354,9 @@ def test_alerts_the_first_bad_op_and_its_line_are_the_same_with_and_without_xla(
         }
         lines = [recorded.frames[frame] for frame in stack]
         assert [code for path, _, _, code in lines if path == __file__ and "culprit" in code]
-    assert found[True][0] == found[False][0]
-    assert found[True][0][0] == "Log"
-    assert set(found[True]) == set(found[False])
+    assert actual[True][0] == actual[False][0]
+    assert actual[True][0][0] == "Log"
+    assert set(actual[True]) == set(actual[False])
 
 
 def test_the_first_bad_tensor_of_a_model_is_the_log_of_its_layer(tmp_path: Path) -> None:

@@ -32,10 +32,10 @@ def test_any_range_of_lines_is_the_same(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "library.py"
     path.write_bytes(data)
     expected = lines_of_linecache(str(path))
-    found = LibraryLines()
+    actual = LibraryLines()
     for first in range(1, 6):
         for last in range(first, 8):
-            assert found.between(str(path), first, last) == expected[first - 1 : last]
+            assert actual.between(str(path), first, last) == expected[first - 1 : last]
 
 
 def test_a_missing_file_has_no_lines(tmp_path: Path) -> None:

@@ -63,14 +63,14 @@ with tb_debugger_plugin.record(sys.argv[1] + "/survivors", keep_graph_optimizati
 
 def devices(recorded: Recorded, op_type: str) -> dict[str, list[Any]]:
     """By device, the summaries of all ops of a type."""
-    found: dict[str, list[Any]] = {}
+    actual: dict[str, list[Any]] = {}
     for event, trace in zip(recorded.events["graph_execution_traces"], recorded.traces, strict=True):
         if trace.op_type == op_type:
             device = event.graph_execution_trace.device_name.rpartition(":device:")[2].rpartition("device:")[
                 2
             ]
-            found.setdefault(device, []).append(trace.counts)
-    return found
+            actual.setdefault(device, []).append(trace.counts)
+    return actual
 
 
 def test_each_replica_of_a_mirrored_training_is_seen_and_its_bits_stay(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_processes_that_are_told_their_job_are_one_run_with_hosts_kept_apart(
         with open_snapshot(loader) as snapshot:
             hosts = snapshot.rows("SELECT process_id FROM hosts ORDER BY process_id")
             assert hosts == sorted((program.pid,) for program in programs)
-            found = snapshot.rows(
+            actual = snapshot.rows(
                 "SELECT sites.host, list(t.size ORDER BY idx), list(t.wall_time ORDER BY idx)"
                 " FROM graph_executions t JOIN sites USING (site) JOIN ops USING (op) WHERE ops.name = 'sqrt'"
                 " GROUP BY sites.host ORDER BY sites.host"
@@ -63,8 +63,8 @@ def test_processes_that_are_told_their_job_are_one_run_with_hosts_kept_apart(
             filtered = [one.rows(snapshot, "t.idx", Range(0, one.total))["idx"].tolist() for one in chosen]
     finally:
         loader.close()
-    assert [(host, sizes) for host, sizes, _ in found] == [
+    assert [(host, sizes) for host, sizes, _ in actual] == [
         (host, [float(i + 1) for i in range(20)]) for host in range(2)
     ]
     assert len(set(names)) == 2 and filtered == [rows for (rows,) in by_host]
-    assert all(own == sorted(own) for _, _, own in found) and times == sorted(times)
+    assert all(own == sorted(own) for _, _, own in actual) and times == sorted(times)

@@ -126,5 +126,5 @@ def test_processes_that_begin_together_in_one_folder_have_a_file_set_each(tmp_pa
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     programs = [subprocess.Popen([*command, str(1000 * i)], env=environment) for i in range(2)]
     assert [program.wait(timeout=120) for program in programs] == [0, 0]
-    found = sorted(sizes(recorded) for recorded in read_each(tmp_path))
-    assert found == [[counts([2.0] * (1000 * i + j + 1)) for j in range(100)] for i in range(2)]
+    actual = sorted(sizes(recorded) for recorded in read_each(tmp_path))
+    assert actual == [[counts([2.0] * (1000 * i + j + 1)) for j in range(100)] for i in range(2)]

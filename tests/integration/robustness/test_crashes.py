@@ -302,9 +302,9 @@ def check_a_kill(root: Path, size: int, delay: float) -> None:
     else:
         assert len(sizes) in (done, done + 1)
         assert len(sizes_of_calls) in (done, done + 1)
-    for found in (sizes, sizes_of_calls):
-        assert found == list(range(int(found[0]), int(found[0]) + len(found)))
-        assert found[-1] >= done - 1
+    for actual in (sizes, sizes_of_calls):
+        assert actual == list(range(int(actual[0]), int(actual[0]) + len(actual)))
+        assert actual[-1] >= done - 1
 
 
 @pytest.mark.long

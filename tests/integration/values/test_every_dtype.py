@@ -47,19 +47,19 @@ def of_dtype(dtype: tf.DType, shape: list[int]) -> tf.Tensor:
 
 def every_kind() -> list[tf.Tensor]:
     """A tensor of each dtype that this TensorFlow can make, in each shape; resources and variants too."""
-    found = []
+    actual = []
     for dtype in sorted(set(dtypes._INTERN_TABLE.values()), key=lambda dtype: dtype.as_datatype_enum):
         if dtype._is_ref_dtype or dtype in (tf.resource, tf.variant):
             continue
         try:
-            found += [of_dtype(dtype, shape) for shape in SHAPES]
+            actual += [of_dtype(dtype, shape) for shape in SHAPES]
         except (tf.errors.OpError, TypeError, ValueError):  # a dtype without a kernel for it
             continue
     ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
     table = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, 0.0)
-    found += [table.resource_handle, ragged._to_variant(), tf.data.Dataset.range(2)._variant_tensor]
-    assert len({tensor.dtype for tensor in found}) >= 24
-    return found
+    actual += [table.resource_handle, ragged._to_variant(), tf.data.Dataset.range(2)._variant_tensor]
+    assert len({tensor.dtype for tensor in actual}) >= 24
+    return actual
 
 
 @tf.function
@@ -76,9 +76,9 @@ def check(proto: Any, tensor: tf.Tensor, mode: TensorDebugMode) -> None:
         np.testing.assert_allclose(summary(proto)[1:], twin.summarize(array, dtype, mode, 0)[1:], rtol=1e-12)
     else:
         assert proto.dtype == dtype
-        found = np.asarray(tf.io.parse_tensor(proto.SerializeToString(), tensor.dtype).numpy())
-        assert (found.shape, found.dtype.kind) == (array.shape, array.dtype.kind)
-        assert found.ravel().tolist() == array.ravel().tolist()
+        actual = np.asarray(tf.io.parse_tensor(proto.SerializeToString(), tensor.dtype).numpy())
+        assert (actual.shape, actual.dtype.kind) == (array.shape, array.dtype.kind)
+        assert actual.ravel().tolist() == array.ravel().tolist()
 
 
 def record_every_kind(folder: Path, mode: TensorDebugMode) -> tuple[list[tf.Tensor], Recorded]:

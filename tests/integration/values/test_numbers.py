@@ -72,9 +72,9 @@ def test_full_numerics_are_numpys(tmp_path: Path, dtype: tf.DType) -> None:
             tf.reshape(tensor, tf.shape(tensor))
     recorded = read(tmp_path)
     eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "Reshape"]
-    for found in (recorded.of("watched"), eager):
-        assert len(found) == len(tensors)
-        for values, tensor in zip(found, tensors, strict=True):
+    for actual in (recorded.of("watched"), eager):
+        assert len(actual) == len(tensors)
+        for values, tensor in zip(actual, tensors, strict=True):
             assert values[4:11] == counts(tensor)
             np.testing.assert_allclose(values[11:], moments(tensor.numpy()), rtol=1e-12)
 
@@ -97,8 +97,8 @@ def test_complex_and_one_byte_tensors_have_the_twins_numbers(tmp_path: Path, mod
     ]
     recorded = read(tmp_path)
     eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "IdentityN"]
-    for found in (recorded.of("watched"), eager):
-        np.testing.assert_array_equal(np.array([values[1:] for values in found]), np.array(expected))
+    for actual in (recorded.of("watched"), eager):
+        np.testing.assert_array_equal(np.array([values[1:] for values in actual]), np.array(expected))
 
 
 def test_without_the_native_library_complex_tensors_are_left_alone(
@@ -107,8 +107,8 @@ def test_without_the_native_library_complex_tensors_are_left_alone(
     monkeypatch.setattr(native, "load", lambda: None)
     values = tf.constant([1 + 2j, -3j])
     with tb_debugger_plugin.record(tmp_path):
-        found = tf.function(lambda x: tf.abs(tf.identity_n([x], name="pair")[0], name="size"))(values)
-    np.testing.assert_allclose(found, [5**0.5, 3])
+        actual = tf.function(lambda x: tf.abs(tf.identity_n([x], name="pair")[0], name="size"))(values)
+    np.testing.assert_allclose(actual, [5**0.5, 3])
     recorded = read(tmp_path)
     assert len(recorded.of("size")) == 1 and not recorded.of("pair")
 

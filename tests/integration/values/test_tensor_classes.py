@@ -38,14 +38,14 @@ assert module.reads_classes() == (sys.argv[2] == "classes")
 
 @pytest.mark.parametrize("mode", ["FULL_HEALTH", "SHAPE", "FULL_TENSOR"])
 def test_both_ways_record_the_same(tmp_path: Path, mode: str) -> None:
-    found = []
+    actual = []
     for way in ("classes", "handles"):
         run_python("-c", PROGRAM, str(tmp_path / way), way, mode)
         events = read(tmp_path / way).events["graph_execution_traces"]
         traces = [event.graph_execution_trace for event in events]
-        found.append(sorted((trace.op_name, trace.tensor_proto.SerializeToString()) for trace in traces))
-    assert len(found[0]) > 60
-    assert found[0] == found[1]
+        actual.append(sorted((trace.op_name, trace.tensor_proto.SerializeToString()) for trace in traces))
+    assert len(actual[0]) > 60
+    assert actual[0] == actual[1]
 
 
 def test_a_shape_that_the_program_asserts_wrongly_is_recorded_as_it_is(tmp_path: Path) -> None:

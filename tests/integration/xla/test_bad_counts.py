@@ -127,9 +127,9 @@ def test_a_tensor_in_a_loop_has_the_counts_of_the_turn_in_which_it_was_bad_first
         recorded[jit_compile] = read(root)
     in_turns = 0
     for name in {(trace.op_name, trace.slot) for trace in recorded[False].traces}:
-        turns, found = (counts_of(recorded[jit_compile], *name) for jit_compile in (False, True))
+        turns, actual = (counts_of(recorded[jit_compile], *name) for jit_compile in (False, True))
         in_turns += len({tuple(turn) for turn in turns if any(turn[1:])}) > 1
-        assert found == [next((turn for turn in turns if any(turn[1:])), turns[0])], name
+        assert actual == [next((turn for turn in turns if any(turn[1:])), turns[0])], name
     assert in_turns > 1, "they stay as they were when they are bad first"
 
 
@@ -152,11 +152,11 @@ def test_recordings_of_one_function_that_look_at_other_tensors_do_not_meet(tmp_p
     def rooted(x: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(tf.sqrt(tf.multiply(x, 2.0, name="twice"), name="root"))
 
-    found = []
+    actual = []
     for case, options in enumerate([{}, {"op_regex": "Sqrt"}, {"op_regex": "Mul"}, {}]):
         root = tmp_path / str(case)
         with tb_debugger_plugin.record(root, "CURT_HEALTH" if case == 3 else "FULL_HEALTH", **options):
             assert np.isnan(rooted(tf.constant([1.0, -1.0])))
         recorded = read(root)
-        found.append([recorded.of(name)[0][1:] if recorded.of(name) else None for name in ("twice", "root")])
-    assert found == [[[2, 0, 0, 0], [2, 0, 0, 1]], [None, [2, 0, 0, 1]], [[2, 0, 0, 0], None], [[0], [1]]]
+        actual.append([recorded.of(name)[0][1:] if recorded.of(name) else None for name in ("twice", "root")])
+    assert actual == [[[2, 0, 0, 0], [2, 0, 0, 1]], [None, [2, 0, 0, 1]], [[2, 0, 0, 0], None], [[0], [1]]]

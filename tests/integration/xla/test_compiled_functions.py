@@ -190,15 +190,15 @@ def test_keras_finds_the_same_bad_tensors_when_it_compiles_the_step(tmp_path: Pa
     x = np.random.default_rng(0).normal(size=[8, 3]).astype(np.float32)
     y = x[:, :2].copy()
     y[5, 1] = np.inf
-    found = {}
+    actual = {}
     for jit_compile in (False, True):
         root = tmp_path / str(jit_compile)
         model = keras_model(jit_compile=jit_compile)
         model.fit(x, y, batch_size=4, shuffle=False, verbose=0, callbacks=[DebuggerCallback(root)])
         # What stands before the step: how its arguments come differs.
-        found[jit_compile] = [name for name in bad_tensors(read(root)) if "iterator" not in name[0].lower()]
-    assert set(found[True]) == set(found[False])
-    assert found[True][0] == found[False][0]
+        actual[jit_compile] = [name for name in bad_tensors(read(root)) if "iterator" not in name[0].lower()]
+    assert set(actual[True]) == set(actual[False])
+    assert actual[True][0] == actual[False][0]
 
 
 def test_a_compiled_function_is_still_compiled(tmp_path: Path) -> None:

@@ -88,10 +88,10 @@ def test_random_programs_have_the_bad_tensors_that_running_them_op_by_op_finds(
     by_op = [program(inputs) for inputs in cases]
     seen = 0
     for i in range(len(by_op[0])):
-        found = [bool(is_bad) for _, is_bad in recorded.of(f"value_{i}")]
-        if found:  # else no result needs it
+        actual = [bool(is_bad) for _, is_bad in recorded.of(f"value_{i}")]
+        if actual:  # else no result needs it
             seen += 1
-            assert found == [not np.isfinite(values[i]).all() for values in by_op], f"value_{i}"
+            assert actual == [not np.isfinite(values[i]).all() for values in by_op], f"value_{i}"
     assert seen > 10
 
 
