@@ -23,6 +23,7 @@
 #include "recorder.h"
 #include "static_shape.h"
 #include "summary.h"
+#include "watches.h"
 
 namespace {
 

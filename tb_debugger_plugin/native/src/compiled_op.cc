@@ -11,6 +11,7 @@
 
 #include "encode.h"
 #include "kernel.h"
+#include "recorder.h"
 
 namespace tbdbg {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "recorder.h"
+#include "watches.h"
 
 namespace tbdbg {
 

@@ -8,6 +8,7 @@
 #include "recorder.h"
 #include "summary.h"
 #include "tf_api.h"
+#include "watches.h"
 
 namespace tbdbg {
 

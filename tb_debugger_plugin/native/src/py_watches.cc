@@ -8,6 +8,7 @@
 #include "py_values.h"
 #include "recorder.h"
 #include "static_shape.h"
+#include "watches.h"
 
 namespace tbdbg {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <time.h>
 
-#include <deque>
-
 namespace tbdbg {
 namespace {
 
@@ -12,23 +10,6 @@ namespace {
 constexpr int kPinnedBuffers = 10, kPinnedBuffersInfinite = 5;
 
 std::atomic<Recorder*> current{nullptr};
-
-std::mutex tables_mutex;
-// Deques never move their elements. Both guarded by tables_mutex.
-std::deque<Watch>& Watches() {
-  static auto* watches = new std::deque<Watch>;
-  return *watches;
-}
-std::deque<Constants>& AllConstants() {
-  static auto* constants = new std::deque<Constants>;
-  return *constants;
-}
-
-template <typename T>
-T* Find(std::deque<T>& table, int64_t number) {
-  std::lock_guard<std::mutex> lock(tables_mutex);
-  return number >= 0 && number < static_cast<int64_t>(table.size()) ? &table[number] : nullptr;
-}
 
 }  // namespace
 
@@ -163,36 +144,5 @@ void TraceBatch::Send() {
 Recorder* CurrentRecorder() { return current.load(std::memory_order_acquire); }
 
 void SetCurrentRecorder(Recorder* recorder) { current.store(recorder, std::memory_order_release); }
-
-void Constants::Add(std::string prefix, std::string tensor_proto) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  records_.emplace_back(std::move(prefix), std::move(tensor_proto));
-  pending_ = true;
-}
-
-void Constants::Record(Recorder* recorder) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& record : records_) recorder->TraceConstant(record.first, record.second);
-  records_.clear();
-  pending_ = false;
-}
-
-int64_t AddConstants() {
-  std::lock_guard<std::mutex> lock(tables_mutex);
-  AllConstants().emplace_back();
-  return static_cast<int64_t>(AllConstants().size()) - 1;
-}
-
-Constants* FindConstants(int64_t number) { return Find(AllConstants(), number); }
-
-int64_t AddWatch(std::vector<TraceTarget> targets, StaticShape shape, Constants* constants,
-                 std::vector<const Watch*> before) {
-  std::lock_guard<std::mutex> lock(tables_mutex);
-  Watches().push_back(
-      {std::move(targets), std::move(shape), constants, std::move(before), CurrentRecorder()});
-  return static_cast<int64_t>(Watches().size()) - 1;
-}
-
-Watch* FindWatch(int64_t number) { return Find(Watches(), number); }
 
 }  // namespace tbdbg

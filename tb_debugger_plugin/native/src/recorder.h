@@ -1,4 +1,4 @@
-// The recording of the process, and the table of watched tensors.
+// The recording of the process.
 #pragma once
 
 #include <atomic>
@@ -6,13 +6,11 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "bad_tensors.h"
 #include "encode.h"
 #include "event_file.h"
-#include "static_shape.h"
 #include "summary.h"
 
 namespace tbdbg {
@@ -131,50 +129,5 @@ class TraceBatch {
 // ever current is never deleted: an op may still use it when it is closed.
 Recorder* CurrentRecorder();
 void SetCurrentRecorder(Recorder* recorder);
-
-// The constants of a graph. They are recorded when the graph first runs, so that
-// graphs that never run have no records.
-class Constants {
- public:
-  // `prefix` and `tensor_proto`: see Recorder::Trace.
-  void Add(std::string prefix, std::string tensor_proto);
-  // Records the constants that are not recorded yet. Thread-safe.
-  void RecordOnce(Recorder* recorder) {
-    if (pending_.load(std::memory_order_relaxed)) Record(recorder);
-  }
-
- private:
-  void Record(Recorder* recorder);
-
-  std::atomic<bool> pending_{false};
-  std::mutex mutex_;
-  std::vector<std::pair<std::string, std::string>> records_;  // guarded by mutex_
-};
-
-// A watched tensor of a graph. Lives as long as the process: graphs refer to it by
-// number, and nothing reports when the last of them is deleted.
-struct Watch {
-  // The tensor, then those that hold the same elements.
-  std::vector<TraceTarget> targets;
-  StaticShape shape;
-  Constants* constants;
-  // The watches that the same op records before this one.
-  std::vector<const Watch*> before;
-  // The recording for which the watch was made. The watch records nothing in other
-  // recordings, which make their own watches.
-  const Recorder* recorder;
-};
-
-// Adds the constants of a new graph; returns their number.
-int64_t AddConstants();
-// Null when there is no such number.
-Constants* FindConstants(int64_t number);
-
-// Adds a watch for the current recorder. Returns the number by which the watch op's
-// attribute refers to it.
-int64_t AddWatch(std::vector<TraceTarget> targets, StaticShape shape, Constants* constants,
-                 std::vector<const Watch*> before);
-// Null when there is no such watch.
-Watch* FindWatch(int64_t number);
 
 }  // namespace tbdbg

@@ -9,6 +9,7 @@
 #include "kernel.h"
 #include "recorder.h"
 #include "tf_classes.h"
+#include "watches.h"
 
 namespace tbdbg {
 namespace {
