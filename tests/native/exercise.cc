@@ -201,8 +201,8 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
         bytes.resize(static_cast<size_t>(i * 37 % 9000), filling);  // up to and above the limit
         watch->constants->RecordOnce(recorder);
         TraceBatch(recorder).Trace(watch->targets, ViewOf(bytes, 0, kHalf, dims));
-        const std::string& call = watch->targets[0].prefix;
-        recorder->Execution(call, call, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
+        const std::string& prefix = watch->targets[0].prefix;
+        recorder->Execution(prefix, prefix, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
         if (i % 500 == 0) {
           CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, {}, constants, {})) != nullptr);
         }

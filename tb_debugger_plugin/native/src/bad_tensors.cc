@@ -90,9 +90,9 @@ Bad HowBad(std::string_view tensor_proto, Mode mode) {
   return is_vector ? HowBadVector(fields.content.data(), kept) : Bad::kNo;
 }
 
-bool BadOps::IsFirst(std::string_view op, Bad bad) {
+bool BadOps::IsFirst(std::string_view prefix, Bad bad) {
   if (full_.load(std::memory_order_relaxed)) return false;
-  const size_t key = std::hash<std::string_view>()(op) + static_cast<size_t>(bad);
+  const size_t key = std::hash<std::string_view>()(prefix) + static_cast<size_t>(bad);
   std::lock_guard<std::mutex> lock(mutex_);
   if (seen_.count(key) != 0) return false;
   if (seen_.size() >= (bad == Bad::kNan ? kMax : kMax / 2)) return false;
@@ -101,19 +101,19 @@ bool BadOps::IsFirst(std::string_view op, Bad bad) {
   return true;
 }
 
-void FirstBad::Note(Bad bad, std::string_view op, bool is_execution) {
+void FirstBad::Note(Bad bad, std::string_view prefix, bool is_execution) {
   if (!IsNews(bad)) return;
   std::lock_guard<std::mutex> lock(mutex_);
   if (!IsNews(bad)) return;
   worst_ = static_cast<int>(bad);
-  if (first_.op.empty()) first_ = {std::string(op), is_execution};
-  if (bad == Bad::kNan) first_nan_ = {std::string(op), is_execution};
+  if (first_.prefix.empty()) first_ = {std::string(prefix), is_execution};
+  if (bad == Bad::kNan) first_nan_ = {std::string(prefix), is_execution};
 }
 
 void FirstBad::NoteConstant(Bad bad) {
   if (bad == Bad::kNo) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (first_.op.empty()) constant_was_first_ = true;
+  if (first_.prefix.empty()) constant_was_first_ = true;
 }
 
 FirstBad::Value FirstBad::Get() const {

@@ -22,12 +22,14 @@ Bad HowBad(std::string_view tensor_proto, Mode mode);
 Bad HowBad(const double* columns, Mode mode);
 
 // Remembers which ops have had a bad tensor. Thread-safe.
+//
+// A `prefix`, the part of a record that is the same each time (encode.h), stands for the op.
 class BadOps {
  public:
   // Whether a bad tensor is the first infinite one, or the first one with NaN, of
   // its op. True at most kMax times; for infinite tensors only while it was true
   // fewer than kMax / 2 times, so that masks of -inf leave room for NaN.
-  bool IsFirst(std::string_view op, Bad bad);
+  bool IsFirst(std::string_view prefix, Bad bad);
 
   static constexpr size_t kMax = 1000;
 
@@ -44,13 +46,13 @@ class BadOps {
 class FirstBad {
  public:
   struct Value {
-    std::string op;  // the prefix of a trace or of an execution; empty if there is no bad value
+    std::string prefix;  // of a trace or of an execution; empty if there is no bad value
     bool is_execution = false;
   };
 
   // Whether Note would remember a value that is this bad. Cheap.
   bool IsNews(Bad bad) const { return static_cast<int>(bad) > worst_.load(std::memory_order_relaxed); }
-  void Note(Bad bad, std::string_view op, bool is_execution);
+  void Note(Bad bad, std::string_view prefix, bool is_execution);
   void NoteConstant(Bad bad);
   Value Get() const;
 

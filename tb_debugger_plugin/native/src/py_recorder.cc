@@ -47,9 +47,9 @@ PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
   }
   EncodedOp encoded;
   if (!EncodeEagerOp(op, *Self(self), &encoded)) return nullptr;
-  const std::string_view call = BytesOf(op.prefix);
+  const std::string_view prefix = BytesOf(op.prefix);
   Py_BEGIN_ALLOW_THREADS
-  Self(self)->Execution(encoded.execution, call, encoded.bad);
+  Self(self)->Execution(encoded.execution, prefix, encoded.bad);
   Py_END_ALLOW_THREADS
   return PyBool_FromLong(Self(self)->on());
 }
@@ -95,8 +95,8 @@ PyTypeObject* first_bad_type = nullptr;  // never deleted
 
 PyObject* GetFirstBad(PyObject* self, void*) {
   const FirstBad::Value value = Self(self)->first_bad();
-  if (value.op.empty()) Py_RETURN_NONE;
-  Owned prefix(ToBytes(value.op));
+  if (value.prefix.empty()) Py_RETURN_NONE;
+  Owned prefix(ToBytes(value.prefix));
   Owned result(PyStructSequence_New(first_bad_type));
   if (prefix == nullptr || result == nullptr) return nullptr;
   PyStructSequence_SetItem(result.get(), kIsExecution, PyBool_FromLong(value.is_execution));

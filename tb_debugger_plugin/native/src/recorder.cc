@@ -51,9 +51,9 @@ void Recorder::TraceConstant(const std::string& prefix, const std::string& tenso
   first_bad_.NoteConstant(Trace(prefix, mode_, tensor_proto));
 }
 
-void Recorder::Execution(const std::string& execution, std::string_view op, Bad bad) {
+void Recorder::Execution(const std::string& execution, std::string_view prefix, Bad bad) {
   if (!on()) return;
-  NoteBad(op, bad, true);
+  NoteBad(prefix, bad, true);
   thread_local std::string event;
   event.assign(kHeadSize, 0);
   const double now = Now();
@@ -61,14 +61,14 @@ void Recorder::Execution(const std::string& execution, std::string_view op, Bad 
   StopIf(executions_.Append(now, &event));
 }
 
-void Recorder::NoteBad(std::string_view op, Bad bad, bool is_execution) {
+void Recorder::NoteBad(std::string_view prefix, Bad bad, bool is_execution) {
   if (bad == Bad::kNo) return;
-  first_bad_.Note(bad, op, is_execution);
-  if (pins_) PinIfFirst(op, bad);
+  first_bad_.Note(bad, prefix, is_execution);
+  if (pins_) PinIfFirst(prefix, bad);
 }
 
-void Recorder::PinIfFirst(std::string_view op, Bad bad) {
-  if (bad == Bad::kNo || !bad_ops_.IsFirst(op, bad)) return;
+void Recorder::PinIfFirst(std::string_view prefix, Bad bad) {
+  if (bad == Bad::kNo || !bad_ops_.IsFirst(prefix, bad)) return;
   const int buffers = bad == Bad::kNan ? kPinnedBuffers : kPinnedBuffersInfinite;
   executions_.Pin(buffers);
   traces_.Pin(buffers);

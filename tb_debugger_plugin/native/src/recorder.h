@@ -52,10 +52,10 @@ class Recorder {
   Bad Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
   // Records a constant of a graph.
   void TraceConstant(const std::string& prefix, const std::string& tensor_proto);
-  // Records an execution. `execution`: the encoded fields of an Execution. `op`: equal
-  // for executions of the same op at the same line of the program. `bad`: how bad its
-  // worst output is.
-  void Execution(const std::string& execution, std::string_view op, Bad bad);
+  // Records an execution. `execution`: the encoded fields of an Execution. `prefix`: those
+  // that are equal for executions of the same op at the same line of the program. `bad`:
+  // how bad its worst output is.
+  void Execution(const std::string& execution, std::string_view prefix, Bad bad);
 
   // Whether tensors that graphs compute from now on are recorded; true at first.
   void SetWanted(bool wanted) { wanted_ = wanted; }
@@ -80,8 +80,8 @@ class Recorder {
 
   // Whether a tensor that is this bad changes anything.
   bool Cares(Bad bad) const { return pins_ || first_bad_.IsNews(bad); }
-  void NoteBad(std::string_view op, Bad bad, bool is_execution);
-  void PinIfFirst(std::string_view op, Bad bad);
+  void NoteBad(std::string_view prefix, Bad bad, bool is_execution);
+  void PinIfFirst(std::string_view prefix, Bad bad);
   void StopIf(const std::string& failure);
 
   const Mode mode_;
