@@ -27,8 +27,8 @@ Bad HowBad(const double* columns, Mode mode);
 class BadOps {
  public:
   // Whether a bad tensor is the first infinite one, or the first one with NaN, of
-  // its op. True at most kMax times; for infinite tensors only while it was true
-  // fewer than kMax / 2 times, so that masks of -inf leave room for NaN.
+  // its op. Returns true at most kMax times. Infinite tensors may use only the first half
+  // of them, so that masks of -inf leave room for NaN.
   bool IsFirst(std::string_view prefix, Bad bad);
 
   static constexpr size_t kMax = 1000;

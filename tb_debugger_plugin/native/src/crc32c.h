@@ -21,8 +21,9 @@ class Crc32cOfFilled {
   // of the number and of the last bytes in it, with at least 5 bytes between them.
   Crc32cOfFilled(const void* message, size_t size, size_t number_at, size_t rest_at);
 
-  // Checksum of the message with this number and these last bytes. They are read at
-  // their source, because a processor waits for bytes that it has just written.
+  // Checksum of the message with this number and these last bytes. `rest`: the caller's
+  // copy of the last bytes, not the record: reading back bytes that were just written is
+  // slow.
   uint32_t Of(double number, const void* rest) const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kJournalBytes = 256 << 10;
 // Room for a health record of about 250 bytes; a ring grows if its records are longer.
 constexpr uint64_t kRingBytesPerRecord = 320;
-constexpr double kTurnSeconds = 0.5;
+constexpr double kPeriodSeconds = 0.5;
 
 // Writes all of `pieces`. Returns an errno, 0 = success.
 int WriteAll(int fd, iovec* pieces, int count) {
@@ -68,7 +68,7 @@ std::string EventFile::Append(double wall_time, std::string* record) {
   if (fd_ < 0) return "";
   const std::string failure =
       AppendOne(record->size(), [&](char* out) { std::memcpy(out, record->data(), record->size()); });
-  return failure.empty() ? TakeTurn(wall_time) : failure;
+  return failure.empty() ? DoPeriodicWork(wall_time) : failure;
 }
 
 std::string EventFile::Append(const FilledTrace* traces, size_t count) {
@@ -78,7 +78,7 @@ std::string EventFile::Append(const FilledTrace* traces, size_t count) {
     const std::string failure = AppendOne(trace->size(), [&](char* out) { trace->Write(out); });
     if (!failure.empty()) return failure;
   }
-  return TakeTurn(traces->wall_time());
+  return DoPeriodicWork(traces->wall_time());
 }
 
 template <typename Write>
@@ -86,7 +86,7 @@ std::string EventFile::AppendOne(size_t size, Write write) {
   std::string failure = MakeRoom(size);
   if (!failure.empty()) return failure;
   tail_.Append(size, write);
-  if (tail_.lost()) return Lost();
+  if (tail_.lost()) return TailFailure();
   ++in_tail_;
   ++appended_;
   // Dropped only now: a kill between Append and Drop leaves one record more, not one
@@ -96,10 +96,10 @@ std::string EventFile::AppendOne(size_t size, Write write) {
   return to_pin_ > 0 && --to_pin_ == 0 ? FlushPinned() : "";
 }
 
-std::string EventFile::TakeTurn(double wall_time) {
-  if (wall_time - last_turn_ < kTurnSeconds) return "";
-  last_turn_ = wall_time;
-  return limit_ > 0 ? Removed() : FlushLocked();
+std::string EventFile::DoPeriodicWork(double wall_time) {
+  if (wall_time - last_periodic_work_ < kPeriodSeconds) return "";
+  last_periodic_work_ = wall_time;
+  return limit_ > 0 ? FailureIfRemoved() : FlushLocked();
 }
 
 std::string EventFile::MakeRoom(uint64_t size) {
@@ -117,7 +117,7 @@ std::string EventFile::MakeRoom(uint64_t size) {
 std::string EventFile::DropOldest() {
   uint64_t payload_size;
   tail_.Copy(0, sizeof(payload_size), &payload_size);
-  if (tail_.lost() || payload_size > tail_.size() - kHeadSize - kFootSize) return Lost();
+  if (tail_.lost() || payload_size > tail_.size() - kHeadSize - kFootSize) return TailFailure();
   tail_.Drop(kHeadSize + payload_size + kFootSize);
   --in_tail_;
   return "";
@@ -140,16 +140,16 @@ std::string EventFile::Flush() {
   return fd_ < 0 ? "" : FlushLocked();
 }
 
-std::string EventFile::Removed() const {
+std::string EventFile::FailureIfRemoved() const {
   struct stat status;
   if (fstat(fd_, &status) == 0 && status.st_nlink > 0) return "";
   return path_ + " was removed";
 }
 
 std::string EventFile::FlushLocked() {
-  const std::string removed = Removed();
-  if (!removed.empty()) return removed;
-  if (tail_.lost()) return Lost();
+  const std::string failure = FailureIfRemoved();
+  if (!failure.empty()) return failure;
+  if (tail_.lost()) return TailFailure();
   const TailFile::Pieces bytes = tail_.pieces();
   iovec pieces[] = {{const_cast<char*>(bytes.first), bytes.first_size},
                     {const_cast<char*>(bytes.second), bytes.second_size}};
@@ -159,7 +159,7 @@ std::string EventFile::FlushLocked() {
     // The records that were written are in the tail file, too.
     const int ignored = ftruncate(fd_, static_cast<off_t>(file_size_));
     static_cast<void>(ignored);
-    return error == EFAULT ? Lost() : Failure("write", error);
+    return error == EFAULT ? TailFailure() : Failure("write", error);
   }
   file_size_ += size;
   in_tail_ = 0;
@@ -198,7 +198,7 @@ std::string EventFile::Failure(const char* action, int error) const {
   return std::string("cannot ") + action + " " + path_ + ": " + std::strerror(error);
 }
 
-std::string EventFile::Lost() const {
+std::string EventFile::TailFailure() const {
   return path_ + ".tail was cut or overwritten by another process, or its disk failed";
 }
 

@@ -53,16 +53,16 @@ class EventFile {
   template <typename Write>
   std::string AppendOne(size_t size, Write write);
   // Flushes a journal, or checks that the file still exists, every half second.
-  std::string TakeTurn(double wall_time);
+  std::string DoPeriodicWork(double wall_time);
   std::string MakeRoom(uint64_t size);
   std::string DropOldest();
   std::string FlushPinned();
   std::string FlushLocked();
-  // An error if the file was removed, so that no viewer can read it; else empty.
-  std::string Removed() const;
+  // The error if the file was removed, so that no viewer can read it; else empty.
+  std::string FailureIfRemoved() const;
   std::string Failure(const char* action, int error) const;
   // The error for a tail file that cannot be used any more.
-  std::string Lost() const;
+  std::string TailFailure() const;
 
   mutable std::mutex mutex_;
   // All guarded by mutex_.
@@ -75,7 +75,7 @@ class EventFile {
   int64_t to_pin_ = 0;  // number of the next records to pin, with all in the buffer
   int64_t pinned_ = 0;
   uint64_t file_size_ = 0;
-  double last_turn_ = 0;
+  double last_periodic_work_ = 0;  // a wall time
 };
 
 }  // namespace tbdbg
