@@ -51,36 +51,50 @@ TensorView ViewOf(const std::vector<char>& bytes, size_t offset, int dtype, int6
   return view;
 }
 
+// Counts the bad elements, and checks that each element counts once.
+int64_t CountBad(const TensorView& view) {
+  const Counts counts = CountKinds(view.data, view.num_elements, view.dtype);
+  const int64_t bad = counts.neg_inf + counts.pos_inf + counts.nan;
+  CHECK(bad + counts.negative + counts.zero + counts.positive == view.num_elements);
+  CHECK(HasInfOrNan(view.data, view.num_elements, view.dtype) == (bad > 0));
+  return bad;
+}
+
+// Summarizes in each mode. The mean lies between minimum and maximum, if there are any.
+void SummarizeInEachMode(const TensorView& view, int64_t bad) {
+  double values[kMaxSummary];
+  for (Mode mode : kModes) CHECK(Summarize(view, mode, 1, values) <= kMaxSummary);
+  Summarize(view, Mode::kFullNumerics, 1, values);
+  const bool is_complex = view.dtype == kComplex64 || view.dtype == kComplex128;
+  const bool none = is_complex || bad == view.num_elements;
+  const auto value_of = [&](Column column) { return values[IndexOf(Mode::kFullNumerics, column)]; };
+  const double min = value_of(Column::kMin), max = value_of(Column::kMax);
+  CHECK(none == std::isnan(min));
+  CHECK(none || (min <= value_of(Column::kMean) && value_of(Column::kMean) <= max));
+}
+
+void EncodeInEachMode(const TensorView& view) {
+  for (Mode mode : kModes) {
+    for (int64_t limit : {-1, 0, 100}) {
+      std::string encoded;
+      EncodeSummary(view, mode, 1, limit, &encoded);
+      CHECK(mode != Mode::kFullTensor || limit >= 0 || encoded.size() > view.byte_size);
+    }
+  }
+}
+
 // Summarizes bytes of any value, at any address, of any length.
 void SummarizeAnything() {
   std::mt19937 random(0);
   for (int dtype : {kFloat, kDouble, kBfloat16, kHalf, kComplex64, kComplex128, kFloat8E5m2, kFloat8E4m3fn}) {
-    const bool is_complex = dtype == kComplex64 || dtype == kComplex128;
     for (size_t size : {0, 1, 7, 16, 333, 16384, 16397, 40001}) {
       for (size_t offset = 0; offset < 8 && offset <= size; offset += 3) {
         std::vector<char> bytes(size);
         for (char& byte : bytes) byte = static_cast<char>(random());
         int64_t dims[1];
         const TensorView view = ViewOf(bytes, offset, dtype, dims);
-        const Counts counts = CountKinds(view.data, view.num_elements, dtype);
-        const int64_t bad = counts.neg_inf + counts.pos_inf + counts.nan;
-        CHECK(bad + counts.negative + counts.zero + counts.positive == view.num_elements);
-        CHECK(HasInfOrNan(view.data, view.num_elements, dtype) == (bad > 0));
-        double values[kMaxSummary];
-        for (Mode mode : kModes) CHECK(Summarize(view, mode, 1, values) <= kMaxSummary);
-        Summarize(view, Mode::kFullNumerics, 1, values);
-        const bool none = is_complex || bad == view.num_elements;
-        const auto value_of = [&](Column column) { return values[IndexOf(Mode::kFullNumerics, column)]; };
-        const double min = value_of(Column::kMin), max = value_of(Column::kMax);
-        CHECK(none == std::isnan(min));
-        CHECK(none || (min <= value_of(Column::kMean) && value_of(Column::kMean) <= max));
-        for (Mode mode : kModes) {
-          for (int64_t limit : {-1, 0, 100}) {
-            std::string encoded;
-            EncodeSummary(view, mode, 1, limit, &encoded);
-            CHECK(mode != Mode::kFullTensor || limit >= 0 || encoded.size() > view.byte_size);
-          }
-        }
+        SummarizeInEachMode(view, CountBad(view));
+        EncodeInEachMode(view);
       }
     }
   }
@@ -182,6 +196,42 @@ int64_t RecordsIn(const std::string& path) {
   return records;
 }
 
+// Records a watched tensor of changing size, its constants and executions, and adds watches.
+void RecordWatch(Recorder* recorder, const Watch& watch, char filling) {
+  std::vector<char> bytes(4000, filling);
+  int64_t dims[1];
+  for (int i = 0; i < kRecordsPerThread; ++i) {
+    bytes.resize(static_cast<size_t>(i * 37 % 9000), filling);  // up to and above the limit
+    watch.constants->RecordOnce(recorder);
+    TraceBatch(recorder).Trace(watch.targets, ViewOf(bytes, 0, kHalf, dims));
+    const std::string& prefix = watch.targets[0].prefix;
+    recorder->Execution(prefix, prefix, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
+    if (i % 500 == 0) {
+      CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, {}, watch.constants, {})) != nullptr);
+    }
+  }
+}
+
+void FlushAndChooseSteps(Recorder* recorder) {
+  for (int i = 0; i < 50; ++i) {
+    recorder->Flush();
+    recorder->SetWanted(recorder->traces() >= 0 && recorder->executions() >= 0);
+  }
+}
+
+// Closes the recording, and checks that its files hold as many records as were counted.
+void CloseAndCount(Recorder* recorder, const std::string& base, int64_t ring) {
+  const int64_t seen = recorder->traces();
+  recorder->Close();
+  CHECK(recorder->failure().empty());
+  CHECK(!recorder->on() && recorder->traces() == seen);
+  const int64_t traces = RecordsIn(base + ".graph_execution_traces");
+  const int64_t executions = RecordsIn(base + ".execution");
+  if (ring == 0) CHECK(traces == seen && executions == recorder->executions());
+  if (ring > 0) CHECK(traces > ring && executions > ring);  // the first bad ones are pinned
+  CHECK(ContentsOf(base + ".execution.tail").empty());
+}
+
 // Several threads record, and one flushes and chooses steps. `close_early` ends the
 // recording while they do.
 void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) {
@@ -193,40 +243,16 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1, {}}}, {}, constants, {}));
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([=] {
-      const char filling = static_cast<char>(thread - 1);  // of thread 0: all NaN
-      std::vector<char> bytes(4000, filling);
-      int64_t dims[1];
-      for (int i = 0; i < kRecordsPerThread; ++i) {
-        bytes.resize(static_cast<size_t>(i * 37 % 9000), filling);  // up to and above the limit
-        watch->constants->RecordOnce(recorder);
-        TraceBatch(recorder).Trace(watch->targets, ViewOf(bytes, 0, kHalf, dims));
-        const std::string& prefix = watch->targets[0].prefix;
-        recorder->Execution(prefix, prefix, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
-        if (i % 500 == 0) {
-          CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, {}, constants, {})) != nullptr);
-        }
-      }
-    });
+    const char filling = static_cast<char>(thread - 1);  // of thread 0: all NaN
+    threads.emplace_back([=] { RecordWatch(recorder, *watch, filling); });
   }
   threads.emplace_back([=] {
-    for (int i = 0; i < 50; ++i) {
-      recorder->Flush();
-      recorder->SetWanted(recorder->traces() >= 0 && recorder->executions() >= 0);
-    }
+    FlushAndChooseSteps(recorder);
     if (close_early) recorder->Close();
   });
   for (std::thread& thread : threads) thread.join();
-  const int64_t seen = recorder->traces();
-  recorder->Close();
-  CHECK(recorder->failure().empty());
-  CHECK(!recorder->on() && recorder->traces() == seen);
-  const int64_t traces = RecordsIn(base + ".graph_execution_traces");
-  const int64_t executions = RecordsIn(base + ".execution");
-  if (ring == 0) CHECK(traces == seen && executions == recorder->executions());
-  if (ring > 0) CHECK(traces > ring && executions > ring);  // the first bad ones are pinned
-  if (!close_early) CHECK(seen == kThreads * kRecordsPerThread + 1);
-  CHECK(ContentsOf(base + ".execution.tail").empty());
+  CloseAndCount(recorder, base, ring);
+  if (!close_early) CHECK(recorder->traces() == kThreads * kRecordsPerThread + 1);
   SetCurrentRecorder(nullptr);
 }
 

@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <mutex>
 #include <numeric>
@@ -129,27 +130,40 @@ Bad HowBad(int64_t magnitude) {
   return magnitude < kInfinity ? Bad::kNo : magnitude == kInfinity ? Bad::kInfinite : Bad::kNan;
 }
 
-// Records a measured tensor.
-void Record(const CompiledKernel& kernel, size_t i, const Vector& measurements, Bad bad, TraceBatch* batch) {
-  const CompiledTensor& tensor = (*kernel.tensors)[i];
-  const bool is_counted = bad == Bad::kNo || !tensor.counts.empty();
-  if (!HasSize(tensor) || !is_counted) {
-    const TraceTarget& target = kernel.curt_targets[i][0];
-    double columns[ColumnsOf(Mode::kCurtHealth)];
-    columns[IndexOf(Mode::kCurtHealth, Column::kTensorId)] = target.tensor_id;
-    columns[IndexOf(Mode::kCurtHealth, Column::kAnyBad)] = bad == Bad::kNo ? 0.0 : 1.0;
-    return batch->Trace(target, columns, bad);
-  }
-  const TraceTarget& target = kernel.targets[i][0];
+using CurtColumns = std::array<double, ColumnsOf(Mode::kCurtHealth)>;
+using ConciseColumns = std::array<double, ColumnsOf(Mode::kConciseHealth)>;
+
+CurtColumns CurtColumnsOf(double tensor_id, Bad bad) {
+  CurtColumns columns{};
+  columns[IndexOf(Mode::kCurtHealth, Column::kTensorId)] = tensor_id;
+  columns[IndexOf(Mode::kCurtHealth, Column::kAnyBad)] = bad == Bad::kNo ? 0.0 : 1.0;
+  return columns;
+}
+
+// The columns of a tensor with a size. Counts that were not measured are zeros.
+ConciseColumns ConciseColumnsOf(const CompiledTensor& tensor, double tensor_id, const Vector& measurements) {
   const int64_t size = measurements.Has(tensor.size_at) ? measurements[tensor.size_at] : tensor.size;
-  double columns[ColumnsOf(Mode::kConciseHealth)] = {};
-  columns[IndexOf(Mode::kConciseHealth, Column::kTensorId)] = target.tensor_id;
+  ConciseColumns columns{};
+  columns[IndexOf(Mode::kConciseHealth, Column::kTensorId)] = tensor_id;
   columns[IndexOf(Mode::kConciseHealth, Column::kSize)] = static_cast<double>(size);
   for (size_t kind = 0; kind < tensor.counts.size(); ++kind) {
     const int64_t index = tensor.counts[kind];
     if (measurements.Has(index)) columns[kBadCounts[kind]] = static_cast<double>(measurements[index]);
   }
-  batch->Trace(target, columns, bad);
+  return columns;
+}
+
+// Records a measured tensor.
+void Record(const CompiledKernel& kernel, size_t i, const Vector& measurements, Bad bad, TraceBatch* batch) {
+  const CompiledTensor& tensor = (*kernel.tensors)[i];
+  const bool is_counted = bad == Bad::kNo || !tensor.counts.empty();
+  if (HasSize(tensor) && is_counted) {
+    const TraceTarget& target = kernel.targets[i][0];
+    batch->Trace(target, ConciseColumnsOf(tensor, target.tensor_id, measurements).data(), bad);
+  } else {
+    const TraceTarget& target = kernel.curt_targets[i][0];
+    batch->Trace(target, CurtColumnsOf(target.tensor_id, bad).data(), bad);
+  }
 }
 
 void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {

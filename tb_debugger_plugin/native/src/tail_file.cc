@@ -34,27 +34,32 @@ int Allocate(int fd, off_t size) {
 #endif
 }
 
+// Creates a file of `size` bytes and maps it. Returns an errno, 0 = success; a failure
+// leaves no file.
+int MapFile(const std::string& path, uint64_t size, void** map) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return errno;
+  // Blocks are allocated now: on a full disk this call fails; without it, a later store
+  // into a hole of the mapping would kill the program.
+  int error = Allocate(fd, static_cast<off_t>(size));
+  if (error == 0) {
+    *map = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (*map == MAP_FAILED) error = errno;
+  }
+  close(fd);
+  if (error != 0) unlink(path.c_str());
+  return error;
+}
+
 }  // namespace
 
 TailFile::~TailFile() { Abandon(); }
 
 int TailFile::Create(const std::string& path, Use use, uint64_t capacity) {
   capacity = NextPowerOfTwo(capacity);
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return errno;
-  // Blocks are allocated now: on a full disk this call fails; without it, a later store
-  // into a hole of the mapping would kill the program.
-  int error = Allocate(fd, static_cast<off_t>(kHeaderSize + capacity));
-  void* map = MAP_FAILED;
-  if (error == 0) {
-    map = mmap(nullptr, kHeaderSize + capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED) error = errno;
-  }
-  close(fd);
-  if (error != 0) {
-    unlink(path.c_str());
-    return error;
-  }
+  void* map = nullptr;
+  const int error = MapFile(path, kHeaderSize + capacity, &map);
+  if (error != 0) return error;
   guard_.Begin(map, kHeaderSize + capacity);
   path_ = path;
   header_ = static_cast<Header*>(map);
