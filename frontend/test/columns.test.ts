@@ -6,13 +6,14 @@ import { encodeColumns } from "./encode";
 const SPECS = {
   op_type: { type: "i32", dictionary: true },
   health: { type: "u8" },
+  call_health: { type: "u8" },
   size: { type: "f64" },
   num_inputs: { type: "i32" },
 } as const;
 const ROWS = [
-  { op_type: "MatMul", health: 1, size: 1000, num_inputs: 2 },
-  { op_type: null, health: 0, size: Number.NaN, num_inputs: -7 },
-  { op_type: "Log", health: 2, size: 2 ** 40, num_inputs: 1 },
+  { op_type: "MatMul", health: 1, call_health: 0, size: 1000, num_inputs: 2 },
+  { op_type: null, health: 0, call_health: 0, size: Number.NaN, num_inputs: -7 },
+  { op_type: "Log", health: 1, call_health: 2, size: 2 ** 40, num_inputs: 1 },
 ];
 const body = () => encodeColumns(SPECS, ROWS, { generation: 3, begin: 40, total: 90 });
 
@@ -23,7 +24,7 @@ describe("the columnar answer", () => {
     expect(ROWS.map((_, i) => textAt(page, "op_type", i))).toEqual(["MatMul", undefined, "Log"]);
     expect(ROWS.map((_, i) => numberAt(page, "size", i))).toEqual([1000, undefined, 2 ** 40]);
     expect(ROWS.map((_, i) => numberAt(page, "num_inputs", i))).toEqual([2, -7, 1]);
-    expect(ROWS.map((_, i) => numberAt(page, "health", i))).toEqual([1, 0, 2]);
+    expect(ROWS.map((_, i) => numberAt(page, "health", i))).toEqual([1, 0, 1]);
   });
 
   test("keeps a name that reads like markup or like a property of every object", () => {
@@ -60,8 +61,8 @@ describe("the columnar answer", () => {
     expect(executionRow(page, 2)).toMatchObject({
       index: 42,
       opType: "Log",
-      health: "bad",
-      inner: "unknown",
+      health: "good",
+      callHealth: "bad",
       graph: undefined,
     });
     expect(graphExecutionRow(page, 1)).toMatchObject({

@@ -102,17 +102,17 @@ const f64 = { type: "f64" } as const;
 const i32 = { type: "i32" } as const;
 const u8 = { type: "u8" } as const;
 const dict = { type: "i32", dictionary: true } as const;
-const EXECUTIONS = {
+export const EXECUTIONS = {
   wall_time: f64,
   op_type: dict,
   is_function: u8,
   health: u8,
-  inner_health: u8,
+  call_health: u8,
   graph_id: dict,
   num_inputs: i32,
   num_outputs: i32,
 };
-const TRACES = {
+export const TRACES = {
   index: f64,
   wall_time: f64,
   op_name: dict,
@@ -289,7 +289,7 @@ export function makeFixture({
       op_type: opType,
       is_function: opType.startsWith("__") ? 1 : 0,
       health: ill && isLoss ? 2 : 1,
-      inner_health: isLoss && ill ? 2 : opType.startsWith("__") ? 1 : 0,
+      call_health: isLoss && ill ? 2 : opType.startsWith("__") ? 1 : 0,
       graph_id: isLoss ? "g-loss" : null,
       num_inputs: 2,
       num_outputs: 1,

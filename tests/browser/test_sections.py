@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from contextlib import closing
@@ -40,6 +41,22 @@ def test_the_arrow_keys_walk_along_the_timeline(page):
     box.click()
     page.page.keyboard.press("ArrowRight")
     expect(page.part("execution-card")).to_have_attribute("data-index", str(index + 1))
+
+
+def test_a_call_with_nan_inside_and_a_good_output_is_marked(browser, tmp_path):
+    with closing(small_program(tmp_path / "run", steps=0)) as recording:
+        recording.execution("Fill", [full_health([1.0])], ids=[1])
+        recording.trace("g1", "Log", full_health([[-math.inf, 0.0]], 11))
+        recording.execution("__inference_loss_7", [full_health(1.0)], graph_id="g1", ids=[2])
+    with (
+        tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
+        open_page(browser, address) as page,
+    ):
+        boxes = page.part("timeline-box")
+        expect(boxes).to_have_count(2)
+        expect(boxes.nth(0)).not_to_contain_class("box-inner-bad")
+        expect(boxes.nth(1)).to_contain_class("box-inner-bad")
+        expect(boxes.nth(1)).to_have_attribute("title", "#1 function loss, NaN or ∞ inside")
 
 
 def test_a_click_on_a_graph_tensor_brings_its_op(page):

@@ -15,8 +15,10 @@ export interface ExecutionRow {
   readonly wallTime: number | undefined;
   readonly opType: string;
   readonly isFunction: boolean;
+  /** Of the outputs. */
   readonly health: Verdict;
-  readonly inner: Verdict;
+  /** Of the graph executions inside the call. */
+  readonly callHealth: Verdict;
   readonly host: string | undefined;
   readonly graph: ids.GraphId | undefined;
 }
@@ -45,7 +47,7 @@ export function executionRow(page: ColumnPage, row: number): ExecutionRow {
     opType: textAt(page, "op_type", row) ?? "",
     isFunction: numberAt(page, "is_function", row) === 1,
     health: verdict(numberAt(page, "health", row)),
-    inner: verdict(numberAt(page, "inner_health", row)),
+    callHealth: verdict(numberAt(page, "call_health", row)),
     host: textAt(page, "host", row),
     graph: graph ? ids.graphId(graph) : undefined,
   };

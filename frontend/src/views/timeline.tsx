@@ -158,7 +158,7 @@ interface BoxProps {
 
 function Box({ index, row, focused, host, act }: BoxProps) {
   const kind = row === undefined ? "loading" : row.isFunction ? "function" : "op";
-  const health = row?.health === "bad" ? "box-bad" : row?.inner === "bad" ? "box-inner-bad" : "";
+  const health = row?.health === "bad" ? "box-bad" : row?.callHealth === "bad" ? "box-inner-bad" : "";
   return (
     <div
       id={`box-${index}`}
@@ -181,7 +181,7 @@ function boxWords(index: number, row: ExecutionRow | undefined): string {
   if (row === undefined) return `#${index}, loading`;
   const kind = row.isFunction ? "function " : "";
   const health =
-    row.health === "bad" ? ", output has NaN or ∞" : row.inner === "bad" ? ", NaN or ∞ inside" : "";
+    row.health === "bad" ? ", output has NaN or ∞" : row.callHealth === "bad" ? ", NaN or ∞ inside" : "";
   return `#${index} ${kind}${displayName(row.opType)}${health}`;
 }
 

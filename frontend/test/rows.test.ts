@@ -1,0 +1,47 @@
+/** The columns that the front end reads are those that docs/http-api.md has. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { Column, ColumnPage } from "../src/api/columns";
+import { executionRow, graphExecutionRow } from "../src/model/rows";
+import { EXECUTIONS, TRACES } from "./fixture";
+
+const API = readFileSync(join(import.meta.dirname, "..", "..", "docs", "http-api.md"), "utf8");
+
+/** The columns of a route, from the table in its section. */
+function documented(route: string): readonly string[] {
+  const section = API.split(/^### /m).find((text) => text.startsWith(`${route}\n`)) ?? "";
+  const table = /^\| column \|.*\n((?:\|.*\n)+)/m.exec(section)?.[1] ?? "";
+  const cells = table.split("\n").map((line) => line.split("|")[1] ?? "");
+  return cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? ""));
+}
+
+/** Keeps the names of the columns that are read from it, and has none of them. */
+class ReadNames extends Map<string, Column> {
+  readonly names = new Set<string>();
+  override get(name: string): undefined {
+    this.names.add(name);
+  }
+}
+
+function columnsRead(row: (page: ColumnPage, row: number) => unknown): readonly string[] {
+  const columns = new ReadNames();
+  row({ generation: 1, begin: 0, end: 1, total: 1, columns, dictionaries: new Map() }, 0);
+  return [...columns.names];
+}
+
+const ROUTES = [
+  { route: "columns/executions", row: executionRow, fixture: EXECUTIONS, some: "call_health" },
+  { route: "columns/graph_executions", row: graphExecutionRow, fixture: TRACES, some: "variance" },
+] as const;
+
+describe.each(ROUTES)("the columns of $route", ({ route, row, fixture, some }) => {
+  test("that rows read are documented", () => {
+    expect(documented(route)).toEqual(expect.arrayContaining([...columnsRead(row)]));
+    expect(columnsRead(row)).toContain(some);
+  });
+
+  test("that the fixture has are documented", () => {
+    expect(documented(route)).toEqual(expect.arrayContaining(Object.keys(fixture)));
+  });
+});
