@@ -1,7 +1,7 @@
 /** The entry point of the page: TensorBoard imports this module in its iframe and calls render(). */
 import { effect } from "@preact/signals";
 import { render as draw, h } from "preact";
-import { makeAsk } from "./api/fetch";
+import { makeClient } from "./api/fetch";
 import { makeApi } from "./api/routes";
 import { nameDocument, outerWindow, takeFocus, watchReturn, watchShown, watchTheme } from "./base/host";
 import { followAddress, linkNow } from "./store/address";
@@ -16,7 +16,7 @@ export function render(): void {
   setGeometry(document.documentElement);
   const outer = outerWindow();
   const link = linkNow(outer);
-  const store = createStore(makeApi(makeAsk((url, init) => fetch(url, init))));
+  const store = createStore(makeApi(makeClient((url, init) => fetch(url, init))));
   watchTheme((dark) => {
     document.documentElement.dataset.theme = dark ? "dark" : "light";
   });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { number, object } from "../src/api/check";
-import { address, type Fetch, makeAsk, RouteError } from "../src/api/fetch";
+import { address, type Fetch, makeClient, RouteError } from "../src/api/fetch";
 
 const answering =
   (body: string, status = 200): Fetch =>
@@ -16,29 +16,29 @@ test("addresses are relative, and parameters cannot break out of them", () => {
 });
 
 test("an answer of the agreed shape comes through", async () => {
-  expect(await makeAsk(answering('{"n": 3}')).json("r", {}, check)).toEqual({ n: 3 });
+  expect(await makeClient(answering('{"n": 3}')).json("r", {}, check)).toEqual({ n: 3 });
 });
 
 test("an answer of another shape is refused with the place", async () => {
-  await expect(makeAsk(answering('{"n": "3"}')).json("status", {}, check)).rejects.toThrow(
+  await expect(makeClient(answering('{"n": "3"}')).json("status", {}, check)).rejects.toThrow(
     "status.n should be a number",
   );
 });
 
 test("the server's own sentence is the message of a failure", async () => {
-  const asked = makeAsk(answering('{"error": "There is no run x."}', 404)).json("r", {}, check);
+  const asked = makeClient(answering('{"error": "There is no run x."}', 404)).json("r", {}, check);
   await expect(asked).rejects.toMatchObject({ message: "There is no run x.", status: 404 });
 });
 
 test("a failure without a sentence still names its status", async () => {
-  await expect(makeAsk(answering("<html>", 502)).json("r", {}, check)).rejects.toThrow("502");
+  await expect(makeClient(answering("<html>", 502)).json("r", {}, check)).rejects.toThrow("502");
 });
 
 test("a server that is gone is said in words", async () => {
   const gone: Fetch = async () => {
     throw new TypeError("Failed to fetch");
   };
-  await expect(makeAsk(gone).bytes("r", {})).rejects.toEqual(
+  await expect(makeClient(gone).bytes("r", {})).rejects.toEqual(
     new RouteError("TensorBoard does not answer. Is it still running?", 0),
   );
 });

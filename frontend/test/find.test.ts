@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Found } from "../src/api/find";
 import { fileIndex, graphId } from "../src/base/ids";
 import { escaped, exactly } from "../src/base/text";
-import { choicesOf, groupsOf, LISTED } from "../src/model/find";
+import { groupsOf, LISTED, matchesOf } from "../src/model/find";
 
 const G = graphId("g");
 const NOTHING: Found = {
@@ -22,10 +22,10 @@ const op = (op_name: string, graph_name = "__inference_step_12") => ({
   op_type: "Log",
 });
 
-/** Each group as a line: its title, then its choices. */
+/** Each group as a line: its title, then its matches. */
 function drawn(found: Partial<Found>, text: string): readonly string[] {
   return groupsOf({ ...NOTHING, ...found }, text).map(
-    ({ title, choices }) => `${title}: ${choices.map((choice) => choice.title).join(" | ")}`,
+    ({ title, matches }) => `${title}: ${matches.map((match) => match.title).join(" | ")}`,
   );
 }
 
@@ -50,8 +50,8 @@ describe("the results of a search", () => {
   });
 
   test("describe an op by its type and its graph, and lead to it", () => {
-    const [choice] = choicesOf(groupsOf({ ...NOTHING, ops: [op("loss/Log")] }, "log"));
-    expect(choice).toEqual({
+    const [match] = matchesOf(groupsOf({ ...NOTHING, ops: [op("loss/Log")] }, "log"));
+    expect(match).toEqual({
       title: "loss/Log",
       note: "Log in step",
       jump: { kind: "op", graph: G, graphName: "__inference_step_12", opName: "loss/Log", slot: undefined },
@@ -60,25 +60,25 @@ describe("the results of a search", () => {
 
   test("lead to the output in the text", () => {
     const tensors = [{ ...op("Split"), output_slot: 2 }];
-    const [choice] = choicesOf(groupsOf({ ...NOTHING, tensors }, "split:2"));
-    expect(choice).toMatchObject({ title: "Split:2", jump: { kind: "op", opName: "Split", slot: 2 } });
+    const [match] = matchesOf(groupsOf({ ...NOTHING, tensors }, "split:2"));
+    expect(match).toMatchObject({ title: "Split:2", jump: { kind: "op", opName: "Split", slot: 2 } });
   });
 
   test("lead from a variable to its first op and to each of its gradients", () => {
     const gradients = [{ graph_id: G, op_name: "grad/MatMul", output_slot: 1 }];
     const variables = [{ name: "dense/kernel", graph_id: G, op_name: "read", gradients }];
-    const choices = choicesOf(groupsOf({ ...NOTHING, variables }, "kernel"));
-    expect(choices.map(({ title, note }) => [title, note])).toEqual([
+    const matches = matchesOf(groupsOf({ ...NOTHING, variables }, "kernel"));
+    expect(matches.map(({ title, note }) => [title, note])).toEqual([
       ["dense/kernel", "first at read"],
       ["∇ dense/kernel", "grad/MatMul:1"],
     ]);
-    expect(choices[1]?.jump).toMatchObject({ opName: "grad/MatMul", slot: 1 });
+    expect(matches[1]?.jump).toMatchObject({ opName: "grad/MatMul", slot: 1 });
   });
 
   test("lead to files and their lines", () => {
     const at = { index: fileIndex(4), file_path: "/home/user/train.py" };
     const found = { files: [at], lines: [{ ...at, line: 12, text: "  x = 1" }] };
-    const [line, file] = choicesOf(groupsOf({ ...NOTHING, ...found }, "train.py:12"));
+    const [line, file] = matchesOf(groupsOf({ ...NOTHING, ...found }, "train.py:12"));
     expect(line).toEqual({ title: "train.py:12", note: "x = 1", jump: { kind: "line", file: 4, line: 12 } });
     expect(file).toMatchObject({ title: "train.py", jump: { line: 1 } });
   });
@@ -87,7 +87,7 @@ describe("the results of a search", () => {
     const ops = Array.from({ length: LISTED + 1 }, (_, i) => op(`a${i}`));
     const [many] = groupsOf({ ...NOTHING, ops }, "a");
     const [few] = groupsOf({ ...NOTHING, ops: ops.slice(1) }, "a");
-    expect([many?.choices.length, many?.more, few?.choices.length, few?.more]).toEqual([
+    expect([many?.matches.length, many?.more, few?.matches.length, few?.more]).toEqual([
       LISTED,
       true,
       LISTED,

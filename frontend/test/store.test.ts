@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { type Fetch, makeAsk } from "../src/api/fetch";
+import { type Fetch, makeClient } from "../src/api/fetch";
 import { makeApi } from "../src/api/routes";
 import {
   alertIndex,
@@ -69,7 +69,7 @@ async function quiet(store: Store): Promise<void> {
 async function open(options: FixtureOptions, link: Link = {}) {
   const { state, fetcher } = server(options);
   const timer = new FakeTimer();
-  const store = createStore(makeApi(makeAsk(fetcher)), timer);
+  const store = createStore(makeApi(makeClient(fetcher)), timer);
   stop = store.start(link);
   await quiet(store);
   return { store, state, timer };
@@ -226,7 +226,7 @@ test("an Identity shows the numbers of what it passes on, through others of its 
     };
     return { json: { ...own, inputs: own.inputs.map((input) => ({ ...input, data: data[input.op_name] })) } };
   };
-  const store = createStore(makeApi(makeAsk(fetcher)), new FakeTimer());
+  const store = createStore(makeApi(makeClient(fetcher)), new FakeTimer());
   stop = store.start({ trace: graphExecutionIndex(58) });
   await quiet(store);
   expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
@@ -294,16 +294,16 @@ describe("a link", () => {
 });
 
 describe("a search by name", () => {
-  const best = (store: Store) => shown(store.found.value)?.groups[0]?.choices[0]?.title;
+  const best = (store: Store) => shown(store.found.value)?.groups[0]?.matches[0]?.title;
 
   /** Searches for a text and goes to the result at a position. */
   async function goTo(store: Store, text: string, place = 0) {
     store.search(text, "now");
     await quiet(store);
-    const choice = shown(store.found.value)?.groups.flatMap(({ choices }) => choices)[place];
-    if (choice !== undefined) await store.jump(choice.jump);
+    const match = shown(store.found.value)?.groups.flatMap(({ matches }) => matches)[place];
+    if (match !== undefined) await store.jump(match.jump);
     await quiet(store);
-    return choice?.title;
+    return match?.title;
   }
 
   test("begins when the reader pauses", async () => {
@@ -328,7 +328,7 @@ describe("a search by name", () => {
       if (url.includes("text=probs")) await new Promise<void>((resolve) => late.push(resolve));
       return fetcher(url, init);
     };
-    const store = createStore(makeApi(makeAsk(slow)), new FakeTimer());
+    const store = createStore(makeApi(makeClient(slow)), new FakeTimer());
     stop = store.start({});
     await quiet(store);
     store.search("probs", "now");
@@ -628,7 +628,7 @@ describe("polling", () => {
   test("knows from the server that there is no run", async () => {
     const { fetcher, state } = server(ILL);
     state.answer = () => ({ json: {} });
-    const store = createStore(makeApi(makeAsk(fetcher)), new FakeTimer());
+    const store = createStore(makeApi(makeClient(fetcher)), new FakeTimer());
     stop = store.start({});
     await quiet(store);
     await quiet(store);

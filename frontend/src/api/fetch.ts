@@ -15,7 +15,8 @@ export type Params = Readonly<Record<string, string | number | undefined>>;
 /** `fetch`, or a replacement in a test. */
 export type Fetch = (url: string, init: { signal?: AbortSignal }) => Promise<Response>;
 
-export interface Ask {
+/** Sends requests to routes; the promise fails with a sentence. */
+export interface Client {
   json<T>(route: string, params: Params, check: Check<T>, signal?: AbortSignal): Promise<T>;
   bytes(route: string, params: Params, signal?: AbortSignal): Promise<ArrayBuffer>;
 }
@@ -33,7 +34,7 @@ export function address(route: string, params: Params): string {
   return tail === "" ? route : `${route}?${tail}`;
 }
 
-export function makeAsk(fetcher: Fetch): Ask {
+export function makeClient(fetcher: Fetch): Client {
   async function answer(route: string, params: Params, signal?: AbortSignal): Promise<Response> {
     const response = await reach(fetcher, address(route, params), signal);
     if (!response.ok) throw new RouteError(await reason(response), response.status);

@@ -2,7 +2,7 @@
 import type * as ids from "../base/ids";
 import * as answers from "./answers";
 import { type ColumnPage, decodeColumns } from "./columns";
-import type { Ask } from "./fetch";
+import type { Client } from "./fetch";
 import { findAnswer } from "./find";
 
 /** A filter for graph executions; undefined parts do not filter. */
@@ -35,35 +35,35 @@ export type ListName = "executions" | "graph_executions";
 
 export type Api = ReturnType<typeof makeApi>;
 
-export function makeApi(ask: Ask) {
-  return { ...runRoutes(ask), ...listRoutes(ask), ...locateRoutes(ask), ...detailRoutes(ask) };
+export function makeApi(client: Client) {
+  return { ...runRoutes(client), ...listRoutes(client), ...locateRoutes(client), ...detailRoutes(client) };
 }
 
 /** Answers about a run as a whole. */
-function runRoutes(ask: Ask) {
+function runRoutes(client: Client) {
   return {
-    runs: () => ask.json("runs", {}, answers.runs),
-    logdir: () => ask.json("logdir", {}, answers.logdir),
-    status: (run: ids.RunName) => ask.json("status", { run }, answers.status),
+    runs: () => client.json("runs", {}, answers.runs),
+    logdir: () => client.json("logdir", {}, answers.logdir),
+    status: (run: ids.RunName) => client.json("status", { run }, answers.status),
     /** Without a subject, the first cause is explained. */
     diagnosis: async (run: ids.RunName, subject: DiagnosisSubject | undefined, signal?: AbortSignal) =>
-      (await ask.json("diagnosis", { run, ...subject }, answers.diagnosis, signal)).diagnosis,
+      (await client.json("diagnosis", { run, ...subject }, answers.diagnosis, signal)).diagnosis,
     find: (run: ids.RunName, text: string, limit: number, signal?: AbortSignal) =>
-      ask.json("find", { run, text, limit }, findAnswer, signal),
+      client.json("find", { run, text, limit }, findAnswer, signal),
     overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
-      ask.json("overview", { run, list: name, buckets }, answers.overview, signal),
+      client.json("overview", { run, list: name, buckets }, answers.overview, signal),
   };
 }
 
 /** Ranges of the long lists. */
-function listRoutes(ask: Ask) {
+function listRoutes(client: Client) {
   const columns = async (
     list: ListName,
     params: Record<string, string | number | undefined>,
-  ): Promise<ColumnPage> => decodeColumns(await ask.bytes(`columns/${list}`, params));
+  ): Promise<ColumnPage> => decodeColumns(await client.bytes(`columns/${list}`, params));
   return {
     alerts: (run: ids.RunName, begin: number, end: number, alertType?: string) =>
-      ask.json("alerts", { run, begin, end, alert_type: alertType }, answers.alerts),
+      client.json("alerts", { run, begin, end, alert_type: alertType }, answers.alerts),
     executionRows: (run: ids.RunName, begin: number, end: number) =>
       columns("executions", { run, begin, end }),
     graphExecutionRows: (
@@ -79,9 +79,9 @@ function listRoutes(ask: Ask) {
 }
 
 /** Positions of rows in other lists. */
-function locateRoutes(ask: Ask) {
+function locateRoutes(client: Client) {
   const locate = (params: Record<string, string | number | undefined>, signal?: AbortSignal) =>
-    ask.json("locate", params, answers.located, signal);
+    client.json("locate", params, answers.located, signal);
   return {
     locateExecution: (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) =>
       locate({ run, execution: i }, signal),
@@ -99,11 +99,11 @@ function locateRoutes(ask: Ask) {
 }
 
 /** One execution, op, graph, stack or source file. */
-function detailRoutes(ask: Ask) {
+function detailRoutes(client: Client) {
   return {
     execution: async (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) => {
       const range = { run, begin: i, end: i + 1 };
-      const { executions } = await ask.json("execution/data", range, answers.executions, signal);
+      const { executions } = await client.json("execution/data", range, answers.executions, signal);
       if (executions[0] === undefined) throw new Error(`There is no execution ${i}.`);
       return executions[0];
     },
@@ -113,14 +113,14 @@ function detailRoutes(ask: Ask) {
       name: string,
       at: ids.GraphExecutionIndex | undefined,
       signal?: AbortSignal,
-    ) => ask.json("graphs/op_info", { run, graph_id: graphId, op_name: name, at }, answers.opInfo, signal),
+    ) => client.json("graphs/op_info", { run, graph_id: graphId, op_name: name, at }, answers.opInfo, signal),
     graph: (run: ids.RunName, graphId: ids.GraphId, signal?: AbortSignal) =>
-      ask.json("graphs/graph_info", { run, graph_id: graphId }, answers.graphInfo, signal),
+      client.json("graphs/graph_info", { run, graph_id: graphId }, answers.graphInfo, signal),
     frames: (run: ids.RunName, frameIds: readonly ids.FrameId[], signal?: AbortSignal) => {
       const params = { run, stack_frame_ids: frameIds.join(",") };
-      return ask.json("stack_frames/stack_frames", params, answers.frames, signal);
+      return client.json("stack_frames/stack_frames", params, answers.frames, signal);
     },
     source: (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
-      ask.json("source_files/file", { run, index }, answers.sourceFile, signal),
+      client.json("source_files/file", { run, index }, answers.sourceFile, signal),
   };
 }

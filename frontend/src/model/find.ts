@@ -1,10 +1,10 @@
-/** The results of a search as groups of choices, one group a kind, the kind with the closest name first. */
+/** The results of a search as groups of matches, one group a kind, the kind with the closest name first. */
 import type { Found } from "../api/find";
 import type { FileIndex, GraphId } from "../base/ids";
 import { basename, counted } from "../base/text";
 import { displayName, tensorName } from "./names";
 
-/** The destination of a choice. */
+/** Where a match leads. */
 export type Jump =
   | {
       readonly kind: "op";
@@ -19,7 +19,7 @@ export type Jump =
   | { readonly kind: "layer"; readonly name: string }
   | { readonly kind: "line"; readonly file: FileIndex; readonly line: number };
 
-export interface Choice {
+export interface Match {
   readonly title: string;
   /** Its kind, or what distinguishes it from others of the same name. */
   readonly note: string;
@@ -28,41 +28,41 @@ export interface Choice {
 
 export interface Group {
   readonly title: string;
-  readonly choices: readonly Choice[];
+  readonly matches: readonly Match[];
   /** Whether the server has more of the kind than are listed. */
   readonly more: boolean;
 }
 
-/** The number of choices listed of a kind. One more is requested, to know whether there are more. */
+/** The number of matches listed of a kind. One more is requested, to know whether there are more. */
 export const LISTED = 8;
 
 export function groupsOf(answer: Found, text: string): readonly Group[] {
   const groups = [
-    group("Tensors", answer.tensors.map(tensorChoice)),
-    group("Ops", answer.ops.map(opChoice)),
-    group("Layers", answer.layers.map(layerChoice)),
-    group("Variables and their gradients", answer.variables.flatMap(variableChoices)),
-    group("Functions", answer.functions.map(functionChoice)),
-    group("Source files", answer.files.map(fileChoice)),
-    group("Source lines", answer.lines.map(lineChoice)),
-  ].filter(({ choices }) => choices.length > 0);
+    group("Tensors", answer.tensors.map(tensorMatch)),
+    group("Ops", answer.ops.map(opMatch)),
+    group("Layers", answer.layers.map(layerMatch)),
+    group("Variables and their gradients", answer.variables.flatMap(variableMatches)),
+    group("Functions", answer.functions.map(functionMatch)),
+    group("Source files", answer.files.map(fileMatch)),
+    group("Source lines", answer.lines.map(lineMatch)),
+  ].filter(({ matches }) => matches.length > 0);
   const query = text.toLowerCase();
   return groups
     .map((entry) => ({
       entry,
-      rank: Math.min(...entry.choices.map((choice) => rankOf(choice.title, query))),
+      rank: Math.min(...entry.matches.map((match) => rankOf(match.title, query))),
     }))
     .sort((a, b) => a.rank - b.rank)
     .map(({ entry }) => entry);
 }
 
-/** All choices in the order of the list. */
-export function choicesOf(groups: readonly Group[]): readonly Choice[] {
-  return groups.flatMap(({ choices }) => choices);
+/** All matches in the order of the list. */
+export function matchesOf(groups: readonly Group[]): readonly Match[] {
+  return groups.flatMap(({ matches }) => matches);
 }
 
-function group(title: string, choices: readonly Choice[]): Group {
-  return { title, choices: choices.slice(0, LISTED), more: choices.length > LISTED };
+function group(title: string, matches: readonly Match[]): Group {
+  return { title, matches: matches.slice(0, LISTED), more: matches.length > LISTED };
 }
 
 /** 0 if the name is the text, 1 if its last part is, 2 if it begins with the text, else 3. */
@@ -73,18 +73,13 @@ function rankOf(title: string, query: string): number {
   return name.startsWith(query) ? 2 : 3;
 }
 
-function tensorChoice(answer: Found["tensors"][number]): Choice {
-  const choice = opChoice(answer);
+function tensorMatch(answer: Found["tensors"][number]): Match {
+  const match = opMatch(answer);
   const slot = answer.output_slot;
-  return { ...choice, title: tensorName(answer.op_name, slot), jump: { ...choice.jump, slot } as Jump };
+  return { ...match, title: tensorName(answer.op_name, slot), jump: { ...match.jump, slot } as Jump };
 }
 
-function opChoice({
-  graph_id: graph,
-  graph_name: graphName,
-  op_name,
-  op_type,
-}: Found["ops"][number]): Choice {
+function opMatch({ graph_id: graph, graph_name: graphName, op_name, op_type }: Found["ops"][number]): Match {
   const where = graphName === undefined ? undefined : `in ${displayName(graphName)}`;
   return {
     title: op_name,
@@ -93,7 +88,7 @@ function opChoice({
   };
 }
 
-function layerChoice({ name, num_ops }: Found["layers"][number]): Choice {
+function layerMatch({ name, num_ops }: Found["layers"][number]): Match {
   return {
     title: name,
     note: `only its tensors, of ${counted(num_ops, "op")}`,
@@ -102,7 +97,7 @@ function layerChoice({ name, num_ops }: Found["layers"][number]): Choice {
 }
 
 /** A variable leads to the first op that uses it; each of its gradients leads to its own op. */
-function variableChoices(variable: Found["variables"][number]): readonly Choice[] {
+function variableMatches(variable: Found["variables"][number]): readonly Match[] {
   const opOf = (at: { graph_id: GraphId; op_name: string }, slot: number | undefined): Jump => ({
     kind: "op",
     graph: at.graph_id,
@@ -120,16 +115,16 @@ function variableChoices(variable: Found["variables"][number]): readonly Choice[
   ];
 }
 
-function functionChoice({ graph_id: graph, name }: Found["functions"][number]): Choice {
+function functionMatch({ graph_id: graph, name }: Found["functions"][number]): Match {
   const shown = displayName(name);
   return { title: shown, note: shown === name ? "" : name, jump: { kind: "function", graph, name } };
 }
 
-function fileChoice({ index, file_path }: Found["files"][number]): Choice {
+function fileMatch({ index, file_path }: Found["files"][number]): Match {
   return { title: basename(file_path), note: file_path, jump: { kind: "line", file: index, line: 1 } };
 }
 
-function lineChoice({ index, file_path, line, text }: Found["lines"][number]): Choice {
+function lineMatch({ index, file_path, line, text }: Found["lines"][number]): Match {
   return {
     title: `${basename(file_path)}:${line}`,
     note: text.trim(),

@@ -2,6 +2,9 @@
  * An answer of the server by its key. The newest key wins: an older request is aborted and its answer is
  * dropped. The previous value can be shown while the next one is loading. A failure is a value. The last few
  * answers are kept by key.
+ *
+ *     const { loaded, stop } = resource(graphId, (id, signal) => api.graph(run, id, signal), activity);
+ *     loaded.value; // { kind: "loading", … }, later { kind: "ready", value }
  */
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
 import { type Loaded, sentence, shown } from "../base/loaded";

@@ -1,7 +1,7 @@
 /** The search field, with its results in a list below it. */
 import { useRef } from "preact/hooks";
 import { counted } from "../base/text";
-import type { Choice, Group } from "../model/find";
+import type { Group, Match } from "../model/find";
 import type { Store } from "../store/store";
 import { useChange } from "./hooks";
 import { type SearchField, useSearchField } from "./search_field";
@@ -27,7 +27,7 @@ interface FieldProps {
 }
 
 function Field({ search }: FieldProps) {
-  const { field, text, isListed, choices, active } = search;
+  const { field, text, isListed, matches, active } = search;
   return (
     <input
       ref={field}
@@ -37,7 +37,7 @@ function Field({ search }: FieldProps) {
       aria-autocomplete="list"
       aria-expanded={isListed}
       aria-controls={isListed ? ID : undefined}
-      aria-activedescendant={isListed && choices.length > 0 ? `${ID}-${active}` : undefined}
+      aria-activedescendant={isListed && matches.length > 0 ? `${ID}-${active}` : undefined}
       aria-keyshortcuts="/ Control+K"
       title={`Find by name (${KEYS}); the arrow keys and Enter choose`}
       placeholder="Find op, tensor, layer, variable, function, file:line"
@@ -63,16 +63,16 @@ function takeKey(event: KeyboardEvent, search: SearchField): void {
 }
 
 function Found({ search }: FieldProps) {
-  const { isFresh, choices, groups, active, choose } = search;
+  const { isFresh, matches, groups, active, choose } = search;
   return (
     <div class={`search-found ${isFresh ? "" : "search-stale"}`}>
       <span class="unseen" role="status">
-        {isFresh && `${counted(choices.length, "result")} listed`}
+        {isFresh && `${counted(matches.length, "result")} listed`}
       </span>
       <div id={ID} role="listbox" aria-label="Found">
         <Groups groups={groups} active={active} choose={choose} />
       </div>
-      {choices.length === 0 && <p class="hint">{emptyWords(search)}</p>}
+      {matches.length === 0 && <p class="hint">{emptyWords(search)}</p>}
     </div>
   );
 }
@@ -85,22 +85,20 @@ function emptyWords({ loaded, isFresh, query }: SearchField): string {
 interface GroupsProps {
   readonly groups: readonly Group[];
   readonly active: number;
-  readonly choose: (choice: Choice) => void;
+  readonly choose: (match: Match) => void;
 }
 
 function Groups({ groups, active, choose }: GroupsProps) {
   let index = 0;
-  return groups.map(({ title, choices, more }, kind) => (
+  return groups.map(({ title, matches, more }, kind) => (
     <div key={title} role="group" aria-labelledby={`${ID}-kind-${kind}`}>
       <div id={`${ID}-kind-${kind}`} class="found-kind" role="presentation">
         {title}
-        {more && <span class="dim"> (the closest {choices.length})</span>}
+        {more && <span class="dim"> (the closest {matches.length})</span>}
       </div>
-      {choices.map((choice) => {
+      {matches.map((match) => {
         const own = index++;
-        return (
-          <FoundOption key={own} index={own} choice={choice} isActive={own === active} choose={choose} />
-        );
+        return <FoundOption key={own} index={own} match={match} isActive={own === active} choose={choose} />;
       })}
     </div>
   ));
@@ -108,12 +106,12 @@ function Groups({ groups, active, choose }: GroupsProps) {
 
 interface OptionProps {
   readonly index: number;
-  readonly choice: Choice;
+  readonly match: Match;
   readonly isActive: boolean;
-  readonly choose: (choice: Choice) => void;
+  readonly choose: (match: Match) => void;
 }
 
-function FoundOption({ index, choice, isActive, choose }: OptionProps) {
+function FoundOption({ index, match, isActive, choose }: OptionProps) {
   const element = useRef<HTMLDivElement>(null);
   useChange(() => {
     if (isActive) element.current?.scrollIntoView({ block: "nearest" });
@@ -126,14 +124,14 @@ function FoundOption({ index, choice, isActive, choose }: OptionProps) {
       role="option"
       aria-selected={isActive}
       tabIndex={-1}
-      title={`${choice.title} · ${choice.note}`}
+      title={`${match.title} · ${match.note}`}
       data-testid="search-found"
       // The field keeps the keyboard focus until the click ends.
       onMouseDown={(event) => event.preventDefault()}
-      onClick={() => choose(choice)}
+      onClick={() => choose(match)}
     >
-      <span class="found-title">{choice.title}</span>
-      <span class="found-note">{choice.note}</span>
+      <span class="found-title">{match.title}</span>
+      <span class="found-note">{match.note}</span>
     </div>
   );
 }

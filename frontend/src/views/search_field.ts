@@ -2,7 +2,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Loaded, shown } from "../base/loaded";
-import { type Choice, choicesOf, type Group } from "../model/find";
+import { type Group, type Match, matchesOf } from "../model/find";
 import type { Search } from "../store/search";
 import type { Store } from "../store/store";
 import { useChange } from "./hooks";
@@ -18,7 +18,7 @@ const SECTIONS = {
 interface FieldState {
   readonly text: string;
   readonly isOpen: boolean;
-  /** The position of the choice that Enter takes. */
+  /** The position of the match that Enter takes. */
   readonly active: number;
   /** Whether Enter was pressed before the answer arrived. */
   readonly isHurried: boolean;
@@ -31,7 +31,7 @@ interface Found {
   readonly query: string;
   readonly loaded: Loaded<Search> | undefined;
   readonly groups: readonly Group[];
-  readonly choices: readonly Choice[];
+  readonly matches: readonly Match[];
   /** Whether the results are for the text in the field, not for an earlier one. */
   readonly isFresh: boolean;
   readonly isListed: boolean;
@@ -40,10 +40,10 @@ interface Found {
 interface FieldVerbs {
   type(text: string): void;
   close(): void;
-  choose(choice: Choice | undefined): void;
+  choose(match: Match | undefined): void;
   enter(): void;
   escape(): void;
-  /** Goes along the choices, or lists them; returns whether it did. */
+  /** Goes along the matches, or lists them; returns whether it did. */
   step(by: number): boolean;
 }
 
@@ -61,7 +61,7 @@ export function useSearchField(store: Store): SearchField {
   const verbs = fieldVerbs(store, field, { ...state, ...found }, change);
   useEffect(() => focusByKey(field), []);
   useChange(() => {
-    if (state.isHurried && found.isFresh) verbs.choose(found.choices[0]);
+    if (state.isHurried && found.isFresh) verbs.choose(found.matches[0]);
     change({ active: 0 });
   }, [shown(found.loaded)]);
   return { field, ...state, ...found, ...verbs };
@@ -75,7 +75,7 @@ function foundFor({ text, isOpen }: FieldState, loaded: Loaded<Search> | undefin
     query,
     loaded,
     groups,
-    choices: choicesOf(groups),
+    matches: matchesOf(groups),
     isFresh: results?.text === query,
     isListed: isOpen && query !== "" && loaded !== undefined,
   };
@@ -95,12 +95,12 @@ function fieldVerbs(
     change({ isOpen: false, isHurried: false });
     store.search("");
   };
-  const choose = (choice: Choice | undefined) => {
+  const choose = (match: Match | undefined) => {
     change({ isHurried: false });
-    if (choice === undefined) return;
+    if (match === undefined) return;
     close();
     field.current?.blur();
-    goTo(store, choice);
+    goTo(store, match);
   };
   return { type, close, choose, ...keyVerbs(store, field, at, change, { type, close, choose }) };
 }
@@ -108,13 +108,13 @@ function fieldVerbs(
 function keyVerbs(
   store: Store,
   field: Field,
-  { text, query, isOpen, isListed, isFresh, choices, active }: FieldState & Found,
+  { text, query, isOpen, isListed, isFresh, matches, active }: FieldState & Found,
   change: (parts: Partial<FieldState>) => void,
   { type, close, choose }: Pick<FieldVerbs, "type" | "close" | "choose">,
 ): Pick<FieldVerbs, "enter" | "escape" | "step"> {
   return {
     enter() {
-      if (isListed && isFresh) choose(choices[active]);
+      if (isListed && isFresh) choose(matches[active]);
       else if (query !== "") {
         change({ isOpen: true, isHurried: true });
         store.search(text, "now");
@@ -126,14 +126,14 @@ function keyVerbs(
     },
     step(by) {
       if (!isListed) type(text);
-      else if (choices.length > 0) change({ active: (active + by + choices.length) % choices.length });
+      else if (matches.length > 0) change({ active: (active + by + matches.length) % matches.length });
       else return false;
       return true;
     },
   };
 }
 
-function goTo(store: Store, { jump }: Choice): void {
+function goTo(store: Store, { jump }: Match): void {
   void store.jump(jump);
   // In a narrow window the section may be out of sight.
   document.querySelector(SECTIONS[jump.kind])?.scrollIntoView({ block: "nearest" });

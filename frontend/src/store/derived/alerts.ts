@@ -3,16 +3,16 @@ import type { DiagnosisSubject } from "../../api/routes";
 import { isBad } from "../../model/health";
 import type { Deps } from "../deps";
 import type { Facts } from "../facts";
-import { type Ask, both, ready } from "./ask";
+import { type ByKey, both, ready } from "./keyed";
 import type { Structure } from "./structure";
 
-export function createDiagnoses({ api, facts }: Deps, ask: Ask, structure: Structure) {
+export function createDiagnoses({ api, facts }: Deps, byKey: ByKey, structure: Structure) {
   return {
     /**
      * The diagnosis of the first cause, whichever alerts are shown. The generation is a key: it may change
      * the answer.
      */
-    firstBad: ask(
+    firstBad: byKey(
       () => {
         const { num_alerts = 0, generation } = facts.status.value ?? {};
         return both(facts.run.value, num_alerts > 0 ? generation : undefined);
@@ -20,7 +20,7 @@ export function createDiagnoses({ api, facts }: Deps, ask: Ask, structure: Struc
       ([name], signal) => api.diagnosis(name, undefined, signal),
     ),
     /** The diagnosis of the op or execution in focus; undefined when none of its outputs is bad. */
-    explanation: ask(
+    explanation: byKey(
       () => both(facts.run.value, badSubject(facts, structure)),
       ([name, subject], signal) => api.diagnosis(name, subject, signal),
     ),

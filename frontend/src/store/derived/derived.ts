@@ -1,7 +1,7 @@
 /** The derived values of the store: computed from facts and from the server's answers. */
 import type { Deps } from "../deps";
 import { createDiagnoses } from "./alerts";
-import { createAsk } from "./ask";
+import { createByKey } from "./keyed";
 import { createSource } from "./source";
 import { createGraphs, createStructure } from "./structure";
 import { createOverviews, createPositions } from "./timeline";
@@ -9,14 +9,14 @@ import { createOverviews, createPositions } from "./timeline";
 export type Derived = ReturnType<typeof createDerived>;
 
 export function createDerived(deps: Deps) {
-  const ask = createAsk(deps);
-  const structure = createStructure(deps, ask);
+  const byKey = createByKey(deps);
+  const structure = createStructure(deps, byKey);
   return {
     ...structure,
-    ...createGraphs(deps, ask, structure.opInfo, structure.executionData),
-    ...createSource(deps, ask, structure),
-    ...createDiagnoses(deps, ask, structure),
-    ...createOverviews(deps, ask),
-    ...createPositions(deps, ask, structure),
+    ...createGraphs(deps, byKey, structure.opInfo, structure.executionData),
+    ...createSource(deps, byKey, structure),
+    ...createDiagnoses(deps, byKey, structure),
+    ...createOverviews(deps, byKey),
+    ...createPositions(deps, byKey, structure),
   };
 }

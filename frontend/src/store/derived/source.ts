@@ -7,12 +7,12 @@ import type { SourceLine } from "../../model/source";
 import { type Frame, framesOf, mainFrame } from "../../model/stack";
 import type { Deps } from "../deps";
 import type { Facts } from "../facts";
-import { type Ask, both, ready } from "./ask";
+import { type ByKey, both, ready } from "./keyed";
 import type { Structure } from "./structure";
 
-export function createSource({ api, facts }: Deps, ask: Ask, structure: Structure) {
+export function createSource({ api, facts }: Deps, byKey: ByKey, structure: Structure) {
   const run = facts.run;
-  const stack = ask(
+  const stack = byKey(
     () => both(run.value, stackOf(facts, structure)),
     ([name, ids], signal) => loadStack(api, name, ids, signal),
   );
@@ -21,7 +21,7 @@ export function createSource({ api, facts }: Deps, ask: Ask, structure: Structur
     const frames = shown(stack.value) ?? [];
     return frames.find(({ id }) => id === facts.frame.value) ?? mainFrame(frames);
   });
-  const source = ask(
+  const source = byKey(
     () => both(run.value, facts.line.value?.file ?? shownFrame.value?.file),
     ([name, file], signal) => api.source(name, file, signal),
   );

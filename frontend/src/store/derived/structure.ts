@@ -10,20 +10,20 @@ import type { OpSeen } from "../../model/passed_on";
 import type { Deps } from "../deps";
 import type { Facts, OpFocus } from "../facts";
 import { opSeen } from "../passed_on";
-import { type Ask, both, ready } from "./ask";
+import { type ByKey, both, ready } from "./keyed";
 
 export type Structure = ReturnType<typeof createStructure>;
 
 const MAX_NESTED_GRAPHS = 24;
 
-export function createStructure({ api, facts }: Deps, ask: Ask) {
+export function createStructure({ api, facts }: Deps, byKey: ByKey) {
   const run = facts.run;
   const op = computed(() => current(facts.history.value));
-  const executionData = ask(
+  const executionData = byKey(
     () => both(run.value, facts.execution.value),
     ([name, index], signal) => api.execution(name, index, signal),
   );
-  const opInfo = ask(
+  const opInfo = byKey(
     () => both(run.value, op.value),
     ([name, { graph, opName, trace }], signal) => opSeen(api, name, graph, opName, trace, signal),
   );
@@ -32,7 +32,7 @@ export function createStructure({ api, facts }: Deps, ask: Ask) {
     executionData,
     opInfo,
     /** Which graph executions ran inside the execution in focus. */
-    inside: ask(
+    inside: byKey(
       () => both(run.value, facts.execution.value),
       ([name, index], signal) => api.locateExecution(name, index, signal),
     ),
@@ -45,12 +45,12 @@ export function createStructure({ api, facts }: Deps, ask: Ask) {
 /** The graphs around the focus. */
 export function createGraphs(
   { api, facts }: Deps,
-  ask: Ask,
+  byKey: ByKey,
   opInfo: ReadonlySignal<Loaded<OpSeen> | undefined>,
   executionData: ReadonlySignal<Loaded<ExecutionData> | undefined>,
 ) {
   const run = facts.run;
-  const calledGraph = ask(
+  const calledGraph = byKey(
     () => both(run.value, shown(executionData.value)?.graph_id || undefined),
     ([name, id], signal) => api.graph(name, id, signal),
   );
@@ -58,12 +58,12 @@ export function createGraphs(
     /** The graph that the execution in focus ran. */
     calledGraph,
     /** The graphs that it calls, up to MAX_NESTED_GRAPHS. */
-    nestedGraphs: ask(
+    nestedGraphs: byKey(
       () => both(run.value, shown(calledGraph.value)?.inner_graph_ids.slice(0, MAX_NESTED_GRAPHS)),
       ([name, ids], signal) => graphNames(api, name, ids, signal),
     ),
     /** The graph of the op in focus and those around it, outermost first. */
-    breadcrumb: ask(
+    breadcrumb: byKey(
       () => both(run.value, shown(opInfo.value)?.graph_ids),
       ([name, ids], signal) => graphNames(api, name, ids, signal),
     ),

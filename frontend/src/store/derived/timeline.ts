@@ -4,14 +4,14 @@ import type { Status } from "../../api/answers";
 import type { ListName } from "../../api/routes";
 import type { Deps } from "../deps";
 import { isEmpty } from "../lists";
-import { type Ask, both, ready } from "./ask";
+import { type ByKey, both, ready } from "./keyed";
 import type { Structure } from "./structure";
 
-export function createOverviews({ api, facts }: Deps, ask: Ask) {
+export function createOverviews({ api, facts }: Deps, byKey: ByKey) {
   // A bucket without a row would look like a row without a value, so there are at most as many buckets as
   // rows.
   const overview = (list: ListName, pixels: ReadonlySignal<number>, rows: (status: Status) => number) =>
-    ask(
+    byKey(
       () => {
         const status = facts.status.value;
         const buckets = status === undefined ? 0 : Math.min(pixels.value, rows(status));
@@ -29,9 +29,9 @@ export function createOverviews({ api, facts }: Deps, ask: Ask) {
   };
 }
 
-export function createPositions({ api, facts }: Deps, ask: Ask, { inside }: Structure) {
+export function createPositions({ api, facts }: Deps, byKey: ByKey, { inside }: Structure) {
   const leftOut = computed(() => facts.onlyBad.value || !isEmpty(facts.filter.value));
-  const before = ask(
+  const before = byKey(
     () => {
       const [index, onlyBad, filter] = [facts.graphExecution.value, facts.onlyBad.value, facts.filter.value];
       if (!leftOut.value || index === undefined) return undefined;

@@ -1,17 +1,17 @@
-/** Values that are asked from the server as facts change. */
+/** Makes derived values that are requested from the server by a key, again whenever the key changes. */
 import { computed, type ReadonlySignal } from "@preact/signals";
 import type { Loaded } from "../../base/loaded";
 import type { Deps } from "../deps";
 import { resource } from "../resource";
 
-/** A value by its key; an undefined key asks for nothing. */
-export type Ask = <K, T>(
+/** Makes a value by its key; an undefined key requests nothing. */
+export type ByKey = <K, T>(
   key: () => K | undefined,
   load: (key: K, signal: AbortSignal) => Promise<T>,
 ) => ReadonlySignal<Loaded<T> | undefined>;
 
-/** A failed value is asked for again after a change of the run, and when the server answers again. */
-export function createAsk({ facts, activity }: Deps): Ask {
+/** A failed value is requested again after a change of the run, and when the server answers again. */
+export function createByKey({ facts, activity }: Deps): ByKey {
   const again = computed(() => `${facts.status.value?.generation} ${facts.reconnects.value}`);
   return (key, load) => resource(computed(key), load, activity, again).loaded;
 }
