@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Column, ColumnPage } from "../src/api/columns";
 import { executionRow, graphExecutionRow } from "../src/model/rows";
-import { EXECUTIONS, TRACES } from "./fixture";
+import { EXECUTION_COLUMNS, GRAPH_EXECUTION_COLUMNS } from "./fixture/columns";
 
 const API = readFileSync(join(import.meta.dirname, "..", "..", "docs", "http-api.md"), "utf8");
 
@@ -31,8 +31,13 @@ function columnsRead(row: (page: ColumnPage, row: number) => unknown): readonly 
 }
 
 const ROUTES = [
-  { route: "columns/executions", row: executionRow, fixture: EXECUTIONS, some: "call_health" },
-  { route: "columns/graph_executions", row: graphExecutionRow, fixture: TRACES, some: "variance" },
+  { route: "columns/executions", row: executionRow, fixture: EXECUTION_COLUMNS, some: "call_health" },
+  {
+    route: "columns/graph_executions",
+    row: graphExecutionRow,
+    fixture: GRAPH_EXECUTION_COLUMNS,
+    some: "variance",
+  },
 ] as const;
 
 describe.each(ROUTES)("the columns of $route", ({ route, row, fixture, some }) => {

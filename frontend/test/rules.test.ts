@@ -3,7 +3,8 @@ import { dirname, join, normalize, relative } from "node:path";
 import { parseSync } from "vite";
 import { describe, expect, test } from "vitest";
 
-const SRC = join(import.meta.dirname, "..", "src");
+const FRONTEND = join(import.meta.dirname, "..");
+const SRC = join(FRONTEND, "src");
 /** The rooms, each of which imports from itself and the ones before it: the row of docs/architecture.md. */
 const ROOMS: readonly string[] =
   /`(base(?: <- \w+)+)`/
@@ -28,9 +29,9 @@ interface Import {
   readonly lazy: boolean;
 }
 
-/** The TypeScript files below src. */
-function sources(): readonly string[] {
-  return readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name));
+/** The TypeScript files below a folder. */
+function sources(folder: string = SRC): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name));
 }
 
 function imports(): readonly Import[] {
@@ -56,8 +57,8 @@ function roomOf(path: string): string | undefined {
 }
 
 /** The functions of a file that have too many lines, as "file:line". */
-function longFunctions(file: string): readonly string[] {
-  const text = readFileSync(join(SRC, file), "utf8");
+function longFunctions(folder: string, file: string): readonly string[] {
+  const text = readFileSync(join(folder, file), "utf8");
   const lineOf = (at: number) => text.slice(0, at).split("\n").length;
   return functionsIn(parseSync(file, text).program)
     .map(({ start, end }) => ({ first: lineOf(start), last: lineOf(end) }))
@@ -70,12 +71,21 @@ interface Range {
   readonly end: number;
 }
 
-/** The functions in a syntax tree, with those inside of others. */
+/** The functions in a syntax tree, with those inside of others, without the groups of tests. */
 function functionsIn(node: unknown): readonly Range[] {
   if (typeof node !== "object" || node === null) return [];
   const inside = Object.values(node).flatMap(functionsIn);
+  if (isGroup(node)) return inside.filter((found) => !node.arguments.includes(found));
   const isFunction = "type" in node && /Function/.test(String(node.type)) && "body" in node;
   return isFunction ? [node as unknown as Range, ...inside] : inside;
+}
+
+/** Whether a node is `describe(…)` or `describe.each(…)(…)`. */
+function isGroup(node: object): node is { arguments: readonly unknown[] } {
+  let callee: unknown = node;
+  while (typeof callee === "object" && callee !== null && ("callee" in callee || "object" in callee))
+    callee = "callee" in callee ? callee.callee : callee.object;
+  return "arguments" in node && callee instanceof Object && "name" in callee && callee.name === "describe";
 }
 
 const isPackage = (target: string) => !ROOMS.some((room) => target.startsWith(`${room}/`));
@@ -125,6 +135,7 @@ describe("the rooms of the front end", () => {
   });
 });
 
-test(`no function is longer than ${MOST_LINES} lines`, () => {
-  expect(sources().flatMap(longFunctions)).toEqual([]);
+test.each(["src", "test"])(`no function in %s is longer than ${MOST_LINES} lines`, (name) => {
+  const folder = join(FRONTEND, name);
+  expect(sources(folder).flatMap((file) => longFunctions(folder, file))).toEqual([]);
 });

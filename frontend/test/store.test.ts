@@ -17,7 +17,8 @@ import { graphExecutionRow } from "../src/model/rows";
 import { firstCauseLabel } from "../src/model/verdict";
 import { createStore, type Store } from "../src/store/store";
 import type { Timer } from "../src/store/timer";
-import { type Answer, type FixtureOptions, makeFixture } from "./fixture";
+import type { Answer } from "./fixture/answer";
+import { type FixtureOptions, makeFixture } from "./fixture/fixture";
 
 /** The fixture as a server for the real `api`. Its run can be replaced, and it logs its requests. */
 function server(options: FixtureOptions) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { status as check, type Status } from "../src/api/answers";
 import { gapsCount, gapsOf, gapsWords } from "../src/model/gaps";
 import { looksForBad, stateOf, verdictOf } from "../src/model/verdict";
-import { makeFixture } from "./fixture";
+import { makeFixture } from "./fixture/fixture";
 
 const WHOLE = {
   not_recorded: [],
