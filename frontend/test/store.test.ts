@@ -19,6 +19,7 @@ import { createStore, type Store } from "../src/store/store";
 import type { Timer } from "../src/store/timer";
 import type { Answer } from "./fixture/answer";
 import { type FixtureOptions, makeFixture } from "./fixture/fixture";
+import { focusText } from "./focus_text";
 
 /** The fixture as a server for the real `api`. Its run can be replaced, and it logs its requests. */
 function server(options: FixtureOptions) {
@@ -76,9 +77,8 @@ async function open(options: FixtureOptions, link: Link = {}) {
   return { store, state, timer };
 }
 
+/** The first bad tensor is Log:0 of step 5. A step has 10 tensors and 10 calls. */
 const ILL = { steps: 40, illFrom: 5 };
-/** The first bad tensor, the output of Log. A step has 10 tensors and 10 executions. */
-const FIRST_BAD = graphExecutionIndex(57);
 
 describe("a run with bad values", () => {
   test("opens at the first one, with its diagnosis, call, op, stack and source", async () => {
@@ -91,9 +91,7 @@ describe("a run with bad values", () => {
     expect(phrasesText(found?.where ?? [])).toBe(
       "losses.py:14 return tf.reduce_mean(-labels * tf.math.log(probs))",
     );
-    expect(store.graphExecution.value).toBe(FIRST_BAD);
-    expect(store.execution.value).toBe(51);
-    expect(store.op.value).toMatchObject({ opName: "Log", trace: FIRST_BAD });
+    expect(focusText(store)).toBe("alert 0 · step 5 Log:0 · call #51");
     expect(store.shownFrame.value?.path).toBe("/home/user/losses.py");
     expect(shown(store.source.value)?.lines[13]).toContain("tf.math.log(probs)");
   });
@@ -109,10 +107,10 @@ describe("a run with bad values", () => {
     expect(store.alert.value).toBe(0);
     store.nextAlert();
     await quiet(store);
-    expect([store.alert.value, store.graphExecution.value]).toEqual([1, 58]);
+    expect(focusText(store)).toBe("alert 1 · step 5 mul:0 · call #51");
     await store.focusAlert(alertIndex(3));
     await quiet(store);
-    expect([store.alert.value, store.graphExecution.value, store.execution.value]).toEqual([3, 67, 61]);
+    expect(focusText(store)).toBe("alert 3 · step 6 Log:0 · call #61");
   });
 
   test("goes along the graph and back, and the list goes with it", async () => {
@@ -121,17 +119,18 @@ describe("a run with bad values", () => {
     expect(consumer).toMatchObject({ title: "mul", opType: "Mul", summary: { bad: true } });
     if (consumer !== undefined) store.follow(consumer.target);
     await quiet(store);
-    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([58, "mul"]);
+    expect(focusText(store)).toBe("step 5 mul:0 · call #51");
     store.back();
     await quiet(store);
-    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([FIRST_BAD, "Log"]);
+    expect(focusText(store)).toBe("step 5 Log:0 · call #51");
   });
 
   test("brings into view the tensors of the call in focus, without a row in focus", async () => {
     const { store } = await open(ILL);
     store.focusExecution(executionIndex(111));
     await quiet(store);
-    expect([store.graphExecution.value, store.revealedGraphExecution.value]).toEqual([undefined, 114]);
+    expect(focusText(store)).toBe("call #111");
+    expect(store.revealedGraphExecution.value).toBe(114);
   });
 
   test("goes from the argument of a function to the call, and on to the maker of its input", async () => {
@@ -142,7 +141,7 @@ describe("a run with bad values", () => {
     expect(caller).toMatchObject({ title: "#51", opType: "call" });
     if (caller !== undefined) store.follow(caller.target);
     await quiet(store);
-    expect([store.subject.value, store.execution.value]).toEqual(["execution", 51]);
+    expect(focusText(store)).toBe("call #51");
     expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
       title: "#50:0",
       target: { index: 50 },
@@ -189,7 +188,7 @@ describe("a run with bad values", () => {
     const { store } = await open(ILL);
     for (const i of [10, 300, 22]) void store.focusGraphExecution(graphExecutionIndex(i));
     await quiet(store);
-    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([22, "dense/MatMul"]);
+    expect(focusText(store)).toBe("step 2 dense/MatMul:0 · call #20");
   });
 
   test("requests no more rows than are visible", async () => {
@@ -263,14 +262,11 @@ describe("a link", () => {
     stop();
     const { store } = await open(ILL, link);
     expect(store.link.value).toEqual(link);
-    expect([store.alert.value, store.graphExecutionPages.value?.total.value]).toEqual([9, 3 * 35]);
+    expect(focusText(store)).toBe("alert 9 · step 8 Log:0 · call #81");
+    expect(store.graphExecutionPages.value?.total.value).toBe(3 * 35);
     const { onlyBad: _, alert: __, ...old } = link;
     await store.open(old);
-    expect([store.onlyBad.value, store.alert.value, store.graphExecution.value]).toEqual([
-      false,
-      undefined,
-      link.trace,
-    ]);
+    expect([store.onlyBad.value, focusText(store)]).toEqual([false, "step 8 Log:0 · call #81"]);
     await store.open({ ...link, alert: alertIndex(3) });
     await quiet(store);
     expect(store.alert.value).toBeUndefined();
@@ -278,7 +274,7 @@ describe("a link", () => {
 
   test("leads to an execution, and to an op without a graph execution", async () => {
     const { store } = await open(ILL, { execution: executionIndex(12) });
-    expect([store.execution.value, store.subject.value]).toEqual([12, "execution"]);
+    expect(focusText(store)).toBe("call #12");
     stop();
     const other = await open(ILL, { graph: graphId("g-loss"), op: "Mean" });
     expect(other.store.op.value).toMatchObject({ opName: "Mean" });
@@ -287,7 +283,7 @@ describe("a link", () => {
   test("to a missing run opens another run, and to a missing row shows a sentence", async () => {
     const lost = await open(ILL, { run: runName("no such run"), trace: graphExecutionIndex(3) });
     expect(lost.store.run.value).toBe("digits/first");
-    expect(lost.store.graphExecution.value).toBe(FIRST_BAD);
+    expect(focusText(lost.store)).toBe("alert 0 · step 5 Log:0 · call #51");
     stop();
     const { store } = await open(ILL, { trace: graphExecutionIndex(999_999) });
     expect(store.problem.value).toBe("There is no graph execution 999999.");
@@ -346,22 +342,18 @@ describe("a search by name", () => {
     const { store } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(3));
     expect(await goTo(store, "mean:0")).toBe("Mean:0");
-    expect([store.graphExecution.value, store.op.value?.opName, store.execution.value]).toEqual([
-      59,
-      "Mean",
-      51,
-    ]);
+    expect(focusText(store)).toBe("step 5 Mean:0 · call #51");
     expect(await goTo(store, "Softmax")).toBe("Softmax");
-    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([3, "Softmax"]);
+    expect(focusText(store)).toBe("step 0 Softmax:0 · call #0");
     expect(store.problem.value).toBeUndefined();
   });
 
   test("leads to the first call of a function, else to the first tensor in it", async () => {
     const { store } = await open(ILL);
     expect(await goTo(store, "loss", 0)).toBe("loss");
-    expect([store.execution.value, store.subject.value]).toEqual([1, "execution"]);
+    expect(focusText(store)).toBe("call #1");
     await goTo(store, "model");
-    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([0, "x"]);
+    expect(focusText(store)).toBe("step 0 x:0 · call #0");
   });
 
   test("leads to a line of a file, which a link restores, until another choice", async () => {
@@ -395,11 +387,11 @@ describe("a search by name", () => {
     await store.focusGraphExecution(graphExecutionIndex(58));
     await store.focusGraph(graphId("g-model"));
     await quiet(store);
-    expect([store.graphExecution.value, store.op.value?.opName]).toEqual([53, "Softmax"]);
+    expect(focusText(store)).toBe("step 5 Softmax:0 · call #50");
     store.focusExecution(executionIndex(22));
     await store.focusGraph(graphId("g-loss"));
     await quiet(store);
-    expect([store.execution.value, store.subject.value]).toEqual([1, "execution"]);
+    expect(focusText(store)).toBe("call #1");
   });
 
   test("for a function without a call ends with a sentence", async () => {
@@ -417,16 +409,16 @@ describe("a first cause that is not the first alert", () => {
 
   test("is where the page opens, and where the next alert begins when none is in focus", async () => {
     const { store } = await open(LATE);
-    expect([store.alert.value, store.graphExecution.value]).toEqual([3, FIRST_BAD]);
+    expect(focusText(store)).toBe("alert 3 · step 5 Log:0 · call #51");
     const found = shown(store.firstBad.value);
     expect([found?.index, found && firstCauseLabel(found)]).toEqual([3, "First cause: "]);
     store.previousAlert();
     await quiet(store);
-    expect([store.alert.value, store.graphExecution.value]).toEqual([2, 22]);
+    expect(focusText(store)).toBe("alert 2 · step 2 dense/MatMul:0 · call #20");
     store.focusExecution(executionIndex(7));
     store.nextAlert();
     await quiet(store);
-    expect([store.alert.value, store.graphExecution.value]).toEqual([3, FIRST_BAD]);
+    expect(focusText(store)).toBe("alert 3 · step 5 Log:0 · call #51");
   });
 
   test("stays the one that is explained when only alerts of another rule are shown", async () => {
@@ -452,9 +444,9 @@ describe("the alerts of one rule", () => {
     await quiet(store);
     expect(store.alertList.value?.pages.total.value).toBe(105);
     // The alert in focus stays, at its position in the shorter list.
-    expect([store.alert.value, store.graphExecution.value]).toEqual([0, FIRST_BAD]);
+    expect(focusText(store)).toBe("alert 0 · step 5 Log:0 · call #51");
     await store.focusAlert(alertIndex(1));
-    expect(store.graphExecution.value).toBe(58);
+    expect(focusText(store)).toBe("alert 1 · step 5 mul:0 · call #51");
     await store.setAlertType(undefined);
     await quiet(store);
     expect([store.alertList.value?.pages.total.value, store.alert.value]).toEqual([108, 4]);
@@ -464,14 +456,10 @@ describe("the alerts of one rule", () => {
     const { store } = await open(BOTH);
     await store.setAlertType("ExplodingAlert");
     await quiet(store);
-    expect([store.alert.value, store.graphExecution.value]).toEqual([undefined, FIRST_BAD]);
+    expect(focusText(store)).toBe("step 5 Log:0 · call #51");
     store.nextAlert();
     await quiet(store);
-    expect([store.alert.value, store.graphExecution.value, store.op.value?.opName]).toEqual([
-      0,
-      2,
-      "dense/MatMul",
-    ]);
+    expect(focusText(store)).toBe("alert 0 · step 0 dense/MatMul:0 · call #0");
     expect(store.alertTypes.value.map(({ count }) => count)).toEqual([105, 3]);
   });
 
@@ -485,7 +473,8 @@ describe("the alerts of one rule", () => {
     stop();
     const { store } = await open(BOTH, link);
     expect(store.link.value).toEqual(link);
-    expect([store.alertList.value?.pages.total.value, store.graphExecution.value]).toEqual([105, link.trace]);
+    expect(store.alertList.value?.pages.total.value).toBe(105);
+    expect(focusText(store)).toBe("alert 9 · step 8 Log:0 · call #81");
   });
 
   test("of a rule that the server does not have are none, and the rule can be released", async () => {
@@ -548,7 +537,7 @@ describe("the explanation", () => {
 describe("a run without bad values", () => {
   test("opens at its first execution", async () => {
     const { store } = await open({ steps: 3, illFrom: 3 });
-    expect([store.execution.value, store.alert.value]).toEqual([0, undefined]);
+    expect(focusText(store)).toBe("call #0");
     expect(store.firstBad.value).toBeUndefined();
   });
 
@@ -560,7 +549,7 @@ describe("a run without bad values", () => {
       timer.fire();
       await quiet(store);
       expect(store.status.value?.num_alerts).toBe(12);
-      expect(store.graphExecution.value).toBe(chosen ? undefined : FIRST_BAD);
+      expect(focusText(store)).toBe(chosen ? "call #2" : "alert 0 · step 5 Log:0 · call #51");
       stop();
     }
   });
@@ -678,7 +667,7 @@ describe("polling", () => {
     timer.fire();
     await quiet(store);
     expect(store.connection.value).toContain("does not answer");
-    expect(store.graphExecution.value).toBe(FIRST_BAD);
+    expect(focusText(store)).toBe("alert 0 · step 5 Log:0 · call #51");
     store.focusExecution(executionIndex(7));
     await quiet(store);
     expect(store.neighbourhood.value?.kind).toBe("failed");
