@@ -1,6 +1,6 @@
 /**
- * The focus of a store as text, such as "alert 3 · step 6 Log:0 · call #61": the alert, the tensor, and the call
- * that it ran in. A call that is the subject stands alone.
+ * Prints the focus of a store as text, such as "alert 3 · step 6 Log:0 · call #61": the alert, the tensor, and
+ * the call that it ran in. A call that is the subject has no tensor before it.
  */
 import type { Store } from "../src/store/store";
 import { OPS } from "./fixture/program";

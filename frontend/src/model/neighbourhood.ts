@@ -181,7 +181,7 @@ function callerCard(caller: ExecutionIndex): Card {
     opType: "call",
     slot: 0,
     summary: undefined,
-    note: "handed it in",
+    note: "passed it as an argument",
     target: { kind: "execution", index: caller },
   };
 }

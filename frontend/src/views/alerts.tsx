@@ -77,8 +77,8 @@ function AllWell({ store }: { readonly store: Store }) {
         </>
       ) : (
         <p>
-          This run was recorded in mode {status.tensor_debug_mode}, which does not look for NaN and ∞. Record
-          with <code>tensor_debug_mode="FULL_HEALTH"</code> to be told.
+          This run was recorded in mode {status.tensor_debug_mode}, which does not measure NaN and ∞. Record
+          with <code>tensor_debug_mode="FULL_HEALTH"</code> to find them.
         </p>
       )}
       {gaps.length > 0 && (
