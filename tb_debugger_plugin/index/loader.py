@@ -10,6 +10,9 @@ queries are answered with the reason.
 
 Invariants: the connection that writes belongs to the loader's thread; readers get cursors, whose transactions
 see whole commits only; only :meth:`close` closes a database while a query is answered from it.
+
+Locks are taken in this order: ``Library._lock``, ``RunLoader._changed``, ``RunLoader.memory_lock``,
+``Database._reader_ended``, ``_open_paths_lock`` of the cache. Only the first two are ever held together.
 """
 
 from __future__ import annotations
