@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
+from tb_debugger_plugin.index.source import ReadState
 
 Host = dict[str, Any]
 
@@ -21,13 +22,20 @@ _HELD: Final = {
     " JOIN sites USING (site) GROUP BY host",
 }
 _RECORDS: Final = {EXECUTION: "executions", GRAPH_EXECUTION_TRACES: "graph executions"}
-#: The reason why records are missing, by the state of the file.
-_REASONS: Final = {
-    "open": "ends early",
-    "truncated": "ends early",
-    "corrupt": "is damaged",
-    "missing": "is missing",
+#: The reason why records are missing, by the state of the file. The tables are imported as they are, so a
+#: state may be any text.
+_REASONS: Final[dict[str, str]] = {
+    ReadState.OPEN: "ends early",
+    ReadState.TRUNCATED: "ends early",
+    ReadState.CORRUPT: "is damaged",
+    ReadState.MISSING: "is missing",
 }
+#: The state of each file that was read to its end; a file with notices is damaged.
+_FILES: Final = (
+    f"SELECT host, suffix, f.name, CASE WHEN n.file IS NULL THEN state ELSE '{ReadState.CORRUPT.value}' END"
+    " FROM files f LEFT JOIN (SELECT DISTINCT file FROM notices) n ON n.file = f.name"
+    f" WHERE host BETWEEN 0 AND ? AND (state <> '{ReadState.OPEN.value}' OR resume >= size) ORDER BY ALL"
+)
 
 
 def num_seen(host: Host, suffix: str) -> int:
@@ -51,12 +59,7 @@ def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
     progress = snapshot.loader.progress
     if progress is None or progress.more:
         return []  # tables are imported one after another, beginning with those that count the records
-    files = snapshot.rows(
-        "SELECT host, suffix, f.name, CASE WHEN n.file IS NULL THEN state ELSE 'corrupt' END"
-        " FROM files f LEFT JOIN (SELECT DISTINCT file FROM notices) n ON n.file = f.name"
-        " WHERE host BETWEEN 0 AND ? AND (state <> 'open' OR resume >= size) ORDER BY ALL",
-        [len(hosts) - 1],
-    )
+    files = snapshot.rows(_FILES, [len(hosts) - 1])
     sentences = (
         (hosts[number]["name"], _sentence(snapshot, hosts, number, suffix, name, state))
         for number, suffix, name, state in files
@@ -85,6 +88,6 @@ def _sentence(
             whose = f" of {host['name']}" if len(hosts) > 1 else ""
             records = f"{held} of {last}{kept} {_RECORDS[suffix]}{whose} are on record"
             return f"{records}: the file {name} {reason}; copy it again."
-    if (is_over and state == "truncated") or (suffix not in TAILED and state == "missing"):
+    if (is_over and state == ReadState.TRUNCATED) or (suffix not in TAILED and state == ReadState.MISSING):
         return f"The file {name} {reason}; copy it again."
     return None

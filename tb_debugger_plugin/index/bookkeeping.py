@@ -21,7 +21,8 @@ MAX_NOTICES: Final = 20
 
 def file_row(host: int, suffix: str, name: str, state: FileState, dropped: int) -> FileRow:
     """Returns a row of ``files``."""
-    return FileRow(host, suffix, name, state.fingerprint, state.resume, state.size, state.state, dropped)
+    reached = state.state.value
+    return FileRow(host, suffix, name, state.fingerprint, state.resume, state.size, reached, dropped)
 
 
 def load_files(connection: duckdb.DuckDBPyConnection) -> list[FileRow]:

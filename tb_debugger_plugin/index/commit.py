@@ -27,7 +27,7 @@ from tb_debugger_plugin.index.bookkeeping import (
 )
 from tb_debugger_plugin.index.merge import Latest
 from tb_debugger_plugin.index.rows import HostRow
-from tb_debugger_plugin.index.source import Batch, FileKey, FileState
+from tb_debugger_plugin.index.source import Batch, FileKey, FileState, ReadState
 
 
 class RingSpan(NamedTuple):
@@ -108,7 +108,7 @@ def load_commit(connection: duckdb.DuckDBPyConnection, file_sets: Sequence[FileS
     dropped = dict.fromkeys(states, 0)
     for row in load_files(connection):
         key = FileKey(row.host, row.suffix)
-        states[key] = FileState(row.resume, row.size, row.state, row.fingerprint)
+        states[key] = FileState(row.resume, row.size, ReadState(row.state), row.fingerprint)
         dropped[key] = row.dropped
     meta = schema.read_meta(connection)
     stable = {suffix: int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED}

@@ -6,6 +6,7 @@ read. The state is the offset to resume at; it is stored beside the rows, in the
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import io
 import math
@@ -36,6 +37,26 @@ class FileKey(NamedTuple):
     suffix: str
 
 
+class ReadState(str, enum.Enum):
+    """How far a file could be read. The values are those of column ``state`` of ``files``."""
+
+    #: The file ends where a record ends, or is not read to its end yet.
+    OPEN = "open"
+    #: The file ends inside a record.
+    TRUNCATED = "truncated"
+    #: The file cannot be read beyond ``resume``.
+    CORRUPT = "corrupt"
+    #: The file has not been there yet.
+    MISSING = "missing"
+
+
+_STATE_AT: Final = {
+    framing.EndKind.CLEAN: ReadState.OPEN,
+    framing.EndKind.TRUNCATED: ReadState.TRUNCATED,
+    framing.EndKind.CORRUPT: ReadState.CORRUPT,
+}
+
+
 @dataclass(frozen=True)
 class FileState:
     """The state of reading one file.
@@ -43,14 +64,13 @@ class FileState:
     Attributes:
       resume: The first byte that is not read yet, counted in the file followed by its journal tail.
       size: Bytes of the file at the last reading.
-      state: ``open``, ``truncated`` (ends inside a record), ``corrupt`` (cannot be read beyond ``resume``) or
-        ``missing`` (has not been there yet).
+      state: How far the file could be read.
       fingerprint: A hash of the file's first bytes; when it changes, the file was replaced.
     """
 
     resume: int = 0
     size: int = 0
-    state: str = "open"
+    state: ReadState = ReadState.OPEN
     fingerprint: str = ""
 
 
@@ -114,7 +134,7 @@ class Batch:
             self.events[:count],
             self.offsets[:count],
             self.ends[:count],
-            replace(self.state, resume=resume, state="open"),
+            replace(self.state, resume=resume, state=ReadState.OPEN),
             True,
             [notice for notice in self.notices if (notice.position or 0) < resume],
             traces=self.traces and self.traces.take(slice(count)),
@@ -174,7 +194,7 @@ class SetFile:
           limit: About how many bytes to read.
         """
         batch = Batch(state=state)
-        if state.state == "corrupt":
+        if state.state is ReadState.CORRUPT:
             return batch
         # The tail is read before the file: records that are drained in between are then in the file.
         journal = self.read_tail()
@@ -185,7 +205,7 @@ class SetFile:
         except FileNotFoundError:
             size = 0
             if not state.resume:
-                batch.state = replace(state, state="missing")
+                batch.state = replace(state, state=ReadState.MISSING)
         if journal is not None and journal.mode is tail.TailMode.JOURNAL and not batch.more:
             self._read_journal(journal, batch)
         fingerprint = self.fingerprint(_FINGERPRINT_BYTES)
@@ -202,7 +222,7 @@ class SetFile:
     def _read_journal(self, journal: tail.Tail, batch: Batch) -> None:
         start = batch.state.resume
         data = journal.after(start)
-        if start < journal.file_size or not data or batch.state.state == "corrupt":
+        if start < journal.file_size or not data or batch.state.state is ReadState.CORRUPT:
             return
         self._extend(batch, self.path.name, io.BytesIO(data), 0, None, start)
 
@@ -263,14 +283,13 @@ def decoded(batch: Batch, file: SetFile, decoder: TraceDecoder) -> Batch:
 
 
 def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:
-    kind = {framing.EndKind.TRUNCATED: "truncated", framing.EndKind.CORRUPT: "corrupt"}.get(end.kind, "open")
     if end.kind is framing.EndKind.CORRUPT:
         rest = "The rest of the file cannot be read." if end.skip_to is None else "It was left out."
         batch.note([Notice(name, base + end.offset, f"Damaged file: {end.reason}. {rest}")])
     if end.skip_to is not None:
-        batch.state = replace(batch.state, resume=base + end.skip_to, state="open")
+        batch.state = replace(batch.state, resume=base + end.skip_to, state=ReadState.OPEN)
         return end.skip_to
-    batch.state = replace(batch.state, resume=base + end.offset, state=kind)
+    batch.state = replace(batch.state, resume=base + end.offset, state=_STATE_AT[end.kind])
     return None
 
 
