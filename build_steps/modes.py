@@ -167,7 +167,7 @@ export const MOMENTS = [{_strings(table.MOMENTS)}] as const;
 export type MomentName = (typeof MOMENTS)[number];
 
 /** The measured numbers of a tensor. A mode measures some of them. */
-export const NUMBERS = [{_strings(table.NUMBERS)}] as const;
+export const NUMBERS = [{_strings(table.MEASURED)}] as const;
 export type NumberName = (typeof NUMBERS)[number];
 """
 

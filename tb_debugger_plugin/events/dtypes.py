@@ -40,7 +40,7 @@ NAMES: Final[dict[int, str]] = {
 }
 
 #: Enum number by name.
-NUMBERS: Final[dict[str, int]] = {name: number for number, name in NAMES.items()}
+NUMBER_OF: Final[dict[str, int]] = {name: number for number, name in NAMES.items()}
 
 BFLOAT16: Final = 14
 FLOAT8_E5M2: Final = 24

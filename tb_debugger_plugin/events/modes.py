@@ -42,9 +42,9 @@ MOMENTS: Final = ("min", "max", "mean", "variance")
 #: The last dimensions.
 DIMS: Final = tuple(f"dim{i}" for i in range(SHAPE_DIMS))
 #: The measured numbers that the tables, the routes and the page keep of each tensor.
-NUMBERS: Final = ("size", *COUNTS, *MOMENTS)
+MEASURED: Final = ("size", *COUNTS, *MOMENTS)
 #: Every column that a summary may have.
-COLUMNS: Final = (*DESCRIPTION, *FLAGS, *NUMBERS, *DIMS)
+COLUMNS: Final = (*DESCRIPTION, *FLAGS, *MEASURED, *DIMS)
 #: The columns of bad values: a tensor is bad if one of them is above 0.
 BAD_SIGNS: Final = (*FLAGS, "neg_inf", "pos_inf", "nan")
 

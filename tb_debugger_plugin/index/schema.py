@@ -14,7 +14,7 @@ from typing import Final
 
 import duckdb
 
-from tb_debugger_plugin.events.modes import NUMBERS
+from tb_debugger_plugin.events.modes import MEASURED
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
 SCHEMA_VERSION: Final = 6
@@ -23,7 +23,7 @@ SCHEMA_VERSION: Final = 6
 SUMMARY: Final = """
   tensor_id BIGINT, device_id INTEGER, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
   dtype UTINYINT NOT NULL, rank SMALLINT NOT NULL, shape INTEGER NOT NULL,
-""" + ", ".join(f"{name} DOUBLE" for name in NUMBERS)
+""" + ", ".join(f"{name} DOUBLE" for name in MEASURED)
 
 TABLES: Final[dict[str, str]] = {
     "meta": "key VARCHAR NOT NULL, value VARCHAR NOT NULL",

@@ -23,7 +23,7 @@ from tb_debugger_plugin.events.modes import (
     COLUMNS,
     DIMS,
     JUDGING_MODES,
-    NUMBERS,
+    MEASURED,
     SHAPE_DIMS,
     SUMMARY_COLUMNS,
     TensorDebugMode,
@@ -52,7 +52,7 @@ class Summaries:
     """The columns of some tensors, one row per tensor.
 
     Attributes:
-      columns: ``tensor_id`` and those of `modes.NUMBERS` (float64, NaN = not measured), ``device_id``,
+      columns: ``tensor_id`` and those of `modes.MEASURED` (float64, NaN = not measured), ``device_id``,
         ``mode``, ``health``, ``dtype``, ``rank`` and ``shape`` (integers; -1 = not known for rank and shape).
     """
 
@@ -219,7 +219,7 @@ def _columns(
     with np.errstate(invalid="ignore"):
         signs = [values > 0 for values in table.measured(BAD_SIGNS)]
         bad = np.logical_or.reduce([np.zeros(len(modes), bool), *signs])
-    columns: dict[str, npt.NDArray[Any]] = {name: data[name] for name in ("tensor_id", *NUMBERS)}
+    columns: dict[str, npt.NDArray[Any]] = {name: data[name] for name in ("tensor_id", *MEASURED)}
     columns["device_id"] = _integers(data["device_id"], -1, 2**15 - 1, -1, np.int16)
     columns["mode"] = np.clip(modes, 0, 255).astype(np.uint8)
     columns["health"] = np.where(counted, np.where(bad, BAD, GOOD), NOT_MEASURED).astype(np.uint8)

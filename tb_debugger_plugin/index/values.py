@@ -120,7 +120,7 @@ def _elements(proto: Any, values: Any, kind: str) -> npt.NDArray[Any] | None:
     try:
         # A value that does not fit its type is damage: any number may result, but no warning.
         with np.errstate(invalid="ignore", over="ignore"):
-            if proto.dtype in (dtypes.NUMBERS["float16"], dtypes.BFLOAT16) and len(proto.half_val):
+            if proto.dtype in (dtypes.NUMBER_OF["float16"], dtypes.BFLOAT16) and len(proto.half_val):
                 raw = np.array(proto.half_val, np.int64).astype(np.uint16)
                 return _widened(proto.dtype, raw if proto.dtype == dtypes.BFLOAT16 else raw.view("<f2"))
             if kind in ("<c8", "<c16"):

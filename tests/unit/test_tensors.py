@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.events.dtypes import NUMBERS as DTYPES
+from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED, summarize
@@ -93,7 +93,7 @@ def test_a_whole_tensor_is_counted_like_a_summary(dtype):
         raw = (np.array(SPECIAL, np.float32).view(np.uint32) >> 16).astype(np.uint16)
     else:
         raw = np.array(SPECIAL, dtype)
-    row = _one(TensorDebugMode.FULL_TENSOR, whole(raw.reshape(2, 4), DTYPES[dtype]))
+    row = _one(TensorDebugMode.FULL_TENSOR, whole(raw.reshape(2, 4), NUMBER_OF[dtype]))
     assert row["health"] == BAD and row["shape"] == "[2, 4]" and row["rank"] == 2
     assert [row[k] for k in ("neg_inf", "pos_inf", "nan", "negative", "zero", "positive")] == [
         1,

@@ -21,14 +21,14 @@ import numpy as np
 from tb_debugger_plugin.analysis.lists.spans import spans_inside
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.events.dtypes import NUMBERS as DTYPES
-from tb_debugger_plugin.events.modes import NUMBERS as MEASURED
+from tb_debugger_plugin.events.dtypes import NUMBER_OF
+from tb_debugger_plugin.events.modes import MEASURED
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
 
 HEALTH: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
 #: Columns that ``where`` may compare, and that the list of graph executions can be sorted by.
-NUMBERS: Final = (*MEASURED, "rank")
-GRAPH_EXECUTION_ORDERS: Final = ("wall_time", *NUMBERS)
+COMPARABLE: Final = (*MEASURED, "rank")
+GRAPH_EXECUTION_ORDERS: Final = ("wall_time", *COMPARABLE)
 EXECUTION_ORDERS: Final = ("wall_time", "num_inputs", "num_outputs")
 MAX_REGEX: Final = 1000
 _MAX_COMPARISONS: Final = 16
@@ -130,8 +130,8 @@ def _comparison(text: str) -> Comparison:
     match = _COMPARISON.match(text)
     if match is None:
         raise BadQueryError(f"where must be like 'nan>0' or 'size>=100,zero=0', but has {text[:50]!r}.")
-    if match[1] not in NUMBERS:
-        raise BadQueryError(f"where cannot compare {match[1]!r}; it can {', '.join(NUMBERS)}.")
+    if match[1] not in COMPARABLE:
+        raise BadQueryError(f"where cannot compare {match[1]!r}; it can {', '.join(COMPARABLE)}.")
     try:
         return Comparison(match[1], match[2], float(match[3]))
     except ValueError:
@@ -311,9 +311,9 @@ def _hosts(snapshot: Snapshot, name: str) -> list[int]:
 
 
 def _dtype(name: str) -> int:
-    if name not in DTYPES:
+    if name not in NUMBER_OF:
         raise BadQueryError(f"There is no dtype named {name!r}.")
-    return DTYPES[name]
+    return NUMBER_OF[name]
 
 
 def _stacks(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:

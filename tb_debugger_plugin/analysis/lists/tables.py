@@ -17,7 +17,7 @@ from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.lists.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.events.modes import COUNTS, MOMENTS, NUMBERS, SUMMARY_COLUMNS
+from tb_debugger_plugin.events.modes import COUNTS, MEASURED, MOMENTS, SUMMARY_COLUMNS
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 _COUNTED: Final = ("size", *COUNTS)
@@ -68,7 +68,8 @@ class _Builder:
 
 _EXECUTIONS: Final = "t.idx, t.wall_time, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs, t.host"
 _TRACES: Final = ", ".join(
-    f"t.{name}" for name in ("idx", "wall_time", "site", "mode", "health", "dtype", "rank", "shape", *NUMBERS)
+    f"t.{name}"
+    for name in ("idx", "wall_time", "site", "mode", "health", "dtype", "rank", "shape", *MEASURED)
 )
 
 

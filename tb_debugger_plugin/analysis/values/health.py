@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.modes import (
     DIMS,
-    NUMBERS,
+    MEASURED,
     SHAPE_DIMS,
     SUMMARY_COLUMNS,
     TensorDebugMode,
@@ -23,7 +23,7 @@ from tb_debugger_plugin.events.modes import (
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 #: The columns that these functions need.
-COLUMNS: Final = ("tensor_id", "device_id", "mode", "health", "dtype", "rank", "shape", *NUMBERS)
+COLUMNS: Final = ("tensor_id", "device_id", "mode", "health", "dtype", "rank", "shape", *MEASURED)
 SELECT: Final = ", ".join(f"t.{name}" for name in COLUMNS)
 
 Row = Mapping[str, Any]
@@ -104,6 +104,6 @@ def health(snapshot: Snapshot, row: Row, *, index: int | None, eager: bool = Fal
         "dtype": dtype_name(row["dtype"]),
         "rank": rank if rank is not None or dims is None else len(dims),
         "shape": dims,
-        **{name: finite(row[name]) for name in NUMBERS},
+        **{name: finite(row[name]) for name in MEASURED},
         "bad": None if row["health"] == NOT_MEASURED else row["health"] == BAD,
     }

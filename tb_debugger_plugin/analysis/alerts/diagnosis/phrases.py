@@ -1,4 +1,4 @@
-"""Sentences as phrases, each with a role that says how to draw it."""
+"""Sentences as phrases, each of a kind that says how to draw it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 #: ``number`` is a count of bad values; ``link`` leads to a recorded value.
-Role: TypeAlias = Literal["text", "code", "number", "link"]
+PhraseKind: TypeAlias = Literal["text", "code", "number", "link"]
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Phrase:
     """A part of a sentence.
 
     Attributes:
-      role: How the part is drawn.
+      kind: How the part is drawn.
       text: The words.
       target: Where a link leads.
     """
 
-    role: Role
+    kind: PhraseKind
     text: str
     target: Target | None = None
 
@@ -61,14 +61,14 @@ def number(words: str) -> Phrase:
 
 
 def plain_text(phrases: Iterable[Phrase]) -> str:
-    """The words of some phrases, without roles."""
+    """The words of some phrases, without their kinds."""
     return "".join(phrase.text for phrase in phrases)
 
 
 def to_json(phrases: Iterable[Phrase]) -> list[dict[str, Any]]:
     """Phrases as the HTTP contract has them; ``target`` is there for links only."""
     return [
-        {"role": phrase.role, "text": phrase.text}
+        {"role": phrase.kind, "text": phrase.text}
         | ({} if phrase.target is None else {"target": dict(vars(phrase.target))})
         for phrase in phrases
     ]
