@@ -99,32 +99,36 @@ def execution_columns(rows: Sequence[Row], registry: Registry, first: int) -> Ex
     """
     records = [row.event.execution for row in rows]
     outputs = _output_columns(rows, records, registry, first)
-    health = np.zeros(len(rows), np.uint8)
-    np.maximum.at(health, outputs["idx"] - first, outputs["health"])
-    graphs = [
-        registry.graph(row.host, record.graph_id) if record.graph_id else -1
-        for row, record in zip(rows, records, strict=True)
-    ]
     executions = {
         "idx": np.arange(first, first + len(rows)),
         "host": np.array([row.host for row in rows], np.int32),
         "wall_time": _times(rows),
-        "op_type": np.array([registry.op_type(record.op_type) for record in records], np.int32),
-        "graph": np.array(graphs, np.int32),
-        "stack": np.array(
-            [
-                registry.stack(row.host, record.code_location)
-                for row, record in zip(rows, records, strict=True)
-            ],
-            np.int32,
-        ),
+        **_numbered_columns(rows, records, registry),
         "mode": np.clip([record.tensor_debug_mode for record in records], 0, 255).astype(np.uint8),
-        "health": health,
+        "health": _worst_health(outputs, first, len(rows)),
         "num_inputs": np.array([len(record.input_tensor_ids) for record in records], np.int32),
         "num_outputs": np.array([record.num_outputs for record in records], np.int32),
         "num_values": np.array([len(record.tensor_protos) for record in records], np.int32),
     }
     return ExecutionColumns(executions, _input_columns(records, first), outputs)
+
+
+def _numbered_columns(rows: Sequence[Row], records: Sequence[Any], registry: Registry) -> dict[str, Array]:
+    hosts = [row.host for row in rows]
+    op_types = [registry.op_type(record.op_type) for record in records]
+    graphs = [
+        registry.graph(host, record.graph_id) if record.graph_id else -1
+        for host, record in zip(hosts, records, strict=True)
+    ]
+    stacks = [registry.stack(host, record.code_location) for host, record in zip(hosts, records, strict=True)]
+    columns = {"op_type": op_types, "graph": graphs, "stack": stacks}
+    return {name: np.array(numbers, np.int32) for name, numbers in columns.items()}
+
+
+def _worst_health(outputs: dict[str, Array], first: int, count: int) -> Array:
+    health = np.zeros(count, np.uint8)
+    np.maximum.at(health, outputs["idx"] - first, outputs["health"])
+    return health
 
 
 def _input_columns(records: Sequence[Any], first: int) -> dict[str, Array]:

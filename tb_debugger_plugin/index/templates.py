@@ -16,7 +16,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -251,6 +251,16 @@ def _words(length: int) -> int:
     return -(-length // 8)
 
 
+class _Records(NamedTuple):
+    """Records of one length: their numbers, and their bytes as rows of a matrix."""
+
+    rows: Integers
+    data: Array
+
+    def take(self, selected: slice | Array) -> _Records:
+        return _Records(self.rows[selected], self.data[selected])
+
+
 class NumpyTemplates(Templates):
     """Templates as matrices, one for each layout; see :class:`Templates`.
 
@@ -265,50 +275,62 @@ class NumpyTemplates(Templates):
     def match(self, frames: Frames) -> tuple[list[Match], Integers]:
         """See :meth:`Templates.match`."""
         matches: list[Match] = []
-        others = [self._match(frames, length, rows, matches) for length, rows in _by_length(frames.lengths)]
-        return matches, np.sort(np.concatenate(others)) if others else np.empty(0, np.int64)
+        others = [np.empty(0, np.int64)]
+        for length, rows in _by_length(frames.lengths):
+            matches_of_length, others_of_length = self._match(frames, length, rows)
+            matches += matches_of_length
+            others.append(others_of_length)
+        return matches, np.sort(np.concatenate(others))
 
-    def _match(self, frames: Frames, length: int, rows: Integers, matches: list[Match]) -> Integers:
-        """Append the records that are like a template to ``matches``; returns the other rows."""
-        if not _TIME_END <= length <= _MAX_LENGTH:
-            return rows
+    def _match(self, frames: Frames, length: int, rows: Integers) -> tuple[list[Match], Integers]:
+        """Returns the matches of some records of one length, and the rows of the other ones."""
         size = _words(length) * 8
-        if size > len(frames.data):
-            return rows
+        if not _TIME_END <= length <= _MAX_LENGTH or size > len(frames.data):
+            return [], rows
         windows = np.lib.stride_tricks.sliding_window_view(frames.data, size)
         # A record at the very end has no whole word after it.
-        inside = frames.starts[rows] < len(windows)
-        unlike = [rows[~inside]]
-        rows = rows[inside]
-        records = windows[frames.starts[rows]]
+        is_inside = frames.starts[rows] < len(windows)
+        inside = rows[is_inside]
+        matches, others = self._match_layouts(
+            frames, length, _Records(inside, windows[frames.starts[inside]])
+        )
+        return matches, np.concatenate([rows[~is_inside], *others])
+
+    def _match_layouts(
+        self, frames: Frames, length: int, records: _Records
+    ) -> tuple[list[Match], list[Integers]]:
         layouts = self._layouts.setdefault(length, [])
+        matches: list[Match] = []
+        others: list[Integers] = []
         tried = 0
-        while len(rows):
+        while len(records.rows):
             if tried == len(layouts):
-                first = self._layout_of(frames, int(rows[0]))
+                first = self._layout_of(frames, int(records.rows[0]))
                 if first is None:
-                    count = len(rows) if self._is_hopeless(length) else 1
-                    unlike.append(rows[:count])
-                    rows, records = rows[count:], records[count:]
+                    count = len(records.rows) if self._is_hopeless(length) else 1
+                    others.append(records.rows[:count])
+                    records = records.take(slice(count, None))
                     continue
                 layouts.append(first)
-            rows, records = self._match_layout(frames, layouts[tried], rows, records, matches)
+            match, records = self._match_layout(frames, layouts[tried], records)
+            if match is not None:
+                matches.append(match)
             tried += 1
-        return np.concatenate(unlike)
+        return matches, others
 
     def _match_layout(
-        self, frames: Frames, layout: _Layout, rows: Integers, records: Array, matches: list[Match]
-    ) -> tuple[Integers, Array]:
-        masked, hashes = layout.without_numbers(records.view("<u8"))
+        self, frames: Frames, layout: _Layout, records: _Records
+    ) -> tuple[Match | None, _Records]:
+        """Returns the records that are like a template of the layout, and the other ones."""
+        masked, hashes = layout.without_numbers(records.data.view("<u8"))
         templates = layout.find(masked, hashes)
-        if (templates < 0).any() and self._learn(frames, layout, rows, masked, hashes, templates < 0):
+        if (templates < 0).any() and self._learn(frames, layout, records.rows, masked, hashes, templates < 0):
             templates = layout.find(masked, hashes)
         like = templates >= 0
         if not like.any():
-            return rows, records
+            return None, records
         selected = slice(None) if like.all() else like
-        matches.append(_matched(layout, rows[selected], records[selected], templates[selected]))
-        return rows[~like], records[~like]
+        return _matched(layout, records.take(selected), templates[selected]), records.take(~like)
 
     def _learn(
         self, frames: Frames, layout: _Layout, rows: Integers, masked: Words, hashes: Words, new: Array
@@ -338,12 +360,13 @@ def _by_length(lengths: Integers) -> list[tuple[int, Integers]]:
     return [(int(lengths[rows[0]]), rows) for rows in np.split(order, cuts) if len(rows)]
 
 
-def _matched(layout: _Layout, rows: Integers, records: Array, templates: Integers) -> Match:
-    times = np.ascontiguousarray(records[:, _TIME_BEGIN:_TIME_END]).view("<f8").reshape(-1)
+def _matched(layout: _Layout, records: _Records, templates: Integers) -> Match:
+    data = records.data
+    times = np.ascontiguousarray(data[:, _TIME_BEGIN:_TIME_END]).view("<f8").reshape(-1)
     size = (layout.end - layout.begin) // 8
-    numbers = np.ascontiguousarray(records[:, layout.begin : layout.end])
-    values = numbers.view("<f8") if size else np.empty((len(rows), 0), np.float64)
-    return Match(rows, layout.mode, layout.sites[templates], times, values)
+    numbers = np.ascontiguousarray(data[:, layout.begin : layout.end])
+    values = numbers.view("<f8") if size else np.empty((len(data), 0), np.float64)
+    return Match(records.rows, layout.mode, layout.sites[templates], times, values)
 
 
 def numbers_of(payload: bytes) -> tuple[int, Any] | None:

@@ -8,6 +8,7 @@ is never the cause while anything else is bad for a reason of its own, or has Na
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
 from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.calls.call_owner import owners
+from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.analysis.graph.graphs import input_edges
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.values import health
@@ -138,46 +140,71 @@ def _cause_among(
 
 
 def _with_good_inputs(snapshot: Snapshot, indices: list[int], constants: frozenset[int]) -> int | None:
+    call = _first_call(snapshot, indices)
+    good = (index for index in call.sites if call.has_good_inputs(snapshot, index, constants))
+    index = next(good, None)
+    return None if index is None else indices.index(index)
+
+
+def _first_call(snapshot: Snapshot, indices: list[int]) -> _Call:
+    """Returns the alerts that are in the call of the first one."""
     columns = snapshot.columns(
         "SELECT idx, wall_time, site FROM graph_executions WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
         [sorted(indices)],
     )
-    positions, sites = columns["idx"].tolist(), columns["site"].tolist()
-    owner = dict(
-        zip(positions, owners(snapshot, columns["wall_time"], columns["site"]).tolist(), strict=True)
-    )
-    site_of = {index: snapshot.catalog.sites[site] for index, site in zip(positions, sites, strict=True)}
-    call = [index for index in indices if _is_same(owner[index], owner[indices[0]])]
-    bad = {(site_of[index].op, site_of[index].slot): index for index in call[::-1]}
-    for index in call:
-        sources = {(source, slot) for _, source, slot in input_edges(snapshot, site_of[index].op)}
-        is_explained = site_of[index].op in constants or any(op in constants for op, _ in sources)
-        if not is_explained and not any(
-            _was_bad(snapshot, source, index, bad, max(call)) for source in sources
-        ):
-            return indices.index(index)
-    return None
+    positions = columns["idx"].tolist()
+    owned_by = owners(snapshot, columns["wall_time"], columns["site"]).tolist()
+    owner = dict(zip(positions, owned_by, strict=True))
+    site = dict(zip(positions, columns["site"].tolist(), strict=True))
+    own = [index for index in indices if _is_same(owner[index], owner[indices[0]])]
+    return _Call({index: snapshot.catalog.sites[site[index]] for index in own})
 
 
 def _is_same(a: float, b: float) -> bool:
     return a == b or (math.isnan(a) and math.isnan(b))
 
 
-def _was_bad(
-    snapshot: Snapshot, source: tuple[int, int], index: int, bad: dict[tuple[int, int], int], last: int
-) -> bool:
-    """Whether an input was bad: its last value before a position, or else its first one after it."""
-    if source not in bad:
-        return False
-    sites = [site.number for site in snapshot.catalog.op_sites[source[0]] if site.slot == source[1]]
-    rows = snapshot.rows(
-        "SELECT idx, health FROM graph_executions WHERE idx <= ? AND idx >= ? AND site IN (SELECT unnest(?))"
-        " ORDER BY idx",
-        [last, min(bad.values()) - _CANDIDATES * 16, sites],
-    )
-    before = [health for idx, health in rows if idx <= index]
-    after = [health for idx, health in rows if idx > index]
-    return bool((before[-1:] or after[:1]) == [BAD])
+#: An op and a slot.
+_Tensor = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The alerts of one call of a graph.
+
+    Attributes:
+      sites: The site of each alert by its position in the list of graph executions; in the order of time.
+    """
+
+    sites: dict[int, Site]
+
+    @functools.cached_property
+    def _first_of(self) -> dict[_Tensor, int]:
+        """The position of the first bad value of each tensor."""
+        return {(site.op, site.slot): index for index, site in reversed(self.sites.items())}
+
+    def has_good_inputs(self, snapshot: Snapshot, index: int, constants: frozenset[int]) -> bool:
+        """Whether the op of an alert has only good inputs; False for constants and what they explain."""
+        op = self.sites[index].op
+        sources = {(source, slot) for _, source, slot in input_edges(snapshot, op)}
+        if op in constants or any(source in constants for source, _ in sources):
+            return False
+        return not any(self._was_bad(snapshot, source, index) for source in sources)
+
+    def _was_bad(self, snapshot: Snapshot, tensor: _Tensor, index: int) -> bool:
+        """Whether a tensor was bad: its last value before a position, or else its first one after it."""
+        if tensor not in self._first_of:
+            return False
+        op, slot = tensor
+        sites = [site.number for site in snapshot.catalog.op_sites[op] if site.slot == slot]
+        rows = snapshot.rows(
+            "SELECT idx, health FROM graph_executions WHERE idx <= ? AND idx >= ?"
+            " AND site IN (SELECT unnest(?)) ORDER BY idx",
+            [max(self.sites), min(self._first_of.values()) - _CANDIDATES * 16, sites],
+        )
+        before = [health for idx, health in rows if idx <= index]
+        after = [health for idx, health in rows if idx > index]
+        return bool((before[-1:] or after[:1]) == [BAD])
 
 
 def _first_nan(snapshot: Snapshot, alerts: AlertList) -> int | None:

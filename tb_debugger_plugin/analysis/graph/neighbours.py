@@ -7,7 +7,7 @@ call's result gets it from the ops at the end of the function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +40,21 @@ class Edge:
     call: str | None = None
 
 
+@dataclass(frozen=True)
+class _Walk:
+    """What was found in one direction.
+
+    Attributes:
+      distances: The number of hops to each op, in the order in which they were found.
+      edges: The tensors on the way, also those to ops that were left out.
+      is_cut: Whether ops were left out.
+    """
+
+    distances: dict[int, int]
+    edges: list[Edge]
+    is_cut: bool
+
+
 def neighbours(
     snapshot: Snapshot, graph_id: str, op_name: str, *, hops: int, limit: int, at: int | None = None
 ) -> dict[str, Any]:
@@ -62,35 +77,45 @@ def neighbours(
     """
     if at is not None:
         check_index(at, snapshot.num_graph_executions, "graph execution")
-    start = find_op(snapshot, graph_id, op_name)
-    before, edges_before, cut_before = _walk(snapshot, start.number, hops, limit, backward=True)
-    room = max(1, limit - len(before) + 1)
-    after, edges_after, cut_after = _walk(snapshot, start.number, hops, room, backward=False)
-    distance = {**{op: -steps for op, steps in before.items()}}
-    for op, steps in after.items():
-        distance.setdefault(op, steps)
-    whole = {e for e in (*edges_before, *edges_after) if e.source in distance and e.target in distance}
-    edges = sorted(whole, key=lambda e: (e.source, e.source_slot, e.target, e.input_slot, e.call or ""))
-    indices = {op: number for number, op in enumerate(distance)}
+    start = find_op(snapshot, graph_id, op_name).number
+    before = _walk(snapshot, start, hops, limit, backward=True)
+    room = max(1, limit - len(before.distances) + 1)
+    after = _walk(snapshot, start, hops, room, backward=False)
+    distances = _signed_distances(before, after)
     return {
-        "ops": _op_objects(snapshot, distance, at),
-        "edges": [
-            {
-                "source": indices[edge.source],
-                "output_slot": edge.source_slot,
-                "target": indices[edge.target],
-                "input_slot": edge.input_slot,
-                "call": edge.call,
-            }
-            for edge in edges
-        ],
-        "truncated": cut_before or cut_after,
+        "ops": _op_objects(snapshot, distances, at),
+        "edges": _edge_objects([*before.edges, *after.edges], list(distances)),
+        "truncated": before.is_cut or after.is_cut,
     }
 
 
-def _walk(
-    snapshot: Snapshot, start: int, hops: int, limit: int, *, backward: bool
-) -> tuple[dict[int, int], list[Edge], bool]:
+def _signed_distances(before: _Walk, after: _Walk) -> dict[int, int]:
+    """Returns the distance of each op, below 0 for the ops before; an op in both walks is before."""
+    distances = {op: -steps for op, steps in before.distances.items()}
+    for op, steps in after.distances.items():
+        distances.setdefault(op, steps)
+    return distances
+
+
+def _edge_objects(edges: Iterable[Edge], ops: Sequence[int]) -> list[dict[str, Any]]:
+    """Returns the edges between some ops, each once and in order."""
+    index_of = {op: index for index, op in enumerate(ops)}
+    inside = {edge for edge in edges if edge.source in index_of and edge.target in index_of}
+    ordered = sorted(inside, key=lambda e: (e.source, e.source_slot, e.target, e.input_slot, e.call or ""))
+    return [_edge_object(edge, index_of) for edge in ordered]
+
+
+def _edge_object(edge: Edge, index_of: Mapping[int, int]) -> dict[str, Any]:
+    return {
+        "source": index_of[edge.source],
+        "output_slot": edge.source_slot,
+        "target": index_of[edge.target],
+        "input_slot": edge.input_slot,
+        "call": edge.call,
+    }
+
+
+def _walk(snapshot: Snapshot, start: int, hops: int, limit: int, *, backward: bool) -> _Walk:
     distances = {start: 0}
     edges: list[Edge] = []
     front = [start]
@@ -104,8 +129,8 @@ def _walk(
         room = limit - len(distances)
         distances.update(dict.fromkeys(front[:room], steps))
         if len(front) > room:
-            return distances, edges, True
-    return distances, edges, False
+            return _Walk(distances, edges, True)
+    return _Walk(distances, edges, False)
 
 
 def _inputs(snapshot: Snapshot, ops: list[int]) -> list[Edge]:

@@ -6,7 +6,7 @@ Python objects row by row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import owners
+from tb_debugger_plugin.analysis.catalog import Catalog, Site
 from tb_debugger_plugin.analysis.lists.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.events.modes import COUNTS, MEASURED, MOMENTS, SUMMARY_COLUMNS
@@ -152,22 +153,29 @@ def graph_executions_page(
     )
 
 
+def _gradient_of(catalog: Catalog, site: Site) -> str | None:
+    variables = catalog.gradients.get((site.op, site.slot))
+    return ", ".join(variables) if variables else None
+
+
+#: The dictionary columns of a graph execution that follow from its site.
+_SITE_COLUMNS: Final[dict[str, Callable[[Catalog, Site], str | None]]] = {
+    "op_name": lambda catalog, site: catalog.ops[site.op].name,
+    "op_type": lambda catalog, site: catalog.ops[site.op].type,
+    "graph_id": lambda catalog, site: catalog.graphs[site.graph].graph_id,
+    "function": lambda catalog, site: catalog.graphs[site.graph].name,
+    "device": lambda _, site: site.device,
+    "host": lambda catalog, site: catalog.host_names[site.host],
+    "layer": lambda catalog, site: catalog.ops[site.op].layer,
+    "gradient_of": _gradient_of,
+}
+
+
 def _add_sites(snapshot: Snapshot, builder: _Builder, numbers: npt.NDArray[Any]) -> None:
     catalog = snapshot.catalog
     sites = {number: catalog.sites[number] for number in np.unique(numbers).tolist()}
-    ops = {number: catalog.ops[site.op] for number, site in sites.items()}
-    graphs = {number: catalog.graphs[site.graph] for number, site in sites.items()}
-    builder.encode_sites("op_name", numbers, {n: op.name for n, op in ops.items()})
-    builder.encode_sites("op_type", numbers, {n: op.type for n, op in ops.items()})
-    builder.encode_sites("graph_id", numbers, {n: graph.graph_id for n, graph in graphs.items()})
-    builder.encode_sites("function", numbers, {n: graph.name for n, graph in graphs.items()})
-    builder.encode_sites("device", numbers, {n: site.device for n, site in sites.items()})
-    builder.encode_sites("host", numbers, {n: catalog.host_names[site.host] for n, site in sites.items()})
-    builder.encode_sites("layer", numbers, {n: op.layer for n, op in ops.items()})
-    gradients = {n: catalog.gradients.get((site.op, site.slot)) for n, site in sites.items()}
-    builder.encode_sites(
-        "gradient_of", numbers, {n: ", ".join(g) if g else None for n, g in gradients.items()}
-    )
+    for name, value_of in _SITE_COLUMNS.items():
+        builder.encode_sites(name, numbers, {n: value_of(catalog, site) for n, site in sites.items()})
     slots = np.array([site.slot for site in catalog.sites], np.int32)
     builder.columns["slot"] = slots[numbers] if len(numbers) else np.empty(0, np.int32)
 
