@@ -1,7 +1,6 @@
 """Loads the small library that is compiled from ``src/`` when there is a compiler.
 
-Invariant: whatever the library does, Python does too, several times as slowly; without the library nothing is
-missing.
+Invariant: Python does everything that the library does, several times slower.
 """
 
 from __future__ import annotations

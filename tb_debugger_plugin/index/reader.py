@@ -27,8 +27,8 @@ from tb_debugger_plugin.index.source import Batch, FileKey, FileState, SetFile, 
 from tb_debugger_plugin.index.traces import TraceRows
 
 _SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
-#: This many times less is read from files whose records are parsed one by one: as objects they take much more
-#: memory than as bytes, and more time.
+#: Files whose records are parsed one by one are read in batches this many times smaller, because parsed
+#: records take more memory and time than bytes.
 _PARSED_SHARE: Final = 8
 
 

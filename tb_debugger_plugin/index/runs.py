@@ -209,7 +209,7 @@ def _named(jobs: dict[Location, list[list[_Member]]], logdir: Location) -> Itera
 
 @dataclass(frozen=True, order=True)
 class _Identity:
-    """The identity of a file set by its metadata record: when it began, and in which process of which job."""
+    """The start time, job and process of a file set, from its metadata record."""
 
     start_time: float
     run_id: str = ""

@@ -376,8 +376,8 @@ def numbers_of(payload: bytes) -> tuple[int, Any] | None:
       payload: A serialised ``DebugEvent``.
 
     Returns:
-      The offset of the ``tensor_content``, and the trace. Whatever bytes are there and at bytes 1 to 8, only
-      time and summary change. None when this is not such a record.
+      The offset of the ``tensor_content``, and the trace; None when this is not such a record. Other bytes
+      there change only the summary, and other bytes at 1 to 8 only the time.
     """
     try:
         event = parse_event(payload)

@@ -2,7 +2,8 @@
 
 Takes ``TensorProto`` messages and returns flat arrays and counts.
 
-Invariants: any bytes are accepted; what is stored in few bytes costs little, whatever its shape.
+Invariants: any bytes are accepted; a tensor stored in few bytes takes little time and memory, however large
+its shape is.
 """
 
 from __future__ import annotations

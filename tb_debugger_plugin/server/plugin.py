@@ -53,7 +53,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
     """The tab *Debugger*; lives as long as TensorBoard.
 
     Args:
-      context: TensorBoard's context, of which ``logdir`` and the flag ``logdir_spec`` are used.
+      context: TensorBoard's context; only ``logdir`` and the flag ``logdir_spec`` are used.
     """
 
     plugin_name = PLUGIN_NAME

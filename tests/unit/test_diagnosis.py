@@ -230,7 +230,7 @@ FINITE = Input("x:0", Numbers(bad=False))
         ),
         ("MyOp", {"nan": 1}, [given("x:0", positive=3)], "Its input was finite."),
         ("MyOp", {"nan": 1}, [NOT_MEASURED], "Its input was not measured."),
-        ("MyOp", {"nan": 1}, [], "MyOp has no input: the value comes from here."),
+        ("MyOp", {"nan": 1}, [], "MyOp has no input: it made the value itself."),
     ],
 )
 def test_why_it_is_bad(op_type: str, output: Any, inputs: Sequence[Input], sentence: str) -> None:

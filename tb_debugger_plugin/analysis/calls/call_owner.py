@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
-#: How many calls may run at the same time; a call that returned after more others had not begun.
+#: Most calls that run at the same time. If this many other calls returned between a trace and a call, the call
+#: had not begun when the trace was recorded.
 CONCURRENT_CALLS: Final = 8
 #: How many graphs a graph may have run in; only damage makes more.
 _MAX_RUNNERS: Final = 64

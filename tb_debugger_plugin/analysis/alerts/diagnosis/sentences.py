@@ -106,7 +106,7 @@ def _possible(subject: Subject, causes: Sequence[Cause]) -> Iterator[Phrase]:
         yield text(_joined(".", guesses))
     elif not inputs and not guesses:
         yield code(subject.op_type)
-        yield text(" has no input: the value comes from here.")
+        yield text(" has no input: it made the value itself.")
     else:
         yield text(_joined(_finite_inputs(inputs) or _not_measured(inputs), guesses))
 
