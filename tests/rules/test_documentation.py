@@ -90,7 +90,7 @@ def test_docstrings_and_documents_have_the_subject_before_the_verb():
 def test_the_tests_that_documents_name_are_there():
     paths = tracked_paths()
     there = paths | {Path(path.name) for path in paths}
-    for page in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+    for page in (path for path in tracked_files() if path.suffix == ".md"):
         named = re.findall(r"`(tests/[\w./]+|test_\w+\.py|conftest\.py)`", page.read_text("utf-8"))
         missing = [name for name in named if Path(name) not in there]
         assert not missing, page
