@@ -1,4 +1,4 @@
-"""Generates what C++ and TypeScript know of the table of modes.
+"""Generates the C++ header and the TypeScript module of the table of modes.
 
 Takes `events/modes.py`; writes `native/src/generated/modes.h` and `frontend/src/api/generated/modes.ts`,
 which are not in git.

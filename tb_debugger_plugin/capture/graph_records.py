@@ -73,7 +73,9 @@ class GraphRecords:
         self._of_function: dict[str, str] = {}
 
     def note_op(self, graph: TfGraph, op_name: str, frame: FrameType) -> None:
-        """Store the stack of an op while it is made: an op keeps a stack that is read later, 9 kB, for ever.
+        """Store the stack of an op while it is made.
+
+        Reading it later would make the op keep 9 kB for ever.
 
         Args:
           graph: The graph that is being built.

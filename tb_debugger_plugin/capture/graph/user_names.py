@@ -16,8 +16,7 @@ from tb_debugger_plugin.capture.stacks.cells import CELLS
 from tb_debugger_plugin.capture.stacks.frames import is_library
 from tb_debugger_plugin.capture.tf_types import TfGraph
 
-#: Ops of a graph whose stacks are searched for the function: an op keeps a stack that was read, 9 kB, for
-#: ever.
+#: Most ops whose stacks are searched: each op whose stack is read keeps 9 kB for ever.
 _MOST_OPS = 50
 
 

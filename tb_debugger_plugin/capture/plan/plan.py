@@ -110,7 +110,7 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
         return any(taken is tensor and is_taken(op.outputs[slot]) for slot, taken in enumerate(op.inputs))
 
     def attachment(op: TfOp, tensor: TfTensor) -> Attachment:
-        # With an inline watch op, TensorFlow still decides whether an op that need not run does run.
+        # An inline watch op does not force an op to run that TensorFlow may drop.
         taken = is_taken(tensor) if op in certain else any(user in live for user in tensor.consumers())
         return attachment_of(tensor, options, can_be_inline=supports_inline and taken)
 

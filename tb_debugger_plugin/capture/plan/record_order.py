@@ -15,8 +15,8 @@ from tb_debugger_plugin.capture.plan.attachment import Attachment
 from tb_debugger_plugin.capture.plan.plan import Planned
 from tb_debugger_plugin.capture.tf_types import TfOp
 
-#: Control flow ops of TF1-style loops and branches: an op that waits for an input that never comes never
-#: runs.
+#: Control flow ops of TF1-style loops and branches. In a branch that is not taken, no input arrives, and an
+#: op that waits for one does not run.
 _CONTROL_FLOW = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "RefMerge"))
 
 
