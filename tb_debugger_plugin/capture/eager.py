@@ -1,7 +1,7 @@
 """Records eager ops, and calls of functions from Python, as they finish.
 
-TensorFlow calls `EagerOps.on_op` after every eager op of the threads in which it is installed, with the op's
-type, inputs and outputs. Each call writes one Execution record.
+Takes the type, the inputs and the outputs of each op from the op callback of `recording`, and writes one
+Execution record.
 
 Invariant: a tensor that cannot be summarised has an empty summary in the record and does not end the
 recording.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import sys
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from types import FrameType
@@ -28,7 +27,6 @@ from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.stacks.frames import Frames
-from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.tf_types import EagerTensor
 from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
@@ -37,7 +35,7 @@ from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Ops that TensorFlow runs when Python drops an object, anywhere in the program, and ops of recorders.
-_NOT_THE_PROGRAMS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "DebugIdentityV2"))
+_INTERNAL_OPS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "DebugIdentityV2"))
 #: Limit of the cache by op and stack: a program that never calls twice from the same stack must not fill
 #: memory.
 _MAX_CALL_SITES = 50_000
@@ -77,9 +75,7 @@ class EagerOps:
       sink: Takes executions and `graphs` records.
       frames: Returns the frame ids of the running stack.
       graphs: Returns the graph that a function runs.
-      steps: Decides whether the current step is recorded.
-      not_recorded: Registers the functions without a graph.
-      host: Name of this host.
+      not_recorded: Registers the functions without a graph, and the dtypes that cannot be summarised.
       at_new_call_site: Called when an op runs on a new stack. It may end the recording.
     """
 
@@ -89,9 +85,7 @@ class EagerOps:
         sink: Sink,
         frames: Frames,
         graphs: GraphRecords,
-        steps: Steps,
         not_recorded: NotRecorded,
-        host: str,
         *,
         at_new_call_site: Callable[[], None],
     ) -> None:
@@ -101,14 +95,16 @@ class EagerOps:
         self._sink = sink
         self._frames = frames
         self._graphs = graphs
-        self._steps = steps
-        self._host = host
         self._call_sites: dict[tuple[str | bytes, int, Hashable], _CallSite] = {}
         self._devices = _LazyDict(self._add_device)
         self._devices_lock = threading.Lock()  # guards the numbering of devices
 
     def on_op(
-        self, op_type: str | bytes, inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor] | None
+        self,
+        op_type: str | bytes,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor] | None,
+        frame: FrameType,
     ) -> None:
         """Record an op that has just finished.
 
@@ -116,14 +112,12 @@ class EagerOps:
           op_type: The op's type, or a function's name.
           inputs: Its inputs.
           outputs: Its outputs.
+          frame: The innermost frame that belongs to its stack.
 
         Raises:
           RecordingError: Recording has stopped by itself.
         """
-        if not self._steps.is_recorded:
-            return
         outputs = outputs or ()
-        frame = sys._getframe(2)
         key = op_type, len(outputs), self._frames.key(frame)
         site = self._call_sites.get(key) or self._add_call_site(key, frame)
         if site.prefix and not self._sink.eager_op(
@@ -136,7 +130,7 @@ class EagerOps:
         op_type, num_outputs, _ = key
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
         prefix = b""
-        if name not in _NOT_THE_PROGRAMS:
+        if name not in _INTERNAL_OPS:
             prefix = self._encode_prefix(name, num_outputs, self._frames.current(frame))
             if op_def_registry.get(name) is None and not self._graphs.id_of_function(name):
                 self._not_recorded.report(without_graph([name]))
@@ -146,15 +140,14 @@ class EagerOps:
         self._call_sites[key] = site
         return site
 
-    def _encode_prefix(self, name: str, num_outputs: int, location: tuple[str, ...]) -> bytes:
+    def _encode_prefix(self, name: str, num_outputs: int, stack: tuple[str, ...]) -> bytes:
         execution = Execution(
             op_type=name,
             num_outputs=num_outputs,
             graph_id=self._graphs.id_of_function(name),
             tensor_debug_mode=int(self._options.mode),
         )
-        execution.code_location.host_name = self._host
-        execution.code_location.stack_frame_ids.extend(location)
+        execution.code_location.MergeFromString(self._frames.code_location(stack))
         return bytes(execution.SerializeToString())
 
     def _is_recorded(self, name: str, dtype: int) -> bool:

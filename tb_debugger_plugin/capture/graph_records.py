@@ -8,7 +8,6 @@ Invariant: a graph has an id before the ops of any graph that runs it are writte
 
 from __future__ import annotations
 
-import functools
 import threading
 import uuid
 import weakref
@@ -21,13 +20,7 @@ from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.naming.names import GraphNames, Names
 from tb_debugger_plugin.capture.stacks.frames import EventWriter, Frames, creation_stacks
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfOp, TfTensor
-from tb_debugger_plugin.events.messages import (
-    CodeLocation,
-    DebugEvent,
-    GraphOpCreation,
-    Message,
-    StaticTensor,
-)
+from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, Message, StaticTensor
 
 #: Number of records that are made before they are written: each takes some kilobytes.
 _RECORDS_AT_ONCE = 500
@@ -57,14 +50,12 @@ class GraphRecords:
       writer: Takes `graphs` records.
       frames: Returns the frame ids of creation stacks.
       names: Returns layers and variables.
-      host: Name of this host.
     """
 
-    def __init__(self, writer: EventWriter, frames: Frames, names: Names, host: str) -> None:
+    def __init__(self, writer: EventWriter, frames: Frames, names: Names) -> None:
         self._writer = writer
         self._frames = frames
         self._names = names
-        self._host = host
         self._lock = threading.RLock()  # guards _known and the order of records
         self._known: weakref.WeakKeyDictionary[TfGraph, KnownGraph] = weakref.WeakKeyDictionary()
         self._stacks: weakref.WeakKeyDictionary[TfGraph, dict[str, tuple[str, ...]]] = (
@@ -168,15 +159,9 @@ class GraphRecords:
             called_graph_ids=filter(None, map(self.id_of_function, called_functions(op))),
         )
         event = DebugEvent(graph_op_creation=creation)
-        location = _encoded_location(self._host, known.stacks.get(op.name, ()))
+        location = self._frames.code_location(known.stacks.get(op.name, ()))
         event.graph_op_creation.code_location.MergeFromString(location)
         return event
-
-
-@functools.lru_cache(maxsize=64)
-def _encoded_location(host: str, stack: tuple[str, ...]) -> bytes:
-    """Cached: most ops have the stack of an op before them, and it is the longest part of their record."""
-    return bytes(CodeLocation(host_name=host, stack_frame_ids=stack).SerializeToString())
 
 
 def _outer_graph(graph: TfGraph) -> TfGraph | None:

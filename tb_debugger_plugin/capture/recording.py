@@ -71,16 +71,14 @@ class Recording:
         self._not_recorded = NotRecorded(self._sink)
         self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
         self._names = Names()
-        self._graphs = GraphRecords(self._sink, self._frames, self._names, host)
+        self._graphs = GraphRecords(self._sink, self._frames, self._names)
         self._steps = Steps(options, self._sink)
         self._eager = EagerOps(
             options,
             self._sink,
             self._frames,
             self._graphs,
-            self._steps,
             self._not_recorded,
-            host,
             at_new_call_site=self.end_if_call_ended,
         )
         self._functions = Instrumentation(options, self._sink, self._graphs, self._not_recorded)
@@ -263,7 +261,8 @@ class Recording:
             return outputs
         try:
             if graph is None:
-                self._eager.on_op(op_type, inputs, outputs)
+                if self._steps.is_recorded:
+                    self._eager.on_op(op_type, inputs, outputs, sys._getframe(1))
             else:
                 # For a constant, `op_name` is the requested name, which may differ from the name of the op.
                 name = outputs[0].op.name if outputs else op_name or ""

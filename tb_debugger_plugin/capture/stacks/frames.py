@@ -26,7 +26,14 @@ from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.stacks.cells import CELLS
 from tb_debugger_plugin.capture.stacks.source_excerpts import LibraryLines
 from tb_debugger_plugin.capture.tf_types import StackFrame, TfOp
-from tb_debugger_plugin.events.messages import DebugEvent, FileLineCol, Message, SourceFile, StackFrameWithId
+from tb_debugger_plugin.events.messages import (
+    CodeLocation,
+    DebugEvent,
+    FileLineCol,
+    Message,
+    SourceFile,
+    StackFrameWithId,
+)
 from tb_debugger_plugin.events.origins import Origin
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(tb_debugger_plugin.__file__)), "")
@@ -122,6 +129,14 @@ class Frames:
             ids = self._stacks[key] = self.ids(_frames_of(tf_stack.extract_stack()))
         return ids
 
+    def code_location(self, ids: tuple[str, ...]) -> bytes:
+        """The encoded CodeLocation of a stack.
+
+        Args:
+          ids: The ids of its frames, outermost first.
+        """
+        return _encoded_location(self._host, ids)
+
     def of_ids(self, ids: Iterable[str]) -> list[Frame]:
         """The frames of some ids, in the same order."""
         with self._lock:
@@ -171,6 +186,12 @@ class Frames:
         else:
             location.code = linecache.getline(CELLS.file_of(frame.path), frame.line).strip()
         return DebugEvent(stack_frame_with_id=StackFrameWithId(id=frame_id, file_line_col=location))
+
+
+@functools.lru_cache(maxsize=64)
+def _encoded_location(host: str, ids: tuple[str, ...]) -> bytes:
+    """Cached: most ops have the stack of an op before them, and it is the longest part of their record."""
+    return bytes(CodeLocation(host_name=host, stack_frame_ids=ids).SerializeToString())
 
 
 def _lines(path: str) -> list[str]:
