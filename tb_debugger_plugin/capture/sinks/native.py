@@ -198,7 +198,7 @@ class NativeSink:
             elements=tensor.elements,
             tensor_proto=self._without_elements(tensor),
             size=self._number_of_elements(tensor),
-            size_at=tensor.size,
+            size_at=tensor.size_at,
             counts=tensor.counts,
         )
 

@@ -75,7 +75,7 @@ class CompiledTensor:
         bad.
       whole: Index among the tensors that the recording node reads itself; -1 for other tensors.
       shape: Its dimensions; None when they are not known before the function runs.
-      size: Index of its number of elements; -1 when that is not measured.
+      size_at: Index of its number of elements; -1 when that is not measured.
       counts: Indices of its counts of -inf, +inf and NaN; empty when they are not measured.
     """
 
@@ -84,7 +84,7 @@ class CompiledTensor:
     group: int
     whole: int
     shape: tuple[int, ...] | None
-    size: int = -1
+    size_at: int = -1
     counts: tuple[int, ...] = ()
 
 

@@ -128,8 +128,10 @@ class _LayoutBuilder:
             return
         elements, counts = self._elements_for(key)
         if elements:
-            size = self._size_of(key, tensor) if counts and shape is None else -1
-            self._tensors.append(CompiledTensor(watched, elements, self._group, direct, shape, size, counts))
+            size_at = self._size_of(key, tensor) if counts and shape is None else -1
+            self._tensors.append(
+                CompiledTensor(watched, elements, self._group, direct, shape, size_at, counts)
+            )
 
     def _elements_for(self, key: Key) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The elements of a tensor's witnesses (empty when it has none), and of its counts."""
@@ -207,7 +209,7 @@ def _renumbered(tensor: CompiledTensor, index_of: Callable[[int], int]) -> Compi
     return replace(
         tensor,
         elements=tuple(map(index_of, tensor.elements)),
-        size=-1 if tensor.size < 0 else index_of(tensor.size),
+        size_at=-1 if tensor.size_at < 0 else index_of(tensor.size_at),
         counts=tuple(map(index_of, tensor.counts)),
     )
 
