@@ -7,7 +7,7 @@ Invariant: only tensors of ops that run are watched, because a watch op would ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from tensorflow.python.framework import func_graph
@@ -96,26 +96,11 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
       supports_inline: Whether watch ops can be inline.
     """
     live = live_ops(function)
+    uses = _uses_in(function, live)
     names = _names(function)
     ops = [op for op in function.graph.get_operations() if op in live]
-    certain = _certain_ops(function) if any(op.type == _PASSES_ON_ONE_BY_ONE for op in ops) else live
-    results = set(map(id, function.result_tensors()))
-
-    def is_taken(tensor: TfTensor) -> bool:
-        return id(tensor) in results or any(takes(op, tensor) for op in tensor.consumers() if op in live)
-
-    def takes(op: TfOp, tensor: TfTensor) -> bool:
-        if op.type != _PASSES_ON_ONE_BY_ONE:
-            return op in certain
-        return any(taken is tensor and is_taken(op.outputs[slot]) for slot, taken in enumerate(op.inputs))
-
-    def attachment(op: TfOp, tensor: TfTensor) -> Attachment:
-        # An inline watch op does not force an op to run that TensorFlow may drop.
-        taken = is_taken(tensor) if op in certain else any(user in live for user in tensor.consumers())
-        return attachment_of(tensor, options, can_be_inline=supports_inline and taken)
-
     tensors = [
-        Planned(op, slot, attachment(op, op.outputs[slot]))
+        Planned(op, slot, _attachment_in_function(op.outputs[slot], options, uses, supports_inline))
         for op in ops
         if op.type not in _NOT_COMPUTED
         for slot in _watchable_slots(op, known)
@@ -127,6 +112,52 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
         # Constants are recorded before the first other tensor of their graph; this graph has none.
         tensors = [replace(tensor, attachment=Attachment.BESIDE) for tensor in tensors]
     return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS))
+
+
+@dataclass(frozen=True)
+class _Uses:
+    """Finds out whether the tensors of a function are used when it runs.
+
+    Attributes:
+      live: The ops that run.
+      certain: The live ops that run even after Grappler has dropped what is not needed.
+      results: `id` of each tensor that is a result.
+    """
+
+    live: Collection[TfOp]
+    certain: Collection[TfOp]
+    results: Collection[int]
+
+    def allow_inline(self, tensor: TfTensor) -> bool:
+        """Whether an inline watch op of a tensor runs when the op of the tensor does."""
+        # An inline watch op does not force an op to run that TensorFlow may drop.
+        if tensor.op in self.certain:
+            return self._is_taken(tensor)
+        return any(op in self.live for op in tensor.consumers())
+
+    def _is_taken(self, tensor: TfTensor) -> bool:
+        """Whether a tensor is a result, or an input of an op that is certain to run."""
+        if id(tensor) in self.results:
+            return True
+        return any(self._takes(op, tensor) for op in tensor.consumers() if op in self.live)
+
+    def _takes(self, op: TfOp, tensor: TfTensor) -> bool:
+        if op.type != _PASSES_ON_ONE_BY_ONE:
+            return op in self.certain
+        outputs = op.outputs
+        return any(taken is tensor and self._is_taken(outputs[slot]) for slot, taken in enumerate(op.inputs))
+
+
+def _uses_in(function: Function, live: set[TfOp]) -> _Uses:
+    has_partial = any(op.type == _PASSES_ON_ONE_BY_ONE for op in live)
+    certain = _certain_ops(function) if has_partial else live
+    return _Uses(live, certain, set(map(id, function.result_tensors())))
+
+
+def _attachment_in_function(
+    tensor: TfTensor, options: Options, uses: _Uses, supports_inline: bool
+) -> Attachment:
+    return attachment_of(tensor, options, can_be_inline=supports_inline and uses.allow_inline(tensor))
 
 
 def plan_of_session(

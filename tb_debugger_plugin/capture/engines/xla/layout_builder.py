@@ -5,7 +5,7 @@ Takes a function and a `ProbePlan` and returns a `ProbeLayout`. It builds no nod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tb_debugger_plugin.capture.engines.xla.bad_counts import KINDS, kind_to_count
@@ -108,6 +108,7 @@ class _LayoutBuilder:
 
     def _add_call(self, call: Call) -> None:
         self._calls.append((call, self._count))
+        self._inconclusive.update(self._count + element for element in _inconclusive_in(call))
         self._group += call.is_loop
         for layout in call.layouts:
             self._tensors += [self._in_caller(tensor, call.is_loop) for tensor in layout.tensors]
@@ -173,31 +174,38 @@ class _LayoutBuilder:
 
     def layout(self, suffix: str, stacks: Mapping[str, Hashable]) -> ProbeLayout:
         """The finished layout."""
-        by_kind = dict(sorted(self._counted.items(), key=lambda item: item[0].is_wide))
-        counted = [key for tensors in by_kind.values() for key, _ in tensors]
-        order = [self._elements[key] for tensors in self._measured.values() for key, _ in tensors]
-        order += [self._elements[key] for key in counted]
-        order += [number for key in counted for number in self._counts[key]]
-        order += [number for number, _ in self._sized]
-        order += [] if self._marker is None else [self._marker]
-        for call, begin in self._calls:
-            order += range(begin, begin + call.size)
-            self._inconclusive.update(begin + element for element in _inconclusive_in(call))
+        counted = dict(sorted(self._counted.items(), key=lambda item: item[0].is_wide))
+        order = self._order(_keys(counted))
         index_of = {number: index for index, number in enumerate(order)}
         return ProbeLayout(
-            self._function,
-            suffix,
-            _sources(self._measured),
-            _sources(by_kind),
-            tuple([sized for _, sized in self._sized]),
-            self._marker is not None,
-            tuple([call for call, _ in self._calls]),
-            tuple([_renumbered(tensor, index_of.__getitem__) for tensor in self._tensors]),
-            len(order),
-            tuple(sorted(index_of[element] for element in self._inconclusive)),
-            self._group + 1,
-            stacks,
+            function=self._function,
+            suffix=suffix,
+            measured=_sources(self._measured),
+            counted=_sources(counted),
+            sized=tuple([sized for _, sized in self._sized]),
+            marked=self._marker is not None,
+            calls=tuple([call for call, _ in self._calls]),
+            tensors=tuple([_renumbered(tensor, index_of.__getitem__) for tensor in self._tensors]),
+            size=len(order),
+            inconclusive=tuple(sorted(index_of[element] for element in self._inconclusive)),
+            groups=self._group + 1,
+            stacks=stacks,
         )
+
+    def _order(self, counted: Sequence[Key]) -> list[int]:
+        """The numbers of all elements in the order of the vector; see `ProbeLayout`."""
+        return [
+            *(self._elements[key] for key in _keys(self._measured)),
+            *(self._elements[key] for key in counted),
+            *(number for key in counted for number in self._counts[key]),
+            *(number for number, _ in self._sized),
+            *(() if self._marker is None else (self._marker,)),
+            *(number for call, begin in self._calls for number in range(begin, begin + call.size)),
+        ]
+
+
+def _keys(measured: Mapping[Kind, list[tuple[Key, Source]]]) -> list[Key]:
+    return [key for tensors in measured.values() for key, _ in tensors]
 
 
 def _sources(measured: Mapping[Kind, list[tuple[Key, Source]]]) -> ByKind:
