@@ -24,7 +24,7 @@ from tb_debugger_plugin.capture.graph.definitions import (
     source_name,
     with_shapes,
 )
-from tb_debugger_plugin.capture.tf_types import GraphDef, NodeDef, TfGraph, TfOp, TfTensor
+from tb_debugger_plugin.capture.tf_types import CObject, GraphDef, NodeDef, TfGraph, TfOp, TfTensor
 
 
 @dataclass(frozen=True)
@@ -127,28 +127,37 @@ class SessionGraph:
         return definition
 
     def _import(self, definition: GraphDef) -> None:
-        options = c_api.TF_NewImportGraphDefOptions()
-        c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
-        names = {node.name for node in definition.node}
-        taken = []
-        for source in {source for node in definition.node for source in node.input}:
-            name, _, slot = source.partition(":")
-            if source.startswith("^") and name[1:] not in names:
-                op = self._copied[name[1:]]
-                c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, op.name, op._c_op)
-            elif not source.startswith("^") and name not in names:
-                tensor = self._tensor(source)._as_tf_output()
-                c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, int(slot or 0), tensor)
-                taken.append(source)
+        earlier = _inputs_from_outside(definition)
+        options = self._input_mappings(earlier)
         try:
             import_into(self.copy, definition, options)
         except tf.errors.InvalidArgumentError:
-            for source in taken:
-                self._tensor(source).set_shape(self._graph.get_tensor_by_name(_tensor_name(source)).shape)
+            for source in earlier:
+                if not source.startswith("^"):
+                    shape = self._graph.get_tensor_by_name(_tensor_name(source)).shape
+                    self._tensor(source).set_shape(shape)
             import_into(self.copy, with_shapes(definition, self._graph), options)
         made = self.copy._add_new_tf_operations(compute_devices=False)
         self._copied.update((op.name, op) for op in made)
         self._functions.update(function.signature.name for function in library_of(definition).function)
+
+    def _input_mappings(self, earlier: Iterable[str]) -> CObject:
+        """The import options of a part that takes tensors, or waits for ops, of earlier parts.
+
+        Args:
+          earlier: The inputs from earlier parts: `op`, `op:slot` or `^op`.
+        """
+        options = c_api.TF_NewImportGraphDefOptions()
+        c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+        for source in earlier:
+            if source.startswith("^"):
+                op = self._copied[source[1:]]
+                c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, op.name, op._c_op)
+            else:
+                name, _, slot = source.partition(":")
+                tensor = self._tensor(source)._as_tf_output()
+                c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, int(slot or 0), tensor)
+        return options
 
     def _find_loops(self, new: list[TfOp]) -> None:
         for op in new:
@@ -194,6 +203,13 @@ class SessionGraph:
             return self._copied[self._moved[source]].outputs[0]
         name, _, slot = source.partition(":")
         return self._copied[name].outputs[int(slot or 0)]
+
+
+def _inputs_from_outside(definition: GraphDef) -> set[str]:
+    """The inputs of ops that the definition does not have: `op`, `op:slot` or `^op`."""
+    names = {node.name for node in definition.node}
+    sources = {source for node in definition.node for source in node.input}
+    return {source for source in sources if source.removeprefix("^").partition(":")[0] not in names}
 
 
 def _identity(name: str, like: TfTensor, inputs: Iterable[str]) -> NodeDef:
