@@ -8,7 +8,7 @@ before the call.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,42 +68,59 @@ class Wrappers:
           direct: See `define`.
           state: The variables of the function.
         """
-        function = witnessed.function
-        wrapper = _Graph.of_arguments(function)
+        wrapper = _Graph.of_arguments(witnessed.function)
         before = {name: wrapper.value(name, state[name].dtype) for name in state if state[name].is_read}
         results = self._call(wrapper, witnessed, wrapper.arguments, after=before.values())
-        measurements, first_bad_turn = results[-2:]
-        values = [before.get(name, name) for name in wrapper.arguments if name in before or name not in state]
-        taken = list(dict.fromkeys([measurements, first_bad_turn, *direct, *values]))
-
-        good = wrapper.branch(taken)
-        inside = dict(zip(taken, good.arguments, strict=True))
-        self._add_watch(
-            good,
-            witnessed,
-            [inside[measurements], inside[first_bad_turn]],
-            [inside[source] for source in direct],
+        vectors = results[-2:]
+        unread = state.keys() - before.keys()
+        values = {name: before.get(name, name) for name in wrapper.arguments if name not in unread}
+        taken = list(dict.fromkeys([*vectors, *direct, *values.values()]))
+        good = self._good_branch(_Branch(wrapper, taken), witnessed, vectors, direct)
+        bad = self._bad_branch(_Branch(wrapper, taken), every, values, state, direct)
+        name = f"{witnessed.function.name}{witnessed.suffix}"
+        wrapper.choose(
+            _any_bad(wrapper.nodes, vectors[0], witnessed),
+            taken,
+            then=self._define_branch(f"{name}_bad", bad),
+            otherwise=self._define_branch(f"{name}_good", good),
         )
+        _define(witnessed.function, wrapper, results[:-2])
 
-        bad = wrapper.branch(taken)
+    def _good_branch(
+        self, branch: _Branch, layout: ProbeLayout, vectors: Sequence[str], direct: Sequence[str]
+    ) -> _Branch:
+        """Record the measurements of the witnesses."""
+        self._add_watch(branch, layout, branch.arguments_of(vectors), branch.arguments_of(direct))
+        return branch
+
+    def _bad_branch(
+        self,
+        branch: _Branch,
+        layout: ProbeLayout,
+        values: Mapping[str, str],
+        state: State,
+        direct: Sequence[str],
+    ) -> _Branch:
+        """Run the function once more, on variables of its own, and record all measurements.
+
+        Args:
+          branch: An empty branch.
+          layout: Layout of the copy that runs.
+          values: By argument of the function: its value, or that of its variable if the function reads it.
+          state: The variables of the function.
+          direct: See `define`.
+        """
+        own = dict(zip(values, branch.arguments_of(values.values()), strict=True))
         arguments = [
-            bad.variable(state[name], inside.get(before.get(name, ""))) if name in state else inside[name]
-            for name in wrapper.arguments
+            branch.variable(state[name], own.get(name)) if name in state else own[name]
+            for name in _argument_names(layout.function)
         ]
-        vectors = self._call(bad, every, arguments, after=bad.assigned)[-2:]
-        self._add_watch(bad, every, vectors, [inside[source] for source in direct])
+        vectors = self._call(branch, layout, arguments, after=branch.assigned)[-2:]
+        self._add_watch(branch, layout, vectors, branch.arguments_of(direct))
+        return branch
 
-        then, otherwise = (
-            self._copies.define_new(
-                f"{function.name}{witnessed.suffix}{suffix}",
-                branch.nodes.definition,
-                branch.arguments,
-                run=[_WATCH],
-            )
-            for suffix, branch in (("_bad", bad), ("_good", good))
-        )
-        wrapper.choose(_any_bad(wrapper.nodes, measurements, witnessed), taken, then, otherwise)
-        _define(function, wrapper, results[:-2])
+    def _define_branch(self, name: str, branch: _Branch) -> str:
+        return self._copies.define_new(name, branch.nodes.definition, branch.arguments, run=[_WATCH])
 
     def _call(
         self, graph: _Graph, layout: ProbeLayout, arguments: Sequence[str], after: Iterable[str] = ()
@@ -145,15 +162,8 @@ class _Graph:
         """A graph with the arguments of a function."""
         plain = definition_of(function)
         by_name = {node.name: node for node in plain.node}
-        arguments = [by_name[tensor.rpartition(":")[0]] for tensor in function.inputs]
+        arguments = [by_name[name] for name in _argument_names(function)]
         return _Graph(GraphDef(versions=plain.versions, node=arguments))
-
-    def branch(self, taken: Iterable[str]) -> _Graph:
-        """A graph whose arguments have the dtypes of tensors of this one."""
-        nodes = Nodes(GraphDef(versions=self.nodes.definition.versions))
-        for index, source in enumerate(taken):
-            nodes.add("Placeholder", (), name=f"argument_{index}", dtype=tf.as_dtype(self.dtypes[source]))
-        return _Graph(nodes.definition)
 
     def value(self, handle: str, dtype: tf.DType) -> str:
         """Read a variable before the function changes it."""
@@ -200,6 +210,30 @@ class _Graph:
             then_branch=_value(func=NameAttrList(name=then)),
             else_branch=_value(func=NameAttrList(name=otherwise)),
         )
+
+
+class _Branch(_Graph):
+    """A branch under construction.
+
+    Args:
+      outer: The graph that runs the branch.
+      taken: The tensors of that graph that are the arguments of the branch.
+    """
+
+    def __init__(self, outer: _Graph, taken: Sequence[str]) -> None:
+        nodes = Nodes(GraphDef(versions=outer.nodes.definition.versions))
+        for index, source in enumerate(taken):
+            nodes.add("Placeholder", (), name=f"argument_{index}", dtype=tf.as_dtype(outer.dtypes[source]))
+        super().__init__(nodes.definition)
+        self._inside = dict(zip(taken, self.arguments, strict=True))
+
+    def arguments_of(self, sources: Iterable[str]) -> list[str]:
+        """The arguments that have the values of tensors of the outer graph."""
+        return [self._inside[source] for source in sources]
+
+
+def _argument_names(function: Function) -> list[str]:
+    return [tensor.rpartition(":")[0] for tensor in function.inputs]
 
 
 def _any_bad(nodes: Nodes, measurements: str, layout: ProbeLayout) -> str:
