@@ -17,7 +17,13 @@ from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.copies import functions_named
-from tb_debugger_plugin.capture.graph.definitions import define, definition_of, library_of, source_name
+from tb_debugger_plugin.capture.graph.definitions import (
+    Changes,
+    define,
+    definition_of,
+    library_of,
+    source_name,
+)
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.session_graph import Watches
 from tb_debugger_plugin.capture.graph_records import KnownGraph, static_dims
@@ -51,7 +57,7 @@ def watch_function(
     """
     record_constants(plan, known, sink)
     definition, moved, run = instrumented(function, known, plan, sink, watched)
-    define(function, definition, moved=moved, run=run, stacks=known.stacks)
+    define(function, definition, Changes(moved, run), stacks=known.stacks)
 
 
 def instrumented(

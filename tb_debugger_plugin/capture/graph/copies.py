@@ -9,10 +9,16 @@ different recordings of a process, because XLA caches compiled functions by name
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
-from tb_debugger_plugin.capture.graph.definitions import define, define_new, definition_of, remove
+from tb_debugger_plugin.capture.graph.definitions import (
+    UNCHANGED,
+    Changes,
+    define,
+    define_new,
+    definition_of,
+    remove,
+)
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList, NodeDef
 
@@ -28,10 +34,18 @@ class Copies:
         self._find = find
         self._names: dict[str, str] = {}
 
-    def define(self, name: str, function: Function, definition: GraphDef, **changes: Any) -> str:
+    def define(
+        self,
+        name: str,
+        function: Function,
+        definition: GraphDef,
+        changes: Changes = UNCHANGED,
+        *,
+        stacks: Mapping[str, Hashable] | None = None,
+    ) -> str:
         """Define a copy and return its name in the runtime; see `definitions.define`."""
         self._names[name] = _name_of(name, definition)
-        define(function, definition, name=self._names[name], **changes)
+        define(function, definition, changes, stacks=stacks, name=self._names[name])
         return self._names[name]
 
     def define_new(

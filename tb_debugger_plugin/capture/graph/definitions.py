@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import tensorflow as tf
 from tensorflow.python.client import pywrap_tf_session as c_api
@@ -55,16 +55,34 @@ def library_of(definition: GraphDef) -> FunctionDefLibrary:
     return getattr(definition, _LIBRARY)
 
 
+@dataclass(frozen=True)
+class Changes:
+    """What a changed definition takes, returns and runs unlike the function.
+
+    Attributes:
+      moved: Results that are replaced: old source (`op` or `op:slot`) to the new op.
+      run: Names of ops to run besides the function's control outputs.
+      more_inputs: Names of ops that are further arguments, after those of the function.
+      more_outputs: Tensors (`op` or `op:slot`) that are further results, after those of the function.
+    """
+
+    moved: Mapping[str, str] = field(default_factory=dict)
+    run: Sequence[str] = ()
+    more_inputs: Sequence[str] = ()
+    more_outputs: Sequence[str] = ()
+
+
+#: The arguments, results and control outputs of the function.
+UNCHANGED = Changes()
+
+
 def define(
     function: Function,
     definition: GraphDef,
+    changes: Changes = UNCHANGED,
     *,
-    moved: Mapping[str, str] | None = None,
-    run: Iterable[str] = (),
     stacks: Mapping[str, Hashable] | None = None,
     name: str | None = None,
-    more_inputs: Iterable[str] = (),
-    more_outputs: Sequence[str] = (),
 ) -> None:
     """Give a function another definition in the runtime. Its next call runs that definition.
 
@@ -73,12 +91,9 @@ def define(
     Args:
       function: A function that still has its graph.
       definition: The changed graph. It has all ops of the function's graph under their names.
-      moved: Results that are replaced: old source (`op` or `op:slot`) to the new op.
-      run: Names of ops to run besides the function's control outputs.
+      changes: Its arguments, results and control outputs.
       stacks: Creation stack of each op, by op name; equal values mean equal stacks.
       name: Define a function of this name instead.
-      more_inputs: Names of ops that are further arguments, after those of the function.
-      more_outputs: Tensors (`op` or `op:slot`) that are further results, after those of the function.
 
     Raises:
       Exception: TensorFlow refuses the graph; the runtime still has the old definition.
@@ -90,10 +105,10 @@ def define(
     made = _function_of(
         copy,
         name,
-        [*(tensor.rpartition(":")[0] for tensor in function.inputs), *more_inputs],
-        [*((moved or {}).get(output, output) for output in outputs), *more_outputs],
-        [*function.control_outputs, *run],
-        _names_of_results(function, len(more_outputs)),
+        [*(tensor.rpartition(":")[0] for tensor in function.inputs), *changes.more_inputs],
+        [*(changes.moved.get(output, output) for output in outputs), *changes.more_outputs],
+        [*function.control_outputs, *changes.run],
+        _names_of_results(function, len(changes.more_outputs)),
     )
     del copy  # free its memory before the heap is trimmed
     _put_into_runtime(made, name, function.attrs)

@@ -17,7 +17,7 @@ from tb_debugger_plugin.capture.engines.xla.magnitudes import INFINITY, Nodes, m
 from tb_debugger_plugin.capture.engines.xla.probe_layout import Call, ProbeLayout
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.copies import Copies, functions_of
-from tb_debugger_plugin.capture.graph.definitions import definition_of, source_name
+from tb_debugger_plugin.capture.graph.definitions import Changes, definition_of, source_name
 from tb_debugger_plugin.capture.tf_types import Array, AttrValue, NodeDef
 
 _NOT_RUN = -1
@@ -46,8 +46,8 @@ def define_copy(layout: ProbeLayout, copies: Copies, *, size_before: int = 0, si
         return made
     nodes = Nodes(definition_of(layout.function))
     vectors = _add_measurements(nodes, layout, copies)
-    outputs = [_padded(nodes, vector, size_before, size_after) for vector in vectors]
-    return copies.define(name, layout.function, nodes.definition, stacks=layout.stacks, more_outputs=outputs)
+    changes = Changes(more_outputs=[_padded(nodes, vector, size_before, size_after) for vector in vectors])
+    return copies.define(name, layout.function, nodes.definition, changes, stacks=layout.stacks)
 
 
 def _padded(nodes: Nodes, vector: str, size_before: int, size_after: int) -> str:
@@ -132,7 +132,7 @@ def _define_condition(call: Call, copies: Copies) -> str:
     nodes = Nodes(definition_of(call.condition))
     copies.call_unwatched(nodes.definition)
     _add_loop_variables(nodes, call.size)
-    return copies.define(name, call.condition, nodes.definition, more_inputs=_LOOP_VARIABLES)
+    return copies.define(name, call.condition, nodes.definition, Changes(more_inputs=_LOOP_VARIABLES))
 
 
 def _define_loop(layout: ProbeLayout, copies: Copies) -> str:
@@ -143,14 +143,11 @@ def _define_loop(layout: ProbeLayout, copies: Copies) -> str:
     nodes = Nodes(definition_of(layout.function))
     measurements, first_bad_turn = _add_measurements(nodes, layout, copies)
     _add_loop_variables(nodes, layout.size)
-    return copies.define(
-        name,
-        layout.function,
-        nodes.definition,
-        stacks=layout.stacks,
+    changes = Changes(
         more_inputs=_LOOP_VARIABLES,
         more_outputs=_next_loop_variables(nodes, layout, measurements, first_bad_turn),
     )
+    return copies.define(name, layout.function, nodes.definition, changes, stacks=layout.stacks)
 
 
 def _next_loop_variables(
