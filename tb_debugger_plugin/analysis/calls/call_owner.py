@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+
 #: Most calls that run at the same time. If this many other calls returned between a trace and a call, the
 #: call had not begun when the trace was recorded.
-#: had not begun when the trace was recorded.
 CONCURRENT_CALLS: Final = 8
 #: How many graphs a graph may have run in; only damage makes more.
 _MAX_RUNNERS: Final = 64
