@@ -52,7 +52,11 @@ export function NeighbourCard({ store, card, side, top }: NeighbourCardProps) {
         <span class="chip">{card.opType === undefined ? "not recorded" : displayName(card.opType)}</span>
         <CardMark card={card} />
       </span>
-      {card.note === undefined ? <Verdict summary={card.summary} /> : <span class="dim">{card.note}</span>}
+      {card.note === undefined ? (
+        <Verdict summary={card.summary} />
+      ) : (
+        <span class="dim ellipsis">{card.note}</span>
+      )}
     </button>
   );
 }
