@@ -16,20 +16,15 @@ COUNTED = ("size", *COUNTS)
 
 
 @dataclass(frozen=True)
-class Trace:
-    """A graph execution trace, with names instead of ids."""
+class Summary:
+    """The numbers that were recorded of a tensor."""
 
-    function: str
-    op_name: str
-    op_type: str
-    slot: int
-    values: list[float]
-    graph_id: str
     mode: TensorDebugMode
+    values: list[float]
 
     def numbers(self, *names: str) -> list[float]:
         """Returns the columns of these names."""
-        columns = dict(zip(SUMMARY_COLUMNS[self.mode], self.values, strict=True))
+        columns = dict(zip(SUMMARY_COLUMNS.get(self.mode, ()), self.values, strict=True))
         return [columns[name] for name in names]
 
     @property
@@ -38,9 +33,26 @@ class Trace:
         return self.numbers(*COUNTED)
 
     @property
+    def without_id(self) -> list[float]:
+        """All columns but the tensor id, which differs from one recording to the next."""
+        columns = SUMMARY_COLUMNS.get(self.mode, ())
+        return self.numbers(*[name for name in columns if name != "tensor_id"])
+
+    @property
     def is_bad(self) -> bool:
         """Whether the summary says that the tensor has an infinity or NaN."""
         return any(self.numbers(*[name for name in SUMMARY_COLUMNS[self.mode] if name in BAD_SIGNS]))
+
+
+@dataclass(frozen=True)
+class Trace(Summary):
+    """A graph execution trace, with names instead of ids."""
+
+    function: str
+    op_name: str
+    op_type: str
+    slot: int
+    graph_id: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,14 @@ class Recorded:
     def counts_of(self, op_name: str) -> list[list[float]]:
         """Returns `Trace.counts` of the first output of an op, in the order in which it was computed."""
         return [trace.counts for trace in self.traces_of(op_name)]
+
+    def eager(self, op_type: str) -> list[Summary]:
+        """Returns the summaries of the first outputs of the ops of a type that ran eagerly."""
+        return [
+            Summary(TensorDebugMode(e.tensor_debug_mode), summary(e.tensor_protos[0]))
+            for e in self.executions
+            if e.op_type == op_type and e.tensor_protos
+        ]
 
     def types(self) -> set[str]:
         """Returns the types of all ops that have a trace."""
@@ -117,7 +137,7 @@ def _trace(trace: Any, names: dict[str, str], ops: dict[Any, str]) -> Trace:
     mode = TensorDebugMode(trace.tensor_debug_mode)
     # In other modes, TensorFlow's recorder writes an empty float32 tensor, or the tensor itself.
     values = summary(trace.tensor_proto) if mode in SUMMARY_COLUMNS else []
-    return Trace(names[graph_id], trace.op_name, op_type, trace.output_slot, values, graph_id, mode)
+    return Trace(mode, values, names[graph_id], trace.op_name, op_type, trace.output_slot, graph_id)
 
 
 def counts(array: Any) -> list[float]:

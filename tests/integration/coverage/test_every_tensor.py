@@ -136,7 +136,7 @@ PROGRAMS: list[tuple[Callable[..., Any], np.ndarray[Any, Any], set[str]]] = [
 
 def values_of(traces: list[Trace]) -> dict[tuple[str, int], list[float]]:
     assert len({(trace.op_name, trace.slot) for trace in traces}) == len(traces)
-    return {(trace.op_name, trace.slot): trace.values[4:] for trace in traces}
+    return {(trace.op_name, trace.slot): trace.counts for trace in traces}
 
 
 @pytest.mark.parametrize(("program", "argument", "types"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))

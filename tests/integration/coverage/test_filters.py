@@ -86,7 +86,7 @@ def test_dtypes_are_chosen_by_a_collection_or_a_function(
         for name in names:
             tf.zeros_like(x, name)
     recorded = read(tmp_path)
-    in_graphs = {tf.as_dtype(int(trace.values[1])).name for trace in recorded.traces}
+    in_graphs = {tf.as_dtype(int(*trace.numbers("dtype"))).name for trace in recorded.traces}
     eager = {
         tf.as_dtype(int(summary(proto)[1])).name
         for execution in recorded.executions
@@ -142,9 +142,8 @@ def test_only_the_chosen_steps_are_recorded(
             tf.exp(x)
             tb_debugger_plugin.step()
     recorded = read(tmp_path)
-    assert [row[4:] for row in recorded.of("neg")] == [counts(-inputs[i]) for i in expected]
-    eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "Exp"]
-    assert [row[4:] for row in eager] == [counts(np.exp(inputs[i])) for i in expected]
+    assert recorded.counts_of("neg") == [counts(-inputs[i]) for i in expected]
+    assert [each.counts for each in recorded.eager("Exp")] == [counts(np.exp(inputs[i])) for i in expected]
 
 
 def test_the_constants_of_a_graph_that_first_runs_in_a_step_left_out_come_with_the_first_one_kept(
@@ -155,7 +154,7 @@ def test_the_constants_of_a_graph_that_first_runs_in_a_step_left_out_come_with_t
         for _ in range(3):
             function(tf.ones([2]))
             tb_debugger_plugin.step()
-    assert [row[4:] for row in read(tmp_path).of("table")] == [counts([2.0, np.inf])]
+    assert read(tmp_path).counts_of("table") == [counts([2.0, np.inf])]
 
 
 def test_a_program_that_marks_no_step_is_told_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,14 +11,10 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.recorded import counts, read
 
 pytestmark = pytest.mark.tensorflow
-
-
-def health(values: list[list[float]]) -> list[list[float]]:
-    """What `counts` gives, of full health summaries."""
-    return [row[4:] for row in values]
 
 
 def test_a_functions_arguments_and_ops_are_seen_in_the_order_in_which_they_run(tmp_path: Path) -> None:
@@ -40,7 +36,7 @@ def test_a_functions_arguments_and_ops_are_seen_in_the_order_in_which_they_run(t
             "mul": -labels * log,
             "Mean": np.mean(-labels * log),
         }
-    assert {name: health(recorded.of(name)) for name in expected} == {
+    assert {name: recorded.counts_of(name) for name in expected} == {
         name: [counts(value)] for name, value in expected.items()
     }
     order = [trace.op_name for trace in recorded.traces]
@@ -81,7 +77,7 @@ def test_a_tapes_forward_and_backward_graphs_are_seen_and_their_calls_name_them(
     np.testing.assert_array_equal(gradient, [np.inf, 0.25])
     recorded = read(tmp_path)
     backward = [t for t in recorded.traces if t.function.startswith("__backward_log_of")]
-    assert counts([np.inf, 0.25]) in [t.values[4:] for t in backward]
+    assert counts([np.inf, 0.25]) in [t.counts for t in backward]
     calls = {e.op_type.split("_log_of")[0]: e.graph_id for e in recorded.executions if "log_of" in e.op_type}
     graphs = {trace.graph_id for trace in recorded.traces}
     assert set(calls) == {"__forward", "__inference___backward"}
@@ -137,7 +133,7 @@ def test_input_pipelines_are_seen(tmp_path: Path) -> None:
     with tb_debugger_plugin.record(tmp_path):
         data = tf.data.Dataset.from_tensor_slices([1.0, 0.0]).map(lambda x: tf.divide(1.0, x, name="share"))
         list(data)
-    assert health(read(tmp_path).of("share")) == [counts(1.0), counts(np.inf)]
+    assert read(tmp_path).counts_of("share") == [counts(1.0), counts(np.inf)]
 
 
 def test_eager_ops_are_seen_with_their_inputs_outputs_and_the_users_line(tmp_path: Path) -> None:
@@ -189,7 +185,7 @@ def test_eager_ops_and_functions_of_other_threads_are_seen(tmp_path: Path) -> No
     types = [execution.op_type for execution in recorded.executions]
     assert types.count("Exp") == 150
     assert len([name for name in types if name.startswith("__inference_")]) == 151
-    assert health(recorded.of("root")) == [counts(2.0)] * 151
+    assert recorded.counts_of("root") == [counts(2.0)] * 151
 
 
 def test_ops_that_do_not_run_are_not_made_to_run(tmp_path: Path) -> None:
@@ -243,10 +239,12 @@ def test_xla_compiled_functions_and_what_stands_around_them_are_seen(tmp_path: P
         np.testing.assert_array_equal(tape.gradient(y, x), [np.inf, 3.0])
         np.testing.assert_array_equal(compiled(x), [-np.inf, 0.0])
         assert recording.on
-    log = read(tmp_path).of("log")
-    assert health([values for values in log if len(values) > 5]) == [counts([-np.inf, 0.0])]
+    log = read(tmp_path).traces_of("log")
+    full = [trace for trace in log if trace.mode is TensorDebugMode.FULL_HEALTH]
+    assert [trace.counts for trace in full] == [counts([-np.inf, 0.0])]
     # In the forward function of the gradient, and in the last call.
-    assert [values[1:] for values in log if len(values) == 5] == [[2.0, 1.0, 0.0, 0.0]] * 2
+    concise = [trace for trace in log if trace.mode is TensorDebugMode.CONCISE_HEALTH]
+    assert [trace.without_id for trace in concise] == [[2.0, 1.0, 0.0, 0.0]] * 2
 
 
 def test_tensors_watched_beside_their_consumers_are_seen_in_stateless_calls_and_loops(tmp_path: Path) -> None:
@@ -294,7 +292,7 @@ def test_functions_traced_before_the_recording_are_seen(tmp_path: Path) -> None:
         np.testing.assert_array_equal(three, one)
     recorded = read(tmp_path)
     first = np.log(np.float32([1.0, 4.0]))
-    assert health(recorded.of("log")) == [counts(first), counts(np.log(first + np.float32(1)))]
+    assert recorded.counts_of("log") == [counts(first), counts(np.log(first + np.float32(1)))]
     # TensorFlow copies the functions of a pipeline when the pipeline is made.
     assert recorded.of("neg") == []
     assert any(trace.op_type == "Reciprocal" for trace in recorded.traces)

@@ -48,7 +48,7 @@ def run(root: Path, size: int, end: str) -> Any:
 
 def traces_of(recorded: Any) -> list[str]:
     """Each trace without what differs from run to run."""
-    return [f"{trace.op_name} {[*map(float, trace.values[1:])]}" for trace in recorded.traces]
+    return [f"{trace.op_name} {[*map(float, trace.without_id)]}" for trace in recorded.traces]
 
 
 def executions_of(recorded: Any) -> list[str]:

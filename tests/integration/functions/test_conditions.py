@@ -148,7 +148,7 @@ def by_tensor(recorded: Recorded) -> dict[tuple[str, str, int], list[Any]]:
     actual: dict[tuple[str, str, int], list[Any]] = {}
     for trace, event in zip(recorded.traces, recorded.events["graph_execution_traces"], strict=True):
         proto = event.graph_execution_trace.tensor_proto
-        values: list[Any] = trace.values[1:]  # without the number of the tensor
+        values: list[Any] = trace.without_id
         if event.graph_execution_trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR:
             value = tf.make_ndarray(tf.make_tensor_proto(0).FromString(proto.SerializeToString()))
             values = [str(value.dtype), hash(value.tobytes())]

@@ -22,7 +22,7 @@ X = np.array([0.0, 0.5, 4.0], np.float32)
 
 
 def health(folder: Path, op_name: str) -> list[list[float]]:
-    return [values[4:] for values in read(folder).of(op_name)]
+    return read(folder).counts_of(op_name)
 
 
 @pytest.fixture(params=["old control flow", "new control flow"])
@@ -79,7 +79,7 @@ def test_loops_and_branches_are_seen_in_both_kinds_of_control_flow(tmp_path: Pat
     # Gradients call the values that they are given as they were called where they come from.
     traces = [trace for trace in read(tmp_path).traces if trace.op_type != "Placeholder"]
     actual = {
-        name: [trace.values[4:] for trace in traces if trace.op_name.rpartition("/")[2] == name]
+        name: [trace.counts for trace in traces if trace.op_name.rpartition("/")[2] == name]
         for name in ("sine", "taken", "left")
     }
     assert actual["sine"] == [counts(sine) for sine in sines]

@@ -211,7 +211,7 @@ def test_another_thread_may_end_the_recording_while_the_program_runs(tmp_path: P
             halfway.set()
         np.testing.assert_array_equal(function(tf.fill([steps], 4.0)), [2.0] * steps)
     assert not recording.on
-    sizes = [values[4] for values in read(tmp_path).of("sqrt")]
+    sizes = [size for trace in read(tmp_path).traces_of("sqrt") for size in trace.numbers("size")]
     assert sizes == [i + 1 for i in range(len(sizes))]
     assert 99 <= len(sizes) <= steps
 
@@ -229,7 +229,7 @@ def test_a_function_of_an_earlier_recording_is_whole_in_a_later_one(tmp_path: Pa
 def tensors_of_the_graph_of(op_name: str, root: Path) -> set[Any]:
     traces = read(root).traces
     (graph_id,) = {trace.graph_id for trace in traces if trace.op_name == op_name}
-    return {(t.op_name, t.op_type, tuple(t.values[1:])) for t in traces if t.graph_id == graph_id}
+    return {(t.op_name, t.op_type, tuple(t.without_id)) for t in traces if t.graph_id == graph_id}
 
 
 def test_a_later_recordings_filters_hold_for_functions_traced_before(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_what_was_computed_before_a_sigkill_is_readable(tmp_path: Path, size: in
         # On a busy machine it may not have come to say anything more.
         done = int([str(done), *program.stdout.read().split()][-1])
     recorded = read(tmp_path)
-    sizes = [values[4] for values in recorded.of("sqrt")]
+    sizes = [size for trace in recorded.traces_of("sqrt") for size in trace.numbers("size")]
     if size > 0:
         # The last so many traces, each call makes two; the oldest one goes when the newest is there.
         assert {len(recorded.traces), len(recorded.executions)} <= {size, size + 1}

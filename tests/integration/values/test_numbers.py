@@ -12,10 +12,10 @@ import tensorflow as tf
 import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.modes import MOMENTS, TensorDebugMode
 from tb_debugger_plugin.index.values import whole_tensor
 from tb_debugger_plugin.native import twin
-from tests.support.recorded import counts, read, summary
+from tests.support.recorded import Summary, counts, read, summary
 
 pytestmark = pytest.mark.tensorflow
 
@@ -45,14 +45,13 @@ def test_graph_and_eager_tensors_have_the_twins_numbers(tmp_path: Path, mode: st
             function(tensor)
             tf.reshape(tensor, tf.shape(tensor))
     recorded = read(tmp_path)
+    spec = TensorDebugMode[mode]
     expected = [
-        twin.summarize(tensor.numpy(), dtype.as_datatype_enum, TensorDebugMode[mode], 0)[1:]
-        for tensor in tensors
+        Summary(spec, twin.summarize(tensor.numpy(), dtype.as_datatype_enum, spec, -1)) for tensor in tensors
     ]
-    assert [values[1:] for values in recorded.of("watched")] == expected
-    eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "Reshape"]
-    assert [values[1:] for values in eager] == expected
-    assert all(values[0] == -1 for values in eager)
+    assert recorded.eager("Reshape") == expected
+    watched = recorded.traces_of("watched")
+    assert [trace.without_id for trace in watched] == [each.without_id for each in expected]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
@@ -71,12 +70,11 @@ def test_full_numerics_are_numpys(tmp_path: Path, dtype: tf.DType) -> None:
             function(tensor)
             tf.reshape(tensor, tf.shape(tensor))
     recorded = read(tmp_path)
-    eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "Reshape"]
-    for actual in (recorded.of("watched"), eager):
+    for actual in (recorded.traces_of("watched"), recorded.eager("Reshape")):
         assert len(actual) == len(tensors)
-        for values, tensor in zip(actual, tensors, strict=True):
-            assert values[4:11] == counts(tensor)
-            np.testing.assert_allclose(values[11:], moments(tensor.numpy()), rtol=1e-12)
+        for each, tensor in zip(actual, tensors, strict=True):
+            assert each.counts == counts(tensor)
+            np.testing.assert_allclose(each.numbers(*MOMENTS), moments(tensor.numpy()), rtol=1e-12)
 
 
 OTHERS = [tf.complex64, tf.complex128, tf.dtypes.experimental.float8_e5m2]
@@ -91,14 +89,14 @@ def test_complex_and_one_byte_tensors_have_the_twins_numbers(tmp_path: Path, mod
         for tensor in tensors:
             tf.function(lambda x: tf.identity_n([x], name="watched"))(tensor)
             tf.identity_n([tensor])
+    spec = TensorDebugMode[mode]
     expected = [
-        twin.summarize(tensor.numpy(), tensor.dtype.as_datatype_enum, TensorDebugMode[mode], 0)[1:]
+        Summary(spec, twin.summarize(tensor.numpy(), tensor.dtype.as_datatype_enum, spec, -1)).without_id
         for tensor in tensors
     ]
     recorded = read(tmp_path)
-    eager = [summary(e.tensor_protos[0]) for e in recorded.executions if e.op_type == "IdentityN"]
-    for actual in (recorded.of("watched"), eager):
-        np.testing.assert_array_equal(np.array([values[1:] for values in actual]), np.array(expected))
+    for actual in (recorded.traces_of("watched"), recorded.eager("IdentityN")):
+        np.testing.assert_array_equal(np.array([each.without_id for each in actual]), np.array(expected))
 
 
 def test_without_the_native_library_complex_tensors_are_left_alone(

@@ -59,7 +59,7 @@ def test_numbers_from_another_device_are_those_of_the_host(
             tf.negative(x)
         recorded = read(folder)
         # The first number is the id of the tensor.
-        traces = {t.op_name: t.values[1:] for t in recorded.traces}
+        traces = {t.op_name: t.without_id for t in recorded.traces}
         (eager,) = (e for e in recorded.executions if e.op_type == "Neg")
         return traces, [summary(proto)[1:] for proto in eager.tensor_protos]
 
@@ -79,7 +79,7 @@ def test_only_numbers_leave_the_device(tmp_path: Path) -> None:
     assert ops.count("DebugNumericSummaryV2") == ops.count("TbDebuggerWatchReduced") == 2
     assert not {"TbDebuggerWatch", "TbDebuggerWatchInline"} & set(ops)
     with np.errstate(all="ignore"):
-        assert [values[4:] for values in read(tmp_path).of("exp")] == [counts(np.exp(X))]
+        assert read(tmp_path).counts_of("exp") == [counts(np.exp(X))]
 
 
 @pytest.mark.usefixtures("elsewhere")

@@ -142,7 +142,7 @@ def test_of_what_cannot_run_again_it_is_known_whether_it_is_bad(tmp_path: Path) 
     with tb_debugger_plugin.record(tmp_path):
         noisy(tf.ones([3]))
         noisy(tf.constant([1.0, 0.0, -1.0]))
-    assert [values[1:] for values in read(tmp_path).of("log")] == [[3, 0, 0, 0], [1]]
+    assert [trace.without_id for trace in read(tmp_path).traces_of("log")] == [[3, 0, 0, 0], [1]]
 
 
 def test_recordings_of_one_function_that_look_at_other_tensors_do_not_meet(tmp_path: Path) -> None:

@@ -243,7 +243,8 @@ with tb_debugger_plugin.record(sys.argv[1] + "_counts"):
     assert sorted(compiled["good"]) == [masked, masked, rooted]
     assert sorted(compiled["bad"]) == sorted([*compiled["good"], ["rooted", "_compiled"]])
     assert [is_bad for _, is_bad in read(tmp_path / "bad_run").of("scores")] == [1.0]
-    assert [values[1:] for values in read(tmp_path / "bad_run_counts").of("scores")] == [[2, 1, 0, 0]]
+    counted = read(tmp_path / "bad_run_counts").traces_of("scores")
+    assert [trace.without_id for trace in counted] == [[2, 1, 0, 0]]
     assert [is_bad for _, is_bad in read(tmp_path / "bad_run").of("root")] == [0.0, 1.0]
 
 
@@ -278,6 +279,6 @@ def test_keras_goes_bad_in_a_later_step(tmp_path: Path) -> None:
         callback = DebuggerCallback(root, "CURT_HEALTH")
         model.fit(x, np.zeros([32, 2]), batch_size=4, shuffle=False, verbose=0, callbacks=[callback])
         traces = [trace for trace in read(root).traces if "iterator" not in trace.op_name.lower()]
-        bad[jit_compile] = [(t.op_name, t.slot) for t in traces if t.values[1]]
+        bad[jit_compile] = [(t.op_name, t.slot) for t in traces if t.is_bad]
     assert bad[True][0] == bad[False][0]
     assert set(bad[True]) == set(bad[False])
