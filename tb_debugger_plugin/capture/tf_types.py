@@ -31,6 +31,18 @@ CObject: TypeAlias = object
 FunctionAttributes: TypeAlias = Mapping[str, Any] | None
 
 
+class ImportOptions(Protocol):
+    """Owns the options with which a definition is imported into a graph."""
+
+    options: CObject
+
+
+class ImportResults(Protocol):
+    """Owns the results of an import. The ops belong to the graph."""
+
+    results: CObject
+
+
 class CObjectOwner(Protocol):
     """Owns an object of the C API: a graph or a function."""
 

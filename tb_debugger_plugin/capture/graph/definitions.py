@@ -23,6 +23,8 @@ from tb_debugger_plugin.capture.tf_types import (
     FunctionDef,
     FunctionDefLibrary,
     GraphDef,
+    ImportOptions,
+    ImportResults,
     NodeDef,
     OpDef,
     StackFrame,
@@ -198,38 +200,44 @@ class _Copy:
 def _import(definition: GraphDef, program: TfGraph) -> _Copy:
     """Make a graph from the changed definition of a graph of the program."""
     graph = ops.Graph()
-    scoped_options = c_api_util.ScopedTFImportGraphDefOptions()
-    options = scoped_options.options
-    # Branches and loop bodies may name ops of the graph around them.
-    c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+    options = import_options()
     names = [node.name for node in definition.node]
     for name in names:
-        c_api.TF_ImportGraphDefOptionsAddReturnOperation(options, name)
+        c_api.TF_ImportGraphDefOptionsAddReturnOperation(options.options, name)
     try:
         imported = import_into(graph, definition, options)
     except tf.errors.InvalidArgumentError:
         imported = import_into(graph, with_shapes(definition, program), options)
-    results = c_api_util.ScopedTFImportGraphDefResults(imported)
-    imported_ops = c_api.TF_ImportGraphDefResultsReturnOperations(results.results)
+    imported_ops = c_api.TF_ImportGraphDefResultsReturnOperations(imported.results)
     return _Copy(graph, dict(zip(names, imported_ops, strict=True)))
 
 
-def import_into(graph: TfGraph, definition: GraphDef, options: CObject) -> CObject:
+def import_options() -> ImportOptions:
+    """New options for `import_into`."""
+    options: ImportOptions = c_api_util.ScopedTFImportGraphDefOptions()
+    # Branches and loop bodies may name ops of the graph around them.
+    c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options.options, False)
+    return options
+
+
+def import_into(graph: TfGraph, definition: GraphDef, options: ImportOptions) -> ImportResults:
     """Add the ops of a definition to a graph.
 
     Args:
       graph: A `tf.Graph`. The caller makes the Python objects of the new ops, if it needs them.
       definition: The ops, with the functions that they call.
-      options: The import options, a C++ object.
+      options: The result of `import_options`, with what the caller has added.
 
     Returns:
-      The import results, a C++ object that the caller frees.
+      The results.
 
     Raises:
       tf.errors.InvalidArgumentError: TensorFlow refuses the definition. The graph has not changed.
     """
     with graph._c_graph.get() as c_graph, c_api_util.tf_buffer(definition.SerializeToString()) as buffer:
-        return c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
+        owned = c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options.options)
+    results: ImportResults = c_api_util.ScopedTFImportGraphDefResults(owned)
+    return results
 
 
 def with_shapes(definition: GraphDef, program: TfGraph) -> GraphDef:

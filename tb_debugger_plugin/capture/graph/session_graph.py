@@ -20,11 +20,12 @@ from tensorflow.python.framework import ops
 
 from tb_debugger_plugin.capture.graph.definitions import (
     import_into,
+    import_options,
     library_of,
     source_name,
     with_shapes,
 )
-from tb_debugger_plugin.capture.tf_types import CObject, GraphDef, NodeDef, TfGraph, TfOp, TfTensor
+from tb_debugger_plugin.capture.tf_types import GraphDef, ImportOptions, NodeDef, TfGraph, TfOp, TfTensor
 
 
 @dataclass(frozen=True)
@@ -141,22 +142,21 @@ class SessionGraph:
         self._copied.update((op.name, op) for op in made)
         self._functions.update(function.signature.name for function in library_of(definition).function)
 
-    def _input_mappings(self, earlier: Iterable[str]) -> CObject:
+    def _input_mappings(self, earlier: Iterable[str]) -> ImportOptions:
         """The import options of a part that takes tensors, or waits for ops, of earlier parts.
 
         Args:
           earlier: The inputs from earlier parts: `op`, `op:slot` or `^op`.
         """
-        options = c_api.TF_NewImportGraphDefOptions()
-        c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+        options = import_options()
         for source in earlier:
             if source.startswith("^"):
                 op = self._copied[source[1:]]
-                c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, op.name, op._c_op)
+                c_api.TF_ImportGraphDefOptionsRemapControlDependency(options.options, op.name, op._c_op)
             else:
                 name, _, slot = source.partition(":")
                 tensor = self._tensor(source)._as_tf_output()
-                c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, int(slot or 0), tensor)
+                c_api.TF_ImportGraphDefOptionsAddInputMapping(options.options, name, int(slot or 0), tensor)
         return options
 
     def _find_loops(self, new: list[TfOp]) -> None:
