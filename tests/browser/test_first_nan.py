@@ -85,7 +85,7 @@ def test_what_in_the_logdir_cannot_be_looked_at_is_said_with_runs_and_without(br
     with tensorboard(folder, tmp_path / "tensorboard.txt") as address:
         with open_page(browser, f"{address}/#debugger", answers=answers) as page:
             expect(page.frame.locator("body")).to_contain_text(f"Not everything in {folder} could be")
-            expect(page.part("logdir-problems")).to_have_text(f"{problem['place']}: {problem['message']}")
+            expect(page.part("logdir-problems")).to_have_text(f"{problem['location']}: {problem['message']}")
             assert page.complaints == [] and page.serious_violations() == []
             small_program(folder / "run").close()
             summary = page.frame.get_by_text("1 place not readable")
