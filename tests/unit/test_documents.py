@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+import tb_debugger_plugin
 from tb_debugger_plugin.events.framing import read_records
 from tb_debugger_plugin.events.messages import DebugEvent, parse_event
 from tb_debugger_plugin.events.modes import DIMS, MODES, SUMMARY_COLUMNS, TensorDebugMode
@@ -18,7 +19,7 @@ from tests.support.asking import PARAMETERS
 _ROOT = Path(__file__).resolve().parents[2]
 _DOCS = _ROOT / "docs"
 _README = (_ROOT / "README.md").read_text("utf-8")
-_API = (_ROOT / "tb_debugger_plugin" / "capture" / "api.py").read_text("utf-8")
+_API = (Path(tb_debugger_plugin.__file__).parent / "capture" / "api.py").read_text("utf-8")
 _FORMAT = (_DOCS / "event-format.md").read_text("utf-8")
 _ROUTES = (_DOCS / "http-api.md").read_text("utf-8")
 _SERVER = Path(query.__file__).parent
