@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import duckdb
 
@@ -18,39 +18,24 @@ from tb_debugger_plugin.events.origins import Origin
 from tb_debugger_plugin.index.columns import insert_lists, insert_rows
 from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.rows import (
+    ROWS,
     DeviceRow,
-    EdgeRow,
-    FrameLineRow,
     FrameRow,
     GradientRow,
     GraphRow,
     HostRow,
     NotRecordedRow,
     OpGraphRow,
-    OpOutputRow,
     OpRow,
-    SourceLineRow,
     SourceRow,
     kinds_of,
 )
 from tb_debugger_plugin.index.tensors import shape_text
 
-_ROWS: Final[dict[str, type[NamedTuple]]] = {
-    "sources": SourceRow,
-    "not_recorded": NotRecordedRow,
-    "frames": FrameRow,
-    "devices": DeviceRow,
-    "op_graphs": OpGraphRow,
-    "gradients": GradientRow,
-}
+_BY_ROW: Final = ("sources", "not_recorded", "frames", "devices", "op_graphs", "gradients")
 # These have so many rows that they are collected as columns: the garbage collector follows each NamedTuple,
 # but no number and no string.
-_COLUMNS: Final[dict[str, type[NamedTuple]]] = {
-    "source_lines": SourceLineRow,
-    "frame_lines": FrameLineRow,
-    "op_outputs": OpOutputRow,
-    "edges": EdgeRow,
-}
+_BY_COLUMN: Final = ("source_lines", "frame_lines", "op_outputs", "edges")
 _MAX_DTYPE: Final = 255
 _MAX_LINE: Final = 2**31 - 1
 
@@ -64,7 +49,7 @@ def new_hosts(file_sets: Sequence[FileSet]) -> list[HostRow]:
 
 
 def _empty_columns() -> dict[str, dict[str, list[Any]]]:
-    return {table: {name: [] for name in row_type._fields} for table, row_type in _COLUMNS.items()}
+    return {table: {name: [] for name in ROWS[table]._fields} for table in _BY_COLUMN}
 
 
 @dataclass
@@ -84,7 +69,7 @@ class Describer:
     registry: Registry
     hosts: list[HostRow]
     num_sources: int = 0
-    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {table: [] for table in _ROWS})
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {table: [] for table in _BY_ROW})
     columns: dict[str, dict[str, list[Any]]] = field(default_factory=_empty_columns)
     file_counts: dict[int, int] = field(default_factory=dict)
     devices: set[tuple[int, int]] = field(default_factory=set)
@@ -102,10 +87,10 @@ class Describer:
     def save(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Write the waiting rows, inside the caller's transaction."""
         for table, rows in self.rows.items():
-            insert_rows(connection, table, kinds_of(_ROWS[table]), rows)
+            insert_rows(connection, table, kinds_of(ROWS[table]), rows)
             rows.clear()
         for table, columns in self.columns.items():
-            insert_lists(connection, table, kinds_of(_COLUMNS[table]), columns)
+            insert_lists(connection, table, kinds_of(ROWS[table]), columns)
             for column in columns.values():
                 column.clear()
         self._shapes.clear()

@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from tb_debugger_plugin.index.columns import insert_rows
-from tb_debugger_plugin.index.rows import GraphRow, OpRow, OpTypeRow, ShapeRow, SiteRow, StackRow, kinds_of
+from tb_debugger_plugin.index.rows import (
+    NUMBERS,
+    GraphRow,
+    OpRow,
+    OpTypeRow,
+    ShapeRow,
+    SiteRow,
+    StackRow,
+    kinds_of,
+)
 
 if TYPE_CHECKING:
     # The decoding processes do not use a database, and importing it takes 14 MB.
@@ -42,7 +51,6 @@ class Table(Generic[Row]):
 
     Attributes:
       name: The name of the table.
-      column: The name of its first column, which holds the number.
       row_type: The class of the rows, which do not hold the number.
       numbers: Row number by key.
       rows: The rows by number.
@@ -51,12 +59,16 @@ class Table(Generic[Row]):
     """
 
     name: str
-    column: str
     row_type: type[Row]
     numbers: dict[Any, int] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     dirty: set[int] = field(default_factory=set)
     saved: int = 0
+
+    @property
+    def column(self) -> str:
+        """The name of the column with the numbers."""
+        return NUMBERS[self.name]
 
     def number(self, key: Any, row: Row) -> int:
         """Returns the number of a key; a new key gets the row."""
@@ -110,12 +122,12 @@ class Registry:
     """All numbered things of a run; lives as long as its indexer, which fills it from the tables."""
 
     def __init__(self) -> None:
-        self.graphs = Table("graphs", "graph", GraphRow)
-        self.ops = Table("ops", "op", OpRow)
-        self.sites = Table("sites", "site", SiteRow)
-        self.op_types = Table("op_types", "op_type", OpTypeRow)
-        self.shapes = Table("shapes", "shape", ShapeRow)
-        self.stacks = Table("stacks", "stack", Stack)
+        self.graphs = Table("graphs", GraphRow)
+        self.ops = Table("ops", OpRow)
+        self.sites = Table("sites", SiteRow)
+        self.op_types = Table("op_types", OpTypeRow)
+        self.shapes = Table("shapes", ShapeRow)
+        self.stacks = Table("stacks", Stack)
         self._site_cache: dict[tuple[int, str, str, int, str], int] = {}
 
     # Most keys are known, so a row is made only for a new one.

@@ -3,7 +3,8 @@
 A row of a table that :mod:`tb_debugger_plugin.index.registry` numbers does not hold its number, which is the
 table's first column. ``docs/schema.md`` explains the columns.
 
-Invariant: a field has the name of its column in :mod:`tb_debugger_plugin.index.schema`, and its type.
+Invariant: :data:`ROWS` has the class of every short table, and :mod:`tb_debugger_plugin.index.schema` makes
+the tables of it.
 """
 
 from __future__ import annotations
@@ -228,3 +229,29 @@ class ShapeRow(NamedTuple):
 
     text: str
     rank: SmallInt
+
+
+#: The class of the rows of each short table.
+ROWS: Final[dict[str, type[NamedTuple]]] = {
+    "files": FileRow,
+    "hosts": HostRow,
+    "notices": NoticeRow,
+    "not_recorded": NotRecordedRow,
+    "sources": SourceRow,
+    "source_lines": SourceLineRow,
+    "frames": FrameRow,
+    "frame_lines": FrameLineRow,
+    "stacks": StackRow,
+    "devices": DeviceRow,
+    "graphs": GraphRow,
+    "ops": OpRow,
+    "op_outputs": OpOutputRow,
+    "op_graphs": OpGraphRow,
+    "gradients": GradientRow,
+    "edges": EdgeRow,
+    "sites": SiteRow,
+    "op_types": OpTypeRow,
+    "shapes": ShapeRow,
+}
+#: The numbered tables: the column before those of the row.
+NUMBERS: Final = {"graphs": "graph", "ops": "op", "sites": "site", "op_types": "op_type", "shapes": "shape"}

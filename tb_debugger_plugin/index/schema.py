@@ -15,6 +15,7 @@ from typing import Final
 import duckdb
 
 from tb_debugger_plugin.events.modes import MEASURED
+from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
 SCHEMA_VERSION: Final = 6
@@ -25,35 +26,28 @@ SUMMARY: Final = """
   dtype UTINYINT NOT NULL, rank SMALLINT NOT NULL, shape INTEGER NOT NULL,
 """ + ", ".join(f"{name} DOUBLE" for name in MEASURED)
 
+_SQL_TYPES: Final = {
+    "i8": "BIGINT",
+    "i4": "INTEGER",
+    "i2": "SMALLINT",
+    "u1": "UTINYINT",
+    "f8": "DOUBLE",
+    "?": "BOOLEAN",
+    "O": "VARCHAR",
+}
+
+
+def _short_table(name: str) -> str:
+    """The columns of a table with rows in :mod:`tb_debugger_plugin.index.rows`."""
+    number = [f"{NUMBERS[name]} INTEGER"] if name in NUMBERS else []
+    return ", ".join(
+        number + [f"{column} {_SQL_TYPES[kind]}" for column, kind in kinds_of(ROWS[name]).items()]
+    )
+
+
 TABLES: Final[dict[str, str]] = {
     "meta": "key VARCHAR NOT NULL, value VARCHAR NOT NULL",
-    "hosts": """host INTEGER, name VARCHAR, file_prefix VARCHAR, start_time DOUBLE,
-        tensorflow_version VARCHAR,
-        file_version VARCHAR, recorder_version VARCHAR, mode UTINYINT, circular_buffer_size BIGINT,
-        process_id BIGINT, program VARCHAR, seen_executions BIGINT, seen_traces BIGINT, finished BOOLEAN,
-        failure VARCHAR""",
-    "files": """host INTEGER, suffix VARCHAR, name VARCHAR, fingerprint VARCHAR, resume BIGINT, size BIGINT,
-        state VARCHAR, dropped BIGINT""",
-    "notices": "severity VARCHAR, file VARCHAR, position BIGINT, message VARCHAR",
-    "not_recorded": "host INTEGER, reason VARCHAR, name VARCHAR, message VARCHAR, graph_id VARCHAR",
-    "sources": """source INTEGER, host INTEGER, file_index INTEGER, host_name VARCHAR, path VARCHAR,
-        num_lines INTEGER, origin UTINYINT""",
-    "source_lines": "source INTEGER, line INTEGER, text VARCHAR",
-    "frames": """host INTEGER, frame_id VARCHAR, file_index INTEGER, line INTEGER, function VARCHAR,
-        code VARCHAR""",
-    "frame_lines": "host INTEGER, file_index INTEGER, line INTEGER, text VARCHAR",
-    "stacks": "stack INTEGER, host INTEGER, host_name VARCHAR, depth INTEGER, frame_id VARCHAR",
-    "devices": "host INTEGER, device_id INTEGER, name VARCHAR",
-    "graphs": "graph INTEGER, host INTEGER, graph_id VARCHAR, name VARCHAR, outer_id VARCHAR, known BOOLEAN",
-    "ops": """op INTEGER, graph INTEGER, name VARCHAR, type VARCHAR, device VARCHAR, num_outputs INTEGER,
-        wall_time DOUBLE, stack INTEGER, layer VARCHAR, variable VARCHAR, known BOOLEAN""",
-    "op_outputs": "op INTEGER, slot INTEGER, tensor_id BIGINT, dtype UTINYINT, shape INTEGER",
-    "op_graphs": "op INTEGER, position INTEGER, graph INTEGER",
-    "gradients": "op INTEGER, slot INTEGER, variable VARCHAR",
-    "edges": "op INTEGER, input_slot INTEGER, source_op INTEGER, source_slot INTEGER",
-    "sites": "site INTEGER, op INTEGER, graph INTEGER, host INTEGER, slot INTEGER, device VARCHAR",
-    "op_types": "op_type INTEGER, name VARCHAR, is_function BOOLEAN",
-    "shapes": "shape INTEGER, text VARCHAR, rank SMALLINT",
+    **{name: _short_table(name) for name in ROWS},
     "executions": """idx BIGINT NOT NULL, host INTEGER NOT NULL, wall_time DOUBLE NOT NULL,
         op_type INTEGER NOT NULL, graph INTEGER NOT NULL, stack INTEGER NOT NULL, mode UTINYINT NOT NULL,
         health UTINYINT NOT NULL,
