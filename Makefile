@@ -18,6 +18,7 @@ NPM := $(PY) -m build_steps.node
 
 # What has to be compiled or installed again when it changes; Python sources need nothing.
 BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto \
+              tb_debugger_plugin/events/modes.py \
               tb_debugger_plugin/native/src/*.cc tb_debugger_plugin/native/src/*.h \
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
@@ -53,7 +54,8 @@ test-sanitize: build/sanitize-address,undefined build/sanitize-thread build/walk
 SANITIZE := $(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wno-tsan -pthread -fno-sanitize-recover=all -DTBDBG_NO_CLONES \
     -Itb_debugger_plugin/native/src -Itb_debugger_plugin/index/src
 
-build/sanitize-%: $(SANITIZED) $(wildcard tb_debugger_plugin/native/src/*.h)
+# Installing generates the headers.
+build/sanitize-%: $(SANITIZED) $(wildcard tb_debugger_plugin/native/src/*.h) $(BUILT_FROM) | $(VENV)/.dev
 	@mkdir -p build
 	$(SANITIZE) -fsanitize=$* $(SANITIZED) -o $@
 
@@ -141,7 +143,8 @@ frontend: $(VENV)/.node ## build the page
 
 clean: ## remove what was built (not .venv, not recordings)
 	rm -rf build dist *.egg-info tb_debugger_plugin/static tb_debugger_plugin/events/debug_event.binpb \
-	    tb_debugger_plugin/native/_native*.so tb_debugger_plugin/native/src/generated frontend/src/api/generated tb_debugger_plugin/index/_frames*.so frontend/node_modules test-results \
+	    tb_debugger_plugin/native/_native*.so tb_debugger_plugin/index/_frames*.so \
+	    tb_debugger_plugin/native/src/generated frontend/src/api/generated frontend/node_modules test-results \
 	    .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -f $(VENV)/.node $(VENV)/.demo $(VENV)/.dev
 

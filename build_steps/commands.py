@@ -20,6 +20,12 @@ from build_steps.protos import build_descriptor
 from build_steps.wire import build_wire
 
 
+def _build_tables() -> None:
+    build_descriptor()
+    build_modes()
+    build_wire()
+
+
 class BuildGenerated(Command):
     """Makes the descriptor, the modules of the table of modes and the front end in the source tree."""
 
@@ -38,9 +44,7 @@ class BuildGenerated(Command):
 
     def run(self) -> None:
         """Generate what is out of date."""
-        build_descriptor()
-        build_modes()
-        build_wire()
+        _build_tables()
         build_frontend()
         self._remove_earlier_front_end()
 
@@ -55,9 +59,7 @@ class BuildExt(build_ext):
 
     def run(self) -> None:
         """Generate the headers and compile."""
-        build_descriptor()
-        build_modes()
-        build_wire()
+        _build_tables()
         super().run()
 
 

@@ -16,8 +16,6 @@ from pathlib import Path
 from setuptools import Extension
 
 from build_steps.freshness import PACKAGE, ROOT
-from build_steps.modes import MODES_HEADER
-from build_steps.wire import WIRE_HEADER
 
 _SOURCES = PACKAGE / "native" / "src"
 _INDEX_SOURCES = PACKAGE / "index" / "src"
@@ -38,8 +36,7 @@ def extensions() -> list[Extension]:
 
 def _extension(name: str, sources: list[Path]) -> Extension:
     folders = sorted({source.parent for source in sources})
-    headers = sorted(header for folder in folders for header in folder.glob("*.h"))
-    headers += [MODES_HEADER, WIRE_HEADER] if _SOURCES in folders else []
+    headers = sorted(header for folder in folders for header in folder.rglob("*.h"))
     return Extension(
         name,
         [str(path.relative_to(ROOT)) for path in sources],

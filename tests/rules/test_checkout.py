@@ -15,7 +15,9 @@ from tests.support.checkout import PACKAGE, ROOT, tracked_files
 _FORBIDDEN = re.compile(
     "|".join(["/wor" + "k/", "/tm" + "p/", "/roo" + "t/", "registry" + r"\.npmjs", "pypi" + r"\.org"])
 )
-_GENERATED = re.compile(r"(^|/)(node_modules|static|__pycache__|dist)/|_pb2\.pyi?$|\.(binpb|so|o|whl|pyc)$")
+_GENERATED = re.compile(
+    r"(^|/)(node_modules|static|generated|__pycache__|dist)/|_pb2\.pyi?$|\.(binpb|so|o|whl|pyc)$"
+)
 _BINARY = {".png", ".gz"}
 
 
