@@ -85,6 +85,11 @@ class ModeSpec:
         """Whether the summary depends on the elements; it then covers floating and complex tensors only."""
         return any(name in (*BAD_SIGNS, *COUNTS, *MOMENTS) for name in self.columns)
 
+    @property
+    def needs_elements(self) -> bool:
+        """Whether recording a tensor takes its elements, for a summary or to keep them."""
+        return self.reads_elements or self.mode is TensorDebugMode.FULL_TENSOR
+
 
 _FULL_HEALTH: Final = (*DESCRIPTION, "size", *COUNTS)
 

@@ -38,8 +38,6 @@ from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 #: Suffixes of the names of copies: those that measure all tensors, those that measure the witnesses, and
 #: those that count the bad elements of all tensors.
 _EVERY, _WITNESSED, _COUNTED = "_compiled", "_witnesses", "_counted"
-#: Modes that describe a tensor without reading its elements.
-_WITHOUT_ELEMENTS = (TensorDebugMode.NO_TENSOR, TensorDebugMode.SHAPE)
 
 
 class CompiledFunctions:
@@ -62,6 +60,7 @@ class CompiledFunctions:
         not_recorded: NotRecorded,
     ) -> None:
         self._options = options
+        self._needs_elements = spec_of(options.mode).needs_elements
         self._sink = sink
         self._graphs = graphs
         self._functions = functions
@@ -81,7 +80,7 @@ class CompiledFunctions:
         planned = {function.name: self._items(function)}
         sources = self._direct_sources(function, planned[function.name])
         direct = {key: index for index, key in enumerate(sources)}
-        state = None if self._options.mode in _WITHOUT_ELEMENTS else state_of(function, self._find)
+        state = state_of(function, self._find) if self._needs_elements else None
         layout = self._layout(_EVERY if state is None else _WITNESSED, function, planned, direct, {})
         self._report_unmeasured(layout, planned)
         if not layout.tensors:
@@ -115,7 +114,7 @@ class CompiledFunctions:
                     f"such as {left_out[0]}: XLA compiles the function and does not return them. Leave out "
                     "jit_compile=True to record them."
                 )
-                level = logging.INFO if self._options.mode in _WITHOUT_ELEMENTS else logging.WARNING
+                level = logging.WARNING if self._needs_elements else logging.INFO
                 self._not_recorded.report(
                     Missing(NotRecordedReason.COMPILED, message, (of_user,), known.graph_id, level)
                 )
@@ -177,7 +176,7 @@ class CompiledFunctions:
         )
 
     def _probe_plan(self, suffix: str, function: Function) -> ProbePlan:
-        if self._options.mode in _WITHOUT_ELEMENTS:
+        if not self._needs_elements:
             return ProbePlan(None)
         live = live_ops(function)
         ops = [op for op in function.graph.get_operations() if op in live]
