@@ -28,10 +28,12 @@ class Row:
     Attributes:
       host: The number of the host.
       event: The ``DebugEvent``.
+      position: The value of column ``position``.
     """
 
     host: int
     event: Any
+    position: int
 
 
 def _times(rows: Sequence[Row]) -> Array:
@@ -103,6 +105,7 @@ def execution_columns(rows: Sequence[Row], registry: Registry, first: int) -> Ex
         "idx": np.arange(first, first + len(rows)),
         "host": np.array([row.host for row in rows], np.int32),
         "wall_time": _times(rows),
+        "position": np.array([row.position for row in rows], np.int64),
         **_numbered_columns(rows, records, registry),
         "mode": np.clip([record.tensor_debug_mode for record in records], 0, 255).astype(np.uint8),
         "health": _worst_health(outputs, first, len(rows)),

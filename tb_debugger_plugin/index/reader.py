@@ -14,8 +14,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED
 from tb_debugger_plugin.events.tail import Tail, TailMode
 from tb_debugger_plugin.index.describe import Describer
@@ -23,7 +21,7 @@ from tb_debugger_plugin.index.hosts import HostTraces
 from tb_debugger_plugin.index.merge import Latest, cut_to_horizon
 from tb_debugger_plugin.index.remote_pool import RemotePool, read_ahead
 from tb_debugger_plugin.index.runs import Run
-from tb_debugger_plugin.index.source import Batch, FileKey, FileState, SetFile, ring_frames
+from tb_debugger_plugin.index.source import Batch, FileKey, FileState, RingBytes, SetFile, ring_frames
 from tb_debugger_plugin.index.traces import TraceRows
 
 _SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
@@ -121,10 +119,10 @@ class Reader:
             if tail is not None and tail.mode is TailMode.RING
         }
 
-    def decode_ring(self, host: int, data: bytes) -> TraceRows | None:
-        """Returns the traces of a host's ring, which have no place in its file; None without records."""
-        rows = self._traces.decode(host, ring_frames(data))
-        return None if rows is None else replace(rows, offsets=np.full(len(rows), -1))
+    def decode_ring(self, host: int, ring: RingBytes) -> TraceRows | None:
+        """Returns the traces of a host's ring; None without records."""
+        rows = self._traces.decode(host, ring_frames(ring))
+        return None if rows is None else replace(rows, offsets=ring.position(rows.offsets))
 
     def rest(self) -> None:
         """End the processes until there is much to read again."""

@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.modes import MEASURED
 from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 
 #: The columns of every measured tensor, in ``graph_executions`` and in ``execution_outputs``.
 SUMMARY: Final = """
@@ -48,7 +48,7 @@ def _short_table(name: str) -> str:
 TABLES: Final[dict[str, str]] = {
     "meta": "key VARCHAR NOT NULL, value VARCHAR NOT NULL",
     **{name: _short_table(name) for name in ROWS},
-    "executions": """idx BIGINT NOT NULL, host INTEGER NOT NULL, wall_time DOUBLE NOT NULL,
+    "executions": """idx BIGINT NOT NULL, host INTEGER NOT NULL, wall_time DOUBLE NOT NULL, position BIGINT,
         op_type INTEGER NOT NULL, graph INTEGER NOT NULL, stack INTEGER NOT NULL, mode UTINYINT NOT NULL,
         health UTINYINT NOT NULL,
         num_inputs INTEGER NOT NULL, num_outputs INTEGER NOT NULL, num_values INTEGER NOT NULL""",

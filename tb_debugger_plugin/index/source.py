@@ -12,7 +12,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 _FINGERPRINT_BYTES: Final = 64
 #: Notices of one batch.
 _MAX_NOTICES: Final = 100
+
+#: One offset, or an array of them.
+Offset = TypeVar("Offset", int, npt.NDArray[np.int64])
 
 
 class FileKey(NamedTuple):
@@ -122,6 +125,10 @@ class Batch:
         if self.traces is not None:
             return self.traces.times
         return np.array([event.wall_time for event in self.events], np.float64)
+
+    def positioned_events(self) -> Iterator[tuple[int, Any]]:
+        """Returns the offset and the message of each record."""
+        return zip(self.offsets, self.events, strict=True)
 
     def cut(self, count: int) -> Batch:
         """Returns the first records only; the others will be read again."""
@@ -293,20 +300,63 @@ def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:
     return None
 
 
-def ring_events(data: bytes) -> Iterator[Any]:
-    """Yield the decoded records of a ring, oldest first; leaves out those that cannot be decoded."""
-    for _, payload in framing.read_records(data)[0]:
+@dataclass(frozen=True)
+class RingBytes:
+    """Framed records of a ring, oldest first.
+
+    Attributes:
+      data: The bytes.
+      begin: How many bytes were ever written to the ring before them.
+    """
+
+    data: bytes
+    begin: int
+
+    def position(self, offset: Offset) -> Offset:
+        """Returns the value of column ``position`` for records at offsets of the data."""
+        return ring_position(self.begin + offset)
+
+
+#: No record of a ring.
+NO_RING_BYTES: Final = RingBytes(b"", 0)
+
+
+def ring_position(written: Offset) -> Offset:
+    """Returns the place of a record in a ring as one number below -1, so that it is no offset in a file.
+
+    Applied to its result, this function returns its argument.
+
+    Args:
+      written: How many bytes were ever written to the ring before the record.
+    """
+    return -2 - written
+
+
+def ring_bytes(ring: tail.Tail, resume: int) -> RingBytes:
+    """Returns the records of a ring that are not in its file.
+
+    Args:
+      ring: The tail file.
+      resume: Bytes of the file that have been read.
+    """
+    data = ring.after(resume)
+    return RingBytes(data, ring.head - len(data))
+
+
+def ring_events(ring: RingBytes) -> Iterator[tuple[int, Any]]:
+    """Yield position and decoded record; leaves out records that cannot be decoded."""
+    for offset, payload in framing.read_records(ring.data)[0]:
         try:
-            yield parse_bounded(payload)
+            yield ring.position(offset), parse_bounded(payload)
         except FormatError:
             continue
 
 
-def ring_frames(data: bytes) -> Iterator[Frames]:
-    """Yield the records of a ring, oldest first."""
+def ring_frames(ring: RingBytes) -> Iterator[Frames]:
+    """Yield the records of a ring; their offsets are those in its data."""
     at: int | None = 0
     while at is not None:
-        reader = FrameReader(data, at)
+        reader = FrameReader(ring.data, at)
         yield from reader
         at = reader.end.skip_to
 

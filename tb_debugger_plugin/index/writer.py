@@ -23,7 +23,7 @@ from tb_debugger_plugin.index.commit import Commit, save_commit
 from tb_debugger_plugin.index.describe import Describer
 from tb_debugger_plugin.index.merge import merge_executions, merge_traces
 from tb_debugger_plugin.index.rows import HostRow
-from tb_debugger_plugin.index.source import Batch, FileKey, ring_events
+from tb_debugger_plugin.index.source import NO_RING_BYTES, Batch, FileKey, RingBytes, ring_bytes, ring_events
 from tb_debugger_plugin.index.traces import TraceRows
 
 _KIND: Final = "execution"
@@ -52,7 +52,7 @@ class Writer:
         connection: duckdb.DuckDBPyConnection,
         file_sets: Sequence[FileSet],
         describer: Describer,
-        decode_ring: Callable[[int, bytes], TraceRows | None],
+        decode_ring: Callable[[int, RingBytes], TraceRows | None],
     ) -> None:
         self._connection = connection
         self._file_sets = file_sets
@@ -74,7 +74,7 @@ class Writer:
           The traces, which :meth:`finish` writes.
         """
         # A ring is drained into its file now and then; records that were read from the file are skipped.
-        turning = {key: ring.after(batches[key].state.resume) for key, ring in rings.items()}
+        turning = {key: ring_bytes(ring, batches[key].state.resume) for key, ring in rings.items()}
         self._take_back(commit)
         self._append_executions(commit, batches, turning)
         traces = self._merge_traces(commit, batches, turning)
@@ -106,16 +106,16 @@ class Writer:
         self._connection.execute(f"DELETE FROM bad_graph_executions WHERE bad >= {commit.stable_bad}")
 
     def _append_executions(
-        self, commit: Commit, batches: Mapping[FileKey, Batch], turning: Mapping[FileKey, bytes]
+        self, commit: Commit, batches: Mapping[FileKey, Batch], turning: Mapping[FileKey, RingBytes]
     ) -> None:
         keys = [FileKey(host, EXECUTION) for host in range(len(self._file_sets))]
         latest = commit.latest[EXECUTION]
         rows = merge_executions(
-            {key.host: _executions(key.host, batches[key].events) for key in keys}, latest
+            {key.host: _executions(key.host, batches[key].positioned_events()) for key in keys}, latest
         )
         self._insert_executions(commit, rows)
         commit.stable[EXECUTION] += len(rows)
-        ring = {key.host: _executions(key.host, ring_events(turning.get(key, b""))) for key in keys}
+        ring = {key.host: _executions(key.host, ring_events(turning.get(key, NO_RING_BYTES))) for key in keys}
         self._insert_executions(commit, merge_executions(ring, dict(latest)))
 
     def _insert_executions(self, commit: Commit, rows: Sequence[decode.Row]) -> None:
@@ -127,12 +127,12 @@ class Writer:
         insert(self._connection, "execution_outputs", columns.outputs)
 
     def _merge_traces(
-        self, commit: Commit, batches: Mapping[FileKey, Batch], turning: Mapping[FileKey, bytes]
+        self, commit: Commit, batches: Mapping[FileKey, Batch], turning: Mapping[FileKey, RingBytes]
     ) -> MergedTraces:
         keys = [FileKey(host, GRAPH_EXECUTION_TRACES) for host in range(len(self._file_sets))]
         latest = commit.latest[GRAPH_EXECUTION_TRACES]
         stable = merge_traces({key.host: batches[key].traces for key in keys}, latest)
-        ring = {key.host: self._decode_ring(key.host, turning.get(key, b"")) for key in keys}
+        ring = {key.host: self._decode_ring(key.host, turning.get(key, NO_RING_BYTES)) for key in keys}
         return MergedTraces(stable, merge_traces(ring, dict(latest)))
 
     def _insert_traces(self, commit: Commit, rows: TraceRows) -> int:
@@ -151,8 +151,8 @@ class Writer:
         commit.hosts = tuple(self._describer.hosts)
 
 
-def _executions(host: int, events: Iterable[Any]) -> list[decode.Row]:
-    return [decode.Row(host, event) for event in events if event.HasField(_KIND)]
+def _executions(host: int, events: Iterable[tuple[int, Any]]) -> list[decode.Row]:
+    return [decode.Row(host, event, position) for position, event in events if event.HasField(_KIND)]
 
 
 def _names(hosts: Iterable[HostRow]) -> list[tuple[str, int]]:

@@ -21,11 +21,13 @@ from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.index.decode import Row, execution_columns
 from tb_debugger_plugin.index.registry import Registry, Stack
 from tb_debugger_plugin.index.source import (
+    NO_RING_BYTES,
     Batch,
     FileState,
     Notice,
     SetFile,
     read_traces,
+    ring_bytes,
     ring_events,
     ring_frames,
 )
@@ -159,8 +161,8 @@ def read_rows(chunk: Chunk, registry: Registry) -> Rows:
     batch = file.read(chunk.state, chunk.limit)
     rows = [row for row, event in enumerate(batch.events) if event.HasField("execution")]
     begins, ends = np.array(batch.offsets, np.int64), np.array(batch.ends, np.int64)
-    events = [batch.events[row] for row in rows]
-    return _execution_rows(batch, chunk.host, events, begins[rows], ends[rows])
+    executions = [Row(chunk.host, batch.events[row], batch.offsets[row]) for row in rows]
+    return _execution_rows(batch, executions, begins[rows], ends[rows])
 
 
 def _trace_rows(batch: Batch, rows: TraceRows | None) -> Rows:
@@ -170,23 +172,26 @@ def _trace_rows(batch: Batch, rows: TraceRows | None) -> Rows:
     return Rows(batch, rows.times, rows.offsets, rows.ends, traces=rows)
 
 
-def _execution_rows(batch: Batch, host: int, events: list[Any], begins: Any, ends: Any) -> Rows:
-    rows = [Row(host, event) for event in events]
-    return Rows(batch, np.array([event.wall_time for event in events]), begins, ends, executions=rows)
+def _execution_rows(batch: Batch, rows: list[Row], begins: Any = None, ends: Any = None) -> Rows:
+    times = np.array([row.event.wall_time for row in rows])
+    return Rows(batch, times, begins, ends, executions=rows)
 
 
 def _ring_rows(chunk: Chunk, file: SetFile, registry: Registry) -> Rows:
-    ring = file.read_tail()
-    data = ring.after(chunk.state.resume) if ring is not None else b""
+    tail_file = file.read_tail()
+    ring = NO_RING_BYTES if tail_file is None else ring_bytes(tail_file, chunk.state.resume)
     batch = Batch(state=chunk.state)
     if chunk.suffix == GRAPH_EXECUTION_TRACES:
         decoder = TraceDecoder(registry, chunk.host)
-        parts = [decoder.decode(frames)[0] for frames in ring_frames(data)]
+        parts = [decoder.decode(frames)[0] for frames in ring_frames(ring)]
         rows = joined(parts) if parts else None
-        return _trace_rows(batch, rows and replace(rows, offsets=np.full(len(rows), -1)))
-    events = [event for event in ring_events(data) if event.HasField("execution")]
-    no_positions = np.full(len(events), -1)
-    return _execution_rows(batch, chunk.host, events, no_positions, no_positions)
+        found = _trace_rows(batch, rows and replace(rows, offsets=ring.position(rows.offsets)))
+    else:
+        events = [(position, event) for position, event in ring_events(ring) if event.HasField("execution")]
+        executions = [Row(chunk.host, event, position) for position, event in events]
+        found = _execution_rows(batch, executions, None, None)
+    nowhere = np.full(len(found.times), -1)
+    return replace(found, begins=nowhere, ends=nowhere)
 
 
 def survey(chunk: Chunk) -> tuple[Facts, RowSpans]:
