@@ -54,7 +54,7 @@ class Snapshot:
         """Returns the rows of an SQL query."""
         return self.connection.execute(query, parameters).fetchall()
 
-    def columns(self, query: str, parameters: list[Any] | None = None) -> Columns:
+    def columns(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> Columns:
         """Returns the columns of an SQL query as NumPy arrays; NULL in a column of floats is NaN."""
         arrays = self.connection.execute(query, parameters).fetchnumpy()
         return {name: _filled(values) for name, values in arrays.items()}

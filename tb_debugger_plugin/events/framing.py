@@ -19,6 +19,8 @@ from typing import BinaryIO, Final
 
 import google_crc32c
 
+from tb_debugger_plugin.errors import FormatError
+
 _HEADER: Final = struct.Struct("<QI")
 _FOOTER: Final = struct.Struct("<I")
 HEADER_SIZE: Final = _HEADER.size
@@ -35,9 +37,35 @@ _CHUNK: Final = 1 << 22
 
 
 def masked_crc(data: bytes) -> int:
-    """Returns the CRC-32C of some bytes, masked as in TFRecords (rotated right by 15, plus 0xa282ead8)."""
-    crc: int = google_crc32c.value(data)
+    """Returns the CRC-32C of some bytes, masked as in TFRecords."""
+    return masked(google_crc32c.value(data))
+
+
+def masked(crc: int) -> int:
+    """Returns a CRC-32C as TFRecords mask it: rotated right by 15, plus 0xa282ead8."""
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def footer(crc: int) -> bytes:
+    """Returns the bytes after a payload with the given CRC-32C."""
+    return _FOOTER.pack(masked(crc))
+
+
+def length_of(header: bytes) -> int:
+    """Returns the length of the payload after a header.
+
+    Args:
+      header: The :data:`HEADER_SIZE` bytes before the payload.
+
+    Raises:
+      FormatError: They are damaged.
+    """
+    length, length_crc = _HEADER.unpack(header)
+    if masked_crc(header[:8]) != length_crc:
+        raise FormatError("the checksum of a record's length is wrong")
+    if length > MAX_MESSAGE:
+        raise FormatError(f"a record has the impossible length of {length} bytes")
+    return int(length)
 
 
 def frame(payload: bytes) -> bytes:
@@ -121,13 +149,10 @@ class RecordReader:
         header = self._bytes_at(position, HEADER_SIZE)
         if len(header) < HEADER_SIZE:
             return self._ended(EndKind.TRUNCATED, position)
-        length, length_crc = _HEADER.unpack(header)
-        if masked_crc(header[:8]) != length_crc:
-            return self._ended(EndKind.CORRUPT, position, "the checksum of a record's length is wrong")
-        if length > MAX_MESSAGE:
-            return self._ended(
-                EndKind.CORRUPT, position, f"a record has the impossible length of {length} bytes"
-            )
+        try:
+            length = length_of(header)
+        except FormatError as error:
+            return self._ended(EndKind.CORRUPT, position, str(error))
         after = position + length + OVERHEAD
         if after > self._size:
             return self._ended(EndKind.TRUNCATED, position)

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -22,10 +23,38 @@ MAX_RANK: Final = 254
 MAX_SIZE: Final = 1 << 53
 #: How often :func:`whole_tensor` repeats the last value of a tensor at most.
 _MAX_REPEATS: Final = 1 << 24
+#: Dtypes whose bits stand in ``half_val``.
+_HALVES: Final = (dtypes.NUMBER_OF["float16"], dtypes.BFLOAT16)
 _VALUE_FIELDS: Final = (
     *("float_val", "double_val", "int_val", "int64_val", "bool_val"),
     *("half_val", "uint32_val", "uint64_val", "scomplex_val", "dcomplex_val"),
 )
+
+
+#: The dtypes that NumPy itself does not have, by TensorFlow's number.
+_EXTENSIONS: Final = {
+    dtypes.BFLOAT16: ml_dtypes.bfloat16,
+    dtypes.FLOAT8_E5M2: ml_dtypes.float8_e5m2,
+    dtypes.FLOAT8_E4M3FN: ml_dtypes.float8_e4m3fn,
+}
+
+
+def numpy_dtype(number: int) -> np.dtype[Any] | None:
+    """Returns the dtype of arrays with the elements of a tensor.
+
+    Args:
+      number: TensorFlow's number.
+
+    Returns:
+      A dtype of NumPy or of ``ml_dtypes``, little-endian; None for dtypes without numbers.
+    """
+    kind = _EXTENSIONS.get(number) or dtypes.NUMPY.get(number)
+    return None if kind is None else np.dtype(kind)
+
+
+def widened(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Returns values of ``ml_dtypes`` as float32, which holds all of them, and other values as they are."""
+    return values.astype(np.float32) if values.dtype.kind == "V" else values
 
 
 @dataclass(frozen=True)
@@ -33,7 +62,7 @@ class Stored:
     """The values of a tensor as they are stored: the last value may stand for more elements.
 
     Attributes:
-      values: A flat array; dtypes that NumPy does not have are widened.
+      values: A flat array.
       repeats: How many more elements equal the last value.
     """
 
@@ -71,7 +100,7 @@ def stored(proto: Any) -> Stored | None:
     Returns:
       The values; None when the dtype has no numbers or the bytes do not fit the shape.
     """
-    kind = dtypes.NUMPY.get(proto.dtype)
+    kind = numpy_dtype(proto.dtype)
     dims = [dim.size for dim in proto.tensor_shape.dim]
     if kind is None or proto.tensor_shape.unknown_rank or min(dims, default=0) < 0 or len(dims) > MAX_RANK:
         return None
@@ -81,32 +110,13 @@ def stored(proto: Any) -> Stored | None:
     return _from_values(proto, kind, size)
 
 
-def _from_content(proto: Any, kind: str, size: int) -> Stored | None:
-    if len(proto.tensor_content) != size * np.dtype(kind).itemsize:
+def _from_content(proto: Any, kind: np.dtype[Any], size: int) -> Stored | None:
+    if len(proto.tensor_content) != size * kind.itemsize:
         return None
-    return Stored(_widened(proto.dtype, np.frombuffer(proto.tensor_content, kind)))
+    return Stored(np.frombuffer(proto.tensor_content, kind))
 
 
-def _widened(dtype: int, raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if dtype == dtypes.BFLOAT16:
-        return (raw.astype(np.uint32) << 16).view(np.float32)
-    if dtype == dtypes.FLOAT8_E5M2:
-        return (raw.astype(np.uint16) << 8).view(np.float16)
-    if dtype == dtypes.FLOAT8_E4M3FN:
-        return _e4m3fn(raw)
-    return raw
-
-
-def _e4m3fn(raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-    """Decodes four bits of exponent and three of fraction; no infinity, and one NaN of either sign."""
-    bits = np.arange(128)
-    exponent, fraction = bits >> 3, bits & 7
-    values = np.ldexp(np.where(exponent > 0, fraction + 8.0, fraction), np.maximum(exponent, 1) - 10)
-    values[0x7F] = np.nan
-    return np.concatenate([values, -values]).astype(np.float32)[raw]
-
-
-def _from_values(proto: Any, kind: str, size: int) -> Stored | None:
+def _from_values(proto: Any, kind: np.dtype[Any], size: int) -> Stored | None:
     values = next((getattr(proto, name) for name in _VALUE_FIELDS if len(getattr(proto, name))), None)
     if values is None:
         # All elements are zero, which protobuf leaves out; a shape alone must not cost memory.
@@ -117,15 +127,14 @@ def _from_values(proto: Any, kind: str, size: int) -> Stored | None:
     return Stored(array, size - array.size)
 
 
-def _elements(proto: Any, values: Any, kind: str) -> npt.NDArray[Any] | None:
+def _elements(proto: Any, values: Any, kind: np.dtype[Any]) -> npt.NDArray[Any] | None:
     try:
         # A value that does not fit its type is damage: any number may result, but no warning.
         with np.errstate(invalid="ignore", over="ignore"):
-            if proto.dtype in (dtypes.NUMBER_OF["float16"], dtypes.BFLOAT16) and len(proto.half_val):
-                raw = np.array(proto.half_val, np.int64).astype(np.uint16)
-                return _widened(proto.dtype, raw if proto.dtype == dtypes.BFLOAT16 else raw.view("<f2"))
-            if kind in ("<c8", "<c16"):
-                return np.array(values, np.float64).view(np.complex128)
+            if proto.dtype in _HALVES and len(proto.half_val):
+                return np.array(proto.half_val, np.int64).astype("<u2").view(kind)
+            if kind.kind == "c":
+                return np.array(values, np.float64).view(np.complex128).astype(kind)
             return np.array(values).astype(kind)
     except (ValueError, OverflowError):
         return None
@@ -141,6 +150,7 @@ def count_values(values: npt.NDArray[Any]) -> dict[str, float]:
     Returns:
       ``size``, ``neg_inf``, ``pos_inf``, ``nan``, ``negative``, ``zero``, ``positive``.
     """
+    values = widened(values)
     real = np.where(values.real == 0, values.imag, values.real) if values.dtype.kind == "c" else values
     nan = np.isnan(values) if values.dtype.kind in "fc" else np.zeros(values.shape, bool)
     infinite = (np.isinf(values) if values.dtype.kind in "fc" else nan) & ~nan

@@ -1,13 +1,15 @@
-"""Encodes a page of columns in binary form.
+"""Encodes columns in binary form.
 
-Takes a page and returns bytes: the length of the header as ``u32``, the header (JSON, padded with spaces),
-and the columns as little-endian blocks, each beginning at a multiple of 8 bytes.
+Takes columns with a header and returns bytes: the length of the header as ``u32``, the header (JSON, padded
+with spaces), and the columns as little-endian blocks, each beginning at a multiple of 8 bytes.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -17,25 +19,49 @@ from tb_debugger_plugin.analysis.lists.tables import Page
 
 CONTENT_TYPE: Final = "application/octet-stream"
 _ALIGNMENT: Final = 8
-_TYPES: Final = {"f8": "f64", "i4": "i32", "u1": "u8"}
+_TYPES: Final = {"f8": "f64", "f4": "f32", "i4": "i32", "u1": "u8"}
 
 
-def encode(page: Page) -> bytes:
-    """Encode a page as bytes.
+@dataclass(frozen=True)
+class Columnar:
+    """Columns with a header.
 
-    Args:
-      page: A page whose arrays are float64, int32 or uint8.
+    Attributes:
+      header: The fields of the header before those of the columns.
+      columns: Arrays of float64, float32, int32 or uint8 by name.
+      dictionaries: Values of the columns that hold positions in a dictionary (-1 = none).
     """
+
+    header: dict[str, Any]
+    columns: Mapping[str, npt.NDArray[Any]]
+    dictionaries: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+def of_page(page: Page) -> Columnar:
+    """Returns a page of a long list with its header."""
+    header = {
+        "generation": page.generation,
+        "begin": page.range.begin,
+        "end": page.range.end,
+        "total": page.total,
+        **({} if page.matching is None else {"matching": page.matching}),
+    }
+    return Columnar(header, page.columns, page.dictionaries)
+
+
+def encode(answer: Columnar) -> bytes:
+    """Encode columns as bytes."""
     described: list[dict[str, Any]] = []
     blocks: list[bytes] = []
     offset = 0
-    for name, values in page.columns.items():
+    for name, values in answer.columns.items():
         block = _block(values)
         kind = _TYPES[values.dtype.str[1:]]
         described.append({"name": name, "type": kind, "offset": offset, "length": len(values)})
         blocks.append(block)
         offset += len(block)
-    return _header(page, described) + b"".join(blocks)
+    header = {**answer.header, "columns": described, "dictionaries": answer.dictionaries}
+    return _header(header) + b"".join(blocks)
 
 
 def _block(values: npt.NDArray[Any]) -> bytes:
@@ -43,18 +69,7 @@ def _block(values: npt.NDArray[Any]) -> bytes:
     return raw.ljust(-(-len(raw) // _ALIGNMENT) * _ALIGNMENT, b"\0")
 
 
-def _header(page: Page, columns: list[dict[str, Any]]) -> bytes:
-    text = json.dumps(
-        {
-            "generation": page.generation,
-            "begin": page.range.begin,
-            "end": page.range.end,
-            "total": page.total,
-            **({} if page.matching is None else {"matching": page.matching}),
-            "columns": columns,
-            "dictionaries": page.dictionaries,
-        },
-        allow_nan=False,
-    ).encode()
+def _header(header: Mapping[str, Any]) -> bytes:
+    text = json.dumps(header, allow_nan=False).encode()
     padding = -(4 + len(text)) % _ALIGNMENT
     return struct.pack("<I", len(text) + padding) + text + b" " * padding

@@ -20,7 +20,6 @@ from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.errors import (
     BadQueryError,
     NotFoundError,
@@ -31,6 +30,7 @@ from tb_debugger_plugin.errors import (
 from tb_debugger_plugin.index.logdir import Logdir, one_folder, several_folders
 from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.server import columnar
+from tb_debugger_plugin.server.download import Download
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES, Route
 from tb_debugger_plugin.server.static import ENTRY, static_file
@@ -89,8 +89,10 @@ class DebuggerPlugin(base_plugin.TBPlugin):
     def _app(self, path: str, route: Route) -> WsgiApp:
         def answer(request: wrappers.Request) -> wrappers.Response:
             value = route(self._library, Query(request.args))
-            if isinstance(value, Page):
+            if isinstance(value, columnar.Columnar):
                 return _respond(request, columnar.encode(value), columnar.CONTENT_TYPE)
+            if isinstance(value, Download):
+                return _send(value)
             return _respond(request, json.dumps(value, allow_nan=False), "application/json")
 
         return _wsgi(answer)
@@ -143,6 +145,16 @@ def _respond_to(
 
 def _error(request: wrappers.Request, sentence: str, code: int) -> wrappers.Response:
     return _respond(request, json.dumps({"error": sentence}), "application/json", code=code)
+
+
+def _send(download: Download) -> wrappers.Response:
+    # http_util.Respond takes whole contents only.
+    response = wrappers.Response(download.chunks, content_type=download.content_type)
+    response.headers["Content-Length"] = str(download.size)
+    response.headers["Content-Disposition"] = f'attachment; filename="{download.name}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.call_on_close(download.close)
+    return response
 
 
 def _respond(

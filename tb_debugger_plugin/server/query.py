@@ -98,6 +98,15 @@ class Query:
             raise BadQueryError(f"{name} must be a number, but is {value[:50]!r}.")
         return float(value)
 
+    def optional_bound(self, name: str) -> float | None:
+        """Returns an optional end of a range: a number, ``inf`` or ``-inf``.
+
+        Raises:
+          BadQueryError: It is something else.
+        """
+        value = self.optional_text(name)
+        return float(value) if value in ("inf", "-inf") else self.optional_number(name)
+
     def optional_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
         """Returns an optional parameter that must be one of some words.
 

@@ -23,6 +23,8 @@ from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.run_library import Library
+from tb_debugger_plugin.server import values
+from tb_debugger_plugin.server.columnar import Columnar, of_page
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
 
 Answer = Any
@@ -142,13 +144,21 @@ def _status(snapshot: Snapshot, query: Query) -> Answer:
     return status(snapshot)
 
 
-def _execution_columns(snapshot: Snapshot, query: Query) -> Page:
+def _execution_columns(snapshot: Snapshot, query: Query) -> Columnar:
+    return of_page(_execution_page(snapshot, query))
+
+
+def _graph_execution_columns(snapshot: Snapshot, query: Query) -> Columnar:
+    return of_page(_graph_execution_page(snapshot, query))
+
+
+def _execution_page(snapshot: Snapshot, query: Query) -> Page:
     chosen = _selection(snapshot, query, "executions", EXECUTION_ORDERS)
     total = snapshot.num_executions if chosen is None else chosen.total
     return tables.executions_page(snapshot, query.range(total, COLUMN_ROWS), chosen)
 
 
-def _graph_execution_columns(snapshot: Snapshot, query: Query) -> Page:
+def _graph_execution_page(snapshot: Snapshot, query: Query) -> Page:
     only_bad = query.optional_choice("only", ("bad",)) == "bad"
     chosen = _selection(snapshot, query, "graph_executions", GRAPH_EXECUTION_ORDERS, only_bad=only_bad)
     if chosen is not None:
@@ -230,4 +240,10 @@ ROUTES: Final[dict[str, Route]] = {
     "/inputs_of": _of_run(_inputs_of),
     "/neighbours": _of_run(_neighbours),
     "/find": _of_run(_find),
+    "/values": _of_run(values.numbers),
+    "/values/info": _of_run(values.info),
+    "/values/text": _of_run(values.text),
+    "/values/summary": _of_run(values.summary),
+    "/values/history": _of_run(values.history),
+    "/values/npy": _of_run(values.npy),
 }

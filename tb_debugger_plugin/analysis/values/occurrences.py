@@ -1,0 +1,96 @@
+"""The occurrences of a tensor: the same output of the same op, each time that it was computed.
+
+Takes a recorded value and returns the positions of its occurrences, as pages with columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.snapshot import Range
+from tb_debugger_plugin.analysis.values.elements import read_slice
+from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
+from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
+from tb_debugger_plugin.errors import QueryError
+from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.index.values import widened
+
+Columns = dict[str, npt.NDArray[Any]]
+
+_TABLES = {
+    False: (
+        "graph_executions t",
+        "t.site = (SELECT site FROM graph_executions WHERE idx = $index)",
+        "true",
+    ),
+    True: (
+        "execution_outputs t JOIN executions e USING (idx)",
+        "t.slot = $slot AND (e.op_type, e.stack, e.host) ="
+        " (SELECT (op_type, stack, host) FROM executions WHERE idx = $index)",
+        "t.has_value",
+    ),
+}
+
+
+def _query(value: RecordedValue, select: str) -> tuple[str, dict[str, Any]]:
+    table, condition, _ = _TABLES[value.is_execution]
+    parameters = {"index": value.index, **({"slot": value.slot} if value.is_execution else {})}
+    return f"SELECT {select} FROM {table} WHERE {condition}", parameters
+
+
+def count(value: RecordedValue) -> tuple[int, int]:
+    """Returns the number of occurrences of a tensor, and how many are before this one."""
+    query, parameters = _query(value, "count(*), count(*) FILTER (t.idx < $index)")
+    ((total, before),) = value.snapshot.rows(query, parameters)
+    return total, before
+
+
+def page(value: RecordedValue, positions: Range) -> Columns:
+    """Returns some occurrences of a tensor: ``index``, ``wall_time``, ``health`` and ``is_kept``.
+
+    Args:
+      value: One of the occurrences.
+      positions: Their positions among the occurrences.
+    """
+    time = "e.wall_time" if value.is_execution else "t.wall_time"
+    measured = _TABLES[value.is_execution][2]
+    mode = int(TensorDebugMode.FULL_TENSOR)
+    query, parameters = _query(
+        value,
+        f"t.idx::DOUBLE AS index, {time} AS wall_time, t.health AS health,"
+        f" (t.mode = {mode} AND {measured})::UTINYINT AS is_kept",
+    )
+    bounds = {"count": positions.end - positions.begin, "first": positions.begin}
+    return value.snapshot.columns(
+        f"{query} ORDER BY t.idx LIMIT $count OFFSET $first", {**parameters, **bounds}
+    )
+
+
+def element_of_each(value: RecordedValue, columns: Columns, indices: tuple[Index, ...]) -> npt.NDArray[Any]:
+    """Returns one element of each occurrence as float64; NaN where it was not kept or the slice does not fit.
+
+    Args:
+      value: One of the occurrences.
+      columns: A page of occurrences.
+      indices: Select one element.
+    """
+    result = np.full(len(columns["index"]), np.nan)
+    for row in np.flatnonzero(columns["is_kept"]).tolist():
+        result[row] = _element(value, int(columns["index"][row]), indices)
+    return result
+
+
+def _element(value: RecordedValue, index: int, indices: tuple[Index, ...]) -> float:
+    key = "execution" if value.is_execution else "graph_execution"
+    try:
+        with find_value(value.snapshot, **{key: index}, slot=value.slot).elements() as elements:
+            slicing = slicing_of(indices, elements.shape)
+            if slicing.size != 1 or elements.kind.kind == "O":
+                return np.nan
+            element = widened(read_slice(elements, slicing)).reshape(-1)[0]
+            return float(abs(element) if elements.kind.kind == "c" else element)
+    except QueryError:  # the slice does not fit a shape that changes, or the record is damaged
+        return np.nan

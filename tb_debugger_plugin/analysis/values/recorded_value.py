@@ -1,0 +1,207 @@
+"""One recorded value: what is known of it, and its elements.
+
+Takes a position in one of the long lists. Returns a :class:`RecordedValue`, which says whether its elements
+are kept, and reads them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
+from tb_debugger_plugin.analysis.values import health
+from tb_debugger_plugin.analysis.values.nearest_value import trace_row
+from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError
+from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
+from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
+from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.value_places import Place, open_elements
+from tb_debugger_plugin.index.values import numpy_dtype
+
+
+@dataclass(frozen=True)
+class RecordedValue:
+    """A tensor at one time.
+
+    Attributes:
+      snapshot: The run.
+      index: The position in its list.
+      slot: The number of the output.
+      is_execution: Whether the list is that of executions.
+      wall_time: Seconds since the epoch.
+      host: The number of the host.
+      op_type: The type of the op, or the name of the function.
+      op_name: The name of the op in its graph; None for an execution.
+      graph: The number of the graph; -1 for an eager op.
+      place: Where the record is.
+      row: The columns of its summary.
+      is_measured: Whether there is anything about the output in the record.
+    """
+
+    snapshot: Snapshot
+    index: int
+    slot: int
+    is_execution: bool
+    wall_time: float
+    host: int
+    op_type: str | None
+    op_name: str | None
+    graph: int
+    place: Place
+    row: Mapping[str, Any]
+    is_measured: bool
+
+    @property
+    def name(self) -> str:
+        """The op and the slot, such as ``Log:0``."""
+        return f"{self.op_name or self.op_type}:{self.slot}"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the record holds the elements."""
+        return self.is_measured and self.row["mode"] == TensorDebugMode.FULL_TENSOR and not self.is_in_tables
+
+    @property
+    def is_in_tables(self) -> bool:
+        """Whether the run is a folder of tables, which hold no values."""
+        return self.snapshot.loader.run.is_tables
+
+    @property
+    def shape(self) -> list[int] | None:
+        """The shape; None when it is not known."""
+        dims = self.snapshot.catalog.dims(self.row["shape"])
+        return None if dims is None or None in dims else dims  # type: ignore[return-value]
+
+    @property
+    def reason(self) -> str | None:
+        """Why the elements are not kept, in one sentence; None when they are."""
+        if self.is_kept:
+            return None
+        if self.is_in_tables:
+            return "This run is a folder of tables, which hold no values: open the event files instead."
+        if not self.is_measured:
+            return "Nothing is recorded of this output."
+        ((recording_mode,),) = self.snapshot.rows("SELECT mode FROM hosts WHERE host = ?", [self.host])
+        if recording_mode == TensorDebugMode.FULL_TENSOR:
+            return "The value was larger than max_tensor_bytes; the recording holds its summary instead."
+        mode = mode_name(self.row["mode"])
+        return (
+            f"The recording holds the summary of mode {mode}, but not the value: record with keep_values=...,"
+            ' or in mode "FULL_TENSOR".'
+        )
+
+    @contextlib.contextmanager
+    def elements(self) -> Iterator[Elements]:
+        """Gives the elements, which can be read while the block runs.
+
+        Raises:
+          NotFoundError: They are not kept, are cut off or are damaged.
+        """
+        if not self.is_kept:
+            raise NotFoundError(f"{self.name} has no value here. {self.reason}")
+        files = self.snapshot.loader.run.file_sets[self.host]
+        with contextlib.ExitStack() as stack:
+            try:
+                elements = stack.enter_context(open_elements(files, self.place))
+            except (FormatError, OSError) as error:
+                raise self._unreadable(error) from error
+            try:
+                yield elements
+            except FormatError as error:
+                raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> NotFoundError:
+        return NotFoundError(f"The value of {self.name} cannot be read: {error}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the value without its elements, as the route ``values/info`` answers."""
+        graph = self.snapshot.catalog.graphs[self.graph] if self.graph >= 0 else None
+        kind, shape = numpy_dtype(self.row["dtype"]), self.shape
+        size = None if shape is None else math.prod(shape)
+        index = None if self.is_execution else self.index
+        return {
+            "graph_execution": index,
+            "execution": self.index if self.is_execution else None,
+            "slot": self.slot,
+            "name": self.name,
+            "op_type": self.op_type,
+            "op_name": self.op_name,
+            "graph_id": None if graph is None else graph.graph_id,
+            "function": None if graph is None else graph.name,
+            "wall_time": self.wall_time,
+            "dtype": dtype_name(self.row["dtype"]),
+            "shape": shape,
+            "size": size,
+            "bytes": None if kind is None or size is None else size * kind.itemsize,
+            "is_kept": self.is_kept,
+            "reason": self.reason,
+            "health": health.health(self.snapshot, self.row, index=index, eager=self.is_execution)
+            if self.is_measured
+            else None,
+        }
+
+
+def find_value(
+    snapshot: Snapshot, *, graph_execution: int | None = None, execution: int | None = None, slot: int = 0
+) -> RecordedValue:
+    """Returns a value.
+
+    Args:
+      snapshot: The run.
+      graph_execution: Its position in the list of graph executions, or
+      execution: its position in the list of executions.
+      slot: The number of the output of the execution.
+
+    Raises:
+      BadQueryError: Both positions or none are given, or there is no such position.
+      NotFoundError: The execution has no such output.
+    """
+    if (graph_execution is None) == (execution is None):
+        raise BadQueryError("Exactly one of the parameters execution and graph_execution is needed.")
+    if graph_execution is not None:
+        return _of_graph_execution(snapshot, graph_execution)
+    assert execution is not None
+    return _of_execution(snapshot, execution, slot)
+
+
+def _of_graph_execution(snapshot: Snapshot, index: int) -> RecordedValue:
+    check_index(index, snapshot.num_graph_executions, "graph execution")
+    ((wall_time, number, position, *fields),) = snapshot.rows(
+        f"SELECT t.wall_time, t.site, t.position, {health.SELECT} FROM graph_executions t WHERE t.idx = ?",
+        [index],
+    )
+    site = snapshot.catalog.sites[number]
+    op = snapshot.catalog.ops[site.op]
+    place = Place(GRAPH_EXECUTION_TRACES, position)
+    return RecordedValue(
+        *(snapshot, index, site.slot, False, wall_time, site.host, op.type, op.name, site.graph, place),
+        trace_row(snapshot, number, fields),
+        True,
+    )
+
+
+def _of_execution(snapshot: Snapshot, index: int, slot: int) -> RecordedValue:
+    check_index(index, snapshot.num_executions, "execution")
+    ((host, wall_time, position, op_type, graph, num_outputs),) = snapshot.rows(
+        "SELECT e.host, e.wall_time, e.position, o.name, e.graph, e.num_outputs"
+        " FROM executions e JOIN op_types o USING (op_type) WHERE e.idx = ?",
+        [index],
+    )
+    rows = snapshot.rows(
+        f"SELECT t.has_value, {health.SELECT} FROM execution_outputs t WHERE t.idx = ? AND t.slot = ?",
+        [index, slot],
+    )
+    if not rows:
+        raise NotFoundError(f"Execution {index} has no output {slot}; it has {num_outputs} outputs.")
+    ((has_value, *fields),) = rows
+    place = Place(EXECUTION, position, slot)
+    return RecordedValue(
+        *(snapshot, index, slot, True, wall_time, host, op_type, None, graph, place),
+        health.as_row(fields),
+        has_value,
+    )

@@ -1,0 +1,407 @@
+"""Reads parts of a recorded tensor without reading the rest.
+
+Takes the bytes of an event file and the place of a record. Finds where the elements of a tensor lie in the
+record, and returns ranges of them as NumPy arrays.
+
+Invariants: any bytes are accepted, and bytes that make no sense raise a :class:`FormatError`. A shape alone
+allocates nothing: no more elements are returned than asked for, and no more bytes are read than their range.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+
+import google_crc32c
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events import dtypes, framing
+from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.messages import TensorProto
+from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, Stored, numpy_dtype, stored
+
+#: Bytes that are read at once: to look at fields, and to check a record.
+_WINDOW: Final = 1 << 12
+_CHUNK: Final = 1 << 20
+#: Fields of a message that are looked at; each string of a tensor is a field.
+_MAX_FIELDS: Final = 1 << 20
+
+_CONTENT: Final = TensorProto.DESCRIPTOR.fields_by_name["tensor_content"].number
+_VALUES: Final = frozenset(one.number for one in TensorProto.DESCRIPTOR.fields if one.name.endswith("_val"))
+
+
+class Bytes(Protocol):
+    """Bytes of which ranges can be read."""
+
+    def read(self, begin: int, end: int) -> bytes:
+        """Returns the bytes of a range; fewer at the end."""
+        ...
+
+
+class MemoryBytes:
+    """Bytes in memory that stand at an offset of a file.
+
+    Args:
+      data: The bytes.
+      base: The offset of the first one.
+    """
+
+    def __init__(self, data: bytes, base: int = 0) -> None:
+        self._data = data
+        self._base = base
+
+    def read(self, begin: int, end: int) -> bytes:
+        """Returns the bytes of a range."""
+        return self._data[max(0, begin - self._base) : max(0, end - self._base)]
+
+
+class FileBytes:
+    """The bytes of an open file.
+
+    Args:
+      stream: The file, without a buffer if it is on this machine: a buffer reads more than it is asked for.
+    """
+
+    def __init__(self, stream: BinaryIO | io.FileIO) -> None:
+        self._stream = stream
+
+    def read(self, begin: int, end: int) -> bytes:
+        """Returns the bytes of a range."""
+        self._stream.seek(begin)
+        data = self._stream.read(end - begin)
+        while 0 < len(data) < end - begin and (more := self._stream.read(end - begin - len(data))):
+            data += more
+        return data
+
+
+@contextlib.contextmanager
+def open_bytes(path: Location) -> Iterator[FileBytes]:
+    """Gives the bytes of a file.
+
+    Raises:
+      OSError: The file cannot be opened.
+    """
+    with path.open("rb", buffering=0) if isinstance(path, Path) else path.open("rb") as stream:
+        yield FileBytes(stream)
+
+
+class Span(NamedTuple):
+    """A range of bytes; ``end`` is exclusive."""
+
+    begin: int
+    end: int
+
+
+def record_at(source: Bytes, offset: int) -> Span:
+    """Returns where the payload of a framed record is.
+
+    Args:
+      source: The bytes of the file.
+      offset: The first byte of the record's frame.
+
+    Raises:
+      FormatError: There is no whole record.
+    """
+    header = source.read(offset, offset + framing.HEADER_SIZE)
+    if len(header) < framing.HEADER_SIZE:
+        raise FormatError("its record is cut off")
+    length = framing.length_of(header)
+    begin = offset + framing.HEADER_SIZE
+    end = begin + length
+    if len(source.read(end + framing.FOOTER_SIZE - 1, end + framing.FOOTER_SIZE)) < 1:
+        raise FormatError("its record is cut off")
+    return Span(begin, end)
+
+
+def check_record(source: Bytes, record: Span) -> None:
+    """Compare a record with its checksum; needs little memory.
+
+    Raises:
+      FormatError: They differ.
+    """
+    checksum = google_crc32c.Checksum()
+    for begin in range(record.begin, record.end, _CHUNK):
+        checksum.update(source.read(begin, min(begin + _CHUNK, record.end)))
+    crc = int.from_bytes(checksum.digest(), "big")
+    if source.read(record.end, record.end + framing.FOOTER_SIZE) != framing.footer(crc):
+        raise FormatError("the checksum of its record is wrong")
+
+
+class Field(NamedTuple):
+    """A field of a message on the wire.
+
+    Attributes:
+      number: The number of the field.
+      value: Its number, if it has one.
+      span: Its bytes, if it is a message, a text, bytes or packed numbers.
+    """
+
+    number: int
+    value: int | None
+    span: Span | None
+
+
+def fields(source: Bytes, message: Span) -> Iterator[Field]:
+    """Yield the fields of a message, of which only the tags are read.
+
+    Raises:
+      FormatError: The bytes are not a message.
+    """
+    window = _Window(source, message.end)
+    at = message.begin
+    for _ in range(_MAX_FIELDS):
+        if at >= message.end:
+            return
+        tag, at = window.varint(at)
+        number, wire = tag >> 3, tag & 7
+        if wire == 0:
+            value, at = window.varint(at)
+            yield Field(number, value, None)
+        elif wire == 2:
+            length, at = window.varint(at)
+            if length > message.end - at:
+                raise FormatError("a field of its record is longer than the record")
+            yield Field(number, None, Span(at, at + length))
+            at += length
+        elif wire in (1, 5):
+            at += 8 if wire == 1 else 4
+        else:
+            raise FormatError("its record is not a message")
+    raise FormatError("its record has too many fields")
+
+
+class _Window:
+    """Reads numbers, a few thousand bytes at a time."""
+
+    def __init__(self, source: Bytes, end: int) -> None:
+        self._source = source
+        self._end = end
+        self._begin = 0
+        self._data = b""
+
+    def varint(self, at: int) -> tuple[int, int]:
+        """Returns the number at an offset, and the offset behind it."""
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte(at)
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, at
+        raise FormatError("its record is not a message")
+
+    def _byte(self, at: int) -> int:
+        if not self._begin <= at < self._begin + len(self._data):
+            self._begin = at
+            self._data = self._source.read(at, min(at + _WINDOW, self._end))
+            if not self._data:
+                raise FormatError("its record is cut off")
+        return self._data[at - self._begin]
+
+
+def message_in(source: Bytes, message: Span, number: int, occurrence: int = 0) -> Span:
+    """Returns the bytes of a message inside a message.
+
+    Args:
+      source: The bytes of the file.
+      message: The outer message.
+      number: The number of its field.
+      occurrence: Which of several, from 0.
+
+    Raises:
+      FormatError: There is none.
+    """
+    found = (one.span for one in fields(source, message) if one.number == number and one.span is not None)
+    for index, span in enumerate(found):
+        if index == occurrence:
+            return span
+    raise FormatError("its record holds no such tensor")
+
+
+class Elements(Protocol):
+    """The elements of a tensor, in row-major order."""
+
+    @property
+    def dtype(self) -> int:
+        """TensorFlow's number of the dtype."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape."""
+        ...
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """The dtype of the arrays that :meth:`read` returns: objects for strings, which are bytes."""
+        ...
+
+    def read(self, begin: int, end: int) -> npt.NDArray[Any]:
+        """Returns a range of elements as a flat array, which must not be written to.
+
+        Raises:
+          FormatError: The file has changed.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a tensor's message says beside its elements.
+
+    Attributes:
+      dtype: TensorFlow's number of the dtype; 0 for an empty message.
+      shape: The shape.
+      summary_mode: The mode of the summary that stands here instead of a tensor; 0 for a tensor.
+      left_out_bytes: The size of the tensor that the summary stands for.
+    """
+
+    dtype: int
+    shape: tuple[int, ...]
+    summary_mode: int
+    left_out_bytes: int
+
+
+def read_header(source: Bytes, message: Span) -> Header:
+    """Read what a ``TensorProto`` says beside its elements.
+
+    Raises:
+      FormatError: The bytes are not a ``TensorProto``, or the shape is impossible.
+    """
+    head = _without_elements(source, message)
+    if head.tensor_shape.unknown_rank:
+        raise FormatError("its shape is not known")
+    shape = tuple(dim.size for dim in head.tensor_shape.dim)
+    if len(shape) > MAX_RANK or min(shape, default=0) < 0 or math.prod(shape) >= MAX_SIZE:
+        raise FormatError("its shape is impossible")
+    return Header(head.dtype, shape, head.summary_mode, head.left_out_bytes)
+
+
+def _without_elements(source: Bytes, message: Span) -> Any:
+    head = TensorProto()
+    for one in fields(source, message):
+        if one.number in _VALUES or one.number == _CONTENT:
+            continue
+        text = _encoded(one.number, one.value) if one.span is None else _encoded_bytes(source, one)
+        try:
+            head.MergeFromString(text)
+        except Exception as error:  # DecodeError, whose class depends on the version of protobuf
+            raise FormatError("its record is not a message") from error
+    return head
+
+
+def _encoded(number: int, value: int | None) -> bytes:
+    return b"" if value is None else _varint(number << 3) + _varint(value)
+
+
+def _encoded_bytes(source: Bytes, one: Field) -> bytes:
+    assert one.span is not None
+    begin, end = one.span
+    # A shape of the highest rank takes 3 KB; names of dimensions are left out by everyone.
+    if end - begin > _WINDOW * 4:
+        raise FormatError("its shape is impossible")
+    data = source.read(begin, end)
+    return _varint(one.number << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def elements_of(source: Bytes, message: Span) -> Elements:
+    """Returns the elements of a ``TensorProto``.
+
+    Args:
+      source: The bytes of the file, which must stay open while elements are read.
+      message: The bytes of the message.
+
+    Raises:
+      FormatError: The bytes do not fit the shape, or elements of the dtype cannot be read.
+    """
+    header = read_header(source, message)
+    if header.dtype == dtypes.STRING:
+        return _strings(source, message, header)
+    kind = numpy_dtype(header.dtype)
+    if kind is None:
+        raise FormatError(f"NumPy has no arrays of {dtypes.dtype_name(header.dtype) or 'its dtype'}")
+    contents = [one.span for one in fields(source, message) if one.number == _CONTENT]
+    if contents and contents[-1] is not None:
+        span, size = contents[-1], math.prod(header.shape) * kind.itemsize
+        if span.end - span.begin != size:
+            held = span.end - span.begin
+            raise FormatError(f"its record holds {held:,} bytes, but its shape needs {size:,}")
+        return _FileElements(source, span.begin, header.dtype, header.shape, kind)
+    if math.prod(header.shape) == 0:
+        return _StoredElements(Stored(np.empty(0, kind)), header.dtype, header.shape, kind)
+    return _parsed(source, message, header, kind)
+
+
+@dataclass(frozen=True)
+class _FileElements:
+    """Elements that lie in the file as NumPy has them in memory."""
+
+    source: Bytes
+    begin: int
+    dtype: int
+    shape: tuple[int, ...]
+    kind: np.dtype[Any]
+
+    def read(self, begin: int, end: int) -> npt.NDArray[Any]:
+        size = self.kind.itemsize
+        data = self.source.read(self.begin + begin * size, self.begin + end * size)
+        if len(data) != (end - begin) * size:
+            raise FormatError("its file has become shorter")
+        return np.frombuffer(data, self.kind)
+
+
+@dataclass(frozen=True)
+class _StoredElements:
+    """Elements that were decoded one by one; the last one may stand for many."""
+
+    stored: Stored
+    dtype: int
+    shape: tuple[int, ...]
+    kind: np.dtype[Any]
+
+    def read(self, begin: int, end: int) -> npt.NDArray[Any]:
+        values = self.stored.values
+        part = values[begin:end]
+        missing = (end - begin) - len(part)
+        return part if not missing else np.concatenate([part, np.repeat(values[-1:], missing)])
+
+
+def _parsed(source: Bytes, message: Span, header: Header, kind: np.dtype[Any]) -> Elements:
+    tensor = stored(_parse(source, message))
+    if tensor is None:
+        raise FormatError("its record does not hold as many elements as its shape says")
+    return _StoredElements(tensor, header.dtype, header.shape, kind)
+
+
+def _strings(source: Bytes, message: Span, header: Header) -> Elements:
+    texts: Sequence[bytes] = _parse(source, message).string_val
+    size = math.prod(header.shape)
+    # As for numbers, the last one may stand for all after it; nothing at all stands for empty strings.
+    if len(texts) > size:
+        raise FormatError("its record does not hold as many elements as its shape says")
+    values = np.empty(max(1, len(texts)), object)
+    values[:] = list(texts) or [b""]
+    return _StoredElements(Stored(values), header.dtype, header.shape, np.dtype(object))
+
+
+def _parse(source: Bytes, message: Span) -> Any:
+    try:
+        return TensorProto.FromString(source.read(message.begin, message.end))
+    except Exception as error:  # DecodeError, whose class depends on the version of protobuf
+        raise FormatError("its record is not a message") from error
