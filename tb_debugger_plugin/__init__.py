@@ -7,6 +7,7 @@ Use::
     tb_debugger_plugin.enable_dump_debug_info("/path/to/logdir", "FULL_HEALTH", circular_buffer_size=-1)
     ...  # the program
     # then: tensorboard --logdir /path/to/logdir
+    # or: print(tb_debugger_plugin.open_run("/path/to/logdir").why())
 
 The names are looked up when they are first used, because the viewer imports this package without TensorFlow.
 """
@@ -22,16 +23,22 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.capture.api import enable_dump_debug_info as enable_dump_debug_info
     from tb_debugger_plugin.capture.api import record as record
     from tb_debugger_plugin.capture.api import step as step
+    from tb_debugger_plugin.reading.run import open_run as open_run
 
 #: The version of the package, defined only here.
 __version__ = "0.1.0"
 
-__all__ = ["disable_dump_debug_info", "enable_dump_debug_info", "record", "step"]
+__all__ = ["disable_dump_debug_info", "enable_dump_debug_info", "open_run", "record", "step"]
+
+#: The names that need no TensorFlow, and their modules.
+_OF_READER = {"open_run": "tb_debugger_plugin.reading.run"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _OF_READER:
+        return getattr(importlib.import_module(_OF_READER[name]), name)
     return _from_recorder(f"{__name__}.{name}", "tb_debugger_plugin.capture.api")
 
 

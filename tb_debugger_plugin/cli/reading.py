@@ -21,11 +21,10 @@ from tb_debugger_plugin.errors import DebuggerError, NotFoundError, NotReadyErro
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import Problem, Run, find_runs, has_debug_events
+from tb_debugger_plugin.index.runs import Problem, Run, has_debug_events
+from tb_debugger_plugin.reading import choose
 
 _REPORT_SECONDS: Final = 0.2
-#: How many of several names an error message shows.
-_NAMES: Final = 5
 
 
 def say(message: str) -> None:
@@ -51,11 +50,7 @@ def check_folder(folder: Location) -> None:
     problems: list[Problem] = []
     has_debug_events(folder, problems.append)
     if problems:
-        raise NotFoundError(_sentences(problems))
-
-
-def _sentences(problems: Sequence[Problem]) -> str:
-    return "\n".join(problem.message for problem in problems)
+        raise NotFoundError(choose.sentences(problems))
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, single: bool = False) -> None:
@@ -79,14 +74,7 @@ def all_runs(logdir: Location) -> list[Run]:
     Raises:
       NotFoundError: There are no runs.
     """
-    problems: list[Problem] = []
-    runs = find_runs(logdir, problems.append)
-    if not runs:
-        message = f"{logdir} holds no debug events; record some with tb_debugger_plugin.record(...)."
-        raise NotFoundError(_sentences(problems) or message)
-    if problems:
-        say(_sentences(problems))
-    return runs
+    return choose.all_runs(logdir, say)
 
 
 def chosen_runs(logdir: Location, name: str | None) -> list[Run]:
@@ -96,11 +84,7 @@ def chosen_runs(logdir: Location, name: str | None) -> list[Run]:
       NotFoundError: There is no such run.
       OSError: The logdir cannot be read.
     """
-    runs = all_runs(logdir)
-    chosen = [run for run in runs if name is None or run.name == name]
-    if not chosen:
-        raise NotFoundError(f"There is no run named {name!r} in {logdir}; choose from {_names(runs)}.")
-    return chosen
+    return choose.with_name(logdir, all_runs(logdir), name)
 
 
 def only_run(logdir: Location, name: str | None) -> Run:
@@ -110,17 +94,7 @@ def only_run(logdir: Location, name: str | None) -> Run:
       NotFoundError: There is no such run, or there are several and no name is given.
       OSError: The logdir cannot be read.
     """
-    runs = chosen_runs(logdir, name)
-    if len(runs) > 1:
-        raise NotFoundError(f"{logdir} holds several runs; choose one with --run: {_names(runs)}.")
-    return runs[0]
-
-
-def _names(runs: Sequence[Run]) -> str:
-    shown = [repr(run.name) for run in runs[:_NAMES]]
-    left = len(runs) - len(shown)
-    *first, last = [*shown, f"{left} more"] if left else shown
-    return f"{', '.join(first)} and {last}" if first else last
+    return choose.single(logdir, chosen_runs(logdir, name), "--run")
 
 
 def run_each(runs: Sequence[Run], action: Callable[[Run], dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -15,6 +15,7 @@ import duckdb
 from rich.console import Console
 from rich.table import Table
 
+from tb_debugger_plugin.analysis.select_statement import check_select
 from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain, read_whole
 from tb_debugger_plugin.errors import BadQueryError
@@ -40,20 +41,12 @@ def run(args: argparse.Namespace) -> int:
     """Run the query and print its rows; returns the exit code."""
     with read_whole(only_run(args.logdir, args.name)) as loader, loader.reading() as connection:
         try:
-            _execute(connection, args.query)
+            connection.execute(check_select(connection, args.query))
             names = [str(column[0]) for column in connection.description or ()]
             _print(connection, names, as_json=args.json)
         except duckdb.Error as error:
             raise BadQueryError(f"The query failed: {error}") from error
     return 0
-
-
-def _execute(connection: duckdb.DuckDBPyConnection, query: str) -> None:
-    statements = connection.extract_statements(query)
-    kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-    if len(statements) != 1 or statements[0].type not in kinds:
-        raise BadQueryError("The query must be one SELECT; the tables cannot be changed here.")
-    connection.execute(statements[0])
 
 
 def _print(connection: duckdb.DuckDBPyConnection, names: list[str], *, as_json: bool) -> None:

@@ -1,0 +1,315 @@
+"""Rows of the two long lists as objects, read page by page when they are needed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.lists.tables import Page
+from tb_debugger_plugin.analysis.snapshot import Range
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.modes import mode_name
+from tb_debugger_plugin.index.tensors import BAD, GOOD
+from tb_debugger_plugin.reading.value import Value
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.reading.run import Run
+
+_PAGE: Final = 10_000
+_HEALTH: Final = {BAD: "bad", GOOD: "good"}
+
+
+@dataclass(frozen=True)
+class Execution:
+    """An op that ran eagerly, or a call of a function from Python.
+
+    Attributes:
+      index: Its position in the list.
+      wall_time: When it ended, in seconds since the epoch.
+      op_type: The op type, or the full name of the function.
+      is_function: Whether it is the call of a function.
+      health: ``"bad"`` or ``"good"`` by its outputs; None if nothing was measured.
+      call_health: The same of the graph executions inside the call.
+      graph_id: The graph that ran; None for an op.
+      num_inputs: The number of inputs.
+      num_outputs: The number of outputs.
+      host: The name of the host.
+    """
+
+    index: int
+    wall_time: float
+    op_type: str
+    is_function: bool
+    health: str | None
+    call_health: str | None
+    graph_id: str | None
+    num_inputs: int
+    num_outputs: int
+    host: str | None
+    run: Run = field(repr=False, compare=False)
+
+    def value(self, slot: int = 0) -> Value:
+        """Returns an output as a :class:`~tb_debugger_plugin.reading.value.Value`.
+
+        Args:
+          slot: The number of the output.
+
+        Raises:
+          NotFoundError: There is no such output.
+        """
+        return self.run.value(execution=self.index, slot=slot)
+
+
+@dataclass(frozen=True)
+class GraphExecution:
+    """A tensor that was computed in a graph.
+
+    Attributes:
+      index: Its position in the list.
+      wall_time: When it was computed, in seconds since the epoch.
+      op_name: The name of the op.
+      slot: The number of the output.
+      op_type: The type of the op; None if the op was not described.
+      graph_id: The id of the graph.
+      function: The name of the graph.
+      layer: The path of the Keras layer.
+      gradient_of: The variables whose gradient it is, separated by commas.
+      device: The device.
+      host: The name of the host.
+      mode: The mode in which it was recorded.
+      health: ``"bad"`` or ``"good"``; None if it was not measured.
+      dtype: The name of its dtype; None if it is not known.
+      shape: The shape, None for an unknown dimension; None if it is not known.
+      size: The number of elements. This and the following are None if they were not measured.
+      neg_inf: The number of −∞.
+      pos_inf: The number of +∞.
+      nan: The number of NaN.
+      negative: The number of finite negative elements.
+      zero: The number of zeros.
+      positive: The number of finite positive elements.
+      min: The smallest finite element.
+      max: The largest finite element.
+      mean: The mean of the finite elements.
+      variance: Their variance.
+      owner: The position of the execution in which it was computed; None if it is not known.
+    """
+
+    index: int
+    wall_time: float
+    op_name: str
+    slot: int
+    op_type: str | None
+    graph_id: str
+    function: str | None
+    layer: str | None
+    gradient_of: str | None
+    device: str | None
+    host: str | None
+    mode: str
+    health: str | None
+    dtype: str | None
+    shape: list[int | None] | None
+    owner: int | None
+    run: Run = field(repr=False, compare=False)
+    size: int | None = None
+    neg_inf: int | None = None
+    pos_inf: int | None = None
+    nan: int | None = None
+    negative: int | None = None
+    zero: int | None = None
+    positive: int | None = None
+    min: float | None = None
+    max: float | None = None
+    mean: float | None = None
+    variance: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The op and the slot, such as ``"Log:0"``."""
+        return f"{self.op_name}:{self.slot}"
+
+    def value(self) -> Value:
+        """Returns the tensor as a :class:`~tb_debugger_plugin.reading.value.Value`."""
+        return self.run.value(graph_execution=self.index)
+
+
+Row = TypeVar("Row", Execution, GraphExecution)
+
+
+def _whole(value: float) -> int | None:
+    return None if math.isnan(value) else int(value)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _shape(text: str | None) -> list[int | None] | None:
+    return None if text is None else json.loads(text.replace("?", "null"))
+
+
+#: What the numbers of a column mean; numbers of other columns stand for themselves.
+_MEANINGS: Final[dict[str, Callable[[Any], Any]]] = {
+    "is_function": bool,
+    "health": _HEALTH.get,
+    "call_health": _HEALTH.get,
+    "mode": mode_name,
+    "dtype": dtype_name,
+    "shape": _shape,
+    "owner": _whole,
+    "index": int,
+    **dict.fromkeys(("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive"), _whole),
+    **dict.fromkeys(("min", "max", "mean", "variance"), _number),
+}
+
+
+def _decoded(page: Page) -> dict[str, list[Any]]:
+    """The columns of a page as Python values."""
+    columns: dict[str, list[Any]] = {}
+    if "index" not in page.columns:
+        columns["index"] = list(range(page.range.begin, page.range.end))
+    for name, numbers in page.columns.items():
+        values: list[Any] = numbers.tolist()
+        if name in page.dictionaries:
+            texts = [*page.dictionaries[name], None]  # -1 is the last one
+            values = [texts[number] for number in values]
+        meaning = _MEANINGS.get(name)
+        columns[name] = values if meaning is None else list(map(meaning, values))
+    return columns
+
+
+class Rows(Sequence[Row], Generic[Row]):
+    """Rows of a long list. They are read when they are needed, and only a page of them is in memory.
+
+    Use::
+
+        rows = run.graph_executions(op_type="Log", health="bad")
+        len(rows), rows[0], rows[-1]
+        for row in rows: ...
+        rows.df()
+
+    Args:
+      run: The run.
+      row_type: The class of the rows.
+      page: Returns a range of rows as columns.
+      count: The number of rows.
+    """
+
+    def __init__(self, run: Run, row_type: type[Row], page: Callable[[Range], Page], count: int) -> None:
+        self._run = run
+        self._row_type: type[Row] = row_type
+        self._page = page
+        self._count = count
+        self._names = {one.name for one in fields(row_type)}
+        self._kept: tuple[int, list[Row]] = (-1, [])
+
+    def __len__(self) -> int:
+        """Returns the number of rows, as it was when they were asked for."""
+        return self._count
+
+    def __repr__(self) -> str:
+        """Returns the kind and the number of the rows."""
+        return f"<{self._count:,} rows of {self._row_type.__name__}>"
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        """Returns a row, or a list of rows.
+
+        Raises:
+          IndexError: There is no such row.
+        """
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(self._count))]
+        number = index + self._count if index < 0 else index
+        if not 0 <= number < self._count:
+            raise IndexError(f"There is no row {index}; there are {self._count}.")
+        return self._rows_of_page(number // _PAGE)[number % _PAGE]
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yields all rows in order."""
+        for page in range(-(-self._count // _PAGE)):
+            yield from self._rows_of_page(page)
+
+    def _rows_of_page(self, number: int) -> list[Row]:
+        if self._kept[0] != number:
+            columns = _decoded(self._page(self._range(number)))
+            known = {name: values for name, values in columns.items() if name in self._names}
+            rows = zip(*known.values(), strict=True)
+            self._kept = (
+                number,
+                [self._row_type(**dict(zip(known, row, strict=True)), run=self._run) for row in rows],
+            )
+        return self._kept[1]
+
+    def _range(self, number: int) -> Range:
+        return Range(number * _PAGE, min(self._count, (number + 1) * _PAGE))
+
+    def after(self, count: int) -> Rows[Row]:
+        """Returns the rows without the first ones.
+
+        Args:
+          count: How many to leave out.
+        """
+
+        def page(positions: Range) -> Page:
+            return self._page(Range(positions.begin + count, positions.end + count))
+
+        return Rows(self._run, self._row_type, page, max(0, self._count - count))
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """Returns all rows as NumPy columns.
+
+        Use::
+
+            nans = rows.columns()["nan"]
+
+        Returns:
+          An array for each field of the rows: floats with NaN for what was not measured, else objects.
+        """
+        lists: dict[str, list[Any]] = {name: [] for name in self._names - {"run"}}
+        for page in range(-(-self._count // _PAGE)):
+            decoded = _decoded(self._page(self._range(page)))
+            count = len(decoded["index"])
+            for name, values in lists.items():
+                values += decoded.get(name, [None] * count)
+        order = [one.name for one in fields(self._row_type) if one.name != "run"]
+        return {name: _array(lists[name]) for name in order}
+
+    def df(self) -> Any:
+        """Returns all rows as a pandas ``DataFrame`` with a column for each field.
+
+        Use::
+
+            rows.df().groupby("op_type")["nan"].sum()
+
+        Raises:
+          UsageError: pandas is not installed.
+        """
+        try:
+            import pandas  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise UsageError("df() needs pandas: run `pip install pandas`.") from error
+        return pandas.DataFrame(self.columns())
+
+
+def _array(values: list[Any]) -> npt.NDArray[Any]:
+    kinds = {type(value) for value in values}
+    if kinds in ({int}, {bool}):
+        return np.array(values)
+    if kinds & {int, float} and kinds <= {int, float, type(None)}:
+        return np.array([math.nan if value is None else value for value in values], np.float64)
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
