@@ -249,7 +249,7 @@ class Run:
           **filters: What the rows must fulfil. Regular expressions that match any part of a name:
             ``op_name``, ``op_type``, ``function``, ``device``, ``layer``, ``variable``, ``gradient_of``.
             Exact names: ``dtype``, ``host``. ``health``: ``"bad"``, ``"good"`` or ``"unmeasured"``.
-            ``where``: comparisons such as ``"nan>0,size>=100"``. ``since``, ``until``: seconds since the epoch.
+            ``where``: comparisons such as ``"nan>0,size>=100"``. ``since``, ``until``: times in seconds.
             ``from_execution`` and ``until_execution``: positions of executions in which they were computed.
             ``source`` and ``line``: a source file of the stack, by a part of its path, and a line of it.
 

@@ -33,6 +33,8 @@ _BINS: Final = 40
 _MAX_BINS: Final = 256
 #: Occurrences of one page, each of which may be read for one element.
 _OCCURRENCES: Final = 1000
+#: Not application/octet-stream, which is the type of columns.
+_NPY: Final = "application/x-npy"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -131,4 +133,4 @@ def npy(snapshot: Snapshot, query: Query) -> Download:
         name = _UNSAFE.sub("_", f"{value.name}_{value.index}")[-100:] + ".npy"
         # The parts are made after this function has returned.
         close = stack.pop_all().close
-        return Download(name, "application/octet-stream", size, parts, close)
+        return Download(name, _NPY, size, parts, close)

@@ -9,11 +9,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.framing import frame, read_records
 from tb_debugger_plugin.index.run_library import Library
-from tb_debugger_plugin.server.columnar import encode
+from tb_debugger_plugin.server.columnar import Columnar, encode
+from tb_debugger_plugin.server.download import Download
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES
 from tests.support.asking import Facts, fitting
@@ -66,4 +66,8 @@ def _ask(library: Library, path: str, parameters: dict[str, str]) -> None:
     except QueryError as error:
         assert str(error).endswith(".")
         return
-    assert encode(answer) if isinstance(answer, Page) else json.dumps(answer, allow_nan=False)
+    if isinstance(answer, Download):
+        assert sum(map(len, answer.chunks)) == answer.size
+        answer.close()
+    else:
+        assert encode(answer) if isinstance(answer, Columnar) else json.dumps(answer, allow_nan=False)

@@ -6,6 +6,7 @@ that no route is missing.
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import struct
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
@@ -30,6 +32,7 @@ HOSTILE: Final = (
     *("../../../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "..%2f..", "C:\\boot.ini", "~"),
     *("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}}", "${7*7}", "%s%n%x"),
     *("(", "[", "(?", "*", "\\", "(?P<a", "(a+)+$", "((((((((((a*)*)*)*)*)*)*)*)*)*)$", "a{1000}{1000}"),
+    *(":", "::", "...", "-9", "1:2:0", "0,0,0", "[:", ":,", "..., ...", "9" * 18 + ":", "abs"),
     *("(?=a)", "\\1", "\\C", "[[:alpha:]", "\\p{Greek}", "x" * 999, "x" * 10_001, "," * 20_000, "a," * 9999),
     *("nan>0", "size>=1e308", "size>=.", "nan>0" + ",nan>0" * 99, "idx>0", "read_csv('/etc/passwd')>0"),
 )
@@ -51,6 +54,7 @@ PARAMETERS: Final = (
     *("list", "buckets", "execution", "graph_execution", "hops", "limit", "text", "op_type", "function"),
     *("device", "dtype", "host", "health", "where", "since", "until", "source", "line", "sort", "descending"),
     *("layer", "variable", "gradient_of", "from_execution", "until_execution"),
+    *("slicing", "slot", "rows", "columns", "row", "column", "bins", "low", "high", "part"),
 )
 
 
@@ -88,7 +92,15 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/inputs_of": lambda facts: {"graph_execution": facts.trace},
     "/neighbours": lambda facts: {"graph_id": facts.graph_id, "op_name": facts.op_name, "hops": 9},
     "/find": lambda facts: {"text": "l"},
+    "/values": lambda facts: {"graph_execution": facts.trace},
+    "/values/info": lambda facts: {"graph_execution": facts.trace},
+    "/values/text": lambda facts: {"graph_execution": facts.trace},
+    "/values/summary": lambda facts: {"graph_execution": facts.trace, "low": 0},
+    "/values/history": lambda facts: {"graph_execution": facts.trace},
+    "/values/npy": lambda facts: {"graph_execution": facts.trace},
 }
+#: Routes with the elements of a tensor. They answer 404 where a recording holds none.
+OF_ELEMENTS: Final = frozenset(("/values", "/values/text", "/values/summary", "/values/npy"))
 #: More queries for some of the routes.
 ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/alerts", lambda facts: {"end": -1, "alert_type": "InfNanAlert"}),
@@ -108,6 +120,10 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/graphs/op_info", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
     ("/neighbours", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
     ("/find", lambda facts: {"text": f"{facts.op_name}:0"}),
+    ("/values", lambda facts: {"execution": facts.execution, "rows": 3, "columns": 2}),
+    ("/values/info", lambda facts: {"execution": facts.execution}),
+    ("/values/history", lambda facts: {"execution": facts.execution, "slicing": "..."}),
+    ("/values/history", lambda facts: {"graph_execution": facts.trace, "slicing": "..."}),
 )
 
 
@@ -115,6 +131,11 @@ def fitting(facts: Facts) -> list[tuple[str, Query]]:
     """Returns queries of every route that a run with these facts can answer."""
     asked = [*FITTING.items(), *ALSO]
     return [(path, {"run": facts.run, **make(facts)}) for path, make in asked]
+
+
+def has_answered(path: str, status: int) -> bool:
+    """Whether the answer to a fitting query has the right status."""
+    return status == 200 or (status == 404 and path in OF_ELEMENTS)
 
 
 def hostile(rng: random.Random, facts: Facts, path: str) -> Query:
@@ -178,6 +199,8 @@ def decoded(content_type: str, data: bytes) -> Any:
     Raises:
       ValueError: The answer does not match its content type.
     """
+    if content_type == "application/x-npy":
+        return {"array": np.load(io.BytesIO(data)).tolist()}
     if content_type == "application/octet-stream":
         (length,) = struct.unpack_from("<I", data)
         return json.loads(data[4 : 4 + length], parse_constant=_refuse)

@@ -132,16 +132,17 @@ def _windows_of_row(row: Slicing, max_elements: int) -> Iterator[Slicing]:
     yield from windows(replace(row, axes=tuple(axes)), max_elements)
 
 
-def blocks(elements: Elements, slicing: Slicing, max_bytes: int = _CHUNK_BYTES) -> Iterator[Array]:
+def blocks(elements: Elements, slicing: Slicing, max_bytes: int | None = None) -> Iterator[Array]:
     """Yield the selected elements in row-major order as flat arrays.
 
     Args:
       elements: The elements of the tensor.
       slicing: Which of them.
-      max_bytes: The most bytes of one array.
+      max_bytes: The most bytes of one array; None = 4 MiB.
 
     Raises:
       FormatError: The file has changed.
     """
-    for window in windows(slicing, max(1, max_bytes // elements.kind.itemsize)):
+    most = _CHUNK_BYTES if max_bytes is None else max_bytes
+    for window in windows(slicing, max(1, most // elements.kind.itemsize)):
         yield read_slice(elements, window).reshape(-1)
