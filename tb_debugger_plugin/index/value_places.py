@@ -22,12 +22,14 @@ from tb_debugger_plugin.index.source import SetFile, ring_position, stat_signatu
 from tb_debugger_plugin.index.stored_tensor import (
     Bytes,
     Elements,
+    Header,
     MemoryBytes,
     Span,
     check_record,
     elements_of,
     message_in,
     open_bytes,
+    read_header,
     record_at,
 )
 
@@ -76,10 +78,22 @@ def open_elements(files: FileSet, place: Place) -> Iterator[Elements]:
       FormatError: The record is not there any more, is damaged, or holds something else.
       OSError: The file cannot be read.
     """
+    with _open_tensor(files, place) as (source, message):
+        yield elements_of(source, message)
+
+
+def read_place(files: FileSet, place: Place) -> Header:
+    """Returns what a record says of a tensor beside its elements; arguments and errors as above."""
+    with _open_tensor(files, place) as (source, message):
+        return read_header(source, message)
+
+
+@contextlib.contextmanager
+def _open_tensor(files: FileSet, place: Place) -> Iterator[tuple[Bytes, Span]]:
     with _open_record(files, place) as (source, record):
         event, tensors = _FIELDS[place.suffix]
         occurrence = place.slot if place.suffix == EXECUTION else 0
-        yield elements_of(source, message_in(source, message_in(source, record, event), tensors, occurrence))
+        yield source, message_in(source, message_in(source, record, event), tensors, occurrence)
 
 
 @contextlib.contextmanager

@@ -268,3 +268,47 @@ def loaded(folder: Path, **options: Any) -> RunLoader:
 def summary_size(mode: TensorDebugMode) -> int:
     """Returns the number of columns in a summary of a mode."""
     return len(SUMMARY_COLUMNS[mode])
+
+
+def values_program(folder: Path) -> Recording:
+    """Writes a program that computes a matrix with NaN, in mode FULL_TENSOR, and prints a text.
+
+    ::
+
+        x -> Log        graph "loss"; three steps
+    """
+    recording = Recording(folder, mode=TensorDebugMode.FULL_TENSOR)
+    recording.source("/home/me/train.py", ["def loss(x):", "  return tf.math.log(x)"])
+    recording.frame("f1", 0, 2, "loss")
+    recording.device(1)
+    recording.graph("g1", "loss")
+    recording.op("g1", "x", "Placeholder", ids=[10], stack=["f1"], outputs=[(1, [2, 3])])
+    recording.op("g1", "Log", "Log", ["x:0"], ids=[11], stack=["f1"], outputs=[(1, [2, 3])])
+    for step in range(3):
+        x = np.array([[1, 0, -1], [4, step, 2]], np.float32)
+        with np.errstate(all="ignore"):
+            log = np.log(x)
+        recording.execution("Fill", [whole(x, 1)], ids=[step * 10 + 1], stack=["f1"])
+        recording.trace("g1", "x", whole(x, 1))
+        recording.trace("g1", "Log", whole(log, 1))
+        recording.execution(
+            "__inference_loss_7",
+            [whole(log, 1)],
+            graph_id="g1",
+            inputs=[step * 10 + 1],
+            ids=[step * 10 + 2],
+            stack=["f1"],
+        )
+    text = TensorProto(dtype=7, string_val=[b"a b", "é".encode(), b"\xff"])
+    text.tensor_shape.dim.add(size=3)
+    recording.execution("StringFormat", [text, None, too_large(np.ones((2, 3)))], ids=[90, 91, 92])
+    recording.counts(7, 6, finished=True)
+    return recording
+
+
+def too_large(array: Any) -> Any:
+    """Makes the summary that is recorded in place of a float32 tensor that is too large."""
+    proto = full_health(array)
+    proto.summary_mode = TensorDebugMode.FULL_HEALTH
+    proto.left_out_bytes = 4 * np.size(array)
+    return proto

@@ -20,7 +20,7 @@ from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 from tb_debugger_plugin.server.routes import ROUTES
 from tests.support.asking import Asker, decoded
 from tests.support.checkout import ROOT
-from tests.support.events import small_program
+from tests.support.events import small_program, values_program
 
 _PAGE = ROOT / "docs" / "http-api.md"
 _TEXT = _PAGE.read_text("utf-8")
@@ -78,6 +78,7 @@ def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     recording.not_recorded(NotRecordedReason.FILTERED, "Only one of 2 steps is recorded (every_n_steps).")
     recording.counts(4, 8, finished=True)
     recording.close()
+    values_program(logdir / "values").close()
     with Asker(logdir) as asker:
         yield asker
 

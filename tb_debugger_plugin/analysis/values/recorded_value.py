@@ -20,7 +20,7 @@ from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 from tb_debugger_plugin.index.stored_tensor import Elements
-from tb_debugger_plugin.index.value_places import Place, open_elements
+from tb_debugger_plugin.index.value_places import Place, open_elements, read_place
 from tb_debugger_plugin.index.values import numpy_dtype
 
 
@@ -86,14 +86,23 @@ class RecordedValue:
             return "This run is a folder of tables, which hold no values: open the event files instead."
         if not self.is_measured:
             return "Nothing is recorded of this output."
-        ((recording_mode,),) = self.snapshot.rows("SELECT mode FROM hosts WHERE host = ?", [self.host])
-        if recording_mode == TensorDebugMode.FULL_TENSOR:
-            return "The value was larger than max_tensor_bytes; the recording holds its summary instead."
+        left_out = self._left_out_bytes()
+        if left_out:
+            return (
+                f"The value has {left_out:,} bytes, which is more than the recording keeps"
+                " (max_tensor_bytes); it holds a summary instead."
+            )
         mode = mode_name(self.row["mode"])
         return (
             f"The recording holds the summary of mode {mode}, but not the value: record with keep_values=...,"
             ' or in mode "FULL_TENSOR".'
         )
+
+    def _left_out_bytes(self) -> int:
+        try:
+            return read_place(self.snapshot.loader.run.file_sets[self.host], self.place).left_out_bytes
+        except (FormatError, OSError):
+            return 0
 
     @contextlib.contextmanager
     def elements(self) -> Iterator[Elements]:
