@@ -51,7 +51,12 @@ class Graph:
     run: Run = field(repr=False, compare=False)
 
     def ops(self, **filters: Any) -> list[Op]:
-        """Returns the ops of the graph; arguments as for :meth:`Run.ops`."""
+        """Returns the ops of the graph; arguments as for :meth:`Run.ops`.
+
+        Use::
+
+            graph.ops(type="MatMul")
+        """
         return self.run.ops(graph_id=self.graph_id, **filters)
 
 
@@ -81,23 +86,47 @@ class Op:
     run: Run = field(repr=False, compare=False)
 
     def inputs(self) -> list[str]:
-        """Returns the names of its inputs, such as ``"MatMul:0"``."""
+        """Returns the names of its inputs, such as ``"MatMul:0"``.
+
+        Use::
+
+            op.inputs()
+        """
         return [f"{one['op_name']}:{one['output_slot']}" for one in self.info()["inputs"]]
 
     def consumers(self) -> list[list[str]]:
-        """Returns the names of the ops that take its outputs, for each output."""
+        """Returns the names of the ops that take its outputs, for each output.
+
+        Use::
+
+            op.consumers()
+        """
         return [[one["op_name"] for one in slot] for slot in self.info()["consumers"]]
 
     def info(self) -> dict[str, Any]:
-        """Returns everything that the route ``graphs/op_info`` of ``docs/http-api.md`` answers."""
+        """Returns everything that the route ``graphs/op_info`` of ``docs/http-api.md`` answers.
+
+        Use::
+
+            op.info()["stack_frame_ids"]
+        """
         return self.run.op_info(self.graph_id, self.name)
 
     def traceback(self) -> list[Frame]:
-        """Returns the stack that made the op, outermost frame first."""
+        """Returns the stack that made the op, outermost frame first.
+
+        Use::
+
+            print(*op.traceback(), sep="\\n")
+        """
         return self.run.frames(self.info()["stack_frame_ids"])
 
     def values(self, slot: int = 0) -> list[Value]:
         """Returns each tensor that an output was, in order.
+
+        Use::
+
+            [value.summary["nan"] for value in op.values()]
 
         Args:
           slot: The number of the output.
@@ -146,12 +175,22 @@ class Alert:
     run: Run = field(repr=False, compare=False)
 
     def value(self) -> Value:
-        """Returns the value."""
+        """Returns the value.
+
+        Use::
+
+            alert.value()[...]
+        """
         inside = self.facts["graph_execution_trace_index"]
         if inside is not None:
             return self.run.value(graph_execution=inside)
         return self.run.value(execution=self.facts["execution_index"], slot=self.slot)
 
     def why(self) -> Any:
-        """Returns the explanation, as :meth:`Run.why`."""
+        """Returns the explanation, as :meth:`Run.why`.
+
+        Use::
+
+            print(alert.why())
+        """
         return self.run.why(self.index)

@@ -58,6 +58,10 @@ class Execution:
     def value(self, slot: int = 0) -> Value:
         """Returns an output as a :class:`~tb_debugger_plugin.reading.value.Value`.
 
+        Use::
+
+            run.executions()[0].value()[...]
+
         Args:
           slot: The number of the output.
 
@@ -136,7 +140,12 @@ class GraphExecution:
         return f"{self.op_name}:{self.slot}"
 
     def value(self) -> Value:
-        """Returns the tensor as a :class:`~tb_debugger_plugin.reading.value.Value`."""
+        """Returns the tensor as a :class:`~tb_debugger_plugin.reading.value.Value`.
+
+        Use::
+
+            run.graph_executions(op_type="Log")[0].value()[...]
+        """
         return self.run.value(graph_execution=self.index)
 
 
@@ -258,6 +267,10 @@ class Rows(Sequence[Row], Generic[Row]):
 
     def after(self, count: int) -> Rows[Row]:
         """Returns the rows without the first ones.
+
+        Use::
+
+            rows.after(4)
 
         Args:
           count: How many to leave out.

@@ -93,7 +93,7 @@ def open_run(logdir: str | os.PathLike[str], run: str | None = None, *, timeout:
 
         run = tb_debugger_plugin.open_run("/path/to/logdir")
         print(run.why())
-        run.graph_executions(op_type="Log", health="bad")[0].value()[:, 3]
+        run.graph_executions(op_type="Log", health="bad")[0].value()[:, 1]
 
     The first time, the event files are read into tables, as the page does; they are kept in a cache folder.
     TensorFlow is not needed. The program may still be running.
@@ -293,10 +293,10 @@ class Run:
 
         Use::
 
-            run.value("Log:0")[:, 3]
+            run.value("Log:0")[:, 1]
             run.value("Log:0", occurrence=0, function="loss")
-            run.value(graph_execution=12)
-            run.value(execution=3, slot=1)
+            run.value(graph_execution=2)
+            run.value(execution=1, slot=0)
 
         Args:
           tensor: The name of a tensor in a graph, such as ``"Log:0"``; the slot may be left out.

@@ -28,7 +28,7 @@ class Value:
 
         value = run.value("Log:0")
         value.shape, value.dtype
-        value[:, 3, ::2]
+        value[0, ::2]
         np.isnan(value).sum()
 
     Get it from :meth:`Run.value <tb_debugger_plugin.reading.run.Run.value>`, or from ``value()`` of a row.
@@ -108,7 +108,7 @@ class Value:
 
         Use::
 
-            value.read("[:, 3, ::2]")
+            value.read("[0, ::2]")
 
         Args:
           slicing: NumPy's notation; the brackets may be left out.
