@@ -1,12 +1,15 @@
 """Tables of TensorFlow's ``DataType`` numbers, their names, and the NumPy types that hold the same bytes.
 
-With them the viewer names and decodes dtypes without TensorFlow. NumPy has no bfloat16 and no float8; their
-bytes are read as unsigned integers of the same width, and the caller widens them.
+With them the viewer names and decodes dtypes without TensorFlow. ``ml_dtypes`` has those that NumPy itself
+does not have. A quantized number is the integer that stands for it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
 
 #: TensorFlow's name by enum number. The number of a reference dtype is larger by 100.
 NAMES: Final[dict[int, str]] = {
@@ -43,12 +46,10 @@ NAMES: Final[dict[int, str]] = {
 NUMBER_OF: Final[dict[str, int]] = {name: number for number, name in NAMES.items()}
 
 BFLOAT16: Final = 14
-FLOAT8_E5M2: Final = 24
-FLOAT8_E4M3FN: Final = 25
 STRING: Final = 7
 
-#: NumPy dtype string by enum number; its bytes equal those of ``tensor_content``, little-endian.
-NUMPY: Final[dict[int, str]] = {
+#: By enum number; the bytes of an array equal those of ``tensor_content``.
+_NUMPY: Final[dict[int, Any]] = {
     1: "<f4",
     2: "<f8",
     3: "<i4",
@@ -58,14 +59,21 @@ NUMPY: Final[dict[int, str]] = {
     8: "<c8",
     9: "<i8",
     10: "|b1",
-    14: "<u2",
+    11: "|i1",
+    12: "|u1",
+    13: "<i4",
+    14: ml_dtypes.bfloat16,
+    15: "<i2",
+    16: "<u2",
     17: "<u2",
     18: "<c16",
     19: "<f2",
     22: "<u4",
     23: "<u8",
-    24: "|u1",
-    25: "|u1",
+    24: ml_dtypes.float8_e5m2,
+    25: ml_dtypes.float8_e4m3fn,
+    29: ml_dtypes.int4,
+    30: ml_dtypes.uint4,
 }
 
 #: Dtypes whose values can be NaN or infinite.
@@ -82,3 +90,16 @@ def dtype_name(number: int) -> str | None:
       A name such as ``"float32"``; None for 0 and for a number without a name.
     """
     return NAMES.get(number - 100 if number > 100 else number)
+
+
+def numpy_dtype(number: int) -> np.dtype[Any] | None:
+    """Returns the dtype of arrays with the elements of a tensor.
+
+    Args:
+      number: TensorFlow's enum number.
+
+    Returns:
+      A dtype of NumPy or of ``ml_dtypes``, little-endian; None for dtypes without numbers.
+    """
+    kind = _NUMPY.get(number)
+    return None if kind is None else np.dtype(kind)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import dtypes, framing
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.messages import TensorProto
-from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, Stored, numpy_dtype, stored
+from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, Stored, stored
 
 #: Bytes that are read at once: to look at fields, and to check a record.
 _WINDOW: Final = 1 << 12
@@ -333,7 +334,7 @@ def elements_of(source: Bytes, message: Span) -> Elements:
     header = read_header(source, message)
     if header.dtype == dtypes.STRING:
         return _strings(source, message, header)
-    kind = numpy_dtype(header.dtype)
+    kind = dtypes.numpy_dtype(header.dtype)
     if kind is None:
         raise FormatError(f"NumPy has no arrays of {dtypes.dtype_name(header.dtype) or 'its dtype'}")
     contents = [one.span for one in fields(source, message) if one.number == _CONTENT]
@@ -390,14 +391,31 @@ def _parsed(source: Bytes, message: Span, header: Header, kind: np.dtype[Any]) -
 
 
 def _strings(source: Bytes, message: Span, header: Header) -> Elements:
-    texts: Sequence[bytes] = _parse(source, message).string_val
-    size = math.prod(header.shape)
+    proto, size = _parse(source, message), math.prod(header.shape)
+    texts: Sequence[bytes] = (
+        _string_list(proto.tensor_content, size) if proto.tensor_content else proto.string_val
+    )
     # As for numbers, the last one may stand for all after it; nothing at all stands for empty strings.
     if len(texts) > size:
         raise FormatError("its record does not hold as many elements as its shape says")
     values = np.empty(max(1, len(texts)), object)
     values[:] = list(texts) or [b""]
     return _StoredElements(Stored(values), header.dtype, header.shape, np.dtype(object))
+
+
+def _string_list(content: bytes, count: int) -> list[bytes]:
+    """Decodes strings as TensorFlow's own ops write them: all lengths, then all characters."""
+    if count > len(content):
+        raise FormatError("its record does not hold as many elements as its shape says")
+    window, at = _Window(MemoryBytes(content), len(content)), 0
+    lengths = []
+    for _ in range(count):
+        length, at = window.varint(at)
+        lengths.append(length)
+    ends = list(itertools.accumulate(lengths, initial=at))
+    if ends[-1] != len(content):
+        raise FormatError("its record does not hold as many elements as its shape says")
+    return [content[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
 def _parse(source: Bytes, message: Span) -> Any:

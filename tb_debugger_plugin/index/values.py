@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events import dtypes
+from tb_debugger_plugin.events.dtypes import numpy_dtype
 
 MAX_RANK: Final = 254
 #: Elements of a tensor; a tensor with more has no size. A float64 represents every count up to this one.
@@ -29,27 +29,6 @@ _VALUE_FIELDS: Final = (
     *("float_val", "double_val", "int_val", "int64_val", "bool_val"),
     *("half_val", "uint32_val", "uint64_val", "scomplex_val", "dcomplex_val"),
 )
-
-
-#: The dtypes that NumPy itself does not have, by TensorFlow's number.
-_EXTENSIONS: Final = {
-    dtypes.BFLOAT16: ml_dtypes.bfloat16,
-    dtypes.FLOAT8_E5M2: ml_dtypes.float8_e5m2,
-    dtypes.FLOAT8_E4M3FN: ml_dtypes.float8_e4m3fn,
-}
-
-
-def numpy_dtype(number: int) -> np.dtype[Any] | None:
-    """Returns the dtype of arrays with the elements of a tensor.
-
-    Args:
-      number: TensorFlow's number.
-
-    Returns:
-      A dtype of NumPy or of ``ml_dtypes``, little-endian; None for dtypes without numbers.
-    """
-    kind = _EXTENSIONS.get(number) or dtypes.NUMPY.get(number)
-    return None if kind is None else np.dtype(kind)
 
 
 def widened(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

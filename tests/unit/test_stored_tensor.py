@@ -69,6 +69,13 @@ def test_strings_are_bytes():
     assert _elements(proto).read(1, 3).tolist() == [b"\xff", b""]
 
 
+def test_strings_that_tensorflows_own_ops_write_begin_with_their_lengths():
+    long = b"x" * 300
+    proto = TensorProto(dtype=NUMBER_OF["string"], tensor_content=b"\x01\xac\x02\x00" + b"a" + long)
+    proto.tensor_shape.dim.add(size=3)
+    assert _elements(proto).read(0, 3).tolist() == [b"a", long, b""]
+
+
 def test_an_empty_tensor_and_a_scalar_are_read():
     empty = _elements(whole(np.empty((0, 3), np.float32), NUMBER_OF["float32"]))
     assert empty.shape == (0, 3) and len(empty.read(0, 0)) == 0
@@ -93,6 +100,8 @@ def _shaped(*dims, **fields):
         (_shaped(1 << 45), "does not hold as many elements as its shape says"),
         (_shaped(2, float_val=[1.0] * 5), "does not hold as many elements as its shape says"),
         (_shaped(2, dtype=7, string_val=[b"a"] * 5), "does not hold as many elements as its shape says"),
+        (_shaped(2, dtype=7, tensor_content=b"\x05\x01ab"), "does not hold as many elements"),
+        (_shaped(1 << 40, dtype=7, tensor_content=b"\x05\x01ab"), "does not hold as many elements"),
         (_shaped(2, dtype=20, tensor_content=b"1234"), "NumPy has no arrays of resource"),
         (_shaped(2, dtype=99, tensor_content=b"1234"), "NumPy has no arrays of its dtype"),
         (b"\x0a\xff\xff\xff\xff\x0f", "a field of its record is longer than the record"),

@@ -16,12 +16,11 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError
-from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 from tb_debugger_plugin.index.stored_tensor import Elements
 from tb_debugger_plugin.index.value_places import Place, open_elements, read_place
-from tb_debugger_plugin.index.values import numpy_dtype
 
 
 @dataclass(frozen=True)
