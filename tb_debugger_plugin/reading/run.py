@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from types import TracebackType
@@ -137,6 +138,8 @@ class Run:
         self._loader = RunLoader(found)
         self._open = contextlib.ExitStack()
         self._open.callback(self._loader.close)
+        # Also at the end of the program: a thread that still reads would keep DuckDB from ending.
+        self._finalizer = weakref.finalize(self, self._open.close)
         self._sql: tuple[int, duckdb.DuckDBPyConnection] | None = None
         try:
             self._wait(timeout)
@@ -188,7 +191,8 @@ class Run:
 
             run.close()
         """
-        self._open.close()
+        _queried.discard(self)
+        self._finalizer()
 
     def snapshot(self) -> contextlib.AbstractContextManager[Snapshot]:
         """Gives the snapshot of a commit that the functions of ``analysis`` take; for this package only."""
@@ -546,6 +550,8 @@ class Run:
         Raises:
           BadQueryError: It is not one SELECT, or DuckDB refuses it.
         """
+        # A relation does not refer to the run, which must stay open for it.
+        _queried.add(self)
         return run_select(self._connection(), query)
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -596,6 +602,8 @@ class Run:
             time.sleep(interval)
 
 
+#: The open runs that relations of DuckDB read.
+_queried: set[Run] = set()
 _WAIT_SECONDS: Final = 0.2
 _PAGES: Final[dict[str, Callable[[Snapshot, Range, Selection | None], Page]]] = {
     "executions": tables.executions_page,

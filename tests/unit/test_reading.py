@@ -114,6 +114,7 @@ def test_rows_are_columns_and_a_data_frame(run):
     columns = run.graph_executions().columns()
     assert columns["nan"].tolist() == [0, 1, 0, 1, 0, 1]
     assert columns["op_type"].tolist() == ["Placeholder", "Log"] * 3
+    pytest.importorskip("pandas", reason="data frames need pandas")
     frame = run.graph_executions().df()
     assert frame.groupby("op_type")["nan"].sum().to_dict() == {"Log": 3, "Placeholder": 0}
     assert run.executions().df().shape[0] == 7
@@ -219,6 +220,8 @@ def test_alerts_and_their_reasons(train):
 
 
 def test_sql_gives_a_relation_that_becomes_what_others_read(run):
+    pytest.importorskip("pandas", reason="data frames need pandas")
+    pytest.importorskip("pyarrow", reason="Arrow tables need pyarrow")
     relation = run.sql("SELECT op_type, count(*) AS count FROM executions GROUP BY ALL ORDER BY ALL")
     assert relation.df()["count"].tolist() == [3, 3, 1]
     assert run.sql("SELECT idx FROM graph_executions ORDER BY idx").fetchall()[-1] == (5,)
@@ -277,6 +280,8 @@ _METHODS = [
 @pytest.mark.parametrize("method", [*_METHODS, pytest.param(tb_debugger_plugin.open_run, id="open_run")])
 def test_the_example_of_each_method_runs(method, run, train, logdir, tmp_path, monkeypatch, capsys):
     """With the names that the examples use: a run, one of its values, ops, rows, graphs and alerts."""
+    pytest.importorskip("pandas", reason="data frames need pandas")
+    pytest.importorskip("pyarrow", reason="Arrow tables need pyarrow")
     monkeypatch.chdir(tmp_path)
     text = inspect.getdoc(method)
     found = re.search(r"^Use::\n\n(.*?)(?=^\S)", text + "\nEnd", re.MULTILINE | re.DOTALL)
