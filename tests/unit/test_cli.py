@@ -7,6 +7,7 @@ import shutil
 import sys
 
 import duckdb
+import numpy as np
 import pytest
 
 from tb_debugger_plugin.cli.main import main
@@ -15,7 +16,7 @@ from tb_debugger_plugin.events.text import event_lines
 from tb_debugger_plugin.index.cache import database_path, databases
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.index.schema import TABLES
-from tests.support.events import Recording, full_health, loaded, small_program
+from tests.support.events import Recording, full_health, loaded, small_program, values_program
 
 
 def test_info_shows_each_run(tmp_path, capsys):
@@ -379,3 +380,40 @@ def test_why_prints_one_run_as_json_and_names_what_is_not_recorded(tmp_path, cap
     assert answer["one"]["not_recorded"][0]["names"] == ["f"]
     assert main(["why", str(tmp_path), "--run", "one"]) == 0
     assert "  Not recorded: The debugger does not watch f.\n" in capsys.readouterr().out
+
+
+def test_value_prints_a_slice_or_its_statistics(tmp_path, capsys):
+    values_program(tmp_path).close()
+    assert main(["value", str(tmp_path), "Log:0", "--occurrence", "0", "--slice", "[0, :2]"]) == 0
+    assert capsys.readouterr().out == "Log:0  float32 [2, 3]\n[  0. -inf]\n"
+    assert main(["value", str(tmp_path), "--execution", "6"]) == 0
+    assert "'a b' 'é' b'\\xff'" in capsys.readouterr().out
+    assert main(["value", str(tmp_path), "Log", "--statistics"]) == 0
+    text = capsys.readouterr().out
+    assert "size" in text and "nan       1" in text and "max       1.38629" in text
+
+
+def test_value_speaks_json_and_saves_for_numpy(tmp_path, capsys):
+    values_program(tmp_path / "log").close()
+    logdir = str(tmp_path / "log")
+    assert main(["value", logdir, "--graph_execution", "1", "--slice", "0", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["name"], facts["is_kept"], facts["elements"]) == ("Log:0", True, ["0.0", "-inf", "nan"])
+    assert main(["value", logdir, "Log", "--save", str(tmp_path / "log.npy")]) == 0
+    assert np.load(tmp_path / "log.npy").shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "Give the name of a tensor, --graph_execution or --execution."),
+        (["Sin"], "No tensor Sin:0 is recorded"),
+        (["Log", "--slice", "7"], "Index 7 is out of range for axis 0"),
+        (["--execution", "6", "--slot", "2"], "more than the recording keeps"),
+        (["--execution", "6", "--save", "x.npy"], "Strings have no place"),
+    ],
+)
+def test_value_fails_with_a_sentence(tmp_path, capsys, words, said):
+    values_program(tmp_path).close()
+    assert main(["value", str(tmp_path), *words]) == 1
+    assert said in capsys.readouterr().err

@@ -18,6 +18,7 @@ _VERBS = {
     "dump": [],
     "index": [],
     "sql": ["SELECT count(*) FROM graph_executions"],
+    "value": ["--graph_execution", "0"],
     "export": ["--parquet", "{out}"],
     "beam": ["{out}"],
     "clean": [],
