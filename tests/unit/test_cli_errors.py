@@ -72,6 +72,7 @@ _FINE = dict.fromkeys(_VERBS, (0, ""))
 _ONE_PLEASE = (1, "holds several runs; choose one with --run: 'one' and 'two'.")
 _NO_BEAM = (1, "Apache Beam is needed")
 _BAD_TABLES = (1, "Reading this run's files failed: ")
+_NO_ROWS = (1, "There is no graph execution 0; there are 0.")
 _NO_SETS = (1, "is neither an event file nor a folder with tfdbg_events")
 #: Of each thing that a path may lead to: exit code, and what is said on stderr, by verb.
 _SAID = {
@@ -82,9 +83,9 @@ _SAID = {
         "dump": (1, "is not an event file"),
     },
     _unreadable: dict.fromkeys(_VERBS, (1, "Too many levels of symbolic links")),
-    _two_runs: {**_FINE, "dump": _NO_SETS, "sql": _ONE_PLEASE, "beam": _ONE_PLEASE},
-    _damaged_events: {**_FINE, "beam": _NO_BEAM},
-    _damaged_metadata: {**_FINE, "beam": _NO_BEAM},
+    _two_runs: {**_FINE, "dump": _NO_SETS, **dict.fromkeys(("sql", "value", "beam"), _ONE_PLEASE)},
+    _damaged_events: {**_FINE, "beam": _NO_BEAM, "value": _NO_ROWS},
+    _damaged_metadata: {**_FINE, "beam": _NO_BEAM, "value": _NO_ROWS},
     _damaged_tables: {
         **dict.fromkeys(_VERBS, _BAD_TABLES),
         **{"dump": _NO_SETS, "beam": (1, "holds tables already"), "clean": (0, "")},
