@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from tb_debugger_plugin.capture.api import KeepValues as KeepValues
     from tb_debugger_plugin.capture.api import disable_dump_debug_info as disable_dump_debug_info
     from tb_debugger_plugin.capture.api import enable_dump_debug_info as enable_dump_debug_info
     from tb_debugger_plugin.capture.api import record as record
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 #: The version of the package, defined only here.
 __version__ = "0.1.0"
 
-__all__ = ["disable_dump_debug_info", "enable_dump_debug_info", "open_run", "record", "step"]
+__all__ = ["KeepValues", "disable_dump_debug_info", "enable_dump_debug_info", "open_run", "record", "step"]
 
 #: The names that need no TensorFlow, and their modules.
 _OF_READER = {"open_run": "tb_debugger_plugin.reading.run"}

@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from tb_debugger_plugin.capture.options import MAX_TENSOR_BYTES, DTypeFilter, Options, as_given, make_options
+from tb_debugger_plugin.capture.keep_values import MAX_TENSOR_BYTES, KeepArgument
+from tb_debugger_plugin.capture.keep_values import KeepValues as KeepValues
+from tb_debugger_plugin.capture.options import DTypeFilter, Options, as_given, make_options
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError
 
@@ -40,6 +42,7 @@ def enable_dump_debug_info(
     step_range: tuple[int, int | None] | None = None,
     max_tensor_bytes: int | None = MAX_TENSOR_BYTES,
     keep_graph_optimizations: bool = False,
+    keep_values: KeepArgument = None,
 ) -> Recording:
     """Record what the program computes from now on, for the debugger's page in TensorBoard.
 
@@ -95,6 +98,12 @@ def enable_dump_debug_info(
         takes longer. Nothing is watched in functions that XLA compiles and in TF1-style sessions; the log
         says so when the program has any. If False (the default), all tensors are watched, and sums that
         Grappler would have reordered may differ in the last place. Needs the native library.
+      keep_values: Values to record whole, beside what the mode records of every tensor: a `KeepValues`, which
+        chooses them by op type, name, layer or function, or only when they are bad, and limits their sizes; a
+        list of them, of which any may hold; or a string, a regular expression for the names of graph ops,
+        such as `"^dense/MatMul$"`. None (the default): no values beside what the mode records. What the
+        filters leave out is not recorded. Of functions that XLA compiles, arguments, results and constants
+        can be kept. Without the native library, `only_bad` keeps nothing and `max_total_bytes` has no effect.
 
     Returns:
       The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write buffered records to the
@@ -119,6 +128,7 @@ def enable_dump_debug_info(
         step_range=step_range,
         max_tensor_bytes=max_tensor_bytes,
         keep_graph_optimizations=keep_graph_optimizations,
+        keep_values=keep_values,
     )
     with _current_lock:
         on = running()

@@ -32,6 +32,7 @@ from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
+from tb_debugger_plugin.native.arguments import TensorValue
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Ops that TensorFlow runs when Python drops an object, anywhere in the program, and ops of recorders.
@@ -60,7 +61,7 @@ class _CallSite(NamedTuple):
 
     Attributes:
       prefix: Encoded fields of its executions; empty when they are not recorded.
-      is_recorded: By dtype, whether its outputs are recorded.
+      is_recorded: By dtype, how its outputs are recorded (`Choice.bits`).
     """
 
     prefix: bytes
@@ -121,7 +122,7 @@ class EagerOps:
         key = op_type, len(outputs), self._frames.key(frame)
         site = self._call_sites.get(key) or self._add_call_site(key, frame)
         if site.prefix and not self._sink.eager_op(
-            site.prefix, inputs, outputs, self._devices, site.is_recorded, self._summary
+            site.prefix, inputs, outputs, self._devices, site.is_recorded, self._value
         ):
             raise RecordingError(self._sink.failure())
 
@@ -150,28 +151,29 @@ class EagerOps:
         execution.code_location.MergeFromString(self._frames.code_location(stack))
         return bytes(execution.SerializeToString())
 
-    def _is_recorded(self, name: str, dtype: int) -> bool:
+    def _is_recorded(self, name: str, dtype: int) -> int:
         functions = (name,) if self._graphs.id_of_function(name) else ()
-        return self._options.records(name, tf.as_dtype(dtype), functions=functions)
+        return self._options.choose(name, tf.as_dtype(dtype), functions=functions).bits
 
-    def _summary(self, tensor: EagerTensor) -> bytes:
-        """The summary of a tensor that the sink cannot read in place; empty when it cannot be made."""
+    def _value(self, tensor: EagerTensor, keep: int) -> TensorValue:
+        """What is recorded of a tensor that the sink cannot read in place; empty when it cannot be made."""
         dtype = tensor._datatype_enum()
         try:
-            if placement.may_be_elsewhere(tensor.device):
-                return self._summary_from_elsewhere(tensor, dtype)
-            return self._sink.summary(tensor._numpy_internal(), dtype)
+            if not keep and placement.may_be_elsewhere(tensor.device):
+                return self._value_from_elsewhere(tensor, dtype)
+            return self._sink.value(tensor._numpy_internal(), dtype, keep=keep)
         except Exception as error:  # the other tensors are still recorded
             self._report_unrecorded(dtype, error)
-            return b""
+            return TensorValue(b"", self._options.mode)
 
-    def _summary_from_elsewhere(self, tensor: EagerTensor, dtype: int) -> bytes:
+    def _value_from_elsewhere(self, tensor: EagerTensor, dtype: int) -> TensorValue:
         mode = self._options.mode
         if mode is TensorDebugMode.NO_TENSOR:
-            return self._sink.summary(np.empty(0, np.float32), tf.float32.as_datatype_enum)
+            return self._sink.value(np.empty(0, np.float32), tf.float32.as_datatype_enum)
         if placement.reduced_mode(mode, tensor.dtype) is mode:
-            return self._sink.reduced_summary(placement.reduce_on_device(tensor, mode))
-        return self._sink.summary(tensor._numpy_internal(), dtype)
+            numbers = placement.reduce_on_device(tensor, mode)
+            return TensorValue(self._sink.reduced_summary(numbers), mode)
+        return self._sink.value(tensor._numpy_internal(), dtype)
 
     def _report_unrecorded(self, dtype: int, error: Exception) -> None:
         """Report a tensor that is not recorded, once per dtype, in the log and in the recording."""

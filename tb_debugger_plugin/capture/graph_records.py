@@ -34,12 +34,14 @@ class KnownGraph:
       graph_id: The id by which records refer to it.
       tensor_ids: Tensor ids of the outputs of each op, by op name.
       stacks: Creation stack of each op, by op name: ids of frames, outermost first.
+      layers: Path of the Keras layer of each op that has one, by op name.
       recorded_constants: Names of the constants whose values are recorded.
     """
 
     graph_id: str
     tensor_ids: dict[str, tuple[int, ...]] = field(default_factory=dict)
     stacks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    layers: dict[str, str] = field(default_factory=dict)
     recorded_constants: set[str] = field(default_factory=set)
 
 
@@ -104,6 +106,7 @@ class GraphRecords:
             known.stacks.update(self._frame_ids([op for op in new if op.name not in known.stacks]))
             self._frames.forget_files()
             names = self._names.of_ops(graph, new)
+            known.layers.update(names.layers)
             for begin in range(0, len(new), _RECORDS_AT_ONCE):
                 part = new[begin : begin + _RECORDS_AT_ONCE]
                 self._writer.write("graphs", *[self._op_creation(graph, known, names, op) for op in part])

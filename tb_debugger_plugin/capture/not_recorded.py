@@ -99,6 +99,13 @@ def left_out(requested: Options, recorded: Options) -> Iterator[Missing]:
             "and reinstall tb-debugger-plugin.",
             level=logging.INFO,
         )
+    if requested.keep_values != recorded.keep_values:
+        yield Missing(
+            NotRecordedReason.FILTERED,
+            "In keep_values, only_bad keeps nothing, and max_total_bytes has no effect: TensorFlow's own "
+            "debug ops do not support them, and they are used when the native library or a local dump_root "
+            "is missing. Install a C++ compiler and reinstall tb-debugger-plugin.",
+        )
     if requested.keep_graph_optimizations:
         yield Missing(
             NotRecordedReason.OPTIMIZED,

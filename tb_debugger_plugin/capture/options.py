@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
+from tb_debugger_plugin.capture.keep_values import (
+    MAX_TENSOR_BYTES,
+    KeepArgument,
+    KeepValues,
+    compiled,
+    make_rules,
+    number_of_bytes,
+)
+from tb_debugger_plugin.capture.wrapped_names import unwrapped
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MODES, TensorDebugMode, spec_of
 
@@ -27,9 +36,22 @@ MEASURED_DTYPES = STOCK_DTYPES | {
     *(tf.dtypes.experimental.float8_e5m2, tf.dtypes.experimental.float8_e4m3fn),
 }
 
-_WRAPPED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+$")
-#: Default size limit in bytes of a value that FULL_TENSOR records whole: 1 MiB.
-MAX_TENSOR_BYTES = 1 << 20
+
+class Choice(NamedTuple):
+    """How the value of a tensor is recorded.
+
+    Attributes:
+      is_recorded: Whether it is.
+      keep: The rules of `Options.keep_values` by which it may be kept whole, as bits.
+    """
+
+    is_recorded: bool
+    keep: int = 0
+
+    @property
+    def bits(self) -> int:
+        """Both in a number, which is 0 if the value is not recorded: bit 0, and the rules from bit 1 on."""
+        return self.is_recorded | self.keep << 1
 
 
 @dataclass(frozen=True)
@@ -49,6 +71,7 @@ class Options:
       step_range: The first step to record, and the step before which to end or None.
       max_tensor_bytes: Size of the largest value that FULL_TENSOR records whole; None for no limit.
       keep_graph_optimizations: Watch only survivors, so that Grappler does the same as without a recording.
+      keep_values: Rules by which values are kept whole, beside what the mode records; any of them may hold.
     """
 
     dump_root: str
@@ -62,20 +85,38 @@ class Options:
     step_range: tuple[int, int | None] = (0, None)
     max_tensor_bytes: int | None = MAX_TENSOR_BYTES
     keep_graph_optimizations: bool = False
+    keep_values: tuple[KeepValues, ...] = ()
 
-    def records(
-        self, op_type: str, dtype: tf.DType, *, op_name: str | None = None, functions: Iterable[str] = ()
-    ) -> bool:
-        """Whether the value of a tensor is recorded.
+    def choose(
+        self,
+        op_type: str,
+        dtype: tf.DType,
+        *,
+        op_name: str | None = None,
+        layer: str = "",
+        functions: Iterable[str] = (),
+    ) -> Choice:
+        """How the value of a tensor is recorded.
 
         Args:
           op_type: Type of the op that makes it.
           dtype: Dtype of the tensor.
           op_name: Name of the op in its graph; None for an eager op, which has none.
+          layer: Path of the Keras layer of the op; empty if it has none.
           functions: Names of the functions that the op is part of, or of the function when that is the op.
         """
-        if not covers(self.mode, dtype):
-            return False
+        is_covered, functions = covers(self.mode, dtype), tuple(functions)
+        keep = 0
+        if self.keep_values and covers(TensorDebugMode.FULL_TENSOR, dtype):
+            for number, rule in enumerate(self.keep_values):
+                can_hold = dtype in MEASURED_DTYPES or not rule.only_bad
+                keep |= (can_hold and rule.chooses(op_type, op_name, layer, functions)) << number
+        if (is_covered or keep) and self._passes(op_type, dtype, op_name, functions):
+            return Choice(True, keep)
+        return Choice(False)
+
+    def _passes(self, op_type: str, dtype: tf.DType, op_name: str | None, functions: tuple[str, ...]) -> bool:
+        """Whether the filters let a tensor through."""
         if self.op_regex is not None and not self.op_regex.match(op_type):
             return False
         if self.function_regex is not None and not any(map(self._is_chosen_function, functions)):
@@ -102,19 +143,6 @@ class Options:
         first, end = self.step_range
         in_range = step >= first and (end is None or step < end)
         return in_range and (step - first) % self.every_n_steps == 0
-
-
-def unwrapped(name: str) -> Iterator[str]:
-    """The name of a function, and the names that it contains, the user's name last.
-
-    TensorFlow's name of a function that the user calls f may be __inference___backward_f_12_34.
-    """
-    while True:
-        yield name
-        wrapped = _WRAPPED.match(name)
-        if wrapped is None:
-            return
-        name = wrapped.group(1)
 
 
 def covers(mode: TensorDebugMode, dtype: tf.DType) -> bool:
@@ -166,6 +194,7 @@ def as_given(options: Options) -> dict[str, object]:
         "step_range": options.step_range,
         "max_tensor_bytes": options.max_tensor_bytes,
         "keep_graph_optimizations": options.keep_graph_optimizations,
+        "keep_values": list(options.keep_values),
     }
 
 
@@ -189,24 +218,27 @@ def make_options(
     step_range: tuple[int, int | None] | None,
     max_tensor_bytes: int | None,
     keep_graph_optimizations: bool,
+    keep_values: KeepArgument = None,
 ) -> Options:
     """Check the user's arguments.
 
     Raises:
       UsageError: An argument cannot be used; the message says which and what to do.
     """
+    mode = _mode(tensor_debug_mode)
     return Options(
         absolute(dump_root),
-        _mode(tensor_debug_mode),
+        mode,
         _buffer_size(circular_buffer_size),
-        _regex("op_regex", op_regex),
+        compiled("op_regex", op_regex),
         _dtype_predicate(tensor_dtypes),
-        _regex("function_regex", function_regex),
-        _regex("name_regex", name_regex),
+        compiled("function_regex", function_regex),
+        compiled("name_regex", name_regex),
         _every_n_steps(every_n_steps),
         _step_range(step_range),
-        _max_bytes(max_tensor_bytes),
+        number_of_bytes("max_tensor_bytes", max_tensor_bytes),
         _flag("keep_graph_optimizations", keep_graph_optimizations),
+        _rules(mode, keep_values),
     )
 
 
@@ -271,25 +303,21 @@ def _step_range(chosen: object) -> tuple[int, int | None]:
     )
 
 
-def _max_bytes(size: int | None) -> int | None:
-    if size is None or _is_whole(size, 0):
-        return size
-    raise UsageError(f"max_tensor_bytes is {size!r}: give a number of bytes, or None for no limit.")
+def _rules(mode: TensorDebugMode, chosen: KeepArgument) -> tuple[KeepValues, ...]:
+    rules = make_rules(chosen)
+    if rules and mode is TensorDebugMode.FULL_TENSOR:
+        raise UsageError(
+            "keep_values chooses the values that are kept beside summaries, and tensor_debug_mode "
+            "'FULL_TENSOR' keeps all values: leave keep_values out, or give another mode such as "
+            "'FULL_HEALTH'."
+        )
+    return rules
 
 
 def _flag(argument: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise UsageError(f"{argument} is {value!r}: give True or False.")
     return value
-
-
-def _regex(argument: str, pattern: str | None) -> re.Pattern[str] | None:
-    if pattern is None:
-        return None
-    try:
-        return re.compile(pattern)
-    except (re.error, TypeError) as error:
-        raise UsageError(f"{argument} {pattern!r} is not a regular expression: {error}.") from None
 
 
 def _dtype_predicate(chosen: Any) -> Callable[[tf.DType], bool] | None:

@@ -1,7 +1,7 @@
 """Describes the arguments whose fields the compiled module reads by name.
 
-The names are those of the structs in `src/recorder.h` and `src/compiled_op.h`; `src/py_watches.cc` reads
-them.
+The names are those of the structs in `src/recorder.h`, `src/keep.h` and `src/compiled_op.h`;
+`src/py_recorder.cc` and `src/py_watches.cc` read them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,43 @@ class TraceTarget(NamedTuple):
       prefix: The encoded fields of its GraphExecutionTrace other than the mode and the tensor.
       tensor_id: The tensor id.
       rank: Rank of a tensor that has the same elements as the watched one; -1 for the watched tensor itself.
+      keep: The rules by which the watched tensor may be kept whole, as bits.
     """
 
     prefix: bytes
     tensor_id: int
     rank: int
+    keep: int = 0
+
+
+class TensorValue(NamedTuple):
+    """A tensor as it is recorded.
+
+    Attributes:
+      tensor_proto: Its encoded TensorProto.
+      mode: The tensor debug mode of that.
+      rule: Index of the rule that keeps it whole; -1 if none does.
+      num_bytes: Its bytes, which count towards the total of that rule.
+    """
+
+    tensor_proto: bytes
+    mode: int
+    rule: int = -1
+    num_bytes: int = 0
+
+
+class KeepLimits(NamedTuple):
+    """The part of a `KeepValues` that is applied to each value.
+
+    Attributes:
+      only_bad: Whether only values with an infinity or NaN are kept.
+      max_tensor_bytes: Size of the largest value that is kept; -1 for no limit.
+      max_total_bytes: Size of all values together; -1 for no limit.
+    """
+
+    only_bad: bool
+    max_tensor_bytes: int
+    max_total_bytes: int
 
 
 class CompiledTensor(NamedTuple):

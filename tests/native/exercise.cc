@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +21,7 @@
 #include "crc32c.h"
 #include "encode.h"
 #include "framing.h"
+#include "keep.h"
 #include "recorder.h"
 #include "static_shape.h"
 #include "summary.h"
@@ -207,7 +209,7 @@ void RecordWatch(Recorder* recorder, const Watch& watch, char filling) {
     const std::string& prefix = watch.targets[0].prefix;
     recorder->Execution(prefix, prefix, i % 1000 == 9 ? Bad::kNan : Bad::kNo);
     if (i % 500 == 0) {
-      CHECK(FindWatch(AddWatch({{"other", 8, -1, {}}}, {}, watch.constants, {})) != nullptr);
+      CHECK(FindWatch(AddWatch({{"other", 8, -1, 0, {}}}, {}, watch.constants, {})) != nullptr);
     }
   }
 }
@@ -239,8 +241,8 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   CHECK(recorder->Open(base, ring).empty());
   SetCurrentRecorder(recorder);
   Constants* constants = FindConstants(AddConstants());
-  constants->Add("constant", "value");
-  Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1, {}}}, {}, constants, {}));
+  constants->Add("constant", {"value", Mode::kFullTensor, {}});
+  Watch* watch = FindWatch(AddWatch({{"prefix", 7, -1, 0, {}}}, {}, constants, {}));
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     const char filling = static_cast<char>(thread - 1);  // of thread 0: all NaN
@@ -295,7 +297,7 @@ void PinTheFirstBadOne(const std::string& base) {
   for (int i = 0; i < kCount; ++i) {
     const float value = i == kBad || i == kBad + 2000 ? NAN : 1;
     const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
-    TraceBatch(&recorder).Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1, {}}}, view);
+    TraceBatch(&recorder).Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1, 0, {}}}, view);
     if (i % 10 == 0) recorder.Execution("call", "call", Bad::kNo);
   }
   recorder.Close();
@@ -314,7 +316,7 @@ void RecordTwins(const std::string& base) {
   CHECK(recorder.Open(base, 0).empty());
   const int64_t dims[] = {2, 1};
   const float values[] = {1, NAN};
-  std::vector<TraceTarget> targets = {{"matrix", 3, -1, {}}, {"vector", 4, 1, {}}};
+  std::vector<TraceTarget> targets = {{"matrix", 3, -1, 0, {}}, {"vector", 4, 1, 0, {}}};
   for (TraceTarget& target : targets) target.PrepareTo(recorder.mode());
   TraceBatch(&recorder).Trace(targets, {values, 8, kFloat, 2, 2, dims});
   recorder.Close();
@@ -329,10 +331,72 @@ void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) 
   const int64_t dims[] = {1};
   const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
   for (int i = 0; i < 30000; ++i)
-    TraceBatch(&recorder).Trace({{"op " + std::to_string(i), double(i), -1, {}}}, view);
+    TraceBatch(&recorder).Trace({{"op " + std::to_string(i), double(i), -1, 0, {}}}, view);
   recorder.Close();
   const int64_t pinned = RecordsIn(base + ".graph_execution_traces") - kRing;
   CHECK(pinned <= bound * kRing && pinned > (bound - 2) * kRing);
+}
+
+// Chooses by several rules: bad values, sizes, and totals that several threads share.
+void ChooseByRules() {
+  KeepRules rules({{true, 100, -1}, {false, 50, 120}, {false, -1, 1000}});
+  KeptBytes kept;
+  CHECK(rules.Choose(0b001, 100, Bad::kNo, &kept) == Choice::kSummary && kept.rule == -1);
+  CHECK(rules.Choose(0b001, 100, Bad::kInfinite, &kept) == Choice::kWhole && kept.rule == 0);
+  CHECK(rules.Choose(0b001, 101, Bad::kNan, &kept) == Choice::kLeftOut);
+  CHECK(rules.Choose(0b011, 50, Bad::kNo, &kept) == Choice::kWhole && kept.rule == 1 && kept.bytes == 50);
+  CHECK(rules.Choose(0b010, 51, Bad::kNo, &kept) == Choice::kLeftOut);
+  CHECK(rules.Choose(0b010, 50, Bad::kNo, &kept) == Choice::kWhole);
+  CHECK(rules.Choose(0b010, 21, Bad::kNo, &kept) == Choice::kLeftOut);
+  CHECK(rules.Choose(0b010, 20, Bad::kNo, &kept) == Choice::kWhole);
+  CHECK(rules.Choose(0b010, 1, Bad::kNo, &kept) == Choice::kLeftOut);
+  rules.GiveBack({1, 50});
+  CHECK(rules.Choose(0b010, 50, Bad::kNo, &kept) == Choice::kWhole);
+  rules.GiveBack({});  // of no rule
+  std::atomic<int> taken{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      KeptBytes of_thread;
+      for (int i = 0; i < 200; ++i) taken += rules.Choose(0b100, 7, Bad::kNo, &of_thread) == Choice::kWhole;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(taken == 1000 / 7);
+}
+
+// In a ring, the values on record never have more bytes than the total of their rule, and
+// values that the ring has dropped make room for others.
+void KeepInARing(const std::string& base) {
+  constexpr int kRing = 50, kValueBytes = 4000, kTotal = 10 * kValueBytes;
+  Recorder recorder(Mode::kFullHealth, -1, {{false, -1, kTotal}});
+  CHECK(recorder.Open(base, kRing).empty());
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      const std::vector<float> values(kValueBytes / sizeof(float), 1);
+      const int64_t dims[] = {static_cast<int64_t>(values.size())};
+      const TensorView view{values.data(), kValueBytes, kFloat, 1, dims[0], dims};
+      std::vector<TraceTarget> kept = {{"kept", 3, -1, 1, {}}}, other = {{"other", 4, -1, 0, {}}};
+      kept[0].PrepareTo(recorder.mode());
+      other[0].PrepareTo(recorder.mode());
+      for (int i = 0; i < 2000; ++i) {
+        TraceBatch batch(&recorder);
+        batch.Trace(other, view);
+        if (i % 10 == 0) batch.Trace(kept, view);
+        EncodedTensor output;
+        recorder.Encode(view, -1, 1, &output);
+        recorder.Execution(output.proto, "op", Bad::kNo, {output.kept});
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(recorder.on());
+  recorder.Close();
+  const size_t bytes =
+      ContentsOf(base + ".execution").size() + ContentsOf(base + ".graph_execution_traces").size();
+  CHECK(RecordsIn(base + ".execution") == kRing && RecordsIn(base + ".graph_execution_traces") == kRing);
+  CHECK(bytes > 5 * kValueBytes && bytes < kTotal + 2 * kRing * 400);
 }
 
 // HowBad accepts any bytes.
@@ -388,6 +452,8 @@ int main(int, char** arguments) {
   RecordTwins(folder + "/twins");
   PinNoMoreThanTheBound(folder + "/many NaN", NAN, 10);
   PinNoMoreThanTheBound(folder + "/many infinite", INFINITY, 5);
+  ChooseByRules();
+  KeepInARing(folder + "/kept");
   JudgeAnything();
   LoseTheTailFile(folder + "/lost", 0);
   LoseTheTailFile(folder + "/lost ring", 2);

@@ -29,6 +29,7 @@ from tb_debugger_plugin.index.indexer import Indexer
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.index.schema import create_tables
 from tb_debugger_plugin.native import module_without_tensorflow
+from tb_debugger_plugin.native.arguments import TensorValue
 
 try:
     native = module_without_tensorflow()
@@ -70,7 +71,11 @@ class Recorder:
         prefix = Execution(op_type=op).SerializeToString()
         inputs, outputs = (_Tensor(number),), (_Tensor(dtype=_NOT_WATCHED), _Tensor(dtype=dtype))
         wanted = {_NOT_WATCHED: False, dtype: True}
-        assert self._recorder.eager_op(prefix, inputs, outputs, {"CPU": 1}, wanted, lambda _: proto)
+
+        def summarize(tensor: _Tensor, keep: int) -> TensorValue:
+            return TensorValue(proto, self._mode)
+
+        assert self._recorder.eager_op(prefix, inputs, outputs, {"CPU": 1}, wanted, summarize)
 
     def kept(self) -> list[int]:
         """What is on record now."""

@@ -217,7 +217,13 @@ def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
     name, slot = item.op.name, item.slot
     dtype = item.tensor.dtype.as_datatype_enum
     return WatchedTensor(
-        known.graph_id, name, slot, known.tensor_ids[name][slot], dtype, static_dims(item.tensor)
+        known.graph_id,
+        name,
+        slot,
+        known.tensor_ids[name][slot],
+        dtype,
+        static_dims(item.tensor),
+        item.keep,
     )
 
 

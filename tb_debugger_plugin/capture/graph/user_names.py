@@ -11,10 +11,10 @@ from typing import Any
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from tb_debugger_plugin.capture.graph.function import Function
-from tb_debugger_plugin.capture.options import unwrapped
 from tb_debugger_plugin.capture.stacks.cells import CELLS
 from tb_debugger_plugin.capture.stacks.frames import is_library
 from tb_debugger_plugin.capture.tf_types import TfGraph
+from tb_debugger_plugin.capture.wrapped_names import unwrapped
 
 #: Most ops whose stacks are searched: each op whose stack is read keeps 9 kB for ever.
 _MOST_OPS = 50

@@ -49,18 +49,22 @@ REUSES_INPUT_BUFFER = frozenset(
 LARGE = 1 << 16
 
 
-def attachment_of(tensor: TfTensor, options: Options, *, can_be_inline: bool) -> Attachment:
+def attachment_of(
+    tensor: TfTensor, options: Options, *, can_be_inline: bool, may_be_kept: bool = False
+) -> Attachment:
     """Choose the attachment of a tensor.
 
     Args:
       tensor: A tensor of a complete graph.
       options: What to record.
       can_be_inline: Whether the sink supports inline watch ops, and the tensor has a consumer.
+      may_be_kept: Whether its value may be recorded whole.
     """
     if tensor.op.type == "Const":
         return Attachment.CONSTANT
     if placement.may_be_elsewhere(tensor.op.device):
-        return Attachment.REDUCED if placement.reduced_mode(options.mode, tensor.dtype) else Attachment.BESIDE
+        is_reduced = not may_be_kept and placement.reduced_mode(options.mode, tensor.dtype)
+        return Attachment.REDUCED if is_reduced else Attachment.BESIDE
     # Integers may be shapes and indices, which TensorFlow reads while it builds and places graphs.
     if not can_be_inline or not (tensor.dtype.is_floating or tensor.dtype.is_complex):
         return Attachment.BESIDE

@@ -7,7 +7,7 @@ Invariant: only tensors of ops that run are watched, because a watch op would ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tensorflow.python.framework import func_graph
@@ -30,6 +30,7 @@ class Planned:
       attachment: How it is watched.
       same: Tensors with the same elements, recorded with it.
       coalesced: Other tensors that its watch op records before it.
+      keep: The rules by which its value may be kept whole; see `Choice`.
     """
 
     op: TfOp
@@ -37,6 +38,7 @@ class Planned:
     attachment: Attachment
     same: tuple[Planned, ...] = ()
     coalesced: tuple[Planned, ...] = ()
+    keep: int = 0
 
     @property
     def tensor(self) -> TfTensor:
@@ -99,13 +101,12 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
     uses = _uses_in(function, live)
     names = _names(function)
     ops = [op for op in function.graph.get_operations() if op in live]
-    tensors = [
-        Planned(op, slot, _attachment_in_function(op.outputs[slot], options, uses, supports_inline))
-        for op in ops
-        if op.type not in _NOT_COMPUTED
-        for slot in _watchable_slots(op, known)
-        if options.records(op.type, op.outputs[slot].dtype, op_name=op.name, functions=names)
-    ]
+    tensors = []
+    for op, slot, keep in _chosen(ops, known, options, names):
+        tensor = op.outputs[slot]
+        can_be_inline = supports_inline and uses.allow_inline(tensor)
+        attachment = attachment_of(tensor, options, can_be_inline=can_be_inline, may_be_kept=bool(keep))
+        tensors.append(Planned(op, slot, attachment, keep=keep))
     if supports_inline and spec_of(options.mode).reads_elements:
         tensors = _with_same_elements(tensors)
     if all(tensor.attachment is Attachment.CONSTANT for tensor in tensors):
@@ -154,10 +155,18 @@ def _uses_in(function: Function, live: set[TfOp]) -> _Uses:
     return _Uses(live, certain, set(map(id, function.result_tensors())))
 
 
-def _attachment_in_function(
-    tensor: TfTensor, options: Options, uses: _Uses, supports_inline: bool
-) -> Attachment:
-    return attachment_of(tensor, options, can_be_inline=supports_inline and uses.allow_inline(tensor))
+def _chosen(
+    ops: Iterable[TfOp], known: KnownGraph, options: Options, functions: tuple[str, ...] = ()
+) -> Iterator[tuple[TfOp, int, int]]:
+    """Yields the outputs whose values are recorded: the op, the slot, and the rules of the output."""
+    for op in ops:
+        if op.type not in _NOT_COMPUTED:
+            layer = known.layers.get(op.name, "")
+            for slot in _watchable_slots(op, known):
+                dtype = op.outputs[slot].dtype
+                choice = options.choose(op.type, dtype, op_name=op.name, layer=layer, functions=functions)
+                if choice.is_recorded:
+                    yield op, slot, choice.keep
 
 
 def plan_of_session(
@@ -176,29 +185,38 @@ def plan_of_session(
     """
     new = list(new)
     tensors = [
-        Planned(op, slot, _attachment_in_session(op.outputs[slot], options, supports_inline))
-        for op in new
-        if op.type not in _NOT_COMPUTED
-        for slot in _watchable_slots(op, known)
-        if options.records(op.type, op.outputs[slot].dtype, op_name=op.name)
+        Planned(
+            op,
+            slot,
+            _attachment_in_session(op.outputs[slot], options, supports_inline, may_be_kept=bool(keep)),
+            keep=keep,
+        )
+        for op, slot, keep in _chosen(new, known, options)
     ]
     return Plan(tuple(tensors), tuple(op.name for op in new if op.type in CALLS))
 
 
-def _attachment_in_session(tensor: TfTensor, options: Options, supports_inline: bool) -> Attachment:
-    attachment = attachment_of(tensor, options, can_be_inline=supports_inline and bool(tensor.consumers()))
+def _attachment_in_session(
+    tensor: TfTensor, options: Options, supports_inline: bool, *, may_be_kept: bool
+) -> Attachment:
+    can_be_inline = supports_inline and bool(tensor.consumers())
+    attachment = attachment_of(tensor, options, can_be_inline=can_be_inline, may_be_kept=may_be_kept)
     return Attachment.BESIDE if attachment is Attachment.CONSTANT else attachment
 
 
 def _with_same_elements(tensors: list[Planned]) -> list[Planned]:
-    """Let one watch op record tensors that have the same elements."""
+    """Let one watch op record tensors that have the same elements.
+
+    A tensor that may be kept whole has an op of its own, which knows its shape.
+    """
     kept: dict[tuple[str, int], Planned] = {}
     origins: dict[tuple[str, int], tuple[str, int]] = {}
     for item in tensors:
         key = (item.op.name, item.slot)
         source = _source_of_elements(item)
         origin = key if source is None else origins.get(source, key)
-        if origin == key or kept[origin].op.device != item.op.device or item.tensor.shape.rank is None:
+        is_apart = item.keep or item.tensor.shape.rank is None
+        if origin == key or is_apart or kept[origin].op.device != item.op.device:
             kept[key] = item
             if item.attachment not in (Attachment.CONSTANT, Attachment.REDUCED):
                 origins[key] = key

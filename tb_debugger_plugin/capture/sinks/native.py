@@ -72,18 +72,21 @@ class NativeSink:
         self._mode = int(options.mode)
         self._module = module
         max_tensor_bytes = -1 if options.max_tensor_bytes is None else options.max_tensor_bytes
-        self._summaries = Summaries(module, options.mode, max_tensor_bytes)
         suffixes = (SOURCE_FILES, STACK_FRAMES, GRAPHS)
         with ExitStack() as undo:
             self._files = FileSetWriter(options.dump_root, host, second, suffixes=suffixes)
             undo.callback(self._files.close)
             base = self._files.path("")[:-1]
-            self._recorder = module.Recorder(base, self._mode, options.circular_buffer_size, max_tensor_bytes)
+            limits = [rule.limits() for rule in options.keep_values]
+            self._recorder = module.Recorder(
+                base, self._mode, options.circular_buffer_size, max_tensor_bytes, limits
+            )
             undo.callback(self._recorder.close)
             self._write_metadata(options, host, run_id)
             undo.pop_all()
         self.eager_op = self._recorder.eager_op
-        self.summary = self._summaries.of
+        self._summaries = Summaries(module, options.mode, max_tensor_bytes, self._recorder.choose_keep)
+        self.value = self._summaries.value
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
 
@@ -115,9 +118,9 @@ class NativeSink:
 
     def constant(self, tensor: WatchedTensor, value: Array, device: str) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
-        proto = self.summary(value, tensor.dtype, tensor.tensor_id)
+        recorded = self.value(value, tensor.dtype, tensor.tensor_id, tensor.keep)
         prefix = _prefix(tensor, placement.full_name(device))
-        self._module.add_constant(self._constants_of(tensor.graph_id), prefix, proto)
+        self._module.add_constant(self._constants_of(tensor.graph_id), prefix, recorded)
 
     def _watch(
         self,
@@ -131,7 +134,7 @@ class NativeSink:
         number = self._watches.get(key)
         if number is None:
             constants = self._constants_of(tensor.graph_id)
-            targets = [arguments.TraceTarget(_prefix(tensor, device), tensor.tensor_id, rank=-1)]
+            targets = [arguments.TraceTarget(_prefix(tensor, device), tensor.tensor_id, -1, tensor.keep)]
             for other in same:
                 rank = len(other.dims or ())
                 targets.append(arguments.TraceTarget(_prefix(other, device), other.tensor_id, rank))

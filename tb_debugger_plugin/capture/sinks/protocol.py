@@ -16,6 +16,7 @@ from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.events.messages import Message
+from tb_debugger_plugin.native.arguments import TensorValue
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class WatchedTensor:
       tensor_id: Number of the tensor, unique in the process.
       dtype: TensorFlow's DataType number.
       dims: The static dimensions, -1 for an unknown one; None when the rank is unknown.
+      keep: The rules by which its value may be kept whole; see `Choice`.
     """
 
     graph_id: str
@@ -37,6 +39,7 @@ class WatchedTensor:
     tensor_id: int
     dtype: int
     dims: tuple[int, ...] | None
+    keep: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,19 +114,20 @@ class Sink(Protocol):
         outputs: Sequence[EagerTensor],
         devices: dict[str, int],
         is_recorded: dict[int, int],
-        summarize: Callable[[EagerTensor], bytes],
+        summarize: Callable[[EagerTensor, int], TensorValue],
     ) -> bool:
         """Record the execution of an op; returns whether the recording goes on.
 
         `prefix`: the encoded fields of an Execution that the other arguments do not give. `devices`: device
-        numbers by name. `is_recorded`: whether outputs are recorded, by dtype. `summarize`: returns the
-        encoded TensorProto of an output that the sink cannot read itself.
+        numbers by name. `is_recorded`: how outputs are recorded, by dtype (`Choice.bits`). `summarize`: takes
+        an output that the sink cannot read itself, and its rules, and returns what is recorded of it.
         """
 
-    def summary(self, array: Array | bytes, dtype: int, tensor_id: int = -1) -> bytes:
-        """The encoded TensorProto of the summary of a tensor; -1 is the id of every eager tensor.
+    def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:
+        """What is recorded of a tensor: its summary, or the tensor itself if one of its rules keeps it.
 
-        `array`: the tensor; TensorFlow gives a single string as `bytes`.
+        `array`: the tensor; TensorFlow gives a single string as `bytes`. `tensor_id`: -1 for every eager
+        tensor. `keep`: its rules. The value counts towards the limit of the rule.
         """
 
     def constant(self, tensor: WatchedTensor, value: Array, device: str) -> None:

@@ -7,6 +7,7 @@ can write. It is slower and writes the same files.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -18,13 +19,16 @@ from tensorflow.python.debug.lib import debug_events_writer
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
+from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode, spec_of
 from tb_debugger_plugin.native import twin
+from tb_debugger_plugin.native.arguments import TensorValue
 
 _to_graphs = debug_events_writer._pywrap_debug_events_writer.WriteGraphOpCreation
 _log = logging.getLogger("tb_debugger_plugin")
@@ -58,6 +62,7 @@ class StockSink:
         _refuse_unsupported(options)
         _warn_of_no_limit(options)
         self._options = options
+        self._rules = _possible(options.keep_values)
         self._run_id = run_id
         self._counts = [0, 0]
         try:
@@ -68,7 +73,11 @@ class StockSink:
             raise RecordingError(f"{options.dump_root} cannot be written: {error}") from None
 
     def narrowed(self, options: Options) -> Options:
-        """The options without the dtypes for which TensorFlow's debug ops have no kernel."""
+        """The options without the dtypes for which TensorFlow's debug ops have no kernel.
+
+        Nor can these ops choose values when they run, or add up their sizes.
+        """
+        options = replace(options, keep_values=_possible(options.keep_values))
         if options.mode not in SUMMARY_COLUMNS:
             return options
         predicate = options.tensor_dtypes
@@ -109,48 +118,64 @@ class StockSink:
         outputs: Sequence[EagerTensor],
         devices: dict[str, int],
         is_recorded: dict[int, int],
-        summarize: Callable[[EagerTensor], bytes],
+        summarize: Callable[[EagerTensor, int], TensorValue],
     ) -> bool:
         """Record the execution of an op."""
         execution = debug_event_pb2.Execution.FromString(prefix)
         execution.input_tensor_ids.extend(tensor._id for tensor in inputs)
         execution.output_tensor_ids.extend(tensor._id for tensor in outputs)
         execution.output_tensor_device_ids.extend(devices[tensor.device] for tensor in outputs)
-        protos = [summarize(tensor) if is_recorded[tensor._datatype_enum()] else b"" for tensor in outputs]
+        how = [is_recorded[tensor._datatype_enum()] for tensor in outputs]
+        none = TensorValue(b"", int(self._options.mode))
+        values = [
+            summarize(tensor, bits >> 1) if bits else none for tensor, bits in zip(outputs, how, strict=True)
+        ]
+        mode = TensorDebugMode.FULL_TENSOR if any(map(_is_whole, values)) else self._options.mode
+        execution.tensor_debug_mode = int(mode)
+        protos = [
+            marked(value) if value.tensor_proto and value.mode != mode else value.tensor_proto
+            for value in values
+        ]
         execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
         self._writer.WriteExecution(execution)
         self._counts[0] += 1
         return True
 
-    def summary(self, array: Array | bytes, dtype: int, tensor_id: int = -1) -> bytes:
-        """The encoded TensorProto of the summary of a tensor."""
-        mode = self._options.mode
-        if mode is TensorDebugMode.FULL_TENSOR:
-            proto = tf.make_tensor_proto(array)
-            proto.dtype = dtype  # NumPy has integers for quantized tensors
-            return bytes(proto.SerializeToString())
-        if mode in SUMMARY_COLUMNS:
-            assert not isinstance(array, bytes), "no mode summarises strings"
-            vector = np.array(twin.summarize(array, dtype, mode, tensor_id))
-            return bytes(tf.make_tensor_proto(vector).SerializeToString())
-        return bytes(_NO_VALUE.SerializeToString())
+    def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:
+        """What is recorded of a tensor: see `Sink.value`."""
+        is_kept = keep and self._is_kept(keep, bytes_of(array))
+        mode = TensorDebugMode.FULL_TENSOR if is_kept else self._options.mode
+        return TensorValue(_encoded(array, dtype, tensor_id, mode), mode)
+
+    def _is_kept(self, keep: int, size: int) -> bool:
+        """Whether a rule keeps a value of a size in bytes."""
+        limits = [rule.max_tensor_bytes for number, rule in enumerate(self._rules) if keep >> number & 1]
+        return any(limit is None or size <= limit for limit in limits)
+
+    def _mode_of(self, tensor: WatchedTensor) -> TensorDebugMode:
+        """The mode in which a tensor of a graph is recorded."""
+        dims = tensor.dims
+        is_known = dims is not None and -1 not in dims
+        size = math.prod(dims or ()) * tf.as_dtype(tensor.dtype).size if is_known else 0
+        is_kept = tensor.keep and self._is_kept(tensor.keep, size)
+        return TensorDebugMode.FULL_TENSOR if is_kept else self._options.mode
 
     def constant(self, tensor: WatchedTensor, value: Array, device: str) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
-        proto = tensor_pb2.TensorProto.FromString(self.summary(value, tensor.dtype, tensor.tensor_id))
+        recorded = self.value(value, tensor.dtype, tensor.tensor_id, tensor.keep)
         trace = debug_event_pb2.GraphExecutionTrace(
             tfdbg_context_id=tensor.graph_id,
             op_name=tensor.op_name,
             output_slot=tensor.slot,
-            tensor_debug_mode=int(self._options.mode),
-            tensor_proto=proto,
+            tensor_debug_mode=recorded.mode,
+            tensor_proto=tensor_pb2.TensorProto.FromString(recorded.tensor_proto),
             device_name=placement.full_name(device),
         )
         self._writer.WriteGraphExecutionTrace(trace)
 
     def watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """A node that summarises the tensor, unless the whole tensor is written, and a node that writes."""
-        mode, tensor = self._options.mode, op.tensor
+        mode, tensor = self._mode_of(op.tensor), op.tensor
         nodes, dtype = [], tensor.dtype
         if mode is TensorDebugMode.NO_TENSOR:
             nodes, dtype = [_no_value_after(op)], _NO_VALUE.dtype
@@ -206,6 +231,28 @@ class StockSink:
 
     def abandon(self) -> None:
         """Do nothing: TensorFlow's writer cannot be dropped, but a forked child must not use it."""
+
+
+def _possible(rules: tuple[KeepValues, ...]) -> tuple[KeepValues, ...]:
+    """The part of some rules that TensorFlow's debug ops can apply."""
+    return tuple([replace(rule, max_total_bytes=None) for rule in rules if not rule.only_bad])
+
+
+def _is_whole(value: TensorValue) -> bool:
+    return value.mode == TensorDebugMode.FULL_TENSOR
+
+
+def _encoded(array: Array | bytes, dtype: int, tensor_id: int, mode: TensorDebugMode) -> bytes:
+    """The encoded TensorProto of a tensor in a mode."""
+    if mode is TensorDebugMode.FULL_TENSOR:
+        proto = tf.make_tensor_proto(array)
+        proto.dtype = dtype  # NumPy has integers for quantized tensors
+        return bytes(proto.SerializeToString())
+    if mode in SUMMARY_COLUMNS:
+        assert not isinstance(array, bytes), "no mode summarises strings"
+        vector = np.array(twin.summarize(array, dtype, mode, tensor_id))
+        return bytes(tf.make_tensor_proto(vector).SerializeToString())
+    return bytes(_NO_VALUE.SerializeToString())
 
 
 def _no_value_after(op: WatchOp) -> NodeDef:

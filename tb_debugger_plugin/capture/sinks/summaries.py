@@ -1,37 +1,86 @@
-"""Makes summaries of tensors in Python, through the native library.
+"""Encodes tensors in Python, through the native library.
 
-Takes values as NumPy arrays of TensorFlow and returns encoded TensorProtos, the same as watch ops make of
-such tensors.
+Takes values as NumPy arrays of TensorFlow and returns what is recorded of them, the same as watch ops make of
+such tensors: summaries, or whole tensors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
+from tb_debugger_plugin.capture.options import MEASURED_DTYPES
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.events.messages import Message, TensorProto
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.native import twin
+from tb_debugger_plugin.native.arguments import TensorValue
 
 _STRING = tf.string.as_datatype_enum
+#: The dtypes with a health.
+_MEASURED = frozenset(dtype.as_datatype_enum for dtype in MEASURED_DTYPES)
+#: What `ChooseRule` returns if the value is too large for its rules.
+_TOO_LARGE = -1
+#: Chooses the rule that keeps a value; None if no rule wants it. Takes the rules, the size in bytes, and
+#: whether it is bad.
+ChooseRule: TypeAlias = Callable[[int, int, bool], "int | None"]
 
 
 class Summaries:
-    """Makes the summaries of one recording.
+    """Encodes the tensors of one recording.
 
     Args:
       module: `native.load()`.
       mode: What is recorded of a tensor.
       max_tensor_bytes: Size of the largest tensor to record whole; larger ones are summarised. -1: no limit.
+      choose_rule: Decides which values are kept by rules.
     """
 
-    def __init__(self, module: ModuleType, mode: TensorDebugMode, max_tensor_bytes: int) -> None:
+    def __init__(
+        self, module: ModuleType, mode: TensorDebugMode, max_tensor_bytes: int, choose_rule: ChooseRule
+    ) -> None:
         self._encode = module.encode_summary
         self._mode = mode
         self._max_tensor_bytes = max_tensor_bytes
+        self._choose_rule = choose_rule
+
+    def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:
+        """What is recorded of a tensor: see `Sink.value`."""
+        if keep:
+            size = bytes_of(array)
+            rule = self._choose_rule(keep, size, self._is_bad(array, dtype))
+            if rule == _TOO_LARGE:
+                return TensorValue(self._left_out(array, dtype, tensor_id, size), TensorDebugMode.FULL_TENSOR)
+            if rule is not None:
+                return TensorValue(self._whole(array, dtype), TensorDebugMode.FULL_TENSOR, rule, size)
+        return TensorValue(self.of(array, dtype, tensor_id), self._mode)
+
+    def _is_bad(self, array: Array | bytes, dtype: int) -> bool:
+        return dtype in _MEASURED and bool(not np.isfinite(np.asarray(array)).all())
+
+    def _whole(self, array: Array | bytes, dtype: int) -> bytes:
+        if dtype == _STRING:
+            return bytes(tf.make_tensor_proto(np.asarray(array, object), tf.string).SerializeToString())
+        assert not isinstance(array, bytes), "only strings are bytes"
+        mode = int(TensorDebugMode.FULL_TENSOR)
+        return self._encode(_with_buffer(array), dtype, array.shape, mode, -1)  # type: ignore[no-any-return]
+
+    def _left_out(self, array: Array | bytes, dtype: int, tensor_id: int, size: int) -> bytes:
+        """The summary of a tensor that is too large for its rules."""
+        array = np.asarray(array)
+        if dtype in _MEASURED:
+            mode = self._mode if self._mode in SUMMARY_COLUMNS else TensorDebugMode.FULL_HEALTH
+            encoded = self._encode(_with_buffer(array), dtype, array.shape, int(mode), tensor_id)
+            proto = TensorProto.FromString(encoded)
+        else:
+            mode, proto = TensorDebugMode.SHAPE, _of_shape(array.shape, dtype, tensor_id)
+        proto.summary_mode = mode
+        proto.left_out_bytes = size
+        return bytes(proto.SerializeToString())
 
     def of(self, array: Array | bytes, dtype: int, tensor_id: int = -1) -> bytes:
         """The encoded TensorProto of the summary of a tensor.
@@ -62,7 +111,7 @@ class Summaries:
             return self._encode(  # type: ignore[no-any-return]
                 b"", tf.float32.as_datatype_enum, (0,), int(self._mode), tensor_id
             )
-        size = sum(map(len, array.ravel().tolist()))
+        size = bytes_of(array)
         if not 0 <= self._max_tensor_bytes < size:
             return bytes(tf.make_tensor_proto(array, tf.string).SerializeToString())
         proto = _of_shape(array.shape, _STRING, tensor_id)
@@ -86,3 +135,24 @@ def _of_shape(shape: tuple[int, ...], dtype: int, tensor_id: int) -> Message:
 def _with_buffer(array: Array) -> Array:
     """The same bytes in a built-in dtype: NumPy has no buffer interface for others, such as bfloat16."""
     return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
+
+
+def marked(value: TensorValue) -> bytes:
+    """The TensorProto of a summary in an Execution of mode FULL_TENSOR, because another output is kept.
+
+    Args:
+      value: The summary.
+    """
+    proto = TensorProto.FromString(value.tensor_proto)
+    proto.summary_mode = value.mode
+    return bytes(proto.SerializeToString())
+
+
+def bytes_of(array: Array | bytes) -> int:
+    """Bytes of the elements of a tensor; for strings, of their contents.
+
+    Args:
+      array: The tensor, as TensorFlow gives it.
+    """
+    array = np.asarray(array, object) if isinstance(array, bytes) else array
+    return sum(map(len, array.ravel().tolist())) if array.dtype == object else array.nbytes

@@ -77,6 +77,10 @@ Bad HowBad(const double* columns, Mode mode) {
   return HowBadOf(infinities, columns[nan]);
 }
 
+Bad HowBad(const TensorView& tensor) {
+  return HowBadElements({static_cast<const char*>(tensor.data), tensor.byte_size}, tensor.dtype);
+}
+
 Bad HowBad(std::string_view tensor_proto, Mode mode) {
   constexpr size_t kHead = 10;  // bytes before the numbers of a vector: dtype, shape, tag and size
   const size_t size = VectorBytes(mode);

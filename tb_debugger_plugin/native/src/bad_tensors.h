@@ -20,6 +20,8 @@ enum class Bad { kNo, kInfinite, kNan };
 Bad HowBad(std::string_view tensor_proto, Mode mode);
 // The same for the columns that Summarize wrote.
 Bad HowBad(const double* columns, Mode mode);
+// The same for a tensor in memory.
+Bad HowBad(const TensorView& tensor);
 
 // Remembers which ops have had a bad tensor. Thread-safe.
 //

@@ -183,7 +183,7 @@ void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* re
     const int64_t magnitude = LargestOf(tensor, measurements);
     if (magnitude < 0) continue;  // in a branch that was not taken
     if (!tensor.tensor_proto.empty()) {
-      batch.Trace(targets[0].prefix, recorder->mode(), tensor.tensor_proto);
+      batch.Trace(targets[0].prefix, {tensor.tensor_proto, recorder->mode(), {}});
       continue;
     }
     Record(*kernel, i, measurements, HowBad(magnitude), &batch);

@@ -62,15 +62,6 @@ std::pair<const char*, size_t> StringAt(const TensorView& tensor, int64_t i) {
   return StringElement(static_cast<const char*>(tensor.data) + i * kStringElementSize);
 }
 
-int64_t ValueBytes(const TensorView& tensor) {
-  if (tensor.dtype != kString) return static_cast<int64_t>(tensor.byte_size);
-  int64_t bytes = 0;
-  for (int64_t i = 0; i < tensor.num_elements; ++i) {
-    bytes += static_cast<int64_t>(StringAt(tensor, i).second);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 void WireWriter::Varint(uint64_t value) {
@@ -115,6 +106,15 @@ void EncodeVector(const double* values, int count, std::string* out) {
   writer.BytesField(tensor_proto::kTensorContent, values, count * sizeof(double));
 }
 
+int64_t ValueBytes(const TensorView& tensor) {
+  if (tensor.dtype != kString) return static_cast<int64_t>(tensor.byte_size);
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < tensor.num_elements; ++i) {
+    bytes += static_cast<int64_t>(StringAt(tensor, i).second);
+  }
+  return bytes;
+}
+
 void EncodeTensor(const TensorView& tensor, std::string* out) {
   WireWriter writer(out);
   EncodeHead(tensor.dtype, tensor.dims, tensor.rank, &writer);
@@ -136,16 +136,19 @@ void EncodeVectorOf(const TensorView& tensor, Mode mode, double tensor_id, std::
   EncodeVector(values, count, out);
 }
 
-// Encodes a summary in place of a tensor that is too large.
-void EncodeInstead(const TensorView& tensor, double tensor_id, int64_t bytes, std::string* out) {
-  const Mode mode = MeasuredBytes(tensor.dtype) > 0 ? Mode::kFullHealth : Mode::kShape;
-  EncodeVectorOf(tensor, mode, tensor_id, out);
-  WireWriter writer(out);
-  writer.VarintField(tensor_proto::kSummaryMode, static_cast<uint64_t>(mode));
-  writer.VarintField(tensor_proto::kLeftOutBytes, static_cast<uint64_t>(bytes));
+}  // namespace
+
+void AppendSummaryMode(Mode mode, std::string* proto) {
+  WireWriter(proto).VarintField(tensor_proto::kSummaryMode, static_cast<uint64_t>(mode));
 }
 
-}  // namespace
+void EncodeLeftOut(const TensorView& tensor, Mode mode, double tensor_id, int64_t bytes, std::string* out) {
+  const Mode of_measured = ColumnsOf(mode) > 0 ? mode : Mode::kFullHealth;
+  const Mode instead = MeasuredBytes(tensor.dtype) > 0 ? of_measured : Mode::kShape;
+  EncodeVectorOf(tensor, instead, tensor_id, out);
+  AppendSummaryMode(instead, out);
+  WireWriter(out).VarintField(tensor_proto::kLeftOutBytes, static_cast<uint64_t>(bytes));
+}
 
 void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_t max_tensor_bytes,
                    std::string* out) {
@@ -153,7 +156,7 @@ void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_
     if (max_tensor_bytes < 0) return EncodeTensor(tensor, out);
     const int64_t bytes = ValueBytes(tensor);
     return bytes <= max_tensor_bytes ? EncodeTensor(tensor, out)
-                                     : EncodeInstead(tensor, tensor_id, bytes, out);
+                                     : EncodeLeftOut(tensor, mode, tensor_id, bytes, out);
   }
   if (mode == Mode::kNoTensor) return EncodeNothing(out);
   EncodeVectorOf(tensor, mode, tensor_id, out);

@@ -40,6 +40,17 @@ void EncodeVector(const double* values, int count, std::string* out);
 // Encodes a TensorProto that is the whole tensor.
 void EncodeTensor(const TensorView& tensor, std::string* out);
 
+// Bytes of the elements of a tensor; for strings, of their contents.
+int64_t ValueBytes(const TensorView& tensor);
+
+// Encodes a summary in place of a tensor of `bytes` bytes that is too large, and sets
+// `summary_mode` and `left_out_bytes`. The summary has the mode of the recording; if that
+// has no numbers, or none for the dtype, it is FULL_HEALTH or SHAPE.
+void EncodeLeftOut(const TensorView& tensor, Mode mode, double tensor_id, int64_t bytes, std::string* out);
+
+// Marks a TensorProto as a summary in a record of FULL_TENSOR.
+void AppendSummaryMode(Mode mode, std::string* proto);
+
 // Encodes a TensorProto for `tensor` in `mode`. In FULL_TENSOR, a tensor of more than
 // `max_tensor_bytes` bytes (below 0: no limit) is replaced by a summary, and
 // `summary_mode` is set.

@@ -41,9 +41,10 @@ int WriteAll(int fd, iovec* pieces, int count) {
 
 }  // namespace
 
-std::string EventFile::Open(const std::string& path, int64_t circular_buffer_size) {
+std::string EventFile::Open(const std::string& path, int64_t circular_buffer_size, KeepRules* rules) {
   std::lock_guard<std::mutex> lock(mutex_);
   path_ = path;
+  rules_ = rules;
   limit_ = std::max<int64_t>(circular_buffer_size, 0);
   fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd_ < 0) return Failure("open", errno);
@@ -59,7 +60,7 @@ std::string EventFile::Open(const std::string& path, int64_t circular_buffer_siz
   return "";
 }
 
-std::string EventFile::Append(double wall_time, std::string* record) {
+std::string EventFile::Append(double wall_time, std::string* record, const std::vector<KeptBytes>& kept) {
   const size_t end = record->size(), payload = end - kHeadSize;
   record->resize(end + kFootSize);
   WriteHead(payload, &(*record)[0]);
@@ -67,7 +68,7 @@ std::string EventFile::Append(double wall_time, std::string* record) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (fd_ < 0) return "";
   const std::string failure =
-      AppendOne(record->size(), [&](char* out) { std::memcpy(out, record->data(), record->size()); });
+      AppendOne(record->size(), [&](char* out) { std::memcpy(out, record->data(), record->size()); }, kept);
   return failure.empty() ? DoPeriodicWork(wall_time) : failure;
 }
 
@@ -82,11 +83,14 @@ std::string EventFile::Append(const FilledTrace* traces, size_t count) {
 }
 
 template <typename Write>
-std::string EventFile::AppendOne(size_t size, Write write) {
+std::string EventFile::AppendOne(size_t size, Write write, const std::vector<KeptBytes>& kept) {
   std::string failure = MakeRoom(size);
   if (!failure.empty()) return failure;
   tail_.Append(size, write);
   if (tail_.lost()) return TailFailure();
+  if (limit_ > 0) {
+    for (const KeptBytes& each : kept) values_.push_back({appended_, each});
+  }
   ++in_tail_;
   ++appended_;
   // Dropped only now: a kill between Append and Drop leaves one record more, not one
@@ -119,8 +123,16 @@ std::string EventFile::DropOldest() {
   tail_.Copy(0, sizeof(payload_size), &payload_size);
   if (tail_.lost() || payload_size > tail_.size() - kHeadSize - kFootSize) return TailFailure();
   tail_.Drop(kHeadSize + payload_size + kFootSize);
+  GiveBack(appended_ - in_tail_);
   --in_tail_;
   return "";
+}
+
+void EventFile::GiveBack(int64_t dropped_record) {
+  while (!values_.empty() && values_.front().record <= dropped_record) {
+    if (rules_ != nullptr) rules_->GiveBack(values_.front().kept);
+    values_.pop_front();
+  }
 }
 
 void EventFile::Pin(int buffers) {
@@ -163,6 +175,7 @@ std::string EventFile::FlushLocked() {
   }
   file_size_ += size;
   in_tail_ = 0;
+  values_.clear();  // They stay on record.
   tail_.Drained(file_size_);
   return "";
 }

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "encode.h"
 #include "framing.h"
+#include "keep.h"
 #include "tail_file.h"
 
 namespace tbdbg {
@@ -23,12 +26,14 @@ class EventFile {
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  // Returns an empty string, or the reason why the file cannot be written.
-  std::string Open(const std::string& path, int64_t circular_buffer_size);
+  // Returns an empty string, or the reason why the file cannot be written. `rules`: get
+  // back the bytes of values that the circular buffer drops; may be null.
+  std::string Open(const std::string& path, int64_t circular_buffer_size, KeepRules* rules = nullptr);
 
   // Each returns an empty string, or the reason why recording has to stop.
   // `record`: kHeadSize bytes of any value, then the payload. It is framed in place.
-  std::string Append(double wall_time, std::string* record);
+  // `kept`: the values in it.
+  std::string Append(double wall_time, std::string* record, const std::vector<KeptBytes>& kept = {});
   // `count`: at least one. Each record is written directly into the tail file.
   std::string Append(const FilledTrace* traces, size_t count);
   std::string Flush();
@@ -49,13 +54,20 @@ class EventFile {
   int64_t appended() const;
 
  private:
+  // A value in the circular buffer.
+  struct InBuffer {
+    int64_t record;  // its number, as in appended_
+    KeptBytes kept;
+  };
+
   // `write(out)` writes the framed record of `size` bytes to `out`.
   template <typename Write>
-  std::string AppendOne(size_t size, Write write);
+  std::string AppendOne(size_t size, Write write, const std::vector<KeptBytes>& kept = {});
   // Flushes a journal, or checks that the file still exists, every half second.
   std::string DoPeriodicWork(double wall_time);
   std::string MakeRoom(uint64_t size);
   std::string DropOldest();
+  void GiveBack(int64_t dropped_record);
   std::string FlushPinned();
   std::string FlushLocked();
   // The error if the file was removed, so that no viewer can read it; else empty.
@@ -74,6 +86,8 @@ class EventFile {
   int64_t appended_ = 0;
   int64_t to_pin_ = 0;  // number of the next records to pin, with all in the buffer
   int64_t pinned_ = 0;
+  KeepRules* rules_ = nullptr;
+  std::deque<InBuffer> values_;  // in a circular buffer, oldest first
   uint64_t file_size_ = 0;
   double last_periodic_work_ = 0;  // a wall time
 };

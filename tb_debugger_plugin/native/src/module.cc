@@ -22,7 +22,7 @@ PyMethodDef methods[] = {
     {"crc32c", PyCrc32c, METH_O, "crc32c(buffer): the unmasked checksum."},
     {"add_constants", PyAddConstants, METH_NOARGS, "add_constants(): the number of a new graph's constants."},
     {"add_constant", PyAddConstant, METH_VARARGS,
-     "add_constant(constants, prefix, tensor_proto): add a value to record when the graph first runs."},
+     "add_constant(constants, prefix, value): add a value to record when the graph first runs."},
     {"add_watch", PyAddWatch, METH_VARARGS,
      "add_watch(targets, dtype, dims, constants, before): the number of a new watch."},
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,

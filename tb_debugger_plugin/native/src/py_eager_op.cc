@@ -5,6 +5,7 @@
 #include "eager_tensor.h"
 #include "encode.h"
 #include "generated/wire.h"
+#include "py_recorder.h"
 #include "py_values.h"
 
 namespace tbdbg {
@@ -30,13 +31,11 @@ int64_t DeviceOf(PyObject* tensor, PyObject* devices) {
   return name == nullptr ? -1 : ToNumber(Owned(PyObject_GetItem(devices, name.get())));
 }
 
-// Whether an output is recorded; -1 if it fails.
-int IsRecorded(PyObject* tensor, PyObject* is_recorded) {
+// How an output is recorded, see EagerOp::is_recorded; -1 if it fails.
+int64_t HowRecorded(PyObject* tensor, PyObject* is_recorded) {
   static PyObject* method = PyUnicode_InternFromString("_datatype_enum");
   const Owned dtype(PyObject_CallMethodObjArgs(tensor, method, nullptr));
-  if (dtype == nullptr) return -1;
-  const Owned answer(PyObject_GetItem(is_recorded, dtype.get()));
-  return answer == nullptr ? -1 : PyObject_IsTrue(answer.get());
+  return dtype == nullptr ? -1 : ToNumber(Owned(PyObject_GetItem(is_recorded, dtype.get())));
 }
 
 // Appends `number_of` each tensor as a packed field. `tensors`: of PySequence_Fast.
@@ -53,41 +52,50 @@ bool AppendNumbers(int field, PyObject* tensors, Number number_of, std::string* 
   return true;
 }
 
-// Gets the proto of a tensor that only Python can read.
-bool SummarizeInPython(PyObject* summarize, PyObject* tensor, std::string* proto) {
-  const Owned bytes(PyObject_CallFunctionObjArgs(summarize, tensor, nullptr));
-  if (bytes == nullptr) return false;
-  if (!PyBytes_Check(bytes.get())) {
-    PyErr_SetString(PyExc_TypeError, "a tensor proto must be bytes");
-    return false;
-  }
-  *proto = BytesOf(bytes.get());
-  return true;
+// Encodes a tensor that only Python can read.
+bool SummarizeInPython(PyObject* summarize, PyObject* tensor, int64_t keep, EncodedTensor* encoded) {
+  const Owned rules(PyLong_FromLongLong(keep));
+  if (rules == nullptr) return false;
+  const Owned value(PyObject_CallFunctionObjArgs(summarize, tensor, rules.get(), nullptr));
+  return value != nullptr && ReadTensorValue(value.get(), encoded);
 }
 
-bool EncodeOutput(const EagerOp& op, PyObject* tensor, const Recorder& recorder, std::string* proto) {
+// Encodes an output. The proto is empty if the output is not recorded.
+bool EncodeOutput(const EagerOp& op, PyObject* tensor, Recorder* recorder, EncodedTensor* encoded) {
+  encoded->mode = recorder->mode();
+  const int64_t how = HowRecorded(tensor, op.is_recorded);
+  if (how < 0) return false;
+  if (how == 0) return true;
+  const int64_t keep = how >> 1;
   const EagerTensor eager(tensor);
-  if (!eager.ok()) return SummarizeInPython(op.summarize, tensor, proto);
+  if (!eager.ok()) return SummarizeInPython(op.summarize, tensor, keep, encoded);
   Py_BEGIN_ALLOW_THREADS
-  EncodeSummary(eager.view(), recorder.mode(), -1, recorder.max_tensor_bytes(), proto);
+  recorder->Encode(eager.view(), -1, static_cast<uint64_t>(keep), encoded);
   Py_END_ALLOW_THREADS
   return true;
 }
 
-// Appends the proto of an output, which is empty if the output is not recorded.
-bool AppendSummary(const EagerOp& op, PyObject* tensor, const Recorder& recorder, EncodedOp* encoded) {
-  const int is_recorded = IsRecorded(tensor, op.is_recorded);
-  if (is_recorded < 0) return false;
-  std::string proto;
-  if (is_recorded && !EncodeOutput(op, tensor, recorder, &proto)) return false;
-  WireWriter(&encoded->execution).BytesField(kTensorProtos, proto);
-  encoded->bad = std::max(encoded->bad, HowBad(proto, recorder.mode()));
-  return true;
+// Appends the protos of the outputs. An Execution has one mode: if one output has the mode
+// FULL_TENSOR, the summaries of the others say which mode they have.
+void AppendProtos(std::vector<EncodedTensor>* outputs, Recorder* recorder, EncodedOp* encoded) {
+  Mode mode = recorder->mode();
+  for (const EncodedTensor& each : *outputs) {
+    if (each.mode == Mode::kFullTensor) mode = Mode::kFullTensor;
+  }
+  WireWriter writer(&encoded->execution);
+  for (EncodedTensor& each : *outputs) {
+    encoded->bad = std::max(encoded->bad, HowBad(each.proto, each.mode));
+    if (each.mode != mode && !each.proto.empty()) AppendSummaryMode(each.mode, &each.proto);
+    writer.BytesField(kTensorProtos, each.proto);
+    if (each.kept.rule >= 0) encoded->kept.push_back(each.kept);
+  }
+  // The last value of a field counts, so this replaces the mode of the prefix.
+  if (mode != recorder->mode()) writer.VarintField(kTensorDebugMode, static_cast<uint64_t>(mode));
 }
 
 }  // namespace
 
-bool EncodeEagerOp(const EagerOp& op, const Recorder& recorder, EncodedOp* encoded) {
+bool EncodeEagerOp(const EagerOp& op, Recorder* recorder, EncodedOp* encoded) {
   const Owned inputs(PySequence_Fast(op.inputs, "inputs must be a sequence"));
   if (inputs == nullptr) return false;
   const Owned outputs(PySequence_Fast(op.outputs, "outputs must be a sequence"));
@@ -100,10 +108,13 @@ bool EncodeEagerOp(const EagerOp& op, const Recorder& recorder, EncodedOp* encod
       !AppendNumbers(kOutputTensorDeviceIds, outputs.get(), device_of, execution)) {
     return false;
   }
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(outputs.get()); ++i) {
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(outputs.get());
+  std::vector<EncodedTensor> tensors(static_cast<size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* output = PySequence_Fast_GET_ITEM(outputs.get(), i);
-    if (!AppendSummary(op, output, recorder, encoded)) return false;
+    if (!EncodeOutput(op, output, recorder, &tensors[static_cast<size_t>(i)])) return false;
   }
+  AppendProtos(&tensors, recorder, encoded);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include <string>
+#include <vector>
 
 #include "bad_tensors.h"
 #include "recorder.h"
@@ -13,21 +14,26 @@ namespace tbdbg {
 
 // An eager op, as `EagerOps` (capture/eager.py) describes it. All borrowed.
 struct EagerOp {
-  PyObject* prefix;       // bytes: the encoded fields of its Execution that are not encoded here
-  PyObject* inputs;       // a sequence of eager tensors
-  PyObject* outputs;      // a sequence of eager tensors
-  PyObject* devices;      // a dict: numbers of devices by name, which may have to make them
-  PyObject* is_recorded;  // a dict: whether outputs are recorded, by dtype
-  PyObject* summarize;    // returns the TensorProto of an output that only Python can read
+  PyObject* prefix;   // bytes: the encoded fields of its Execution that are not encoded here
+  PyObject* inputs;   // a sequence of eager tensors
+  PyObject* outputs;  // a sequence of eager tensors
+  PyObject* devices;  // a dict: numbers of devices by name, which may have to make them
+  // A dict: how outputs are recorded, by dtype. 0: not at all. Otherwise bit 0 is set, and
+  // the other bits are the rules by which they may be kept whole.
+  PyObject* is_recorded;
+  // Takes an output that only Python can read, and its rules; returns a TensorValue
+  // (native/arguments.py).
+  PyObject* summarize;
 };
 
 struct EncodedOp {
-  std::string execution;  // the fields of an Execution
-  Bad bad = Bad::kNo;     // how bad the worst output is
+  std::string execution;        // the fields of an Execution
+  Bad bad = Bad::kNo;           // how bad the worst output is
+  std::vector<KeptBytes> kept;  // the outputs that are kept by rules
 };
 
 // Encodes an op for this recorder. Waits until the outputs are computed, without the
 // GIL. False with a Python exception set.
-bool EncodeEagerOp(const EagerOp& op, const Recorder& recorder, EncodedOp* encoded);
+bool EncodeEagerOp(const EagerOp& op, Recorder* recorder, EncodedOp* encoded);
 
 }  // namespace tbdbg

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "py_eager_op.h"
 #include "py_values.h"
@@ -18,16 +19,37 @@ struct RecorderObject {
 
 Recorder* Self(PyObject* self) { return reinterpret_cast<RecorderObject*>(self)->recorder; }
 
+// Converts a list of KeepLimits, or null. False with a Python exception set.
+bool ToLimits(PyObject* list, std::vector<KeepLimits>* limits) {
+  for (Py_ssize_t i = 0; list != nullptr && i < PyList_GET_SIZE(list); ++i) {
+    const Owned item(Py_NewRef(PyList_GET_ITEM(list, i)));  // To read it may run Python code.
+    int64_t only_bad;
+    KeepLimits each;
+    if (!Read(item.get(), "only_bad", &only_bad) ||
+        !Read(item.get(), "max_tensor_bytes", &each.max_tensor_bytes) ||
+        !Read(item.get(), "max_total_bytes", &each.max_total_bytes)) {
+      return false;
+    }
+    each.only_bad = only_bad != 0;
+    limits->push_back(each);
+  }
+  return true;
+}
+
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   const char* base;
   int mode;
   long long circular_buffer_size, max_tensor_bytes = -1;
-  if (!PyArg_ParseTuple(args, "siL|L", &base, &mode, &circular_buffer_size, &max_tensor_bytes)) {
+  PyObject* keep = nullptr;
+  if (!PyArg_ParseTuple(args, "siL|LO!", &base, &mode, &circular_buffer_size, &max_tensor_bytes, &PyList_Type,
+                        &keep)) {
     return nullptr;
   }
+  std::vector<KeepLimits> limits;
+  if (!ToLimits(keep, &limits)) return nullptr;
   Owned self(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
-  auto recorder = std::make_unique<Recorder>(static_cast<Mode>(mode), max_tensor_bytes);
+  auto recorder = std::make_unique<Recorder>(static_cast<Mode>(mode), max_tensor_bytes, limits);
   const std::string failure = recorder->Open(base, circular_buffer_size);
   if (!failure.empty()) {
     recorder->Abandon();
@@ -46,12 +68,26 @@ PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
     return nullptr;
   }
   EncodedOp encoded;
-  if (!EncodeEagerOp(op, *Self(self), &encoded)) return nullptr;
+  if (!EncodeEagerOp(op, Self(self), &encoded)) return nullptr;
   const std::string_view prefix = BytesOf(op.prefix);
   Py_BEGIN_ALLOW_THREADS
-  Self(self)->Execution(encoded.execution, prefix, encoded.bad);
+  Self(self)->Execution(encoded.execution, prefix, encoded.bad, encoded.kept);
   Py_END_ALLOW_THREADS
   return PyBool_FromLong(Self(self)->on());
+}
+
+PyObject* ChooseKeep(PyObject* self, PyObject* args) {
+  long long keep, num_bytes;
+  int is_bad;
+  if (!PyArg_ParseTuple(args, "LLp", &keep, &num_bytes, &is_bad)) return nullptr;
+  KeptBytes kept;
+  const Bad bad = is_bad != 0 ? Bad::kNan : Bad::kNo;
+  switch (Self(self)->rules().Choose(static_cast<uint64_t>(keep), num_bytes, bad, &kept)) {
+    case Choice::kWhole: return PyLong_FromLong(kept.rule);
+    case Choice::kLeftOut: return PyLong_FromLong(-1);
+    case Choice::kSummary: Py_RETURN_NONE;
+  }
+  Py_UNREACHABLE();
 }
 
 PyObject* SetWanted(PyObject* self, PyObject* wanted) {
@@ -113,6 +149,9 @@ PyMethodDef methods[] = {
     {"eager_op", WriteEagerOp, METH_VARARGS,
      "eager_op(prefix, inputs, outputs, devices, is_recorded, summarize): record the execution of an op, see "
      "EagerOp in py_eager_op.h; returns whether recording goes on."},
+    {"choose_keep", ChooseKeep, METH_VARARGS,
+     "choose_keep(keep, num_bytes, is_bad): the rule that keeps a value, -1 if it is too large for its rules, "
+     "None if no rule wants it. `keep`: the rules of the tensor, as bits."},
     {"set_wanted", SetWanted, METH_O,
      "set_wanted(wanted): decide whether tensors that graphs compute from now on are recorded."},
     {"flush", Flush, METH_NOARGS, "Write buffered records to the event files."},
@@ -137,6 +176,17 @@ PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeo
                              Py_TPFLAGS_DEFAULT, slots};
 
 }  // namespace
+
+bool ReadTensorValue(PyObject* value, EncodedTensor* tensor) {
+  int64_t mode, rule;
+  if (!Read(value, "tensor_proto", &tensor->proto) || !Read(value, "mode", &mode) ||
+      !Read(value, "rule", &rule) || !Read(value, "num_bytes", &tensor->kept.bytes)) {
+    return false;
+  }
+  tensor->mode = static_cast<Mode>(mode);
+  tensor->kept.rule = static_cast<int>(rule);
+  return true;
+}
 
 bool AddRecorderTypes(PyObject* module) {
   const Owned recorder(PyType_FromSpec(&recorder_spec));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiled_op.h"
+#include "py_recorder.h"
 #include "py_values.h"
 #include "recorder.h"
 #include "static_shape.h"
@@ -49,11 +50,12 @@ bool ToWatches(PyObject* tuple, std::vector<const Watch*>* watches) {
 }
 
 bool ToTarget(PyObject* value, TraceTarget* target) {
-  int64_t tensor_id, rank;
+  int64_t tensor_id, rank, keep;
   if (!Read(value, "prefix", &target->prefix) || !Read(value, "tensor_id", &tensor_id) ||
-      !Read(value, "rank", &rank)) {
+      !Read(value, "rank", &rank) || !Read(value, "keep", &keep)) {
     return false;
   }
+  target->keep = static_cast<uint64_t>(keep);
   target->tensor_id = static_cast<double>(tensor_id);
   target->rank = static_cast<int>(rank);
   return true;
@@ -85,11 +87,12 @@ PyObject* PyAddConstants(PyObject*, PyObject*) { return PyLong_FromLongLong(AddC
 
 PyObject* PyAddConstant(PyObject*, PyObject* args) {
   long long number;
-  PyObject *prefix, *proto;
-  if (!PyArg_ParseTuple(args, "LSS", &number, &prefix, &proto)) return nullptr;
+  PyObject *prefix, *value;
+  if (!PyArg_ParseTuple(args, "LSO", &number, &prefix, &value)) return nullptr;
   Constants* constants = ConstantsOf(number);
-  if (constants == nullptr) return nullptr;
-  constants->Add(std::string(BytesOf(prefix)), std::string(BytesOf(proto)));
+  EncodedTensor tensor;
+  if (constants == nullptr || !ReadTensorValue(value, &tensor)) return nullptr;
+  constants->Add(std::string(BytesOf(prefix)), std::move(tensor));
   Py_RETURN_NONE;
 }
 

@@ -13,8 +13,8 @@ namespace tbdbg {
 // add_constants(): returns the number of a new graph's constants.
 PyObject* PyAddConstants(PyObject* module, PyObject*);
 
-// add_constant(constants, prefix, tensor_proto): adds a value that is recorded when the
-// graph first runs; see Constants.
+// add_constant(constants, prefix, value): adds a TensorValue (native/arguments.py) that is
+// recorded when the graph first runs; see Constants.
 PyObject* PyAddConstant(PyObject* module, PyObject* args);
 
 // add_watch(targets, dtype, dims, constants, before): returns the number of a new watch.

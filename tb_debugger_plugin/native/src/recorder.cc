@@ -20,9 +20,9 @@ double Now() {
 }
 
 std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size) {
-  std::string failure = executions_.Open(base + ".execution", circular_buffer_size);
+  std::string failure = executions_.Open(base + ".execution", circular_buffer_size, &rules_);
   if (failure.empty()) {
-    failure = traces_.Open(base + ".graph_execution_traces", circular_buffer_size);
+    failure = traces_.Open(base + ".graph_execution_traces", circular_buffer_size, &rules_);
   }
   pins_ = circular_buffer_size > 0 && SpecOf(mode_).judges;
   on_ = failure.empty();
@@ -34,31 +34,54 @@ void TraceTarget::PrepareTo(Mode mode) {
   if (has_one_size) trace = {prefix, mode, ColumnsOf(mode)};
 }
 
-Bad Recorder::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
+void Recorder::Encode(const TensorView& tensor, double tensor_id, uint64_t keep, EncodedTensor* encoded) {
+  Choice choice = Choice::kSummary;
+  int64_t bytes = 0;
+  if (keep != 0) {
+    bytes = ValueBytes(tensor);
+    choice = rules_.Choose(keep, bytes, HowBad(tensor), &encoded->kept);
+  }
+  encoded->mode = choice == Choice::kSummary ? mode_ : Mode::kFullTensor;
+  switch (choice) {
+    case Choice::kWhole: return EncodeTensor(tensor, &encoded->proto);
+    case Choice::kLeftOut: return EncodeLeftOut(tensor, mode_, tensor_id, bytes, &encoded->proto);
+    case Choice::kSummary: EncodeSummary(tensor, mode_, tensor_id, max_tensor_bytes_, &encoded->proto);
+  }
+}
+
+Bad Recorder::Trace(const std::string& prefix, const EncodedTensor& tensor) {
   if (!on()) return Bad::kNo;
-  thread_local std::string event;
-  event.assign(kHeadSize, 0);
-  // Elements of whole tensors are read again only for a circular buffer.
-  const Bad bad = pins_ || ColumnsOf(mode) > 0 ? HowBad(tensor_proto, mode) : Bad::kNo;
+  // Elements of whole tensors are read again only for a circular buffer, and if the other
+  // tensors have summaries.
+  const bool is_needed = pins_ || ColumnsOf(tensor.mode) > 0 || !rules_.empty();
+  const Bad bad = is_needed ? HowBad(tensor.proto, tensor.mode) : Bad::kNo;
   if (pins_) PinIfFirst(prefix, bad);
-  const double now = Now();
-  EncodeTrace(now, prefix, mode, tensor_proto, &event);
-  StopIf(traces_.Append(now, &event));
+  AppendTrace(prefix, tensor);
   return bad;
 }
 
-void Recorder::TraceConstant(const std::string& prefix, const std::string& tensor_proto) {
-  first_bad_.NoteConstant(Trace(prefix, mode_, tensor_proto));
+void Recorder::AppendTrace(const std::string& prefix, const EncodedTensor& tensor) {
+  thread_local std::string event;
+  event.assign(kHeadSize, 0);
+  const double now = Now();
+  EncodeTrace(now, prefix, tensor.mode, tensor.proto, &event);
+  if (tensor.kept.rule < 0) return StopIf(traces_.Append(now, &event));
+  StopIf(traces_.Append(now, &event, {tensor.kept}));
 }
 
-void Recorder::Execution(const std::string& execution, std::string_view prefix, Bad bad) {
+void Recorder::TraceConstant(const std::string& prefix, const EncodedTensor& tensor) {
+  first_bad_.NoteConstant(Trace(prefix, tensor));
+}
+
+void Recorder::Execution(const std::string& execution, std::string_view prefix, Bad bad,
+                         const std::vector<KeptBytes>& kept) {
   if (!on()) return;
   NoteBad(prefix, bad, true);
   thread_local std::string event;
   event.assign(kHeadSize, 0);
   const double now = Now();
   EncodeExecution(now, execution, &event);
-  StopIf(executions_.Append(now, &event));
+  StopIf(executions_.Append(now, &event, kept));
 }
 
 void Recorder::NoteBad(std::string_view prefix, Bad bad, bool is_execution) {
@@ -106,18 +129,47 @@ void Recorder::StopIf(const std::string& failure) {
 
 void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor) {
   const Mode mode = recorder_->mode_;
+  if (targets[0].keep != 0) return TraceByRules(targets, tensor);
   if (targets[0].trace.empty()) {
-    thread_local std::string proto;
-    proto.clear();
-    EncodeSummary(tensor, mode, targets[0].tensor_id, recorder_->max_tensor_bytes_, &proto);
-    return Trace(targets[0].prefix, mode, proto);
+    thread_local EncodedTensor encoded;
+    encoded.proto.clear();
+    recorder_->Encode(tensor, targets[0].tensor_id, 0, &encoded);
+    return Trace(targets[0].prefix, encoded);
   }
   double columns[kMaxSummary];
   Summarize(tensor, mode, targets[0].tensor_id, columns);
   const Bad bad = recorder_->Cares(Bad::kNan) ? HowBad(columns, mode) : Bad::kNo;
-  for (const TraceTarget& target : targets) {
-    SetIdAndRank(mode, target.tensor_id, target.rank, columns);
-    Trace(target, columns, bad);
+  TraceColumns(&targets[0], &targets[0] + targets.size(), columns, bad);
+}
+
+void TraceBatch::TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor) {
+  const Mode mode = recorder_->mode_;
+  const TraceTarget &target = targets[0], *end = &target + targets.size();
+  double columns[kMaxSummary];
+  Summarize(tensor, mode, target.tensor_id, columns);
+  const Bad bad = SpecOf(mode).judges ? HowBad(columns, mode) : HowBad(tensor);
+  thread_local EncodedTensor encoded;
+  encoded = {std::move(encoded.proto), Mode::kFullTensor, {}};
+  encoded.proto.clear();
+  const int64_t bytes = ValueBytes(tensor);
+  const Choice choice = recorder_->rules_.Choose(target.keep, bytes, bad, &encoded.kept);
+  if (choice == Choice::kSummary) return TraceColumns(&target, end, columns, bad);
+  if (choice == Choice::kWhole) {
+    EncodeTensor(tensor, &encoded.proto);
+  } else {
+    EncodeLeftOut(tensor, mode, target.tensor_id, bytes, &encoded.proto);
+  }
+  Send();  // Earlier tensors are written before.
+  if (!recorder_->on()) return;
+  recorder_->NoteBad(target.prefix, bad, false);
+  recorder_->AppendTrace(target.prefix, encoded);
+  TraceColumns(&target + 1, end, columns, bad);
+}
+
+void TraceBatch::TraceColumns(const TraceTarget* begin, const TraceTarget* end, double* columns, Bad bad) {
+  for (const TraceTarget* target = begin; target != end; ++target) {
+    SetIdAndRank(recorder_->mode_, target->tensor_id, target->rank, columns);
+    Trace(*target, columns, bad);
   }
 }
 
@@ -130,9 +182,9 @@ void TraceBatch::Trace(const TraceTarget& target, const double* columns, Bad bad
   traces_[count_++].Fill(target.trace, now_, columns);
 }
 
-void TraceBatch::Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto) {
+void TraceBatch::Trace(const std::string& prefix, const EncodedTensor& tensor) {
   Send();
-  const Bad bad = recorder_->Trace(prefix, mode, tensor_proto);
+  const Bad bad = recorder_->Trace(prefix, tensor);
   recorder_->first_bad_.Note(bad, prefix, false);
 }
 

@@ -11,6 +11,7 @@
 #include "bad_tensors.h"
 #include "encode.h"
 #include "event_file.h"
+#include "keep.h"
 #include "summary.h"
 
 namespace tbdbg {
@@ -24,11 +25,20 @@ struct TraceTarget {
   // Rank of a tensor that has the same elements as the measured tensor, whose rank may
   // differ; -1 for the measured tensor itself.
   int rank;
+  // The rules by which the measured tensor may be kept whole, as bits.
+  uint64_t keep = 0;
   // The record in a mode that has a vector; empty until PrepareTo.
   TraceOfVector trace;
 
   // Makes the record in `mode`; the prefix must be complete.
   void PrepareTo(Mode mode);
+};
+
+// A tensor as it is recorded.
+struct EncodedTensor {
+  std::string proto;
+  Mode mode = Mode::kNoTensor;
+  KeptBytes kept;  // if it is the tensor itself, by a rule
 };
 
 // One recording: the two event files that grow while the program runs. Starts
@@ -39,23 +49,28 @@ struct TraceTarget {
 // after it are pinned in both files (EventFile::Pin).
 class Recorder {
  public:
-  // `max_tensor_bytes`: see EncodeSummary.
-  Recorder(Mode mode, int64_t max_tensor_bytes) : mode_(mode), max_tensor_bytes_(max_tensor_bytes) {}
+  // `max_tensor_bytes`: see EncodeSummary. `keep`: values to keep beside what the mode
+  // records; the mode must not be FULL_TENSOR then.
+  Recorder(Mode mode, int64_t max_tensor_bytes, const std::vector<KeepLimits>& keep = {})
+      : mode_(mode), max_tensor_bytes_(max_tensor_bytes), rules_(keep) {}
 
   // `base`: the path of the file set without its suffix. Returns an empty string, or
   // the reason why nothing can be recorded.
   std::string Open(const std::string& base, int64_t circular_buffer_size);
 
+  // Encodes a tensor as it is to be recorded. `keep`: its rules, as bits.
+  void Encode(const TensorView& tensor, double tensor_id, uint64_t keep, EncodedTensor* encoded);
   // Records a tensor that is encoded already; its mode may differ from the recording's.
   // For tensors that are not encoded, see TraceBatch. Returns how bad the tensor is; kNo
   // if nobody needs to know.
-  Bad Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
+  Bad Trace(const std::string& prefix, const EncodedTensor& tensor);
   // Records a constant of a graph.
-  void TraceConstant(const std::string& prefix, const std::string& tensor_proto);
+  void TraceConstant(const std::string& prefix, const EncodedTensor& tensor);
   // Records an execution. `execution`: the encoded fields of an Execution. `prefix`: those
   // that are equal for executions of the same op at the same line of the program. `bad`:
-  // how bad its worst output is.
-  void Execution(const std::string& execution, std::string_view prefix, Bad bad);
+  // how bad its worst output is. `kept`: its outputs that are kept by a rule.
+  void Execution(const std::string& execution, std::string_view prefix, Bad bad,
+                 const std::vector<KeptBytes>& kept = {});
 
   // Whether tensors that graphs compute from now on are recorded; true at first.
   void SetWanted(bool wanted) { wanted_ = wanted; }
@@ -69,6 +84,7 @@ class Recorder {
   bool wanted() const { return on() && wanted_.load(std::memory_order_relaxed); }
   Mode mode() const { return mode_; }
   int64_t max_tensor_bytes() const { return max_tensor_bytes_; }
+  KeepRules& rules() { return rules_; }
   int64_t executions() const { return executions_.appended(); }
   int64_t traces() const { return traces_.appended(); }
   FirstBad::Value first_bad() const { return first_bad_.Get(); }
@@ -82,10 +98,12 @@ class Recorder {
   bool Cares(Bad bad) const { return pins_ || first_bad_.IsNews(bad); }
   void NoteBad(std::string_view prefix, Bad bad, bool is_execution);
   void PinIfFirst(std::string_view prefix, Bad bad);
+  void AppendTrace(const std::string& prefix, const EncodedTensor& tensor);
   void StopIf(const std::string& failure);
 
   const Mode mode_;
   const int64_t max_tensor_bytes_;
+  KeepRules rules_;
   std::atomic<bool> on_{false};
   std::atomic<bool> wanted_{true};
   EventFile executions_;
@@ -111,9 +129,12 @@ class TraceBatch {
   // Records a tensor by its columns, in the mode for which the target was prepared.
   void Trace(const TraceTarget& target, const double* columns, Bad bad);
   // Records a tensor that is encoded already.
-  void Trace(const std::string& prefix, Mode mode, const std::string& tensor_proto);
+  void Trace(const std::string& prefix, const EncodedTensor& tensor);
 
  private:
+  // Records a tensor whose first target has rules.
+  void TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor);
+  void TraceColumns(const TraceTarget* begin, const TraceTarget* end, double* columns, Bad bad);
   void Send();
 
   // An op has a few tensors; a compiled function has thousands, written in several parts.

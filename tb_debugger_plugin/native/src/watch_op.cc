@@ -177,16 +177,16 @@ void ComputeReduced(void* state, TF_OpKernelContext* context) {
   kernel->watch->constants->RecordOnce(recorder);
   const TraceTarget& target = kernel->watch->targets.front();
   const TensorView view = input.View();
-  thread_local std::string proto;
-  proto.clear();
-  Mode mode = kernel->mode;
+  thread_local EncodedTensor encoded;
+  encoded.proto.clear();
+  encoded.mode = kernel->mode;
   if (recorder->mode() == Mode::kNoTensor) {
-    mode = Mode::kNoTensor;
-    EncodeSummary(view, mode, target.tensor_id, -1, &proto);
+    encoded.mode = Mode::kNoTensor;
+    EncodeSummary(view, encoded.mode, target.tensor_id, -1, &encoded.proto);
   } else {
-    EncodeVector(static_cast<const double*>(view.data), static_cast<int>(view.num_elements), &proto);
+    EncodeVector(static_cast<const double*>(view.data), static_cast<int>(view.num_elements), &encoded.proto);
   }
-  TraceBatch(recorder).Trace(target.prefix, mode, proto);
+  TraceBatch(recorder).Trace(target.prefix, encoded);
 }
 
 // The output has the shape of the input.

@@ -24,9 +24,9 @@ T* Find(std::deque<T>& table, int64_t number) {
 
 }  // namespace
 
-void Constants::Add(std::string prefix, std::string tensor_proto) {
+void Constants::Add(std::string prefix, EncodedTensor tensor) {
   std::lock_guard<std::mutex> lock(mutex_);
-  records_.emplace_back(std::move(prefix), std::move(tensor_proto));
+  records_.emplace_back(std::move(prefix), std::move(tensor));
   pending_ = true;
 }
 

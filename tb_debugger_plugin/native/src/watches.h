@@ -19,8 +19,8 @@ namespace tbdbg {
 // graphs that never run have no records.
 class Constants {
  public:
-  // `prefix` and `tensor_proto`: see Recorder::Trace.
-  void Add(std::string prefix, std::string tensor_proto);
+  // `prefix` and `tensor`: see Recorder::Trace.
+  void Add(std::string prefix, EncodedTensor tensor);
   // Records the constants that are not recorded yet. Thread-safe.
   void RecordOnce(Recorder* recorder) {
     if (pending_.load(std::memory_order_relaxed)) Record(recorder);
@@ -31,7 +31,7 @@ class Constants {
 
   std::atomic<bool> pending_{false};
   std::mutex mutex_;
-  std::vector<std::pair<std::string, std::string>> records_;  // guarded by mutex_
+  std::vector<std::pair<std::string, EncodedTensor>> records_;  // guarded by mutex_
 };
 
 // A watched tensor of a graph. Lives as long as the process: graphs refer to it by

@@ -55,6 +55,7 @@ class _Item:
     slot: int
     attachment: Attachment
     same: tuple[_Item, ...]
+    keep: int = 0
 
 
 @dataclass(frozen=True)
@@ -237,14 +238,16 @@ def _watches(items: Iterable[_PlannedOrItem]) -> list[_PlannedOrItem]:
 
 
 def _as_item(planned: Planned) -> _Item:
-    return _Item(planned.op.name, planned.slot, planned.attachment, tuple(map(_as_item, planned.same)))
+    same = tuple(map(_as_item, planned.same))
+    return _Item(planned.op.name, planned.slot, planned.attachment, same, planned.keep)
 
 
 def _plan_of(watched: _Watched) -> Plan:
     by_name = watched.function.graph.get_operation_by_name
 
     def planned(item: _Item) -> Planned:
-        return Planned(by_name(item.op_name), item.slot, item.attachment, tuple(map(planned, item.same)))
+        op, same = by_name(item.op_name), tuple(map(planned, item.same))
+        return Planned(op, item.slot, item.attachment, same, keep=item.keep)
 
     return Plan(tuple(map(planned, watched.items)), watched.calls)
 

@@ -27,7 +27,7 @@ from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.graph.user_names import name_of
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
-from tb_debugger_plugin.capture.options import MEASURED_DTYPES, Options
+from tb_debugger_plugin.capture.options import MEASURED_DTYPES, Options, covers
 from tb_debugger_plugin.capture.plan.attachment import Attachment
 from tb_debugger_plugin.capture.plan.plan import Planned, live_ops, make_plan
 from tb_debugger_plugin.capture.sinks.protocol import CompiledSink
@@ -83,6 +83,7 @@ class CompiledFunctions:
         state = state_of(function, self._find) if self._needs_elements else None
         layout = self._layout(_EVERY if state is None else _WITNESSED, function, planned, direct, {})
         self._report_unmeasured(layout, planned)
+        self._report_not_kept(function, planned, direct)
         if not layout.tensors:
             return False
         if state is not None and layout.inconclusive:
@@ -118,6 +119,28 @@ class CompiledFunctions:
                 self._not_recorded.report(
                     Missing(NotRecordedReason.COMPILED, message, (of_user,), known.graph_id, level)
                 )
+
+    def _report_not_kept(
+        self, function: Function, planned: Mapping[str, Mapping[Key, Planned]], direct: Mapping[Key, int]
+    ) -> None:
+        """Register the functions with tensors that are chosen by `keep_values` and are not returned."""
+        for name, items in planned.items():
+            inside = [
+                op_name
+                for (op_name, slot), item in items.items()
+                if item.keep and not (name == function.name and (op_name, slot) in direct)
+            ]
+            part = function if name == function.name else self._find(name)
+            if inside and part is not None:
+                of_user = name_of(part)
+                message = (
+                    f"keep_values chooses {len(inside)} tensors inside the function {of_user}, such as "
+                    f"{inside[0]}, whose values are not kept: XLA compiles the function and does not return "
+                    "them. Leave out jit_compile=True to keep them."
+                )
+                graph_id = self._graphs.add(part.graph).graph_id
+                names = (f"values inside {of_user}",)
+                self._not_recorded.report(Missing(NotRecordedReason.COMPILED, message, names, graph_id))
 
     def _items(self, function: Function) -> dict[Key, Planned]:
         """The tensors to record when a function runs, by op name and slot. Constants are recorded now."""
@@ -197,6 +220,8 @@ class CompiledFunctions:
 
     def _can_record(self, item: Planned) -> bool:
         """Whether a tensor inside a compiled function can be recorded."""
+        if not covers(self._options.mode, item.tensor.dtype):
+            return False  # it is planned because its value may be kept
         if self._options.mode is TensorDebugMode.SHAPE:
             return bool(item.tensor.shape.is_fully_defined())
         return True
