@@ -2,7 +2,7 @@
 
 Takes ``TensorProto`` messages with the modes they were recorded in. Returns NumPy columns with one row per
 tensor: what its mode measured, and NaN elsewhere. Summaries are decoded all at once by mode. A whole tensor
-(FULL_TENSOR) is counted here, so that it has the same columns as a full health summary.
+(FULL_TENSOR) is counted here, so that it has the same columns as a summary in FULL_NUMERICS.
 
 Invariant: any bytes are accepted; those that make no sense become "not measured".
 """
@@ -28,7 +28,7 @@ from tb_debugger_plugin.events.modes import (
     SUMMARY_COLUMNS,
     TensorDebugMode,
 )
-from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, count_values, stored
+from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, count_values, moments_of, stored
 
 Floats = npt.NDArray[np.float64]
 #: The tensors of a part; a slice means all of them.
@@ -205,6 +205,8 @@ def _put_whole_tensor(table: _Table, row: int, proto: Any, intern_shape: Callabl
     last = count_values(tensor.values[-1:]) if tensor.repeats else {}
     for name, value in count_values(tensor.values).items():
         table.column(name)[row] = value + tensor.repeats * last.get(name, 0)
+    for name, value in moments_of(tensor).items():
+        table.column(name)[row] = value
     return True
 
 

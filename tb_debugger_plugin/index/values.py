@@ -146,3 +146,33 @@ def count_values(values: npt.NDArray[Any]) -> dict[str, float]:
         "zero": zero,
         "positive": finite.size - negative - zero,
     }
+
+
+def moments_of(tensor: Stored) -> dict[str, float]:
+    """Computes the statistics of the finite elements, as the summary of mode FULL_NUMERICS does.
+
+    Args:
+      tensor: The values.
+
+    Returns:
+      ``min``, ``max``, ``mean`` and ``variance``; nothing if no element is finite, or for bools and complex
+      numbers, which have no order.
+    """
+    if tensor.values.dtype.kind not in "fiu":
+        return {}
+    weights = np.ones(len(tensor.values))
+    weights[-1:] += tensor.repeats
+    is_finite = np.isfinite(tensor.values)
+    finite, weights = tensor.values[is_finite].astype(np.float64), weights[is_finite]
+    if not finite.size:
+        return {}
+    low, high = float(finite.min()), float(finite.max())
+    # Sums of the largest numbers would overflow.
+    scale = max(abs(low), abs(high)) or 1.0
+    scaled = finite / scale
+    mean = float(np.average(scaled, weights=weights))
+    variance = float(np.average(np.square(scaled - mean), weights=weights))
+    with np.errstate(over="ignore"):
+        moments = {"min": low, "max": high, "mean": mean * scale, "variance": variance * scale * scale}
+    # Adding 0.0 removes the sign of a zero.
+    return {name: value + 0.0 for name, value in moments.items()}

@@ -98,9 +98,22 @@ def _trace(draw) -> bytes:
         trace.tensor_proto.CopyFrom(vector(numbers))
         if draw(st.integers(0, 9)) == 0:
             trace.tensor_proto.double_val.append(1.0)
-    elif mode == 7:
+    elif mode == 7 and draw(st.booleans()):
         trace.tensor_proto.CopyFrom(whole(np.array(draw(st.lists(_NUMBER, max_size=3)), "<f8"), 2))
+    elif mode == 7:
+        trace.tensor_proto.CopyFrom(draw(_left_out()))
     return event.SerializeToString()
+
+
+@st.composite
+def _left_out(draw):
+    """A summary in place of a tensor that is not kept."""
+    mode = draw(st.sampled_from(_MODES))
+    size = len(SUMMARY_COLUMNS[TensorDebugMode(mode)])
+    proto = vector(draw(st.lists(_NUMBER, min_size=size, max_size=size)))
+    proto.summary_mode = mode
+    proto.left_out_bytes = draw(st.integers(0, 1 << 40))
+    return proto
 
 
 @st.composite

@@ -12,6 +12,7 @@ from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED, summarize
 from tb_debugger_plugin.index.values import count_values, whole_tensor
+from tb_debugger_plugin.native import twin
 from tests.support.events import full_health, vector, whole
 
 SPECIAL = [-math.inf, math.inf, math.nan, -2.0, -0.0, 0.0, 3.0, 4.0]
@@ -103,6 +104,56 @@ def test_a_whole_tensor_is_counted_like_a_summary(dtype):
         2,
         2,
     ]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "int64"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        SPECIAL,
+        [5.0],
+        [],
+        [math.nan, math.inf],
+        [0.0, -0.0],
+        [1e300, 1e300, -1e300],
+        [1e-310, 2e-310],
+        [7.0, 7.5],
+    ],
+    ids=str,
+)
+def test_a_whole_tensor_has_the_statistics_of_a_summary(dtype, values):
+    with np.errstate(all="ignore"):
+        array = np.array([v for v in values if np.dtype(dtype).kind == "f" or 0 <= v < 100], dtype)
+    expected = twin.summarize(array, NUMBER_OF[dtype], TensorDebugMode.FULL_NUMERICS, 0)[-4:]
+    row = _one(TensorDebugMode.FULL_TENSOR, whole(array, NUMBER_OF[dtype]))
+    actual = [row[name] for name in ("min", "max", "mean", "variance")]
+    np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-300)
+
+
+def test_a_value_that_stands_for_many_counts_as_often_in_the_statistics():
+    proto = TensorProto(dtype=2, double_val=[1.0, math.nan, 4.0])
+    proto.tensor_shape.dim.add(size=6)
+    row = _one(TensorDebugMode.FULL_TENSOR, proto)
+    finite = np.array([1.0, 4, 4, 4, 4])
+    assert (row["min"], row["max"], row["nan"], row["positive"]) == (1, 4, 1, 5)
+    assert row["mean"] == pytest.approx(finite.mean()) and row["variance"] == pytest.approx(finite.var())
+
+
+def test_whole_bools_and_complex_numbers_have_no_statistics():
+    for array, dtype in ((np.array([True, False]), "bool"), (np.array([1 + 2j]), "complex128")):
+        row = _one(TensorDebugMode.FULL_TENSOR, whole(array, NUMBER_OF[dtype]))
+        assert all(math.isnan(row[name]) for name in ("min", "max", "mean", "variance"))
+
+
+def test_an_output_beside_one_that_is_kept_has_the_mode_of_its_summary():
+    proto = vector([-1, 0])
+    proto.summary_mode = TensorDebugMode.CURT_HEALTH
+    row = _one(TensorDebugMode.FULL_TENSOR, proto)
+    assert (row["mode"], row["health"], row["dtype"]) == (2, GOOD, 0)
+    nothing = TensorProto(dtype=1, summary_mode=TensorDebugMode.NO_TENSOR)
+    nothing.tensor_shape.dim.add(size=0)
+    row = _one(TensorDebugMode.FULL_TENSOR, nothing)
+    assert (row["mode"], row["health"]) == (1, NOT_MEASURED)
 
 
 def test_whole_integers_bools_and_complex_numbers_are_counted():

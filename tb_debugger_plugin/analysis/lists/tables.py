@@ -18,12 +18,15 @@ from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.catalog import Catalog, Site
 from tb_debugger_plugin.analysis.lists.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.events.modes import COUNTS, MEASURED, MOMENTS, SUMMARY_COLUMNS
+from tb_debugger_plugin.events.modes import COUNTS, MEASURED, MOMENTS, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 _COUNTED: Final = ("size", *COUNTS)
-#: The modes that measure moments. Nearly all recordings would send the columns of moments empty.
-_MOMENT_MODES: Final = [mode for mode, names in SUMMARY_COLUMNS.items() if set(names) & set(MOMENTS)]
+#: The modes that measure moments, or of which the index does. Most recordings would send these columns empty.
+_MOMENT_MODES: Final = [
+    TensorDebugMode.FULL_TENSOR,
+    *(mode for mode, names in SUMMARY_COLUMNS.items() if set(names) & set(MOMENTS)),
+]
 
 
 @dataclass(frozen=True)
