@@ -160,18 +160,20 @@ def moments_of(tensor: Stored) -> dict[str, float]:
     """
     if tensor.values.dtype.kind not in "fiu":
         return {}
-    weights = np.ones(len(tensor.values))
-    weights[-1:] += tensor.repeats
-    is_finite = np.isfinite(tensor.values)
-    finite, weights = tensor.values[is_finite].astype(np.float64), weights[is_finite]
+    values = tensor.values
+    # The last value alone may stand for most of the elements.
+    repeats = tensor.repeats if tensor.repeats and np.isfinite(values[-1]) else 0
+    finite = values[np.isfinite(values)].astype(np.float64)
     if not finite.size:
         return {}
     low, high = float(finite.min()), float(finite.max())
     # Sums of the largest numbers would overflow.
-    scale = max(abs(low), abs(high)) or 1.0
+    scale = max(-low, high, -high, low) or 1.0
     scaled = finite / scale
-    mean = float(np.average(scaled, weights=weights))
-    variance = float(np.average(np.square(scaled - mean), weights=weights))
+    size = finite.size + repeats
+    mean = float(scaled.sum() + repeats * scaled[-1]) / size
+    scaled -= mean
+    variance = float(scaled @ scaled + repeats * scaled[-1] ** 2) / size
     with np.errstate(over="ignore"):
         moments = {"min": low, "max": high, "mean": mean * scale, "variance": variance * scale * scale}
     # Adding 0.0 removes the sign of a zero.
