@@ -31,7 +31,7 @@ class KeepValues:
 
     Use::
 
-        logits = tb_debugger_plugin.KeepValues(layer_regex="^logits$", only_bad=True)
+        logits = tb_debugger_plugin.KeepValues(layer_regex="(^|/)logits$", only_bad=True)
         with tb_debugger_plugin.record("/path/to/logdir", keep_values=logits):
             model.fit(...)
 
@@ -48,7 +48,8 @@ class KeepValues:
       name_regex: Only of graph ops whose name, with scopes, contains a match, such as `"^dense/MatMul$"`.
         None (the default): all ops, and eager ops too.
       layer_regex: Only of graph ops whose Keras layer has a path that contains a match, such as
-        `"^encoder/"`; the gradients of a layer belong to it. None (the default): all ops, and eager ops too.
+        `"(^|/)dense_1$"`; the gradients of a layer belong to it. None (the default): all ops, and eager ops
+        too.
       function_regex: Only inside functions whose name contains a match, and inside their parts. None (the
         default): all functions, and eager ops too.
       only_bad: If True, only values with an infinity or NaN.

@@ -65,9 +65,14 @@ def test_a_public_name_says_what_each_argument_does(name):
 
 
 @pytest.mark.tensorflow
-def test_help_shows_the_public_functions():
-    text = pydoc.plain(pydoc.render_doc(tb_debugger_plugin)).partition("\nFUNCTIONS\n")[2]
-    assert all(f"\n    {name}(" in f"\n{text}" for name in tb_debugger_plugin.__all__)
+def test_help_shows_the_public_names():
+    text = pydoc.plain(pydoc.render_doc(tb_debugger_plugin))
+    classes = {
+        name for name in tb_debugger_plugin.__all__ if inspect.isclass(getattr(tb_debugger_plugin, name))
+    }
+    assert all(f"\n    class {name}(" in text for name in classes)
+    functions = text.partition("\nFUNCTIONS\n")[2]
+    assert all(f"\n    {name}(" in f"\n{functions}" for name in set(tb_debugger_plugin.__all__) - classes)
 
 
 def test_the_examples_of_the_readme_are_python_that_uses_public_names():
