@@ -2,10 +2,11 @@
 
     python -m benchmarks.overhead [--rounds 3] [--steps mlp gpt] [--modes FULL_HEALTH CURT_HEALTH]
 
-A round runs a step without a recorder, with ours in each mode and with each size of the circular buffer, and
-with TensorFlow's own. Each runs in a process of its own, so that a change of the machine's speed affects all
-of them. Ratios are taken within a round, for steps with the same distance of the processors
-(`benchmarks.core_distance`). The median over rounds is printed, with the number of rounds.
+A round runs a step without a recorder, with ours in each mode and with each size of the circular buffer, the
+same with `keep_values` of three tensors, and with TensorFlow's own. Each runs in a process of its own, so
+that a change of the machine's speed affects all of them. Ratios are taken within a round, for steps with the
+same distance of the processors (`benchmarks.core_distance`). The median over rounds is printed, with the
+number of rounds. `values` is the ratio of a recording that keeps values to the same recording without them.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from operator import sub, truediv
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+from benchmarks.kept_values import VALUES
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,14 @@ class Recorder:
     name: str
     mode: str = "FULL_HEALTH"
     buffer: int = 1000
+    keeps_values: bool = False
 
 
 _NONE = Recorder("none")
 _TENSORFLOWS = Recorder("tensorflow")
 _COLUMNS = (
     *("step", "recorder", "mode", "buffer", "unrecorded", "ratio", "unrecorded, apart", "ratio, apart"),
-    *("first call, ratio", "memory", "peak"),
+    *("values", "values, apart", "first call, ratio", "memory", "peak"),
 )
 
 
@@ -54,10 +58,14 @@ class Results:
         return any("error" in result for result in self.runs[recorder])
 
     def over_rounds(
-        self, recorder: Recorder, quantity: str, of: Callable[[float, float], float]
+        self,
+        recorder: Recorder,
+        quantity: str,
+        of: Callable[[float, float], float],
+        beside: Recorder = _NONE,
     ) -> list[float]:
-        """Combines a quantity with a recorder and without one, for each round that measured both."""
-        rounds = zip(self.runs[recorder], self.runs[_NONE], strict=True)
+        """Combines a quantity with a recorder and with another, for each round that measured both."""
+        rounds = zip(self.runs[recorder], self.runs[beside], strict=True)
         pairs = [(recorded.get(quantity), plain.get(quantity)) for recorded, plain in rounds]
         return [
             of(recorded, plain) for recorded, plain in pairs if recorded is not None and plain is not None
@@ -72,6 +80,7 @@ def run(step: str, recorder: Recorder, seconds: float) -> dict[str, Any]:
     """
     arguments = [step, "--recorder", recorder.name, "--mode", recorder.mode, "--seconds", str(seconds)]
     arguments += ["--circular_buffer_size", str(recorder.buffer)]
+    arguments += ["--values"] if recorder.keeps_values else []
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.steps", *arguments], capture_output=True, text=True, check=False
     )
@@ -95,7 +104,8 @@ def rows(step: str, results: Results) -> Iterator[tuple[str, ...]]:
     for recorder in results.runs:
         if recorder == _NONE:
             continue
-        described = (step, recorder.name, recorder.mode, str(recorder.buffer))
+        name = f"{recorder.name}, values" if recorder.keeps_values else recorder.name
+        described = (step, name, recorder.mode, str(recorder.buffer))
         if results.failed(recorder):
             yield (*described, "fails")
             continue
@@ -104,6 +114,10 @@ def rows(step: str, results: Results) -> Iterator[tuple[str, ...]]:
             plain = results.over_rounds(_NONE, quantity, lambda _, none: 1000 * none)
             ratios = results.over_rounds(recorder, quantity, truediv)
             cells += [_median(plain, "{:.2f} ms"), _median(ratios, f"{{:.2f}} ({len(ratios)})")]
+        without = replace(recorder, keeps_values=False)
+        for quantity in ("step", "step_apart"):
+            ratios = results.over_rounds(recorder, quantity, truediv, without) if recorder != without else []
+            cells.append(_median(ratios, "{:.3f}"))
         first = results.over_rounds(recorder, "first_call", truediv)
         more = [results.over_rounds(recorder, quantity, sub) for quantity in ("memory", "peak")]
         yield (
@@ -128,11 +142,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args(argv)
     ours = [Recorder("ours", mode, size) for mode in options.modes for size in options.circular_buffer_sizes]
+    keeping = [replace(each, keeps_values=True) for each in ours]
     table = Table(title=f"{platform.machine()}, {date.today()}, {options.rounds} rounds")
     for column in _COLUMNS:
         table.add_column(column)
     for step in options.steps:
-        recorders = (_NONE, *ours, _TENSORFLOWS)
+        recorders = (_NONE, *ours, *(keeping if step in VALUES else ()), _TENSORFLOWS)
         for row in rows(step, compare(step, recorders, options.rounds, options.seconds)):
             table.add_row(*row)
     Console(width=150).print(table)

@@ -26,6 +26,8 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from benchmarks.core_distance import processors_are_apart
+from benchmarks.kept_values import VALUES
+from tb_debugger_plugin import KeepValues
 
 Step = Callable[[], Any]
 
@@ -151,9 +153,9 @@ def _training(model: Any, x: tf.Tensor, y: tf.Tensor) -> Step:
     return lambda: step(x, y)
 
 
-def _enable(recorder: str, root: str, mode: str, size: int) -> None:
+def _enable(recorder: str, root: str, mode: str, size: int, keep: KeepValues | None) -> None:
     if recorder == "ours":
-        tb_debugger_plugin.enable_dump_debug_info(root, mode, circular_buffer_size=size)
+        tb_debugger_plugin.enable_dump_debug_info(root, mode, circular_buffer_size=size, keep_values=keep)
     elif recorder == "tensorflow":
         tf.debugging.experimental.enable_dump_debug_info(root, mode, circular_buffer_size=size)
 
@@ -214,11 +216,13 @@ def main() -> None:
     parser.add_argument("--recorder", choices=["none", "ours", "tensorflow"], default="none")
     parser.add_argument("--mode", default="FULL_HEALTH")
     parser.add_argument("--circular_buffer_size", type=int, default=1000)
+    parser.add_argument("--values", action="store_true", help="keep the values that VALUES names")
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
         step = STEPS[options.step]()
-        _enable(options.recorder, root, options.mode, options.circular_buffer_size)
+        keep = KeepValues(**VALUES[options.step], max_total_bytes=None) if options.values else None
+        _enable(options.recorder, root, options.mode, options.circular_buffer_size, keep)
         result = measure(step, options.seconds)
         result["memory"] = _resident()
         result["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
