@@ -28,6 +28,7 @@ from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.tf_types import EagerTensor
+from tb_debugger_plugin.capture.thread_numbers import ThreadNumbers
 from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -77,6 +78,7 @@ class EagerOps:
       frames: Returns the frame ids of the running stack.
       graphs: Returns the graph that a function runs.
       not_recorded: Registers the functions without a graph, and the dtypes that cannot be summarised.
+      threads: Returns the number of the running thread.
       at_new_call_site: Called when an op runs on a new stack. It may end the recording.
     """
 
@@ -88,8 +90,10 @@ class EagerOps:
         graphs: GraphRecords,
         not_recorded: NotRecorded,
         *,
+        threads: ThreadNumbers,
         at_new_call_site: Callable[[], None],
     ) -> None:
+        self._threads = threads
         self._at_new_call_site = at_new_call_site
         self._not_recorded = not_recorded
         self._options = options
@@ -122,7 +126,13 @@ class EagerOps:
         key = op_type, len(outputs), self._frames.key(frame)
         site = self._call_sites.get(key) or self._add_call_site(key, frame)
         if site.prefix and not self._sink.eager_op(
-            site.prefix, inputs, outputs, self._devices, site.is_recorded, self._value
+            site.prefix,
+            inputs,
+            outputs,
+            self._devices,
+            site.is_recorded,
+            self._value,
+            self._threads.number,
         ):
             raise RecordingError(self._sink.failure())
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from types import FrameType
 
 from tensorflow.python.framework import func_graph, ops
 
+from tb_debugger_plugin.capture.graph.attributes import attributes_key
 from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.naming.names import GraphNames, Names
 from tb_debugger_plugin.capture.stacks.frames import EventWriter, Frames, creation_stacks
@@ -64,6 +66,7 @@ class GraphRecords:
             weakref.WeakKeyDictionary()
         )
         self._of_function: dict[str, str] = {}
+        self._attributes: dict[Hashable, int] = {}
 
     def note_op(self, graph: TfGraph, op_name: str, frame: FrameType) -> None:
         """Store the stack of an op while it is made.
@@ -109,7 +112,7 @@ class GraphRecords:
             known.layers.update(names.layers)
             for begin in range(0, len(new), _RECORDS_AT_ONCE):
                 part = new[begin : begin + _RECORDS_AT_ONCE]
-                self._writer.write("graphs", *[self._op_creation(graph, known, names, op) for op in part])
+                self._writer.write("graphs", *self._op_creations(graph, known, names, part))
             return known
 
     def _frame_ids(self, new: list[TfOp]) -> dict[str, tuple[str, ...]]:
@@ -144,7 +147,32 @@ class GraphRecords:
         self._writer.write("graphs", event)
         return known
 
-    def _op_creation(self, graph: TfGraph, known: KnownGraph, names: GraphNames, op: TfOp) -> Message:
+    def _op_creations(
+        self, graph: TfGraph, known: KnownGraph, names: GraphNames, part: list[TfOp]
+    ) -> list[Message]:
+        """The records of ops, after those of attributes that no earlier op has."""
+        attributes: list[Message] = []
+        creations = [
+            self._op_creation(graph, known, names, op, self._attributes_of(op, attributes)) for op in part
+        ]
+        return attributes + creations
+
+    def _attributes_of(self, op: TfOp, new: list[Message]) -> int:
+        """The number of the attributes of an op; adds their record to `new` if no earlier op has them."""
+        key, texts = attributes_key(op)
+        number = self._attributes.get(key)
+        if number is None:
+            number = self._attributes[key] = len(self._attributes) + 1
+            event = DebugEvent()
+            event.op_attributes.number = number
+            for name, value in texts():
+                event.op_attributes.attributes.add(name=name, value=value)
+            new.append(event)
+        return number
+
+    def _op_creation(
+        self, graph: TfGraph, known: KnownGraph, names: GraphNames, op: TfOp, attributes: int
+    ) -> Message:
         outputs = op.outputs
         known.tensor_ids[op.name] = ids = tuple([ops.uid() for _ in outputs])
         creation = GraphOpCreation(
@@ -160,6 +188,8 @@ class GraphRecords:
             layer=names.layers.get(op.name, ""),
             variable=names.variables.get(op.name, ""),
             called_graph_ids=filter(None, map(self.id_of_function, called_functions(op))),
+            control_input_names=[source.name for source in op.control_inputs],
+            attributes=attributes,
         )
         event = DebugEvent(graph_op_creation=creation)
         location = self._frames.code_location(known.stacks.get(op.name, ()))

@@ -23,23 +23,26 @@ from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.backends import other_backend
 from tb_debugger_plugin.capture.eager import EagerOps
+from tb_debugger_plugin.capture.engines.instrument import SCOPE
 from tb_debugger_plugin.capture.first_bad import sentence
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
 from tb_debugger_plugin.capture.graph.session_graph import Watches
 from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
-from tb_debugger_plugin.capture.hooks.sessions import Sessions
+from tb_debugger_plugin.capture.hooks.sessions import SessionRan, Sessions
 from tb_debugger_plugin.capture.hooks.threads import EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out
 from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.session_runs import SessionRuns
 from tb_debugger_plugin.capture.sinks.opening import open_sink
 from tb_debugger_plugin.capture.stacks.calls import Call
 from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.tf_types import FunctionAttributes, GraphDef, TfGraph, TfOp
+from tb_debugger_plugin.capture.thread_numbers import Register, ThreadNumbers
 from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 
@@ -73,12 +76,15 @@ class Recording:
         self._names = Names()
         self._graphs = GraphRecords(self._sink, self._frames, self._names)
         self._steps = Steps(options, self._sink)
+        threads = ThreadNumbers(Register(self._sink))
+        self._session_runs = SessionRuns(self._sink, threads, SCOPE)
         self._eager = EagerOps(
             options,
             self._sink,
             self._frames,
             self._graphs,
             self._not_recorded,
+            threads=threads,
             at_new_call_site=self.end_if_call_ended,
         )
         self._functions = Instrumentation(options, self._sink, self._graphs, self._not_recorded)
@@ -87,7 +93,7 @@ class Recording:
         self._failure = ""
         self._call: Call | None = None
         self._threads = EveryThread(self._on_op)
-        self._sessions = Sessions(self._watch_session, self._not_recorded)
+        self._sessions = Sessions(self._watch_session, self._not_recorded, self._on_session_run)
         self._functions_hook = FunctionHook(self._on_function)
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
         try:
@@ -290,6 +296,13 @@ class Recording:
         except Exception as error:  # the program must not see any error
             self._fail(error)
         return Watches()
+
+    def _on_session_run(self, ran: SessionRan) -> None:
+        if self._on:
+            try:
+                self._session_runs.add(ran, is_recorded=self._steps.is_recorded)
+            except Exception as error:  # the program must not see any error
+                self._fail(error)
 
     def _check_sink(self) -> None:
         if self._sink.failure():

@@ -29,11 +29,17 @@ STACK_FRAMES: Final = "stack_frames"
 GRAPHS: Final = "graphs"
 EXECUTION: Final = "execution"
 GRAPH_EXECUTION_TRACES: Final = "graph_execution_traces"
+SESSION_RUNS: Final = "session_runs"
 
 #: All suffixes, in the order in which files must be read: records come before those that refer to them.
-SUFFIXES: Final = (METADATA, SOURCE_FILES, STACK_FRAMES, GRAPHS, GRAPH_EXECUTION_TRACES, EXECUTION)
-#: The suffixes of files that may have a tail file.
+SUFFIXES: Final = (
+    *(METADATA, SOURCE_FILES, STACK_FRAMES, GRAPHS),
+    *(SESSION_RUNS, GRAPH_EXECUTION_TRACES, EXECUTION),
+)
+#: The suffixes of the two long lists.
 TAILED: Final = (EXECUTION, GRAPH_EXECUTION_TRACES)
+#: The suffixes of files that may have a tail file.
+WITH_TAIL: Final = (*TAILED, SESSION_RUNS)
 
 #: How often a file is read again because its ring was drained while it was read.
 _ATTEMPTS: Final = 8
@@ -192,7 +198,7 @@ def read_with_tail(files: FileSet, suffix: str) -> FileContents:
       suffix: One of :data:`SUFFIXES`.
     """
     path = files.path(suffix)
-    if suffix not in TAILED:
+    if suffix not in WITH_TAIL:
         return read_file(path)
     try:
         contents, state = _read_at_one_moment(path, files.tail_path(suffix))

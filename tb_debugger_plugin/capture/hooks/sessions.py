@@ -2,15 +2,16 @@
 
 A session that is made during a recording runs a copy of its graph with watch ops (see `session_graph`). It
 keeps the copy after the recording; the watch ops then record nothing. Takes the sessions and passes their
-graphs on to be watched.
+graphs on to be watched, and each of their runs when it has ended.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 import weakref
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
@@ -27,22 +28,51 @@ _MOST_SESSIONS = 10
 _log = logging.getLogger("tb_debugger_plugin")
 
 
+class SessionRan(NamedTuple):
+    """A run of a session that has ended.
+
+    Attributes:
+      session: The session; None when only the request matters.
+      feeds: Values by reference to the fed tensor.
+      fetches: The tensors whose values the program gets.
+      targets: The ops that run without being fetched, without watch ops.
+      begin: Seconds since the epoch.
+      end: Seconds since the epoch.
+      step_stats: An encoded `RunMetadata` if the program passed one; else None.
+      error: The exception that the program gets; None when there is none.
+    """
+
+    session: TfSession | None
+    feeds: Mapping[TensorRef, Any]
+    fetches: list[TfTensor]
+    targets: list[TfOp]
+    begin: float
+    end: float
+    step_stats: bytes | None
+    error: BaseException | None
+
+
+#: Takes each run; must not fail.
+OnRun: TypeAlias = Callable[[SessionRan], None]
+
+
 class Sessions:
     """Gives each new session of this process a graph with watch ops, until `remove()`.
 
     Args:
       watch: Adds the watch ops.
       not_recorded: Registers the sessions that are not recorded.
+      on_run: Takes each run of a session, also of one that is not watched.
     """
 
-    def __init__(self, watch: Watch, not_recorded: NotRecorded) -> None:
+    def __init__(self, watch: Watch, not_recorded: NotRecorded, on_run: OnRun) -> None:
         self._not_recorded = not_recorded
         self._reported: weakref.WeakSet[TfSession] = weakref.WeakSet()
 
         def make_watched(made: TfSession, *args: Any, **kwargs: Any) -> None:
             self._init.original(made, *args, **kwargs)
             try:
-                _give_watched_graph(made, watch)
+                _give_watched_graph(made, watch, on_run)
             except Exception as error:  # the program must not see any error
                 _log.debug("A session cannot be watched:", exc_info=error)
                 self._reported.add(made)
@@ -50,10 +80,16 @@ class Sessions:
                 not_recorded.report(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
 
         def run_unwatched(
-            made: TfSession, handle: Any, targets: list[TfOp], fetches: list[TfTensor], *args: Any
+            made: TfSession,
+            handle: Any,
+            targets: list[TfOp],
+            fetches: list[TfTensor],
+            feeds: Mapping[TensorRef, Any],
+            *more: Any,
         ) -> Any:
             self._report_unwatched(made, [*fetches, *targets])
-            return self._run.original(made, handle, targets, fetches, *args)
+            with _Run(on_run, made, targets, fetches, feeds, *more):
+                return self._run.original(made, handle, targets, fetches, feeds, *more)
 
         self._init = Hook(SESSION_INIT, make_watched)
         self._run = Hook(SESSION_RUN, run_unwatched)
@@ -88,7 +124,38 @@ class Sessions:
         )
 
 
-def _give_watched_graph(made: TfSession, watch: Watch) -> None:
+class _Run:
+    """A run of a session, inside a `with` block."""
+
+    __slots__ = ("_begin", "_facts", "_metadata", "_on_run")
+
+    def __init__(
+        self,
+        on_run: OnRun,
+        made: TfSession,
+        targets: list[TfOp],
+        fetches: list[TfTensor],
+        feeds: Mapping[TensorRef, Any],
+        options: CObject | None = None,
+        metadata: CObject | None = None,
+    ) -> None:
+        self._on_run = on_run
+        self._facts = made, feeds, fetches, targets
+        self._metadata = metadata
+        self._begin = time.time()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        end = time.time()
+        stats = None
+        if self._metadata is not None and error is None:
+            stats = c_api.TF_GetBuffer(self._metadata)
+        self._on_run(SessionRan(*self._facts, self._begin, end, stats, error))
+
+
+def _give_watched_graph(made: TfSession, watch: Watch, on_run: OnRun) -> None:
     if made._target:
         return  # its ops run in another process
     graph = SessionGraph(made._graph, watch)
@@ -105,11 +172,13 @@ def _give_watched_graph(made: TfSession, watch: Watch) -> None:
     def do_run(
         handle: Any, targets: list[TfOp], fetches: list[TfTensor], feeds: Mapping[TensorRef, Any], *more: Any
     ) -> Any:
+        all_targets = targets
         if handle is None:
             graph.extend()
             fed = [tensor.deref() for tensor in feeds]
-            targets = [*targets, *graph.watches_of_run(fetches, targets, fed)]
-        return _plain_run(session_ref(), handle, targets, fetches, feeds, *more)
+            all_targets = [*targets, *graph.watches_of_run(fetches, targets, fed)]
+        with _Run(on_run, session_ref(), targets, fetches, feeds, *more):
+            return _plain_run(session_ref(), handle, all_targets, fetches, feeds, *more)
 
     def make_callable(fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
         # With a list of feeds, even an empty one, TensorFlow does the same as in `run`, which adds watch ops.

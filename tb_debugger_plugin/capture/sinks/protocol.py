@@ -115,12 +115,20 @@ class Sink(Protocol):
         devices: dict[str, int],
         is_recorded: dict[int, int],
         summarize: Callable[[EagerTensor, int], TensorValue],
+        thread: int = 0,
     ) -> bool:
         """Record the execution of an op; returns whether the recording goes on.
 
         `prefix`: the encoded fields of an Execution that the other arguments do not give. `devices`: device
         numbers by name. `is_recorded`: how outputs are recorded, by dtype (`Choice.bits`). `summarize`: takes
-        an output that the sink cannot read itself, and its rules, and returns what is recorded of it.
+        an output that the sink cannot read itself, and its rules, and returns what is recorded of it. `thread`: number
+        of the running thread.
+        """
+
+    def session_run(self, wall_time: float, event: bytes) -> None:
+        """Append an encoded `DebugEvent` about a run of a session.
+
+        `wall_time`: its time. With a circular buffer of N records, the last N are kept.
         """
 
     def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:

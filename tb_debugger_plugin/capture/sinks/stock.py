@@ -25,7 +25,7 @@ from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.errors import RecordingError, UsageError
-from tb_debugger_plugin.events.messages import Message
+from tb_debugger_plugin.events.messages import Execution, Message
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode, spec_of
 from tb_debugger_plugin.native import twin
 from tb_debugger_plugin.native.arguments import TensorValue
@@ -38,6 +38,8 @@ _SUMMARISED = STOCK_DTYPES | {
     *(tf.bool, tf.int8, tf.int16, tf.int32, tf.int64),
     *(tf.uint8, tf.uint16, tf.uint32, tf.uint64),
 }
+#: Records of `graphs` that TensorFlow's writer does not know.
+_OURS = ("not_recorded", "op_attributes", "debugged_thread", "session_request")
 #: The value that is recorded for every tensor in the mode NO_TENSOR.
 _NO_VALUE = tf.make_tensor_proto([], tf.float32)
 
@@ -65,6 +67,7 @@ class StockSink:
         self._rules = _possible(options.keep_values)
         self._run_id = run_id
         self._counts = [0, 0]
+        self._num_session_runs = 0
         try:
             self._writer = debug_events_writer.DebugEventsWriter(
                 options.dump_root, run_id, options.circular_buffer_size
@@ -101,11 +104,14 @@ class StockSink:
                 self._writer.WriteDebuggedGraph(stock.debugged_graph)
             elif kind == "debugged_device":
                 self._register_device(stock.debugged_device.device_name)
-            elif event.HasField("not_recorded") or event.recording_counts.failure:
-                # TensorFlow's writer has no method for our own record kinds, but this function writes any
-                # event. Counts have no traces here, so they are only written with a failure.
-                self._writer._EnsureTimestampAdded(stock)
-                _to_graphs(self._options.dump_root, stock)
+            elif event.WhichOneof("what") in _OURS or event.recording_counts.failure:
+                # Counts have no traces here, so they are only written with a failure.
+                self._write_ours(stock)
+
+    def _write_ours(self, event: Message) -> None:
+        # TensorFlow's writer has no method for our own record kinds, but this function writes any event.
+        self._writer._EnsureTimestampAdded(event)
+        _to_graphs(self._options.dump_root, event)
 
     def _register_device(self, name: str) -> None:
         # Its numbers count from 1 in order of appearance, as ours do.
@@ -119,9 +125,13 @@ class StockSink:
         devices: dict[str, int],
         is_recorded: dict[int, int],
         summarize: Callable[[EagerTensor, int], TensorValue],
+        thread: int = 0,
     ) -> bool:
         """Record the execution of an op."""
-        execution = debug_event_pb2.Execution.FromString(prefix)
+        # TensorFlow's class keeps a field that it does not know.
+        execution = debug_event_pb2.Execution.FromString(
+            prefix + Execution(thread_id=thread).SerializeToString()
+        )
         execution.input_tensor_ids.extend(tensor._id for tensor in inputs)
         execution.output_tensor_ids.extend(tensor._id for tensor in outputs)
         execution.output_tensor_device_ids.extend(devices[tensor.device] for tensor in outputs)
@@ -140,6 +150,13 @@ class StockSink:
         self._writer.WriteExecution(execution)
         self._counts[0] += 1
         return True
+
+    def session_run(self, wall_time: float, event: bytes) -> None:
+        """Append an event to `.graphs`; with a circular buffer only the first ones, as nothing drops them."""
+        size = self._options.circular_buffer_size
+        if size <= 0 or self._num_session_runs < size:
+            self._num_session_runs += 1
+            self._write_ours(debug_event_pb2.DebugEvent.FromString(event))
 
     def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:
         """What is recorded of a tensor: see `Sink.value`."""

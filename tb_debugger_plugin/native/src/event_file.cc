@@ -137,6 +137,7 @@ void EventFile::GiveBack(int64_t dropped_record) {
 
 void EventFile::Pin(int buffers) {
   std::lock_guard<std::mutex> lock(mutex_);
+  if (fd_ < 0) return;
   // This call pins at most the records in the buffer, and at most as many later ones.
   if (pinned_ + 2 * limit_ > buffers * limit_) return;
   to_pin_ = limit_ / 2 + 1;

@@ -1,5 +1,5 @@
-// An event file that grows while the program runs: .execution or
-// .graph_execution_traces.
+// An event file that grows while the program runs: .execution,
+// .graph_execution_traces or .session_runs.
 #pragma once
 
 #include <cstdint>

@@ -108,6 +108,7 @@ bool EncodeEagerOp(const EagerOp& op, Recorder* recorder, EncodedOp* encoded) {
       !AppendNumbers(kOutputTensorDeviceIds, outputs.get(), device_of, execution)) {
     return false;
   }
+  if (op.thread > 0) WireWriter(execution).VarintField(kThreadId, static_cast<uint64_t>(op.thread));
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(outputs.get());
   std::vector<EncodedTensor> tensors(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {

@@ -24,6 +24,7 @@ struct EagerOp {
   // Takes an output that only Python can read, and its rules; returns a TensorValue
   // (native/arguments.py).
   PyObject* summarize;
+  int thread = 0;  // number of the running thread, 0 = not known
 };
 
 struct EncodedOp {

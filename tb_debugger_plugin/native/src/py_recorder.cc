@@ -63,8 +63,8 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
 
 PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
   EagerOp op;
-  if (!PyArg_ParseTuple(args, "SOOO!O!O", &op.prefix, &op.inputs, &op.outputs, &PyDict_Type, &op.devices,
-                        &PyDict_Type, &op.is_recorded, &op.summarize)) {
+  if (!PyArg_ParseTuple(args, "SOOO!O!O|i", &op.prefix, &op.inputs, &op.outputs, &PyDict_Type, &op.devices,
+                        &PyDict_Type, &op.is_recorded, &op.summarize, &op.thread)) {
     return nullptr;
   }
   EncodedOp encoded;
@@ -88,6 +88,16 @@ PyObject* ChooseKeep(PyObject* self, PyObject* args) {
     case Choice::kSummary: Py_RETURN_NONE;
   }
   Py_UNREACHABLE();
+}
+
+PyObject* WriteSessionRun(PyObject* self, PyObject* args) {
+  double wall_time;
+  PyObject* event;
+  if (!PyArg_ParseTuple(args, "dS", &wall_time, &event)) return nullptr;
+  Py_BEGIN_ALLOW_THREADS
+  Self(self)->SessionRun(wall_time, BytesOf(event));
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
 }
 
 PyObject* SetWanted(PyObject* self, PyObject* wanted) {
@@ -147,11 +157,13 @@ PyObject* GetFailure(PyObject* self, void*) { return PyUnicode_FromString(Self(s
 
 PyMethodDef methods[] = {
     {"eager_op", WriteEagerOp, METH_VARARGS,
-     "eager_op(prefix, inputs, outputs, devices, is_recorded, summarize): record the execution of an op, see "
+     "eager_op(prefix, inputs, outputs, devices, is_recorded, summarize, thread=0): record the execution of an op, see "
      "EagerOp in py_eager_op.h; returns whether recording goes on."},
     {"choose_keep", ChooseKeep, METH_VARARGS,
      "choose_keep(keep, num_bytes, is_bad): the rule that keeps a value, -1 if it is too large for its rules, "
      "None if no rule wants it. `keep`: the rules of the tensor, as bits."},
+    {"session_run", WriteSessionRun, METH_VARARGS,
+     "session_run(wall_time, event): append an encoded DebugEvent about a run of a session."},
     {"set_wanted", SetWanted, METH_O,
      "set_wanted(wanted): decide whether tensors that graphs compute from now on are recorded."},
     {"flush", Flush, METH_NOARGS, "Write buffered records to the event files."},

@@ -24,6 +24,8 @@ std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size
   if (failure.empty()) {
     failure = traces_.Open(base + ".graph_execution_traces", circular_buffer_size, &rules_);
   }
+  base_ = base;
+  circular_buffer_size_ = circular_buffer_size;
   pins_ = circular_buffer_size > 0 && SpecOf(mode_).judges;
   on_ = failure.empty();
   return failure;
@@ -84,6 +86,23 @@ void Recorder::Execution(const std::string& execution, std::string_view prefix, 
   StopIf(executions_.Append(now, &event, kept));
 }
 
+void Recorder::SessionRun(double wall_time, std::string_view event) {
+  if (!on()) return;  // before any lock, which may be locked for ever in a forked child
+  std::string record(kHeadSize, 0);
+  record.append(event);
+  std::string failure;
+  {
+    std::lock_guard<std::mutex> lock(sessions_mutex_);
+    if (!on()) return;
+    if (!has_session_runs_) {
+      failure = session_runs_.Open(base_ + ".session_runs", circular_buffer_size_);
+      has_session_runs_ = failure.empty();
+    }
+    if (failure.empty()) failure = session_runs_.Append(wall_time, &record);
+  }
+  StopIf(failure);
+}
+
 void Recorder::NoteBad(std::string_view prefix, Bad bad, bool is_execution) {
   if (bad == Bad::kNo) return;
   first_bad_.Note(bad, prefix, is_execution);
@@ -95,24 +114,33 @@ void Recorder::PinIfFirst(std::string_view prefix, Bad bad) {
   const int buffers = bad == Bad::kNan ? kPinnedBuffers : kPinnedBuffersInfinite;
   executions_.Pin(buffers);
   traces_.Pin(buffers);
+  session_runs_.Pin(buffers);
 }
 
 void Recorder::Flush() {
   if (!on()) return;
   StopIf(executions_.Flush());
   StopIf(traces_.Flush());
+  StopIf(session_runs_.Flush());
 }
 
 void Recorder::Close() {
   on_ = false;
   StopIf(executions_.Close());
   StopIf(traces_.Close());
+  std::string failure;
+  {
+    std::lock_guard<std::mutex> lock(sessions_mutex_);
+    failure = session_runs_.Close();
+  }
+  StopIf(failure);
 }
 
 void Recorder::Abandon() {
   on_ = false;
   executions_.Abandon();
   traces_.Abandon();
+  session_runs_.Abandon();
 }
 
 std::string Recorder::failure() const {

@@ -41,12 +41,12 @@ struct EncodedTensor {
   KeptBytes kept;  // if it is the tensor itself, by a rule
 };
 
-// One recording: the two event files that grow while the program runs. Starts
-// with Open and ends with Close or with the first failure, after which every
-// call is a cheap no-op. Thread-safe.
+// One recording: the event files that grow while the program runs. There are two, and
+// one more if the program has sessions. Starts with Open and ends with Close or with the first failure, after
+// which every call is a cheap no-op. Thread-safe.
 //
 // With a circular buffer, the first bad tensor of each op and the records before and
-// after it are pinned in both files (EventFile::Pin).
+// after it are pinned in all files (EventFile::Pin).
 class Recorder {
  public:
   // `max_tensor_bytes`: see EncodeSummary. `keep`: values to keep beside what the mode
@@ -71,6 +71,9 @@ class Recorder {
   // how bad its worst output is. `kept`: its outputs that are kept by a rule.
   void Execution(const std::string& execution, std::string_view prefix, Bad bad,
                  const std::vector<KeptBytes>& kept = {});
+  // Appends a record about a run of a session. The first one makes the file. `event`: an
+  // encoded DebugEvent.
+  void SessionRun(double wall_time, std::string_view event);
 
   // Whether tensors that graphs compute from now on are recorded; true at first.
   void SetWanted(bool wanted) { wanted_ = wanted; }
@@ -108,6 +111,12 @@ class Recorder {
   std::atomic<bool> wanted_{true};
   EventFile executions_;
   EventFile traces_;
+  std::string base_;                  // constant after Open
+  int64_t circular_buffer_size_ = 0;  // constant after Open
+  // Guards the making and the closing of session_runs_.
+  std::mutex sessions_mutex_;
+  bool has_session_runs_ = false;  // guarded by sessions_mutex_
+  EventFile session_runs_;
   bool pins_ = false;  // constant after Open
   BadOps bad_ops_;
   FirstBad first_bad_;

@@ -1,0 +1,139 @@
+"""Attributes of graph ops as text.
+
+Takes an op of a graph and returns the names and values of its attributes. Few ops of a program have
+attributes of their own, so equal ones are recognised by their bytes, and turned into text once.
+
+Invariants: a text has at most 200 characters. A large constant is not copied: its value is dtype and shape.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Hashable, Iterable
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+from tensorflow.python.framework import tensor_util
+
+from tb_debugger_plugin.capture.tf_types import AttrValue, NodeDef, TfOp
+from tb_debugger_plugin.events.dtypes import NAMES
+
+#: Most characters of a value.
+MAX_TEXT: Final = 200
+#: Elements of a tensor, and parts of a list, that are shown.
+_MOST_SHOWN: Final = 8
+#: Constants with more elements than this are not copied.
+_MOST_COPIED: Final = 64
+#: Longer keys are replaced by a hash.
+_LONGEST_KEY: Final = 256
+_REF: Final = 100  # a reference dtype has the number of its dtype and this
+
+#: Names and values of attributes, in the order of the names.
+Attributes = tuple[tuple[str, str], ...]
+
+
+def attributes_key(op: TfOp) -> tuple[Hashable, Callable[[], Attributes]]:
+    """A key that is equal only for ops with equal attributes, and a function that returns these.
+
+    Args:
+      op: An op of a graph.
+    """
+    if op.type == "Const":
+        output = op.outputs[0]
+        dims = output.shape.as_list() if output.shape.rank is not None else [None]
+        if None in dims or math.prod(dims) > _MOST_COPIED:
+            dtype = output.dtype.as_datatype_enum
+            return (dtype, tuple(dims)), lambda: _of_large_constant(dtype, dims)
+    node = op.node_def
+    for name in ("name", "op", "device", "input", "experimental_debug_info", "experimental_type"):
+        node.ClearField(name)
+    data = node.SerializeToString(deterministic=True)
+    key = data if len(data) <= _LONGEST_KEY else hashlib.blake2b(data).digest()
+    return key, lambda: _texts(node)
+
+
+def _of_large_constant(dtype: int, dims: list[int | None]) -> Attributes:
+    name = _dtype(dtype)
+    return (("dtype", name), ("value", f"{name} {_dims(dims)}"))
+
+
+def _texts(node: NodeDef) -> Attributes:
+    return tuple((name, attribute_text(node.attr[name])) for name in sorted(node.attr))
+
+
+def attribute_text(value: AttrValue) -> str:
+    """The value of an attribute as text.
+
+    Args:
+      value: The value.
+    """
+    kind = value.WhichOneof("value")
+    return _cut(_TEXTS[kind](getattr(value, kind))) if kind else ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+def _string(data: bytes) -> str:
+    return data[: 4 * MAX_TEXT].decode("utf-8", "replace")
+
+
+def _dtype(number: int) -> str:
+    name = NAMES.get(number % _REF, str(number))
+    return f"{name}_ref" if number > _REF else name
+
+
+def _shape(shape: Any) -> str:
+    return "?" if shape.unknown_rank else _dims([None if d.size < 0 else d.size for d in shape.dim])
+
+
+def _dims(dims: Iterable[int | None]) -> str:
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
+
+
+def _tensor(proto: Any) -> str:
+    head = f"{_dtype(proto.dtype)} {_shape(proto.tensor_shape)}"
+    if proto.ByteSize() > _MOST_COPIED * 1024:
+        return head
+    try:
+        elements = tensor_util.MakeNdarray(proto).ravel()
+    except (TypeError, ValueError):  # a dtype that NumPy lacks, such as a resource
+        return head
+    return f"{head}: {_listed(map(_element, elements), elements.size)}"
+
+
+def _element(element: Any) -> str:
+    return _string(element) if isinstance(element, bytes) else str(element)
+
+
+def _listed(parts: Iterable[str], count: int) -> str:
+    shown = list(islice(parts, _MOST_SHOWN))
+    return ", ".join(shown + ["…"] * (count > len(shown)))
+
+
+def _list(values: Any) -> str:
+    for field, parts in values.ListFields():
+        text = _TEXTS[field.name]
+        return f"[{_listed((text(part) for part in parts), len(parts))}]"
+    return "[]"
+
+
+def _float(value: float) -> str:
+    return str(np.float32(value))
+
+
+_TEXTS: Final[dict[str, Callable[[Any], str]]] = {
+    "s": _string,
+    "i": str,
+    "f": _float,
+    "b": lambda value: "true" if value else "false",
+    "type": _dtype,
+    "shape": _shape,
+    "tensor": _tensor,
+    "func": lambda function: str(function.name),
+    "list": _list,
+    "placeholder": str,
+}

@@ -1,0 +1,155 @@
+"""Writes the runs of TF1-style sessions: what each asked for, and when it began and ended.
+
+Takes each run from the hooks of sessions. If the program profiled the run, the times of its ops are written,
+too.
+
+Invariant: runs that ask for the same share one record of it, which comes before them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Hashable, Iterator
+from typing import Any, Final
+
+from tensorflow.core.protobuf import config_pb2
+
+from tb_debugger_plugin.capture.hooks.sessions import SessionRan
+from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.tf_types import TfSession
+from tb_debugger_plugin.capture.thread_numbers import ThreadNumbers
+from tb_debugger_plugin.events.messages import DebugEvent, Message, SessionRequest
+
+#: Requests of a session that are found without being described again.
+_MOST_CACHED: Final = 1000
+#: Requests that are described: runs that all differ must not fill the file of graphs.
+_MOST_REQUESTS: Final = 10_000
+_MAX_ERROR: Final = 1000
+#: Ops of one record of times.
+_OPS_AT_ONCE: Final = 1000
+
+
+class _Session:
+    """A session of the program. Lives as long as the program's object.
+
+    Attributes:
+      number: Its number in the recording.
+      runs: Numbers its runs.
+      requests: Numbers of requests. The keys have ids of tensors and ops; the values also hold these objects,
+        so that no other object gets the id.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.runs = itertools.count(1)
+        self.requests: dict[Hashable, tuple[int, SessionRan]] = {}
+
+
+class SessionRuns:
+    """The runs of one recording. Thread-safe.
+
+    Args:
+      sink: Takes the records.
+      threads: Returns the number of the running thread.
+      own_scope: Names of our own ops begin with it.
+    """
+
+    def __init__(self, sink: Sink, threads: ThreadNumbers, own_scope: str) -> None:
+        self._sink = sink
+        self._threads = threads
+        self._own_scope = own_scope
+        self._lock = threading.Lock()  # guards the following fields, and the order of records
+        self._sessions: weakref.WeakKeyDictionary[TfSession, _Session] = weakref.WeakKeyDictionary()
+        self._num_sessions = 0
+        self._requests: dict[bytes, int] = {}
+
+    def add(self, ran: SessionRan, *, is_recorded: bool) -> None:
+        """Write a run that has ended.
+
+        Args:
+          ran: The run.
+          is_recorded: Whether the current step is recorded; otherwise the run only gets its number.
+        """
+        session = self._sessions.get(ran.session) or self._add_session(ran.session)
+        number = next(session.runs)
+        if not is_recorded:
+            return
+        if ran.step_stats is not None:
+            for event in _op_times(ran, session.number, number, self._own_scope):
+                self._sink.session_run(ran.end, event.SerializeToString())
+        event = DebugEvent(wall_time=ran.end)
+        run = event.session_run
+        run.session, run.run, run.begin_time = session.number, number, ran.begin
+        run.request = self._request_of(session, ran)
+        run.thread_id = self._threads.number
+        if ran.error is not None:
+            run.error = f"{type(ran.error).__name__}: {ran.error}"[:_MAX_ERROR]
+        self._sink.session_run(ran.end, event.SerializeToString())
+
+    def _add_session(self, made: TfSession) -> _Session:
+        with self._lock:
+            session = self._sessions.get(made)
+            if session is None:
+                self._num_sessions += 1
+                session = self._sessions[made] = _Session(self._num_sessions)
+            return session
+
+    def _request_of(self, session: _Session, ran: SessionRan) -> int:
+        key = (
+            tuple(map(id, ran.fetches)),
+            tuple(map(id, ran.targets)),
+            tuple([(id(ref.deref()), value.shape) for ref, value in ran.feeds.items()]),
+        )
+        known = session.requests.get(key)
+        if known is None:
+            with self._lock:
+                number = self._describe(_request(ran))
+            if len(session.requests) >= _MOST_CACHED:
+                session.requests.clear()
+            # The values of feeds may be large, so only their tensors are held.
+            held = ran._replace(session=None, feeds=dict.fromkeys(ran.feeds), step_stats=None, error=None)
+            known = session.requests[key] = number, held
+        return known[0]
+
+    def _describe(self, request: Message) -> int:
+        key = request.SerializeToString()
+        number = self._requests.get(key)
+        if number is None:
+            if len(self._requests) >= _MOST_REQUESTS:
+                return 0
+            number = self._requests[key] = request.number = len(self._requests) + 1
+            self._sink.write("graphs", DebugEvent(session_request=request))
+        return number
+
+
+def _request(ran: SessionRan) -> Message:
+    request = SessionRequest(
+        fetches=[tensor.name for tensor in ran.fetches], targets=[op.name for op in ran.targets]
+    )
+    for ref, value in ran.feeds.items():
+        tensor = ref.deref()
+        request.feeds.add(name=tensor.name, dtype=tensor.dtype.as_datatype_enum, dims=value.shape)
+    return request
+
+
+def _op_times(ran: SessionRan, session: int, run: int, own_scope: str) -> Iterator[Message]:
+    stats = config_pb2.RunMetadata.FromString(ran.step_stats).step_stats
+    for device in stats.dev_stats:
+        nodes = [node for node in device.node_stats if not node.node_name.startswith(own_scope)]
+        nodes.sort(key=lambda node: node.all_start_micros)
+        for begin in range(0, len(nodes), _OPS_AT_ONCE):
+            yield _op_times_of(device.device, nodes[begin : begin + _OPS_AT_ONCE], ran.end, session, run)
+
+
+def _op_times_of(device: str, nodes: list[Any], end: float, session: int, run: int) -> Message:
+    event = DebugEvent(wall_time=end)
+    times = event.op_times
+    times.session, times.run, times.device_name = session, run, device
+    times.op_names.extend(node.node_name for node in nodes)
+    times.start_micros.extend(node.all_start_micros for node in nodes)
+    times.op_start_micros.extend(node.op_start_rel_micros for node in nodes)
+    times.op_micros.extend(node.op_end_rel_micros - node.op_start_rel_micros for node in nodes)
+    times.all_micros.extend(node.all_end_rel_micros for node in nodes)
+    return event
