@@ -48,6 +48,7 @@ class Op:
     stack: int
     layer: str | None
     variable: str | None
+    attributes: int
     known: bool
 
 
@@ -169,8 +170,8 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
         ops=[
             Op(*row)
             for row in rows(
-                "SELECT op, graph, name, type, device, num_outputs, wall_time, stack, layer, variable, known"
-                " FROM ops ORDER BY op"
+                "SELECT op, graph, name, type, device, num_outputs, wall_time, stack, layer, variable,"
+                " attributes, known FROM ops ORDER BY op"
             )
         ],
         sites=[

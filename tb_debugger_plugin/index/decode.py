@@ -124,7 +124,8 @@ def _numbered_columns(rows: Sequence[Row], records: Sequence[Any], registry: Reg
         for host, record in zip(hosts, records, strict=True)
     ]
     stacks = [registry.stack(host, record.code_location) for host, record in zip(hosts, records, strict=True)]
-    columns = {"op_type": op_types, "graph": graphs, "stack": stacks}
+    threads = [record.thread_id for record in records]
+    columns = {"op_type": op_types, "graph": graphs, "stack": stacks, "thread": threads}
     return {name: np.array(numbers, np.int32) for name, numbers in columns.items()}
 
 

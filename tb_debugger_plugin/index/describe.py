@@ -1,4 +1,5 @@
-"""Turns the short files of a set into tables: metadata, sources, frames, graphs, devices and counts.
+"""Turns the short files of a set into tables: metadata, sources, frames, graphs, devices, counts and runs of
+sessions.
 
 Takes the events of one host and keeps their rows until the next commit writes them. Records of other kinds
 are ignored.
@@ -6,7 +7,8 @@ are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,17 +27,28 @@ from tb_debugger_plugin.index.rows import (
     GraphRow,
     HostRow,
     NotRecordedRow,
+    OpAttributeRow,
     OpGraphRow,
     OpRow,
+    OpTimeRow,
+    SessionRequestRow,
+    SessionRunRow,
     SourceRow,
+    ThreadRow,
     kinds_of,
 )
 from tb_debugger_plugin.index.tensors import shape_text
 
-_BY_ROW: Final = ("sources", "not_recorded", "frames", "devices", "op_graphs", "gradients")
+_BY_ROW: Final = (
+    *("sources", "not_recorded", "frames", "devices", "threads", "op_graphs", "gradients", "op_attributes"),
+    *("session_requests", "session_runs", "op_times"),
+)
+#: The tables with rows of rings, which each commit writes again.
+_IN_RINGS: Final = ("session_runs", "op_times")
+_OF_RINGS: Final = ("session_run", "op_times")
 # These have so many rows that they are collected as columns: the garbage collector follows each NamedTuple,
 # but no number and no string.
-_BY_COLUMN: Final = ("source_lines", "frame_lines", "op_outputs", "edges")
+_BY_COLUMN: Final = ("source_lines", "frame_lines", "op_outputs", "edges", "control_edges")
 _MAX_DTYPE: Final = 255
 _MAX_LINE: Final = 2**31 - 1
 
@@ -46,6 +59,10 @@ def new_hosts(file_sets: Sequence[FileSet]) -> list[HostRow]:
         HostRow(number, files.host, files.prefix, float(files.start_seconds))
         for number, files in enumerate(file_sets)
     ]
+
+
+def _dtype(number: int) -> int:
+    return number if 0 <= number <= _MAX_DTYPE else 0
 
 
 def _empty_columns() -> dict[str, dict[str, list[Any]]]:
@@ -76,6 +93,7 @@ class Describer:
     # Numbers of the registry, which are found faster here; emptied by the next commit.
     _shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
     _stacks: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    _in_ring: bool = False
 
     def add(self, host: int, event: Any) -> None:
         """Add one event of the host's short files."""
@@ -95,6 +113,20 @@ class Describer:
                 column.clear()
         self._shapes.clear()
         self._stacks.clear()
+
+    def take_back(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Delete the saved rows of rings, inside the caller's transaction."""
+        for table in _IN_RINGS:
+            connection.execute(f"DELETE FROM {table} WHERE in_ring")
+
+    def add_ring(self, host: int, events: Iterable[Any]) -> None:
+        """Add the records of a ring to the next commit."""
+        self._in_ring = True
+        for event in events:
+            # Other records would be added again by each commit; damage may put them there.
+            if event.WhichOneof("what") in _OF_RINGS:
+                self.add(host, event)
+        self._in_ring = False
 
     def _metadata(self, host: int, event: Any) -> None:
         data = event.debug_metadata
@@ -182,6 +214,7 @@ class Describer:
             self._stack(host, creation.code_location),
             creation.layer or None,
             creation.variable or None,
+            max(creation.attributes, 0),
             known=True,
         )
         op = registry.describe_op(row)
@@ -189,6 +222,7 @@ class Describer:
             self.rows["op_graphs"].append(OpGraphRow(op, position, registry.graph(host, graph_id)))
         self._op_outputs(op, creation)
         self._edges(graph, op, creation.input_names)
+        self._control_edges(graph, op, creation.control_input_names)
 
     def _op_outputs(self, op: int, creation: Any) -> None:
         ids, outputs = creation.output_tensor_ids, creation.outputs
@@ -212,14 +246,15 @@ class Describer:
                 self.rows["gradients"].append(GradientRow(op, slot, variable))
 
     def _static(self, tensor: Any) -> tuple[int, int]:
-        dtype = tensor.dtype if 0 <= tensor.dtype <= _MAX_DTYPE else 0
         if tensor.unknown_rank:
-            return dtype, -1
-        dims = tuple(tensor.dims)
+            return _dtype(tensor.dtype), -1
+        return self._static_of(tensor.dtype, tuple(tensor.dims))
+
+    def _static_of(self, dtype: int, dims: tuple[int, ...]) -> tuple[int, int]:
         shape = self._shapes.get(dims)
         if shape is None:
             shape = self._shapes[dims] = self.registry.shape(shape_text(dims), len(dims))
-        return dtype, shape
+        return _dtype(dtype), shape
 
     def _stack(self, host: int, location: Any) -> int:
         # Comparing a long stack as bytes takes a third of the time that comparing its frames takes.
@@ -241,6 +276,67 @@ class Describer:
             source_ops.append(registry.op(graph, source))
             source_slots.append(int(slot))
 
+    def _control_edges(self, graph: int, op: int, names: Any) -> None:
+        if names:  # of few ops
+            edges = self.columns["control_edges"]
+            edges["op"].extend([op] * len(names))
+            edges["source_op"].extend([self.registry.op(graph, name) for name in names])
+
+    def _op_attributes(self, host: int, event: Any) -> None:
+        record = event.op_attributes
+        self.rows["op_attributes"].extend(
+            OpAttributeRow(host, record.number, attribute.name, attribute.value)
+            for attribute in record.attributes
+        )
+
+    def _thread(self, host: int, event: Any) -> None:
+        thread = event.debugged_thread
+        self.rows["threads"].append(ThreadRow(host, thread.thread_id, thread.thread_name))
+
+    def _session_request(self, host: int, event: Any) -> None:
+        request = event.session_request
+        rows = self.rows["session_requests"]
+        for position, feed in enumerate(request.feeds):
+            dtype, shape = self._static_of(feed.dtype, tuple(feed.dims))
+            rows.append(SessionRequestRow(host, request.number, "feed", position, feed.name, dtype, shape))
+        for role, names in (("fetch", request.fetches), ("target", request.targets)):
+            rows.extend(
+                SessionRequestRow(host, request.number, role, position, name, 0, -1)
+                for position, name in enumerate(names)
+            )
+
+    def _session_run(self, host: int, event: Any) -> None:
+        run = event.session_run
+        begin = run.begin_time if math.isfinite(run.begin_time) else 0.0
+        self.rows["session_runs"].append(
+            SessionRunRow(
+                host,
+                run.session,
+                run.run,
+                run.request,
+                run.thread_id,
+                begin,
+                event.wall_time,
+                run.error or None,
+                self._in_ring,
+            )
+        )
+
+    def _op_times(self, host: int, event: Any) -> None:
+        times = event.op_times
+        # Damage may have made one of the lists shorter.
+        self.rows["op_times"].extend(
+            OpTimeRow(host, times.session, times.run, times.device_name, *row, self._in_ring)
+            for row in zip(
+                times.op_names,
+                times.start_micros,
+                times.op_start_micros,
+                times.op_micros,
+                times.all_micros,
+                strict=False,
+            )
+        )
+
 
 _HANDLERS: Final[dict[str, Callable[[Describer, int, Any], None]]] = {
     "debug_metadata": Describer._metadata,
@@ -251,6 +347,11 @@ _HANDLERS: Final[dict[str, Callable[[Describer, int, Any], None]]] = {
     "debugged_device": Describer._device,
     "debugged_graph": Describer._graph,
     "graph_op_creation": Describer._op,
+    "op_attributes": Describer._op_attributes,
+    "debugged_thread": Describer._thread,
+    "session_request": Describer._session_request,
+    "session_run": Describer._session_run,
+    "op_times": Describer._op_times,
 }
 
 

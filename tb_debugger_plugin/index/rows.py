@@ -172,6 +172,71 @@ class EdgeRow(NamedTuple):
     source_slot: int
 
 
+class ControlEdgeRow(NamedTuple):
+    """A row of ``control_edges``."""
+
+    op: int
+    source_op: int
+
+
+class OpAttributeRow(NamedTuple):
+    """A row of ``op_attributes``."""
+
+    host: int
+    attributes: int
+    name: str
+    value: str
+
+
+class ThreadRow(NamedTuple):
+    """A row of ``threads``."""
+
+    host: int
+    thread: int
+    name: str
+
+
+class SessionRequestRow(NamedTuple):
+    """A row of ``session_requests``."""
+
+    host: int
+    request: int
+    role: str
+    position: int
+    name: str
+    dtype: TinyInt
+    shape: int
+
+
+class SessionRunRow(NamedTuple):
+    """A row of ``session_runs``."""
+
+    host: int
+    session: int
+    run: BigInt
+    request: int
+    thread: int
+    begin_time: float
+    end_time: float
+    error: str | None
+    in_ring: bool
+
+
+class OpTimeRow(NamedTuple):
+    """A row of ``op_times``."""
+
+    host: int
+    session: int
+    run: BigInt
+    device: str
+    op_name: str
+    start: BigInt
+    op_start: BigInt
+    op_time: BigInt
+    all_time: BigInt
+    in_ring: bool
+
+
 class StackRow(NamedTuple):
     """A row of ``stacks``: a frame of a stack."""
 
@@ -204,6 +269,7 @@ class OpRow(NamedTuple):
     stack: int = -1
     layer: str | None = None
     variable: str | None = None
+    attributes: int = 0
     known: bool = False
 
 
@@ -243,15 +309,21 @@ ROWS: Final[dict[str, type[NamedTuple]]] = {
     "frame_lines": FrameLineRow,
     "stacks": StackRow,
     "devices": DeviceRow,
+    "threads": ThreadRow,
     "graphs": GraphRow,
     "ops": OpRow,
     "op_outputs": OpOutputRow,
     "op_graphs": OpGraphRow,
     "gradients": GradientRow,
     "edges": EdgeRow,
+    "control_edges": ControlEdgeRow,
+    "op_attributes": OpAttributeRow,
     "sites": SiteRow,
     "op_types": OpTypeRow,
     "shapes": ShapeRow,
+    "session_requests": SessionRequestRow,
+    "session_runs": SessionRunRow,
+    "op_times": OpTimeRow,
 }
 #: The numbered tables: the column before those of the row.
 NUMBERS: Final = {"graphs": "graph", "ops": "op", "sites": "site", "op_types": "op_type", "shapes": "shape"}

@@ -49,8 +49,8 @@ TABLES: Final[dict[str, str]] = {
     "meta": "key VARCHAR NOT NULL, value VARCHAR NOT NULL",
     **{name: _short_table(name) for name in ROWS},
     "executions": """idx BIGINT NOT NULL, host INTEGER NOT NULL, wall_time DOUBLE NOT NULL, position BIGINT,
-        op_type INTEGER NOT NULL, graph INTEGER NOT NULL, stack INTEGER NOT NULL, mode UTINYINT NOT NULL,
-        health UTINYINT NOT NULL,
+        op_type INTEGER NOT NULL, graph INTEGER NOT NULL, stack INTEGER NOT NULL, thread INTEGER NOT NULL,
+        mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
         num_inputs INTEGER NOT NULL, num_outputs INTEGER NOT NULL, num_values INTEGER NOT NULL""",
     "execution_inputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, tensor_id BIGINT NOT NULL",
     "execution_outputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, host INTEGER NOT NULL,"

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
-from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, TAILED, FileSet
+from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, WITH_TAIL, FileSet
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.frames import FrameReader, Frames
@@ -153,7 +153,7 @@ class SetFile:
 
     def __init__(self, files: FileSet, suffix: str) -> None:
         self.path = files.path(suffix)
-        self._tail_path: Location | None = files.tail_path(suffix) if suffix in TAILED else None
+        self._tail_path: Location | None = files.tail_path(suffix) if suffix in WITH_TAIL else None
         self._extend = _extend_frames if suffix == GRAPH_EXECUTION_TRACES else _extend
 
     def signature(self) -> tuple[int, ...]:

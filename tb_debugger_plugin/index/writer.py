@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import duckdb
 
-from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, FileSet
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SESSION_RUNS, FileSet
 from tb_debugger_plugin.events.tail import Tail
 from tb_debugger_plugin.index import decode, schema
 from tb_debugger_plugin.index.bookkeeping import load_notices
@@ -78,6 +78,7 @@ class Writer:
         self._take_back(commit)
         self._append_executions(commit, batches, turning)
         traces = self._merge_traces(commit, batches, turning)
+        self._add_rings_of_sessions(turning)
         self._save_described(commit)
         return traces
 
@@ -104,6 +105,7 @@ class Writer:
         for table, first in firsts.items():
             self._connection.execute(f"DELETE FROM {table} WHERE idx >= {first}")
         self._connection.execute(f"DELETE FROM bad_graph_executions WHERE bad >= {commit.stable_bad}")
+        self._describer.take_back(self._connection)
 
     def _append_executions(
         self, commit: Commit, batches: Mapping[FileKey, Batch], turning: Mapping[FileKey, RingBytes]
@@ -142,6 +144,11 @@ class Writer:
         insert(self._connection, "graph_executions", traces)
         insert(self._connection, "bad_graph_executions", bad)
         return len(bad["idx"])
+
+    def _add_rings_of_sessions(self, turning: Mapping[FileKey, bytes]) -> None:
+        for key, data in turning.items():
+            if key.suffix == SESSION_RUNS:
+                self._describer.add_ring(key.host, ring_events(data))
 
     def _save_described(self, commit: Commit) -> None:
         self._describer.save(self._connection)

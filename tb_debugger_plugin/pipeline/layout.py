@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED, FileSet
+from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.describe import Describer, new_hosts
 from tb_debugger_plugin.index.merge import never_falling
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.runs import Run
-from tb_debugger_plugin.index.source import FileState, Notice, SetFile
+from tb_debugger_plugin.index.source import FileState, Notice, SetFile, ring_events
 from tb_debugger_plugin.pipeline.survey import Chunk, Facts, Names, RowSpans
 
 #: Approximate number of rows of a part, which one worker holds in memory.
@@ -117,6 +118,10 @@ def _read_short(described: Described, host: int, files: FileSet, suffix: str) ->
         for event in batch.events:
             described.describer.add(host, event)
     described.states[host, suffix] = state
+    ring = file.read_tail()
+    if ring is not None and ring.mode is TailMode.RING:
+        described.dropped[host, suffix] = ring.dropped
+        described.describer.add_ring(host, ring_events(ring.after(state.resume)))
 
 
 def _register(registry: Registry, names: Names) -> None:

@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
 from tb_debugger_plugin.analysis.alerts.diagnosis.explain import diagnose
 from tb_debugger_plugin.analysis.graph import graphs, neighbours
-from tb_debugger_plugin.analysis.lists import executions, graph_executions, tables
+from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import Page
@@ -180,6 +180,12 @@ def _selection(
     return select(snapshot, table, row_filter, order)
 
 
+def _session_runs(snapshot: Snapshot, query: Query) -> Answer:
+    total = session_runs.num_session_runs(snapshot)
+    page = query.range(total)
+    return {**_ends(page), "num_session_runs": total, **session_runs.data(snapshot, page)}
+
+
 def _overview(snapshot: Snapshot, query: Query) -> Answer:
     table = query.choice("list", _LISTS)
     return tables.overview(snapshot, table, query.bounded("buckets", 1, _MAX_BUCKETS))
@@ -235,6 +241,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/status": _of_run(_status),
     "/columns/executions": _of_run(_execution_columns),
     "/columns/graph_executions": _of_run(_graph_execution_columns),
+    "/session_runs": _of_run(_session_runs),
     "/overview": _of_run(_overview),
     "/locate": _of_run(_locate),
     "/inputs_of": _of_run(_inputs_of),

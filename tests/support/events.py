@@ -145,6 +145,61 @@ class Recording:
             (op.outputs[0] if op.outputs else op.outputs.add(dtype=1)).gradient_of.extend(gradient_of)
         self.writer.write("graphs", event)
 
+    # These describe what other records name, and come at the time of the record before them.
+
+    def attributes(self, number: int, **values: str) -> None:
+        event = self.event(self.now)
+        event.op_attributes.number = number
+        for name, value in values.items():
+            event.op_attributes.attributes.add(name=name, value=value)
+        self.writer.write("graphs", event)
+
+    def thread(self, number: int, name: str) -> None:
+        event = self.event(self.now)
+        event.debugged_thread.thread_id, event.debugged_thread.thread_name = number, name
+        self.writer.write("graphs", event)
+
+    def request(
+        self,
+        number: int,
+        *,
+        feeds: Sequence[tuple[str, int, Sequence[int]]] = (),
+        fetches: Sequence[str] = (),
+        targets: Sequence[str] = (),
+    ) -> None:
+        event = self.event(self.now)
+        request = event.session_request
+        request.number = number
+        for name, dtype, dims in feeds:
+            request.feeds.add(name=name, dtype=dtype, dims=dims)
+        request.fetches.extend(fetches)
+        request.targets.extend(targets)
+        self.writer.write("graphs", event)
+
+    def session_run(self, run: int, request: int = 0, **facts: Any) -> None:
+        self.writer.write("session_runs", self.session_run_event(run, request, **facts))
+
+    def session_run_event(
+        self, run: int, request: int = 0, *, session: int = 1, thread: int = 0, error: str = ""
+    ) -> Any:
+        begin, event = self.now, self.event()
+        ran = event.session_run
+        ran.session, ran.run, ran.request, ran.thread_id = session, run, request, thread
+        ran.begin_time, ran.error = begin, error
+        return event
+
+    def op_times(self, run: int, device: str, times: Sequence[tuple[str, int, int, int, int]]) -> None:
+        event = self.event(self.now)
+        record = event.op_times
+        record.session, record.run, record.device_name = 1, run, device
+        for name, start, op_start, op_time, all_time in times:
+            record.op_names.append(name)
+            record.start_micros.append(start)
+            record.op_start_micros.append(op_start)
+            record.op_micros.append(op_time)
+            record.all_micros.append(all_time)
+        self.writer.write("session_runs", event)
+
     def execution(
         self,
         op_type: str,
@@ -155,10 +210,11 @@ class Recording:
         ids: Sequence[int] = (),
         stack: Sequence[str] = (),
         at: float | None = None,
+        thread: int = 0,
     ) -> None:
-        self.writer.write(
-            "execution", self.execution_event(op_type, values, graph_id, inputs, ids, stack, at)
-        )
+        event = self.execution_event(op_type, values, graph_id, inputs, ids, stack, at)
+        event.execution.thread_id = thread
+        self.writer.write("execution", event)
 
     def execution_event(
         self,
@@ -235,13 +291,16 @@ def small_program(folder: Path, *, steps: int = 2, **options: Any) -> Recording:
     recording.device(1)
     recording.graph("g0")
     recording.graph("g1", "loss", "g0")
+    recording.thread(1, "MainThread")
+    recording.attributes(1, T="float32")
     static = {"outputs": [(1, [2, -1])]}
     recording.op("g1", "x", "Placeholder", ids=[10], stack=["f1"], **static)
-    recording.op("g1", "Log", "Log", ["x:0"], ids=[11], stack=["f1", "f2"], **static)
-    recording.op("g1", "mul", "Mul", ["x:0", "Log:0"], ids=[12], stack=["f1"], **static)
+    recording.op("g1", "Log", "Log", ["x:0"], ids=[11], stack=["f1", "f2"], attributes=1, **static)
+    waiting = {"control_input_names": ["Log"], "attributes": 1}
+    recording.op("g1", "mul", "Mul", ["x:0", "Log:0"], ids=[12], stack=["f1"], **waiting, **static)
     recording.op("g1", "Mean", "Mean", ["mul:0"], ids=[13], stack=["f1"], outputs=[(1, [])])
     for step in range(steps):
-        recording.execution("Fill", [full_health([[0.0, 1.0]])], ids=[step * 10 + 1], stack=["f1"])
+        recording.execution("Fill", [full_health([[0.0, 1.0]])], ids=[step * 10 + 1], stack=["f1"], thread=1)
         recording.trace("g1", "x", full_health([[0.0, 1.0]], 10))
         recording.trace("g1", "Log", full_health([[-math.inf, 0.0]], 11))
         recording.trace("g1", "mul", full_health([[math.nan, 0.0]], 12))
@@ -253,6 +312,7 @@ def small_program(folder: Path, *, steps: int = 2, **options: Any) -> Recording:
             inputs=[step * 10 + 1],
             ids=[step * 10 + 2],
             stack=["f1"],
+            thread=1,
         )
     return recording
 

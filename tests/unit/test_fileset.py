@@ -58,7 +58,8 @@ def test_what_is_written_can_be_read_before_the_writer_is_closed(tmp_path):
     assert kinds["metadata"] == ["debug_metadata"]
     assert kinds["source_files"] == ["source_file"] * 2
     assert kinds["stack_frames"] == ["stack_frame_with_id"] * 2
-    assert kinds["graphs"] == ["debugged_device", *["debugged_graph"] * 2, *["graph_op_creation"] * 4]
+    described = ["debugged_device", *["debugged_graph"] * 2, "debugged_thread", "op_attributes"]
+    assert kinds["graphs"] == [*described, *["graph_op_creation"] * 4]
     assert kinds["execution"] == ["execution"] * 2
     assert kinds["graph_execution_traces"] == ["graph_execution_trace"] * 4
 

@@ -77,6 +77,9 @@ def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     recording = small_program(logdir / "train")
     recording.not_recorded(NotRecordedReason.FILTERED, "Only one of 2 steps is recorded (every_n_steps).")
     recording.counts(4, 8, finished=True)
+    recording.request(1, feeds=[("x:0", 1, [2])], fetches=["Log:0"], targets=["train"])
+    recording.session_run(1, 1, thread=1)
+    recording.session_run(2, 1, thread=1, error="InvalidArgumentError: Incompatible shapes")
     recording.close()
     values_program(logdir / "values").close()
     with Asker(logdir) as asker:

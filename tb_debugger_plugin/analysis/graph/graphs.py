@@ -123,7 +123,27 @@ class _Neighbourhood:
             "forward": self._forward(self._op),
             "inputs": [self._with_data(edge) for edge in self._inputs_of(number)],
             "consumers": [list(map(self._with_data, edges)) for edges in self._consumers_of(number)],
+            "control_inputs": self._control_names("op", "source_op"),
+            "control_consumers": self._control_names("source_op", "op"),
+            "attributes": self._attributes(),
         }
+
+    def _control_names(self, this: str, other: str) -> list[str]:
+        rows = self._snapshot.rows(
+            f"SELECT {other} FROM control_edges WHERE {this} = ? ORDER BY {other} LIMIT {MAX_NAMED}",
+            [self._op.number],
+        )
+        return [self._snapshot.catalog.ops[number].name for (number,) in rows]
+
+    def _attributes(self) -> list[dict[str, str]] | None:
+        if not self._op.attributes:
+            return None
+        host = self._snapshot.catalog.graphs[self._op.graph].host
+        rows = self._snapshot.rows(
+            "SELECT name, value FROM op_attributes WHERE host = ? AND attributes = ? ORDER BY name",
+            [host, self._op.attributes],
+        )
+        return [{"name": name, "value": value} for name, value in rows]
 
     def _inputs_of(self, number: int) -> list[_NamedEdge]:
         ops = self._snapshot.catalog.ops

@@ -40,15 +40,21 @@ def _output_devices(snapshot: Snapshot, page: Range) -> dict[int, list[int]]:
 def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
     """Returns the long form of each execution of a page."""
     rows = snapshot.rows(
-        "SELECT e.idx, e.host, e.wall_time, o.name, e.graph, e.stack, e.mode, e.num_values"
+        "SELECT e.idx, e.host, e.wall_time, o.name, e.graph, e.stack, e.mode, e.num_values, e.thread"
         " FROM executions e JOIN op_types o USING (op_type) WHERE e.idx >= ? AND e.idx < ? ORDER BY e.idx",
         [page.begin, page.end],
     )
     stacks = stacks_of(snapshot, [row[5] for row in rows])
     outputs = _outputs(snapshot, page)
     inputs = _inputs(snapshot, page)
-    devices = _device_names(snapshot)
-    return [_execution(snapshot, row, stacks, outputs, inputs, devices) for row in rows]
+    devices, threads = _device_names(snapshot), thread_names(snapshot)
+    return [
+        {
+            **_execution(snapshot, row, stacks, outputs, inputs, devices),
+            "thread_name": threads.get((row[1], row[8])),
+        }
+        for row in rows
+    ]
 
 
 def _execution(
@@ -59,7 +65,7 @@ def _execution(
     inputs: dict[int, list[dict[str, Any]]],
     devices: dict[tuple[int, int], str],
 ) -> dict[str, Any]:
-    idx, host, wall_time, op_type, graph, stack, mode, num_values = row
+    idx, host, wall_time, op_type, graph, stack, mode, num_values, _ = row
     host_name, frames = stacks.get(stack, (snapshot.catalog.host_names[host], []))
     own = outputs.get(idx, [])
     device_ids = [output["device_id"] for output in own if output["device_id"] >= 0]
@@ -150,6 +156,13 @@ def _maker(
         "op_type": op_type,
         "debug_tensor_value": health.summary_vector(snapshot, row, eager=True) if has_value else None,
         "health": _health(snapshot, row, has_value),
+    }
+
+
+def thread_names(snapshot: Snapshot) -> dict[tuple[int, int], str]:
+    """Returns the names of threads by host and number."""
+    return {
+        (host, number): name for host, number, name in snapshot.rows("SELECT host, thread, name FROM threads")
     }
 
 
