@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import weakref
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import Any, Final
 
 from tensorflow.core.protobuf import config_pb2
 
-from tb_debugger_plugin.capture.hooks.sessions import SessionRan
+from tb_debugger_plugin.capture.hooks.sessions import SessionRan, run_metadata
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.tf_types import TfSession
 from tb_debugger_plugin.capture.thread_numbers import ThreadNumbers
-from tb_debugger_plugin.events.messages import DebugEvent, Message, SessionRequest
+from tb_debugger_plugin.errors import RecordingError
+from tb_debugger_plugin.events.messages import DebugEvent, Message, SessionRequest, SessionRun
 
 #: Requests of a session that are found without being described again.
 _MOST_CACHED: Final = 1000
@@ -37,14 +39,14 @@ class _Session:
     Attributes:
       number: Its number in the recording.
       runs: Numbers its runs.
-      requests: Numbers of requests. The keys have ids of tensors and ops; the values also hold these objects,
-        so that no other object gets the id.
+      requests: The encoded `SessionRun` of a request and a thread, without the fields of a single run. The keys
+        have ids of tensors and ops; the values also hold these objects, so that no other object gets the id.
     """
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.runs = itertools.count(1)
-        self.requests: dict[Hashable, tuple[int, SessionRan]] = {}
+        self.requests: dict[Hashable, tuple[bytes, object]] = {}
 
 
 class SessionRuns:
@@ -76,17 +78,23 @@ class SessionRuns:
         number = next(session.runs)
         if not is_recorded:
             return
-        if ran.step_stats is not None:
-            for event in _op_times(ran, session.number, number, self._own_scope):
-                self._sink.session_run(ran.end, event.SerializeToString())
-        event = DebugEvent(wall_time=ran.end)
-        run = event.session_run
-        run.session, run.run, run.begin_time = session.number, number, ran.begin
-        run.request = self._request_of(session, ran)
-        run.thread_id = self._threads.number
+        prefix = self._prefix_of(session, ran)
         if ran.error is not None:
-            run.error = f"{type(ran.error).__name__}: {ran.error}"[:_MAX_ERROR]
-        self._sink.session_run(ran.end, event.SerializeToString())
+            error = f"{type(ran.error).__name__}: {ran.error}"[:_MAX_ERROR]
+            prefix += SessionRun(error=error).SerializeToString()
+        if not self._sink.session_run(prefix, number, ran.begin):
+            raise RecordingError(self._sink.failure())
+        if ran.metadata is not None:  # after the run, whose end is the time at which it is written
+            self._add_op_times(ran, session.number, number)
+
+    def _add_op_times(self, ran: SessionRan, session: int, run: int) -> None:
+        stats = config_pb2.RunMetadata.FromString(run_metadata(ran)).step_stats
+        for device in stats.dev_stats:
+            nodes = [node for node in device.node_stats if not node.node_name.startswith(self._own_scope)]
+            nodes.sort(key=lambda node: node.all_start_micros)
+            for begin in range(0, len(nodes), _OPS_AT_ONCE):
+                event = _op_times(device.device, nodes[begin : begin + _OPS_AT_ONCE], session, run)
+                self._sink.about_session_run(event.SerializeToString())
 
     def _add_session(self, made: TfSession) -> _Session:
         with self._lock:
@@ -96,21 +104,24 @@ class SessionRuns:
                 session = self._sessions[made] = _Session(self._num_sessions)
             return session
 
-    def _request_of(self, session: _Session, ran: SessionRan) -> int:
+    def _prefix_of(self, session: _Session, ran: SessionRan) -> bytes:
+        feeds = ran.feeds
         key = (
-            tuple(map(id, ran.fetches)),
-            tuple(map(id, ran.targets)),
-            tuple([(id(ref.deref()), value.shape) for ref, value in ran.feeds.items()]),
+            self._threads.number,
+            *map(id, ran.fetches),
+            None,
+            *map(id, ran.targets),
+            *((id(ref.deref()), value.shape) for ref, value in feeds.items()),
         )
         known = session.requests.get(key)
         if known is None:
             with self._lock:
-                number = self._describe(_request(ran))
+                request = self._describe(_request(ran))
+            run = SessionRun(session=session.number, request=request, thread_id=self._threads.number)
             if len(session.requests) >= _MOST_CACHED:
                 session.requests.clear()
-            # The values of feeds may be large, so only their tensors are held.
-            held = ran._replace(session=None, feeds=dict.fromkeys(ran.feeds), step_stats=None, error=None)
-            known = session.requests[key] = number, held
+            held = (ran.fetches, ran.targets, list(feeds))
+            known = session.requests[key] = run.SerializeToString(), held
         return known[0]
 
     def _describe(self, request: Message) -> int:
@@ -134,17 +145,8 @@ def _request(ran: SessionRan) -> Message:
     return request
 
 
-def _op_times(ran: SessionRan, session: int, run: int, own_scope: str) -> Iterator[Message]:
-    stats = config_pb2.RunMetadata.FromString(ran.step_stats).step_stats
-    for device in stats.dev_stats:
-        nodes = [node for node in device.node_stats if not node.node_name.startswith(own_scope)]
-        nodes.sort(key=lambda node: node.all_start_micros)
-        for begin in range(0, len(nodes), _OPS_AT_ONCE):
-            yield _op_times_of(device.device, nodes[begin : begin + _OPS_AT_ONCE], ran.end, session, run)
-
-
-def _op_times_of(device: str, nodes: list[Any], end: float, session: int, run: int) -> Message:
-    event = DebugEvent(wall_time=end)
+def _op_times(device: str, nodes: list[Any], session: int, run: int) -> Message:
+    event = DebugEvent(wall_time=time.time())
     times = event.op_times
     times.session, times.run, times.device_name = session, run, device
     times.op_names.extend(node.node_name for node in nodes)

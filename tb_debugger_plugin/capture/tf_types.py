@@ -75,6 +75,7 @@ class TfOp(Protocol):
     inputs: Sequence[TfTensor]
     outputs: Sequence[TfTensor]
     control_inputs: Sequence[TfOp]
+    node_def: NodeDef
     traceback: StackTrace | None
     _c_op: CObject
     _id: int

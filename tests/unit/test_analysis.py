@@ -335,6 +335,34 @@ def test_an_execution_knows_which_eager_op_made_its_inputs(tmp_path):
     assert third["debug_tensor_values"] is None
 
 
+def test_an_op_tells_its_attributes_and_the_ops_that_wait_for_each_other(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("g1", "f")
+    recording.attributes(1, padding="SAME", T="float32")
+    recording.op("g1", "init", "NoOp")
+    recording.op("g1", "conv", "Conv2D", control_input_names=["init", "later"], attributes=1)
+    recording.op("g1", "later", "NoOp", control_input_names=["init"], attributes=9)
+    recording.close()
+    with _snapshot(tmp_path) as snapshot:
+        init, conv, later = (graphs.op_info(snapshot, "g1", name) for name in ("init", "conv", "later"))
+    assert conv["attributes"] == [{"name": "T", "value": "float32"}, {"name": "padding", "value": "SAME"}]
+    assert (init["attributes"], later["attributes"]) == (None, [])
+    assert (conv["control_inputs"], conv["control_consumers"]) == (["init", "later"], [])
+    assert (init["control_inputs"], init["control_consumers"]) == ([], ["conv", "later"])
+    assert init["consumers"] == [[]] and conv["inputs"] == []
+
+
+def test_an_execution_tells_its_thread_if_it_is_recorded(tmp_path):
+    recording = Recording(tmp_path)
+    recording.thread(3, "loader")
+    for thread in (3, 0, 4):
+        recording.execution("A", thread=thread)
+    recording.close()
+    with _snapshot(tmp_path) as snapshot:
+        data = executions.data(snapshot, Range(0, 3))
+    assert [execution["thread_name"] for execution in data] == ["loader", None, None]
+
+
 def test_frames_tell_their_line_and_whose_code_it_is(tmp_path):
     small_program(tmp_path).close()
     with _snapshot(tmp_path) as snapshot:

@@ -67,6 +67,7 @@ class SessionGraph:
         self._graph = graph
         self._watch = watch
         self._lock = threading.Lock()  # guards the following fields, and the copy
+        self._version = -1  # of the graph when it was last copied
         self._copied: dict[str, TfOp] = {}
         self._functions: set[str] = set()
         self._moved: dict[str, str] = {}
@@ -77,6 +78,10 @@ class SessionGraph:
     def extend(self) -> None:
         """Copy the ops that the program's graph has got since the last call."""
         with self._lock:
+            # It changes when ops are added. Looking at all ops would take longer than a short run.
+            version = self._graph.version
+            if version == self._version:
+                return
             new = [op for op in self._graph.get_operations() if op.name not in self._copied]
             if new:
                 definition = self._definition_of(new)
@@ -88,6 +93,7 @@ class SessionGraph:
                 self._moved.update(passed_on)
                 self._watches.update(watches.by_op)
                 self._runs.clear()
+            self._version = version
 
     def watches_of_run(
         self, fetches: Iterable[TfTensor], targets: Iterable[TfOp], fed: Iterable[TfTensor]

@@ -32,23 +32,21 @@ class SessionRan(NamedTuple):
     """A run of a session that has ended.
 
     Attributes:
-      session: The session; None when only the request matters.
+      session: The session.
       feeds: Values by reference to the fed tensor.
       fetches: The tensors whose values the program gets.
       targets: The ops that run without being fetched, without watch ops.
       begin: Seconds since the epoch.
-      end: Seconds since the epoch.
-      step_stats: An encoded `RunMetadata` if the program passed one; else None.
+      metadata: The buffer of the `RunMetadata` that the program passed; else None.
       error: The exception that the program gets; None when there is none.
     """
 
-    session: TfSession | None
+    session: TfSession
     feeds: Mapping[TensorRef, Any]
     fetches: list[TfTensor]
     targets: list[TfOp]
     begin: float
-    end: float
-    step_stats: bytes | None
+    metadata: CObject | None
     error: BaseException | None
 
 
@@ -88,8 +86,7 @@ class Sessions:
             *more: Any,
         ) -> Any:
             self._report_unwatched(made, [*fetches, *targets])
-            with _Run(on_run, made, targets, fetches, feeds, *more):
-                return self._run.original(made, handle, targets, fetches, feeds, *more)
+            return _run(on_run, self._run.original, made, handle, targets, [], fetches, feeds, *more)
 
         self._init = Hook(SESSION_INIT, make_watched)
         self._run = Hook(SESSION_RUN, run_unwatched)
@@ -124,35 +121,33 @@ class Sessions:
         )
 
 
-class _Run:
-    """A run of a session, inside a `with` block."""
+def _run(
+    on_run: OnRun,
+    original: Callable[..., Any],
+    made: TfSession,
+    handle: Any,
+    targets: list[TfOp],
+    watches: list[TfOp],
+    fetches: list[TfTensor],
+    feeds: Mapping[TensorRef, Any],
+    options: CObject | None = None,
+    metadata: CObject | None = None,
+) -> Any:
+    """Runs a session by TensorFlow's own `_do_run`, with the watch ops, and passes the run on."""
+    all_targets = [*targets, *watches] if watches else targets
+    begin = time.time()
+    try:
+        result = original(made, handle, all_targets, fetches, feeds, options, metadata)
+    except BaseException as error:
+        on_run(SessionRan(made, feeds, fetches, targets, begin, None, error))
+        raise
+    on_run(SessionRan(made, feeds, fetches, targets, begin, metadata, None))
+    return result
 
-    __slots__ = ("_begin", "_facts", "_metadata", "_on_run")
 
-    def __init__(
-        self,
-        on_run: OnRun,
-        made: TfSession,
-        targets: list[TfOp],
-        fetches: list[TfTensor],
-        feeds: Mapping[TensorRef, Any],
-        options: CObject | None = None,
-        metadata: CObject | None = None,
-    ) -> None:
-        self._on_run = on_run
-        self._facts = made, feeds, fetches, targets
-        self._metadata = metadata
-        self._begin = time.time()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        end = time.time()
-        stats = None
-        if self._metadata is not None and error is None:
-            stats = c_api.TF_GetBuffer(self._metadata)
-        self._on_run(SessionRan(*self._facts, self._begin, end, stats, error))
+def run_metadata(ran: SessionRan) -> bytes:
+    """The encoded `RunMetadata` of a run; empty when the program did not ask for it."""
+    return b"" if ran.metadata is None else bytes(c_api.TF_GetBuffer(ran.metadata))
 
 
 def _give_watched_graph(made: TfSession, watch: Watch, on_run: OnRun) -> None:
@@ -172,13 +167,14 @@ def _give_watched_graph(made: TfSession, watch: Watch, on_run: OnRun) -> None:
     def do_run(
         handle: Any, targets: list[TfOp], fetches: list[TfTensor], feeds: Mapping[TensorRef, Any], *more: Any
     ) -> Any:
-        all_targets = targets
+        watches: list[TfOp] = []
         if handle is None:
             graph.extend()
             fed = [tensor.deref() for tensor in feeds]
-            all_targets = [*targets, *graph.watches_of_run(fetches, targets, fed)]
-        with _Run(on_run, session_ref(), targets, fetches, feeds, *more):
-            return _plain_run(session_ref(), handle, all_targets, fetches, feeds, *more)
+            watches = graph.watches_of_run(fetches, targets, fed)
+        running = session_ref()
+        assert running is not None, "its own method runs"
+        return _run(on_run, _plain_run, running, handle, targets, watches, fetches, feeds, *more)
 
     def make_callable(fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
         # With a list of feeds, even an empty one, TensorFlow does the same as in `run`, which adds watch ops.

@@ -86,6 +86,7 @@ class NativeSink:
             undo.pop_all()
         self.eager_op = self._recorder.eager_op
         self.session_run = self._recorder.session_run
+        self.about_session_run = self._recorder.about_session_run
         self._summaries = Summaries(module, options.mode, max_tensor_bytes, self._recorder.choose_keep)
         self.value = self._summaries.value
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}

@@ -125,11 +125,15 @@ class Sink(Protocol):
         of the running thread.
         """
 
-    def session_run(self, wall_time: float, event: bytes) -> None:
-        """Append an encoded `DebugEvent` about a run of a session.
+    def session_run(self, prefix: bytes, run: int, begin_time: float) -> bool:
+        """Record a run of a session that ends now; returns whether the recording goes on.
 
-        `wall_time`: its time. With a circular buffer of N records, the last N are kept.
+        `prefix`: the encoded fields of a `SessionRun` that the other arguments do not give. With a circular
+        buffer of N records, the last N are kept.
         """
+
+    def about_session_run(self, event: bytes) -> None:
+        """Append another encoded `DebugEvent` about a run of a session, after the run."""
 
     def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:
         """What is recorded of a tensor: its summary, or the tensor itself if one of its rules keeps it.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -25,7 +26,7 @@ from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.errors import RecordingError, UsageError
-from tb_debugger_plugin.events.messages import Execution, Message
+from tb_debugger_plugin.events.messages import DebugEvent, Execution, Message, SessionRun
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode, spec_of
 from tb_debugger_plugin.native import twin
 from tb_debugger_plugin.native.arguments import TensorValue
@@ -151,7 +152,14 @@ class StockSink:
         self._counts[0] += 1
         return True
 
-    def session_run(self, wall_time: float, event: bytes) -> None:
+    def session_run(self, prefix: bytes, run: int, begin_time: float) -> bool:
+        """Record a run of a session."""
+        ran = SessionRun(run=run, begin_time=begin_time)
+        ran.MergeFromString(prefix)
+        self.about_session_run(DebugEvent(wall_time=time.time(), session_run=ran).SerializeToString())
+        return True
+
+    def about_session_run(self, event: bytes) -> None:
         """Append an event to `.graphs`; with a circular buffer only the first ones, as nothing drops them."""
         size = self._options.circular_buffer_size
         if size <= 0 or self._num_session_runs < size:

@@ -212,4 +212,15 @@ void EncodeExecution(double wall_time, const std::string& execution, std::string
   writer.BytesField(debug_event::kExecution, execution);
 }
 
+void EncodeSessionRun(double wall_time, std::string_view prefix, int64_t run, double begin_time,
+                      std::string* out) {
+  std::string fields(prefix);
+  WireWriter run_writer(&fields);
+  run_writer.VarintField(session_run::kRun, static_cast<uint64_t>(run));
+  run_writer.DoubleField(session_run::kBeginTime, begin_time);
+  WireWriter writer(out);
+  writer.DoubleField(debug_event::kWallTime, wall_time);
+  writer.BytesField(debug_event::kSessionRun, fields);
+}
+
 }  // namespace tbdbg

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "crc32c.h"
 #include "summary.h"
@@ -106,5 +107,9 @@ class FilledTrace {
 
 // Encodes a DebugEvent with an Execution, whose fields are encoded in `execution`.
 void EncodeExecution(double wall_time, const std::string& execution, std::string* out);
+
+// Appends an encoded DebugEvent with a SessionRun that has the encoded fields `prefix`.
+void EncodeSessionRun(double wall_time, std::string_view prefix, int64_t run, double begin_time,
+                      std::string* out);
 
 }  // namespace tbdbg

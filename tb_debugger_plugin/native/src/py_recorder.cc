@@ -91,11 +91,23 @@ PyObject* ChooseKeep(PyObject* self, PyObject* args) {
 }
 
 PyObject* WriteSessionRun(PyObject* self, PyObject* args) {
-  double wall_time;
-  PyObject* event;
-  if (!PyArg_ParseTuple(args, "dS", &wall_time, &event)) return nullptr;
+  PyObject* prefix;
+  long long run;
+  double begin_time;
+  if (!PyArg_ParseTuple(args, "SLd", &prefix, &run, &begin_time)) return nullptr;
   Py_BEGIN_ALLOW_THREADS
-  Self(self)->SessionRun(wall_time, BytesOf(event));
+  Self(self)->SessionRun(BytesOf(prefix), run, begin_time);
+  Py_END_ALLOW_THREADS
+  return PyBool_FromLong(Self(self)->on());
+}
+
+PyObject* WriteAboutSessionRun(PyObject* self, PyObject* event) {
+  if (!PyBytes_Check(event)) {
+    PyErr_SetString(PyExc_TypeError, "an event must be bytes");
+    return nullptr;
+  }
+  Py_BEGIN_ALLOW_THREADS
+  Self(self)->AboutSessionRun(BytesOf(event));
   Py_END_ALLOW_THREADS
   Py_RETURN_NONE;
 }
@@ -163,7 +175,10 @@ PyMethodDef methods[] = {
      "choose_keep(keep, num_bytes, is_bad): the rule that keeps a value, -1 if it is too large for its rules, "
      "None if no rule wants it. `keep`: the rules of the tensor, as bits."},
     {"session_run", WriteSessionRun, METH_VARARGS,
-     "session_run(wall_time, event): append an encoded DebugEvent about a run of a session."},
+     "session_run(prefix, run, begin_time): record a run of a session that ends now, see recorder.h; returns "
+     "whether recording goes on."},
+    {"about_session_run", WriteAboutSessionRun, METH_O,
+     "about_session_run(event): append another encoded DebugEvent about a run of a session."},
     {"set_wanted", SetWanted, METH_O,
      "set_wanted(wanted): decide whether tensors that graphs compute from now on are recorded."},
     {"flush", Flush, METH_NOARGS, "Write buffered records to the event files."},

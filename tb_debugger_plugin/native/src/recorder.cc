@@ -86,10 +86,21 @@ void Recorder::Execution(const std::string& execution, std::string_view prefix, 
   StopIf(executions_.Append(now, &event, kept));
 }
 
-void Recorder::SessionRun(double wall_time, std::string_view event) {
-  if (!on()) return;  // before any lock, which may be locked for ever in a forked child
+void Recorder::SessionRun(std::string_view prefix, int64_t run, double begin_time) {
+  std::string event(kHeadSize, 0);
+  const double now = Now();
+  EncodeSessionRun(now, prefix, run, begin_time, &event);
+  AppendSessionRun(now, &event);
+}
+
+void Recorder::AboutSessionRun(std::string_view event) {
   std::string record(kHeadSize, 0);
   record.append(event);
+  AppendSessionRun(Now(), &record);
+}
+
+void Recorder::AppendSessionRun(double wall_time, std::string* event) {
+  if (!on()) return;  // before any lock, which may be locked for ever in a forked child
   std::string failure;
   {
     std::lock_guard<std::mutex> lock(sessions_mutex_);
@@ -98,7 +109,7 @@ void Recorder::SessionRun(double wall_time, std::string_view event) {
       failure = session_runs_.Open(base_ + ".session_runs", circular_buffer_size_);
       has_session_runs_ = failure.empty();
     }
-    if (failure.empty()) failure = session_runs_.Append(wall_time, &record);
+    if (failure.empty()) failure = session_runs_.Append(wall_time, event);
   }
   StopIf(failure);
 }

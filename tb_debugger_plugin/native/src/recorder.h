@@ -71,9 +71,11 @@ class Recorder {
   // how bad its worst output is. `kept`: its outputs that are kept by a rule.
   void Execution(const std::string& execution, std::string_view prefix, Bad bad,
                  const std::vector<KeptBytes>& kept = {});
-  // Appends a record about a run of a session. The first one makes the file. `event`: an
-  // encoded DebugEvent.
-  void SessionRun(double wall_time, std::string_view event);
+  // Records a run of a session that ends now. The first one makes the file. `prefix`: the
+  // encoded fields of a SessionRun but its number and its beginning.
+  void SessionRun(std::string_view prefix, int64_t run, double begin_time);
+  // Appends another record about a run of a session. `event`: an encoded DebugEvent.
+  void AboutSessionRun(std::string_view event);
 
   // Whether tensors that graphs compute from now on are recorded; true at first.
   void SetWanted(bool wanted) { wanted_ = wanted; }
@@ -96,6 +98,9 @@ class Recorder {
 
  private:
   friend class TraceBatch;
+
+  // `event`: kHeadSize bytes of any value, then an encoded DebugEvent.
+  void AppendSessionRun(double wall_time, std::string* event);
 
   // Whether a tensor that is this bad changes anything.
   bool Cares(Bad bad) const { return pins_ || first_bad_.IsNews(bad); }
