@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED, WITH_TAIL
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, OPTIONAL, TAILED
 from tb_debugger_plugin.index.source import ReadState
 
 Host = dict[str, Any]
@@ -88,6 +88,8 @@ def _sentence(
             whose = f" of {host['name']}" if len(hosts) > 1 else ""
             records = f"{held} of {last}{kept} {_RECORDS[suffix]}{whose} are on record"
             return f"{records}: the file {name} {reason}; copy it again."
-    if (is_over and state == ReadState.TRUNCATED) or (suffix not in WITH_TAIL and state == ReadState.MISSING):
+    if (is_over and state == ReadState.TRUNCATED) or (
+        suffix not in (*TAILED, *OPTIONAL) and state == ReadState.MISSING
+    ):
         return f"The file {name} {reason}; copy it again."
     return None

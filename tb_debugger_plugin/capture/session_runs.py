@@ -39,8 +39,9 @@ class _Session:
     Attributes:
       number: Its number in the recording.
       runs: Numbers its runs.
-      requests: The encoded `SessionRun` of a request and a thread, without the fields of a single run. The keys
-        have ids of tensors and ops; the values also hold these objects, so that no other object gets the id.
+      requests: The encoded `SessionRun` of a request and a thread, without the fields of a single run. The
+        keys have ids of tensors and ops; the values also hold these objects, so that no other object gets the
+        id.
     """
 
     def __init__(self, number: int) -> None:

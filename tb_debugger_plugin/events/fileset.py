@@ -38,6 +38,8 @@ SUFFIXES: Final = (
 )
 #: The suffixes of the two long lists.
 TAILED: Final = (EXECUTION, GRAPH_EXECUTION_TRACES)
+#: The suffixes of files that only some programs need.
+OPTIONAL: Final = (SESSION_RUNS,)
 #: The suffixes of files that may have a tail file.
 WITH_TAIL: Final = (*TAILED, SESSION_RUNS)
 

@@ -15,7 +15,14 @@ from typing import Any, Final
 import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
-from tb_debugger_plugin.events.fileset import SUFFIXES, FileContents, FileSet, read_event_file, read_with_tail
+from tb_debugger_plugin.events.fileset import (
+    OPTIONAL,
+    SUFFIXES,
+    FileContents,
+    FileSet,
+    read_event_file,
+    read_with_tail,
+)
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, mode_name
 
@@ -175,5 +182,8 @@ def dump_file_set(files: FileSet, normalize: Normalizer | None = None) -> Iterat
       normalize: Replaces ids and times; None = keep them.
     """
     for suffix in SUFFIXES:
+        contents = read_with_tail(files, suffix)
+        if suffix in OPTIONAL and contents == FileContents((), (), None):
+            continue
         yield f"== {suffix if normalize else files.path(suffix).name}"
-        yield from _contents_lines(read_with_tail(files, suffix), normalize)
+        yield from _contents_lines(contents, normalize)

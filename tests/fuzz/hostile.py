@@ -51,7 +51,11 @@ _KINDS: Final = {
     fileset.METADATA: ("debug_metadata",),
     fileset.SOURCE_FILES: ("source_file",),
     fileset.STACK_FRAMES: ("stack_frame_with_id",),
-    fileset.GRAPHS: ("debugged_graph", "graph_op_creation", "graph_op_creation", "debugged_device"),
+    fileset.GRAPHS: (
+        *("debugged_graph", "graph_op_creation", "graph_op_creation", "debugged_device"),
+        *("op_attributes", "debugged_thread", "session_request"),
+    ),
+    fileset.SESSION_RUNS: ("session_run", "session_run", "op_times"),
     fileset.EXECUTION: ("execution",),
     fileset.GRAPH_EXECUTION_TRACES: ("graph_execution_trace",),
 }

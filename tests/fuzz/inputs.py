@@ -78,7 +78,11 @@ def num_places() -> int:
 @functools.cache
 def _recordings() -> list[Files]:
     with tempfile.TemporaryDirectory() as root:
-        small_program(Path(root) / "health", steps=1).close()
+        health = small_program(Path(root) / "health", steps=1)
+        health.request(1, feeds=[("x:0", 1, [2])], fetches=["Log:0"])
+        health.session_run(1, 1, thread=1, error="no")
+        health.op_times(1, "CPU", [("Log", 1, 2, 3, 4)])
+        health.close()
         tensors = Recording(Path(root) / "tensors", mode=TensorDebugMode.FULL_TENSOR)
         tensors.graph("g1", "f")
         for dtype, kind in ((1, "<f4"), (9, "<i8"), (10, "|b1"), (14, "<u2"), (18, "<c16")):
@@ -147,7 +151,7 @@ def _hostile(rng: random.Random) -> Files:
 
 def _with_tails(rng: random.Random) -> Files:
     files = dict(_recordings()[0])
-    for suffix in fileset.TAILED:
+    for suffix in fileset.WITH_TAIL:
         payloads = _payloads(files[suffix])
         kept = rng.randrange(len(payloads) + 1)
         files[suffix] = damage.framed(payloads[:kept])

@@ -231,7 +231,7 @@ void CloseAndCount(Recorder* recorder, const std::string& base, int64_t ring) {
   const int64_t executions = RecordsIn(base + ".execution");
   if (ring == 0) CHECK(traces == seen && executions == recorder->executions());
   if (ring > 0) CHECK(traces > ring && executions > ring);  // the first bad ones are pinned
-  CHECK(ContentsOf(base + ".execution.tail").empty());
+  CHECK(ContentsOf(base + ".execution.tail").empty() && ContentsOf(base + ".session_runs.tail").empty());
 }
 
 // Several threads record, and one flushes and chooses steps. `close_early` ends the
@@ -248,6 +248,12 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
     const char filling = static_cast<char>(thread - 1);  // of thread 0: all NaN
     threads.emplace_back([=] { RecordWatch(recorder, *watch, filling); });
   }
+  threads.emplace_back([=] {
+    for (int run = 0; run < kRecordsPerThread; ++run) {
+      recorder->SessionRun("", run, 1.0);
+      if (run % 100 == 0) recorder->AboutSessionRun("");
+    }
+  });
   threads.emplace_back([=] {
     FlushAndChooseSteps(recorder);
     if (close_early) recorder->Close();

@@ -1,4 +1,4 @@
-"""`analysis/lists/session_runs.py`: runs of sessions as the route answers them, and as the tables hold them."""
+"""`analysis/lists/session_runs.py`: runs of sessions in the answers of the route and in the tables."""
 
 from __future__ import annotations
 
@@ -48,11 +48,17 @@ def test_runs_come_in_the_order_in_which_they_ended_and_share_requests(tmp_path)
             second = session_runs.data(snapshot, Range(1, 2))
     finally:
         loader.close()
-    facts = [(run["session"], run["run"], run["request"], run["thread_name"]) for run in answer["session_runs"]]
+    facts = [
+        (run["session"], run["run"], run["request"], run["thread_name"]) for run in answer["session_runs"]
+    ]
     assert facts == [(1, 1, 0, "MainThread"), (2, 1, 1, "feeder"), (1, 2, 0, None), (1, 3, None, None)]
     assert [run["error"] for run in answer["session_runs"]] == [None, "InvalidArgumentError: no", None, None]
     assert answer["requests"] == [
-        {"feeds": [{"name": "x:0", "dtype": "float32", "shape": [2, 3]}], "fetches": ["log:0"], "targets": []},
+        {
+            "feeds": [{"name": "x:0", "dtype": "float32", "shape": [2, 3]}],
+            "fetches": ["log:0"],
+            "targets": [],
+        },
         {"feeds": [], "fetches": [], "targets": ["train"]},
     ]
     assert second["requests"] == answer["requests"][1:]

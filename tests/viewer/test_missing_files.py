@@ -46,7 +46,7 @@ def _answers(logdir: Path) -> tuple[dict, dict[str, int]]:
 @pytest.mark.parametrize("way", ["missing", "empty"])
 @pytest.mark.parametrize("suffix", [suffix for suffix in fileset.SUFFIXES if suffix != fileset.METADATA])
 def test_a_dump_without_one_of_its_files_is_shown_as_far_as_it_goes(copy, whole, tmp_path, suffix, way):
-    copy.path(suffix).unlink()
+    copy.path(suffix).unlink(missing_ok=True)
     if way == "empty":
         copy.path(suffix).touch()
     actual, codes = _answers(tmp_path)

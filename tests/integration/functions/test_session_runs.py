@@ -1,4 +1,4 @@
-"""`capture/session_runs.py`: what runs of TF1-style sessions ask for, when they run, and how long ops take."""
+"""`capture/session_runs.py`: what runs of TF1-style sessions ask for, when they run, and their op times."""
 
 from __future__ import annotations
 
@@ -128,9 +128,7 @@ def test_the_thread_of_each_run_is_on_record(tmp_path: Path) -> None:
 
 
 def test_a_circular_buffer_keeps_the_last_runs(tmp_path: Path) -> None:
-    recording = tb_debugger_plugin.enable_dump_debug_info(
-        str(tmp_path), "NO_TENSOR", circular_buffer_size=5
-    )
+    recording = tb_debugger_plugin.enable_dump_debug_info(str(tmp_path), "NO_TENSOR", circular_buffer_size=5)
     with tf.Graph().as_default():
         one = tf.constant(1.0)
         with v1.Session() as session:
