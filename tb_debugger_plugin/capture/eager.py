@@ -125,6 +125,10 @@ class EagerOps:
         outputs = outputs or ()
         key = op_type, len(outputs), self._frames.key(frame)
         site = self._call_sites.get(key) or self._add_call_site(key, frame)
+        try:
+            thread = self._threads.number
+        except AttributeError:
+            thread = self._threads.add()
         if site.prefix and not self._sink.eager_op(
             site.prefix,
             inputs,
@@ -132,7 +136,7 @@ class EagerOps:
             self._devices,
             site.is_recorded,
             self._value,
-            self._threads.number,
+            thread,
         ):
             raise RecordingError(self._sink.failure())
 

@@ -107,8 +107,12 @@ class SessionRuns:
 
     def _prefix_of(self, session: _Session, ran: SessionRan) -> bytes:
         feeds = ran.feeds
+        try:
+            thread = self._threads.number
+        except AttributeError:
+            thread = self._threads.add()
         key = (
-            self._threads.number,
+            thread,
             *map(id, ran.fetches),
             None,
             *map(id, ran.targets),
@@ -118,7 +122,7 @@ class SessionRuns:
         if known is None:
             with self._lock:
                 request = self._describe(_request(ran))
-            run = SessionRun(session=session.number, request=request, thread_id=self._threads.number)
+            run = SessionRun(session=session.number, request=request, thread_id=thread)
             if len(session.requests) >= _MOST_CACHED:
                 session.requests.clear()
             held = (ran.fetches, ran.targets, list(feeds))

@@ -18,18 +18,25 @@ _MOST_THREADS: Final = 10_000
 class ThreadNumbers(threading.local):
     """The threads of one recording.
 
-    Reading `number` costs as much as reading an attribute: each thread computes it once.
+    An eager op takes microseconds, so it reads an attribute, which is missing until the thread has a number.
 
     Args:
-      register: Numbers the running thread; the same `Register` for all threads.
+      register: Numbers the threads.
 
     Attributes:
-      number: Number of the running thread, from 1; 0 when there are too many.
+      number: Number of the running thread, from 1; 0 when there are too many. Missing until `add`.
     """
+
+    number: int
 
     def __init__(self, register: Register) -> None:
         # A thread-local object calls this in each thread that uses it.
-        self.number = register.add_this_thread()
+        self._register = register
+
+    def add(self) -> int:
+        """Give the running thread a number, and return it."""
+        self.number = self._register.add_this_thread()
+        return self.number
 
 
 class Register:

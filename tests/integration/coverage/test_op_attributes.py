@@ -1,4 +1,4 @@
-"""`capture/graph/attributes.py`: attributes and control inputs of ops are those of TensorFlow's definition."""
+"""`capture/graph/attributes.py`: attributes and control inputs are those of TensorFlow's definition."""
 
 from __future__ import annotations
 
