@@ -145,10 +145,10 @@ class Writer:
         insert(self._connection, "bad_graph_executions", bad)
         return len(bad["idx"])
 
-    def _add_rings_of_sessions(self, turning: Mapping[FileKey, bytes]) -> None:
-        for key, data in turning.items():
+    def _add_rings_of_sessions(self, turning: Mapping[FileKey, RingBytes]) -> None:
+        for key, ring in turning.items():
             if key.suffix == SESSION_RUNS:
-                self._describer.add_ring(key.host, ring_events(data))
+                self._describer.add_ring(key.host, (event for _, event in ring_events(ring)))
 
     def _save_described(self, commit: Commit) -> None:
         self._describer.save(self._connection)

@@ -25,7 +25,7 @@ from tb_debugger_plugin.index.describe import Describer, new_hosts
 from tb_debugger_plugin.index.merge import never_falling
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.runs import Run
-from tb_debugger_plugin.index.source import FileState, Notice, SetFile, ring_events
+from tb_debugger_plugin.index.source import FileState, Notice, SetFile, ring_bytes, ring_events
 from tb_debugger_plugin.pipeline.survey import Chunk, Facts, Names, RowSpans
 
 #: Approximate number of rows of a part, which one worker holds in memory.
@@ -121,7 +121,8 @@ def _read_short(described: Described, host: int, files: FileSet, suffix: str) ->
     ring = file.read_tail()
     if ring is not None and ring.mode is TailMode.RING:
         described.dropped[host, suffix] = ring.dropped
-        described.describer.add_ring(host, ring_events(ring.after(state.resume)))
+        events = (event for _, event in ring_events(ring_bytes(ring, state.resume)))
+        described.describer.add_ring(host, events)
 
 
 def _register(registry: Registry, names: Names) -> None:

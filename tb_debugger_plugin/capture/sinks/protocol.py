@@ -121,8 +121,8 @@ class Sink(Protocol):
 
         `prefix`: the encoded fields of an Execution that the other arguments do not give. `devices`: device
         numbers by name. `is_recorded`: how outputs are recorded, by dtype (`Choice.bits`). `summarize`: takes
-        an output that the sink cannot read itself, and its rules, and returns what is recorded of it. `thread`: number
-        of the running thread.
+        an output that the sink cannot read itself, and its rules, and returns what is recorded of it.
+        `thread`: number of the running thread.
         """
 
     def session_run(self, prefix: bytes, run: int, begin_time: float) -> bool:
