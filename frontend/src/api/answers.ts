@@ -125,7 +125,7 @@ const numbers = Object.fromEntries(NUMBERS.map((name) => [name, optional(number)
   Check<number | undefined>
 >;
 
-const health = object({
+export const health = object({
   graph_execution_index: optional(trace),
   tensor_debug_mode: optional(number),
   dtype: optional(text),

@@ -4,6 +4,7 @@ import * as answers from "./answers";
 import { type ColumnPage, decodeColumns } from "./columns";
 import type { Client } from "./fetch";
 import { findAnswer } from "./find";
+import { valueRoutes } from "./values";
 
 /** A filter for graph executions; undefined parts do not filter. */
 export interface GraphExecutionFilter {
@@ -36,7 +37,13 @@ export type ListName = "executions" | "graph_executions";
 export type Api = ReturnType<typeof makeApi>;
 
 export function makeApi(client: Client) {
-  return { ...runRoutes(client), ...listRoutes(client), ...locateRoutes(client), ...detailRoutes(client) };
+  return {
+    ...runRoutes(client),
+    ...listRoutes(client),
+    ...locateRoutes(client),
+    ...detailRoutes(client),
+    ...valueRoutes(client),
+  };
 }
 
 /** Answers about a run as a whole. */

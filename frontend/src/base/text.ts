@@ -30,6 +30,14 @@ export function significant(n: number): string {
   return text.replace(/^-/, "−");
 }
 
+/** A number for a cell of a picture, at most seven characters or so: "0.123", "−1.2e+7", "NaN", "+∞". */
+export function shortNumber(n: number): string {
+  if (Number.isNaN(n)) return "NaN";
+  if (!Number.isFinite(n)) return n > 0 ? "+∞" : "−∞";
+  const text = String(Number(n.toPrecision(3)));
+  return (text.length > 7 ? n.toExponential(1) : text).replace(/^-/, "−");
+}
+
 /** "1 value", "2 values", "1 box", "2 boxes". */
 export function counted(n: number, singular: string, plural = `${singular}s`): string {
   return `${grouped(n)} ${n === 1 ? singular : plural}`;

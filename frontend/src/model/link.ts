@@ -3,7 +3,9 @@
  * `#debugger&p.debugger.trace=51`. The first version has no number; a later version that changes the meaning
  * of a key will add `p.debugger.v`.
  */
+import { PARTS, type Part, type ValueRef } from "../api/values";
 import * as ids from "../base/ids";
+import { readRef, writeRef } from "./values/value_ref";
 
 export interface Link {
   readonly run?: ids.RunName | undefined;
@@ -25,6 +27,12 @@ export interface Link {
   readonly alert?: ids.AlertIndex | undefined;
   /** Whose stack is shown. */
   readonly subject?: "execution" | "op" | undefined;
+  /** The value that is shown, with its slice and how it is drawn. */
+  readonly value?: ValueRef | undefined;
+  readonly slicing?: string | undefined;
+  readonly swapped?: true | undefined;
+  readonly tab?: "table" | undefined;
+  readonly part?: Part | undefined;
 }
 
 const PLUGIN = "debugger";
@@ -52,6 +60,7 @@ export function readLink(hash: string): Link {
     alertType: values.get("alertType"),
     alert: map(position(values.get("alert")), ids.alertIndex),
     subject: subject === "execution" || subject === "op" ? subject : undefined,
+    ...valueOf(values),
   });
 }
 
@@ -61,8 +70,25 @@ export function writeLink(hash: string, link: Link): string {
   const others = rest.filter((part) => part !== "" && !split(part)[0].startsWith(PREFIX));
   const ours = Object.entries(link)
     .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => `${PREFIX}${key}=${encodeURIComponent(String(value))}`);
+    .map(([key, value]) => `${PREFIX}${key}=${encodeURIComponent(textOf(value))}`);
   return `#${[tab || PLUGIN, ...others, ...ours].join("&")}`;
+}
+
+/** The value view; without a value there is none. */
+function valueOf(values: ReadonlyMap<string, string>): Link {
+  const value = map(values.get("value"), readRef);
+  if (value === undefined) return {};
+  return {
+    value,
+    slicing: values.get("slicing"),
+    swapped: values.get("swapped") === "true" ? true : undefined,
+    tab: values.get("tab") === "table" ? "table" : undefined,
+    part: PARTS.find((part) => part === values.get("part")),
+  };
+}
+
+function textOf(value: string | number | true | ValueRef): string {
+  return typeof value === "object" ? writeRef(value) : String(value);
 }
 
 /** Whether the hash is that of the plugin's tab. An empty one is, if the plugin is the first active one. */

@@ -1,10 +1,12 @@
 /** An op with its inputs and consumers, as three columns of cards with curves between them. */
 import type { ExecutionData, Forward, Op, OpConsumer, WireTarget } from "../api/answers";
+import type { ValueRef } from "../api/values";
 import { type ExecutionIndex, executionIndex, type GraphExecutionIndex, type GraphId } from "../base/ids";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
 import { tensorName } from "./names";
 import { type InputSeen, inputSummary, isPassedOn, type OpSeen, outputSummary, passedOn } from "./passed_on";
 import { type Role, roleMark, roleOf, roleWords } from "./role";
+import { mayHoldValue, valueOf } from "./values/value_ref";
 
 /** The destination of a click on a card or a link. */
 export type Target =
@@ -37,6 +39,8 @@ export interface Card {
   /** Shown in place of the numbers when there can be none. */
   readonly note?: string;
   readonly target: Target;
+  /** The value whose numbers are shown, if its elements may be on record. */
+  readonly value?: ValueRef | undefined;
 }
 
 export interface Neighbourhood {
@@ -136,6 +140,7 @@ function opPart(
     mark: op && roleMark(roleOfOutput(op, output)),
     role: op && roleWords(op.op_name, roleOfOutput(op, output)),
     target,
+    value: valueOf(summary),
   };
 }
 
@@ -205,12 +210,15 @@ export function ofExecution(data: ExecutionData): Neighbourhood {
 /** The eager op that made an input. */
 function makerCard(input: ExecutionData["inputs"][number], slot: number): Card {
   const index = input.execution_index;
+  const summary = fromWire(input.health);
+  const isKept = index !== undefined && mayHoldValue(summary);
   return {
     key: `i${slot}`,
     title: index === undefined ? `tensor ${input.tensor_id ?? "?"}` : `#${index}:${input.output_slot ?? 0}`,
     opType: input.op_type,
     slot,
-    summary: fromWire(input.health),
+    summary,
+    value: isKept ? { kind: "execution", index, slot: input.output_slot ?? 0 } : undefined,
     target: index === undefined ? { kind: "nowhere" } : { kind: "execution", index: executionIndex(index) },
   };
 }

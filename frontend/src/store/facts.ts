@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { Logdir, Runs, Status } from "../api/answers";
 import type { GraphExecutionFilter } from "../api/routes";
+import type { Part, ValueRef } from "../api/values";
 import type {
   AlertIndex,
   ExecutionIndex,
@@ -13,6 +14,7 @@ import type {
 } from "../base/ids";
 import type { Loaded } from "../base/loaded";
 import { type History, NO_HISTORY } from "../model/history";
+import type { Cell, Tab } from "../model/values/view";
 
 /** An op of a graph in focus, at one of its graph executions if it has any. */
 export interface OpFocus {
@@ -36,7 +38,7 @@ export type Subject = "execution" | "op";
 export type Facts = ReturnType<typeof createFacts>;
 
 export function createFacts() {
-  return { ...createServerFacts(), ...createFocusFacts(), ...createViewFacts() };
+  return { ...createServerFacts(), ...createFocusFacts(), ...createViewFacts(), ...createValueFacts() };
 }
 
 /** What the server answered, and whether it does. */
@@ -98,5 +100,26 @@ function createViewFacts() {
     /** The numbers of buckets of the two overviews: the lengths of their minimaps in pixels. */
     timelineBuckets: signal(0),
     graphExecutionBuckets: signal(0),
+  };
+}
+
+/** Which value is shown, and how. */
+function createValueFacts() {
+  return {
+    /** The value that is shown; undefined when the value view is closed. */
+    value: signal<ValueRef | undefined>(undefined),
+    /** The value whose tensor the history is of: the one that was opened. */
+    historyOf: signal<ValueRef | undefined>(undefined),
+    /** The slice in NumPy's notation; undefined for the whole of the last two dimensions. */
+    slicing: signal<string | undefined>(undefined),
+    /** Whether rows and columns are exchanged. */
+    isSwapped: signal(false),
+    valueTab: signal<Tab>("picture"),
+    /** The real number that is shown of a complex one. */
+    part: signal<Part>("abs"),
+    /** The texts of the range that is highlighted. */
+    range: signal({ low: "", high: "" }),
+    /** The element whose history is shown. */
+    cell: signal<Cell | undefined>(undefined),
   };
 }

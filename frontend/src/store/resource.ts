@@ -22,15 +22,16 @@ const NEVER = signal(0);
 
 /**
  * An undefined `key` requests nothing; keys are equal when their JSON is. When `again` changes, a failed
- * request is repeated.
+ * request is repeated. `most` is the number of answers that are kept.
  */
 export function resource<K, T>(
   key: ReadonlySignal<K | undefined>,
   load: Load<K, T>,
   activity: Activity,
   again: ReadonlySignal<unknown> = NEVER,
+  most = KEPT,
 ): Resource<T> {
-  const answers = new Answers(load, activity);
+  const answers = new Answers(load, activity, most);
   const stop = effect(() => {
     const newest = key.value;
     void again.value;
@@ -52,13 +53,15 @@ class Answers<K, T> {
   readonly loaded = signal<Loaded<T> | undefined>(undefined);
   readonly #load: Load<K, T>;
   readonly #activity: Activity;
+  readonly #most: number;
   readonly #kept = new Map<string, T>();
   #requested: string | undefined;
   #request = new AbortController();
 
-  constructor(load: Load<K, T>, activity: Activity) {
+  constructor(load: Load<K, T>, activity: Activity, most: number) {
     this.#load = load;
     this.#activity = activity;
+    this.#most = most;
   }
 
   /** Takes the newest key; one that was answered, or is being requested, is not requested again. */
@@ -85,7 +88,7 @@ class Answers<K, T> {
     const mine = this.#request.signal;
     try {
       const value = await this.#activity.track(this.#load(key, mine));
-      keep(this.#kept, name, value);
+      keep(this.#kept, name, value, this.#most);
       if (!mine.aborted) this.loaded.value = { kind: "ready", value };
     } catch (error) {
       if (!mine.aborted) this.loaded.value = { kind: "failed", message: sentence(error) };
@@ -93,9 +96,9 @@ class Answers<K, T> {
   }
 }
 
-function keep<T>(kept: Map<string, T>, name: string, value: T): void {
+function keep<T>(kept: Map<string, T>, name: string, value: T, most: number): void {
   kept.delete(name);
   kept.set(name, value);
   const oldest = kept.keys().next().value;
-  if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+  if (kept.size > most && oldest !== undefined) kept.delete(oldest);
 }

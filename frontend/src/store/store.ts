@@ -99,6 +99,7 @@ function createLink(facts: Facts, opInFocus: ReadonlySignal<OpFocus | undefined>
     const op = opInFocus.value;
     const isOp = facts.subject.value === "op";
     return {
+      ...valueLink(facts),
       run: facts.run.value,
       execution: facts.execution.value,
       trace: facts.graphExecution.value,
@@ -113,4 +114,17 @@ function createLink(facts: Facts, opInFocus: ReadonlySignal<OpFocus | undefined>
       alert: facts.alert.value,
     };
   });
+}
+
+/** The part of the link that opens the value view again. */
+function valueLink(facts: Facts): Link {
+  const ref = facts.value.value;
+  if (ref === undefined) return {};
+  return {
+    value: ref,
+    slicing: facts.slicing.value,
+    swapped: facts.isSwapped.value ? true : undefined,
+    tab: facts.valueTab.value === "table" ? "table" : undefined,
+    part: facts.part.value === "abs" ? undefined : facts.part.value,
+  };
 }

@@ -257,7 +257,22 @@ function FirstBadBox({ store }: { readonly store: Store }) {
         </p>
       )}
       {help !== undefined && <p class="help">{help}</p>}
+      <FirstBadValue store={store} />
     </div>
+  );
+}
+
+/** A link to the elements of the first cause, if they are on record. */
+function FirstBadValue({ store }: { readonly store: Store }) {
+  const loaded = store.firstBadValue.value;
+  if (loaded?.kind !== "ready" || loaded.value === undefined) return null;
+  const value = loaded.value;
+  return (
+    <p>
+      <button type="button" class="link" data-testid="first-bad-value" onClick={() => store.showValue(value)}>
+        Show its elements
+      </button>
+    </p>
   );
 }
 

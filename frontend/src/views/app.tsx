@@ -1,4 +1,7 @@
-/** The page: six sections with bars between them that can be dragged. The page as a whole does not scroll. */
+/**
+ * The page: six sections with bars between them that can be dragged, and the value view over the lower ones.
+ * The page as a whole does not scroll.
+ */
 import { useEffect, useRef } from "preact/hooks";
 import { shown } from "../base/loaded";
 import type { Store } from "../store/store";
@@ -11,6 +14,7 @@ import { SourceCode } from "./source_code";
 import { StackTrace } from "./stack_trace";
 import { StatusBar } from "./status_bar";
 import { Timeline } from "./timeline";
+import { ValueSection } from "./values/value_view";
 
 /** The sizes that the reader can change. */
 const BARS = {
@@ -24,6 +28,7 @@ const BARS = {
     section: ".structure",
     least: 300,
   },
+  value: { label: "Height of the value", axis: "y", sign: -1, section: ".value-frame", least: 240 },
 } as const;
 
 export function App({ store }: { readonly store: Store }) {
@@ -50,10 +55,11 @@ export function App({ store }: { readonly store: Store }) {
 }
 
 function Sections({ store }: { readonly store: Store }) {
+  const isValueOpen = store.value.value !== undefined;
   return (
     <>
       <StatusBar store={store} />
-      <main class="sections">
+      <main class={isValueOpen ? "sections with-value" : "sections"}>
         <Alerts store={store} />
         <SizeBar name="left" />
         <div class="middle">
@@ -61,7 +67,8 @@ function Sections({ store }: { readonly store: Store }) {
           <SizeBar name="timeline" />
           <GraphExecutions store={store} />
         </div>
-        <SizeBar name="bottom" />
+        <SizeBar key={isValueOpen ? "value" : "bottom"} name={isValueOpen ? "value" : "bottom"} />
+        <ValueSection store={store} />
         <StackTrace store={store} />
         <div class="bottom">
           <SourceCode store={store} />
@@ -81,14 +88,21 @@ function SizeBar({ name }: { readonly name: keyof typeof BARS }) {
   return <Splitter name={name} label={label} axis={axis} sign={sign} initial={initial} least={least} />;
 }
 
-/** The keys n and p go to the next and the previous alert, except in a field. */
+/** The verbs of keys, which do nothing in a field. */
+const SHORTCUTS: Readonly<Record<string, (store: Store) => void>> = {
+  n: (store) => store.nextAlert(),
+  p: (store) => store.previousAlert(),
+  v: (store) => store.showFocusValue(),
+};
+
+/** The keys n and p go to the next and the previous alert, v shows a value, and Escape closes it. */
 function shortcuts(store: Store): () => void {
   const onKey = (event: KeyboardEvent) => {
     const inField =
       event.target instanceof HTMLElement && event.target.closest("input, select, textarea") !== null;
-    if (inField || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "n") store.nextAlert();
-    else if (event.key === "p") store.previousAlert();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.key === "Escape") store.closeValue();
+    else if (!inField) SHORTCUTS[event.key]?.(store);
   };
   document.addEventListener("keydown", onKey);
   return () => document.removeEventListener("keydown", onKey);

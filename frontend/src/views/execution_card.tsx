@@ -4,11 +4,13 @@ import { type ExecutionIndex, graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { clock, counted } from "../base/text";
 import { fromWire, type Summary } from "../model/health";
-import { displayName, isFunctionName } from "../model/names";
+import { displayName, isFunctionName, tensorName } from "../model/names";
 import { outputSummaries } from "../model/neighbourhood";
+import { mayHoldValue } from "../model/values/value_ref";
 import type { Store } from "../store/store";
 import { CountHeads, Counts, NumericsWords } from "./numbers";
 import { Failure, Hint } from "./panel";
+import { ValueButton } from "./values/value_button";
 
 export function ExecutionCard({ store }: { readonly store: Store }) {
   const index = store.execution.value;
@@ -22,7 +24,7 @@ export function ExecutionCard({ store }: { readonly store: Store }) {
       <CardHead store={store} index={index} data={data} />
       <div class="card-tables">
         <Inputs store={store} data={data} />
-        <Outputs data={data} />
+        <Outputs store={store} index={index} data={data} />
       </div>
     </div>
   );
@@ -136,7 +138,13 @@ function unknownInput(tensorId: number): ExecutionInput {
   };
 }
 
-function Outputs({ data }: { readonly data: ExecutionData }) {
+interface OutputsProps {
+  readonly store: Store;
+  readonly index: ExecutionIndex;
+  readonly data: ExecutionData;
+}
+
+function Outputs({ store, index, data }: OutputsProps) {
   const outputs = outputSummaries(data);
   return (
     <div class="tensor-table" role="table" aria-label="Outputs">
@@ -144,6 +152,13 @@ function Outputs({ data }: { readonly data: ExecutionData }) {
       {outputs.map((summary, slot) => (
         <TableRow key={slot} slot={slot} summary={summary}>
           <span class="dim ellipsis">{shapeWords(summary)}</span>
+          {mayHoldValue(summary) && (
+            <ValueButton
+              store={store}
+              value={{ kind: "execution", index, slot }}
+              name={tensorName(displayName(data.op_type), slot)}
+            />
+          )}
           <NumericsWords summary={summary} />
         </TableRow>
       ))}

@@ -24,6 +24,9 @@ export const MORE_CARDS = { height: 21, gap: 5 } as const;
 /** Where the columns end, as shares of the width: the inputs, the op on both sides, the consumers. */
 export const COLUMN_ENDS = { input: 0.32, opLeft: 0.355, opRight: 0.645, consumer: 0.68 } as const;
 
+/** A cell of a table of elements, and the width of its first column. */
+export const VALUE_CELL = { width: 104, height: 20, head: 64 } as const;
+
 const percent = (share: number) => `${Number((share * 100).toFixed(2))}%`;
 const px = (n: number) => `${n}px`;
 
@@ -37,6 +40,9 @@ const VARIABLES = {
   "--op-left": percent(COLUMN_ENDS.opLeft),
   "--op-right": percent(1 - COLUMN_ENDS.opRight),
   "--consumer-width": percent(1 - COLUMN_ENDS.consumer),
+  "--value-cell-width": px(VALUE_CELL.width),
+  "--value-cell-height": px(VALUE_CELL.height),
+  "--value-cell-head": px(VALUE_CELL.head),
 } as const;
 
 export function setGeometry(root: HTMLElement): void {

@@ -3,9 +3,11 @@ import { compact, grouped } from "../base/text";
 import { tensorName } from "../model/names";
 import { roleWords } from "../model/role";
 import type { GraphExecutionRow } from "../model/rows";
+import { mayHoldValue } from "../model/values/value_ref";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { CountHeads, Counts, TensorName } from "./numbers";
+import { ValueButton } from "./values/value_button";
 import type { RowAttributes } from "./virtual_list";
 
 /** The columns that not every run needs. */
@@ -68,7 +70,7 @@ export function Row({ store, row, attributes, columns }: RowProps) {
       <span role="gridcell" class="num dim">
         {row.index}
       </span>
-      <NameCell row={row} isInput={isInput} />
+      <NameCell store={store} row={row} isInput={isInput} />
       <PlaceCell row={row} withLayer={columns.withLayer} />
       <OpCells row={row} columns={columns} />
       <TensorCells summary={summary} />
@@ -87,10 +89,25 @@ function loadingRow(attributes: RowAttributes) {
   );
 }
 
-function NameCell({ row, isInput }: { readonly row: GraphExecutionRow; readonly isInput: boolean }) {
+interface NameProps {
+  readonly store: Store;
+  readonly row: GraphExecutionRow;
+  readonly isInput: boolean;
+}
+
+function NameCell({ store, row, isInput }: NameProps) {
+  const name = tensorName(row.opName, row.slot);
   return (
     <span role="gridcell">
-      <TensorName name={tensorName(row.opName, row.slot)} />
+      <TensorName name={name} />
+      {mayHoldValue(row.summary) && (
+        <ValueButton
+          store={store}
+          value={{ kind: "graph_execution", index: row.index }}
+          name={name}
+          isInList
+        />
+      )}
       {row.role.gradientOf.length > 0 && (
         <span class="tag tag-gradient" title={roleWords(row.opName, row.role)}>
           ∇ {row.role.gradientOf.join(", ")}

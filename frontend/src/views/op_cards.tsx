@@ -1,12 +1,15 @@
 /** The cards of the graph structure: one for the op in focus, and one for each neighbour. */
-import { isBad } from "../model/health";
-import { displayName } from "../model/names";
+import type { ValueRef } from "../api/values";
+import { isBad, type Summary } from "../model/health";
+import { displayName, tensorName } from "../model/names";
 import type { Card, Neighbourhood } from "../model/neighbourhood";
+import { mayHoldValue, valueOf } from "../model/values/value_ref";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { CARD } from "./geometry";
 import { NumericsWords, ShapeWords, TensorName, Verdict } from "./numbers";
 import { MOST_OUTPUTS } from "./picture_layout";
+import { ValueButton } from "./values/value_button";
 
 export type Side = "input" | "consumer";
 
@@ -33,11 +36,30 @@ interface NeighbourCardProps {
   readonly top: number;
 }
 
-export function NeighbourCard({ store, card, side, top }: NeighbourCardProps) {
+/** A card, and above it the button that shows the elements. */
+export function NeighbourCard(props: NeighbourCardProps) {
+  const { store, card, side, top } = props;
+  return (
+    <>
+      <NeighbourButton {...props} />
+      {card.value !== undefined && (
+        <ValueButton
+          store={store}
+          value={card.value}
+          name={card.same ?? card.title}
+          className={`value-of-card value-of-${side}`}
+          style={{ top: `${top + CARD.height - 21}px` }}
+        />
+      )}
+    </>
+  );
+}
+
+function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
   return (
     <button
       type="button"
-      class={`op-card op-${side} ${isBad(card.summary) ? "op-bad" : ""}`}
+      class={`op-card op-${side} ${isBad(card.summary) ? "op-bad" : ""} ${card.value ? "op-with-value" : ""}`}
       style={{ top: `${top}px`, height: `${CARD.height}px` }}
       data-testid={`graph-structure-${side}`}
       disabled={card.target.kind === "nowhere"}
@@ -113,7 +135,7 @@ export function Centre({ store, op, top, height }: CentreProps) {
       {op.role !== undefined && <RoleMark words={op.role} />}
       {op.same !== undefined && <SameAs name={op.same} />}
       {op.runs.length > 0 && <GraphsRun store={store} runs={op.runs} />}
-      <Outputs outputs={op.outputs} />
+      <Outputs store={store} op={op} />
     </div>
   );
 }
@@ -145,14 +167,35 @@ function GraphsRun({ store, runs }: GraphsRunProps) {
   );
 }
 
-function Outputs({ outputs }: { readonly outputs: Neighbourhood["outputs"] }) {
+/** The value of an output of the op in focus; undefined when its record holds none. */
+function outputValue(store: Store, summary: Summary, slot: number): ValueRef | undefined {
+  const index = store.execution.value;
+  if (store.subject.value === "op") return valueOf(summary);
+  return index !== undefined && mayHoldValue(summary) ? { kind: "execution", index, slot } : undefined;
+}
+
+interface OutputsProps {
+  readonly store: Store;
+  readonly op: Neighbourhood;
+}
+
+function Outputs({ store, op }: OutputsProps) {
+  const { outputs } = op;
+  const name = op.opName ?? displayName(op.opType);
   const isOne = outputs.length <= 1;
   return (
     <>
       {outputs.slice(0, MOST_OUTPUTS).map((summary, slot) => (
         <span key={slot} class={isOne ? "op-output" : "op-output op-output-slot"}>
           {!isOne && <span class="dim num">:{slot}</span>}
-          <ShapeWords summary={summary} />
+          <span class="op-line">
+            <ShapeWords summary={summary} />
+            <OutputButton
+              store={store}
+              value={outputValue(store, summary, slot)}
+              name={tensorName(name, slot)}
+            />
+          </span>
           <Verdict summary={summary} />
           <NumericsWords summary={summary} />
         </span>
@@ -162,4 +205,14 @@ function Outputs({ outputs }: { readonly outputs: Neighbourhood["outputs"] }) {
       )}
     </>
   );
+}
+
+interface OutputButtonProps {
+  readonly store: Store;
+  readonly value: ValueRef | undefined;
+  readonly name: string;
+}
+
+function OutputButton({ store, value, name }: OutputButtonProps) {
+  return value === undefined ? null : <ValueButton store={store} value={value} name={name} />;
 }

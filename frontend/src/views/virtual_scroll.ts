@@ -23,15 +23,27 @@ export interface ScrollSizes {
   readonly headerHeight: number;
 }
 
+/** Down a list, or across the columns of a table, whose widths are then the heights of rows. */
+const DIRECTIONS = {
+  down: { size: "height", position: "scrollTop", delta: "deltaY" },
+  across: { size: "width", position: "scrollLeft", delta: "deltaX" },
+} as const;
+type Direction = (typeof DIRECTIONS)[keyof typeof DIRECTIONS];
+
 /** Keeps the position and the scrollTop of an element equal. */
-export function useVirtualScroll(scroller: Scroller, sizes: ScrollSizes): VirtualScroll {
+export function useVirtualScroll(
+  scroller: Scroller,
+  sizes: ScrollSizes,
+  along: keyof typeof DIRECTIONS = "down",
+): VirtualScroll {
+  const direction = DIRECTIONS[along];
   const { rows, rowHeight, headerHeight } = sizes;
   const [requested, setRequested] = useState(0);
   const size = useSize(scroller);
-  const layout = { rows, rowHeight, viewport: Math.max(0, size.height - headerHeight) };
+  const layout = { rows, rowHeight, viewport: Math.max(0, size[direction.size] - headerHeight) };
   const virtual = clampVirtual(layout, requested);
-  const takeScroll = useScrollTop(scroller, layout, virtual);
-  useWheel(scroller, layout, setRequested);
+  const takeScroll = useScrollTop(scroller, direction, layout, virtual);
+  useWheel(scroller, direction, layout, setRequested);
   return {
     size,
     layout,
@@ -48,18 +60,23 @@ export function useVirtualScroll(scroller: Scroller, sizes: ScrollSizes): Virtua
  * Sets the scrollTop. Returns a function that gives the scrollTop if it is another one than was set, and
  * takes it as set.
  */
-function useScrollTop(scroller: Scroller, layout: ScrollLayout, virtual: number): () => number | undefined {
+function useScrollTop(
+  scroller: Scroller,
+  { position }: Direction,
+  layout: ScrollLayout,
+  virtual: number,
+): () => number | undefined {
   const expected = useRef(0);
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element === null || layout.viewport === 0) return;
     const physical = toPhysical(layout, virtual);
-    if (Math.abs(physical - element.scrollTop) < 1) return;
-    element.scrollTop = physical;
-    expected.current = element.scrollTop;
+    if (Math.abs(physical - element[position]) < 1) return;
+    element[position] = physical;
+    expected.current = element[position];
   }, [virtual, layout.rows, layout.viewport]);
   return () => {
-    const physical = scroller.current?.scrollTop ?? 0;
+    const physical = scroller.current?.[position] ?? 0;
     if (Math.abs(physical - expected.current) < 1) return undefined;
     expected.current = physical;
     return physical;
@@ -72,6 +89,7 @@ function useScrollTop(scroller: Scroller, layout: ScrollLayout, virtual: number)
  */
 function useWheel(
   scroller: Scroller,
+  { delta }: Direction,
   layout: ScrollLayout,
   setRequested: (update: StateUpdater<number>) => void,
 ): void {
@@ -80,10 +98,10 @@ function useWheel(
     const element = scroller.current;
     if (element === null || rows * rowHeight <= MAX_SPACER) return;
     const onWheel = (event: WheelEvent) => {
-      if (event.ctrlKey || event.deltaY === 0) return;
+      if (event.ctrlKey || event[delta] === 0) return;
       event.preventDefault();
       const unit = event.deltaMode === 0 ? 1 : event.deltaMode === 1 ? rowHeight : viewport;
-      setRequested((old) => clampVirtual(layout, old + event.deltaY * unit));
+      setRequested((old) => clampVirtual(layout, old + event[delta] * unit));
     };
     element.addEventListener("wheel", onWheel, { passive: false });
     return () => element.removeEventListener("wheel", onWheel);

@@ -1,5 +1,6 @@
 /** The derived values of the store: computed from facts and from the server's answers. */
 import type { Deps } from "../deps";
+import { createValues } from "../values/values";
 import { createDiagnoses } from "./alerts";
 import { createByKey } from "./keyed";
 import { createSource } from "./source";
@@ -18,5 +19,6 @@ export function createDerived(deps: Deps) {
     ...createDiagnoses(deps, byKey, structure),
     ...createOverviews(deps, byKey),
     ...createPositions(deps, byKey, structure),
+    ...createValues(deps, byKey),
   };
 }

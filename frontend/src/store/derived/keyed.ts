@@ -8,12 +8,14 @@ import { resource } from "../resource";
 export type ByKey = <K, T>(
   key: () => K | undefined,
   load: (key: K, signal: AbortSignal) => Promise<T>,
+  /** The number of answers that are kept. */
+  most?: number,
 ) => ReadonlySignal<Loaded<T> | undefined>;
 
 /** A failed value is requested again after a change of the run, and when the server answers again. */
 export function createByKey({ facts, activity }: Deps): ByKey {
   const again = computed(() => `${facts.status.value?.generation} ${facts.reconnects.value}`);
-  return (key, load) => resource(computed(key), load, activity, again).loaded;
+  return (key, load, most) => resource(computed(key), load, activity, again, most).loaded;
 }
 
 export function both<A, B>(a: A | undefined, b: B | undefined): readonly [A, B] | undefined {

@@ -7,13 +7,18 @@ import type { Facts } from "../facts";
 import type { Choice } from "./choice";
 import type { FilterVerbs } from "./filters";
 import type { FocusVerbs } from "./focus";
+import type { ValueVerbs } from "./values";
+
+interface Restoring extends Pick<ValueVerbs, "openValue"> {
+  restoreAlert(index: AlertIndex): Promise<void>;
+}
 
 export function createRunVerbs(
   facts: Facts,
   choice: Choice,
   { focusGraphExecution, focusExecution, focusOp, focusLine }: FocusVerbs,
   { setFilter, setOnlyBad }: FilterVerbs,
-  restoreAlert: (index: AlertIndex) => Promise<void>,
+  { restoreAlert, openValue }: Restoring,
 ) {
   return {
     selectRun(run: RunName): void {
@@ -34,6 +39,7 @@ export function createRunVerbs(
         focusOp({ graph: link.graph, opName: link.op, trace: undefined, owner: undefined });
       if (link.frame !== undefined) facts.frame.value = link.frame;
       if (link.file !== undefined) focusLine({ file: link.file, line: link.line ?? 1 });
+      openValue(link);
       if (link.alert !== undefined) await restoreAlert(link.alert);
     },
   };
@@ -52,4 +58,5 @@ function clearRun(facts: Facts): void {
   facts.frame.value = undefined;
   facts.line.value = undefined;
   facts.filter.value = {};
+  facts.value.value = undefined;
 }

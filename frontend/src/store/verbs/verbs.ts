@@ -7,6 +7,7 @@ import { createFocusVerbs } from "./focus";
 import { createHistoryVerbs } from "./history";
 import { createRunVerbs } from "./runs";
 import { createSearchVerbs } from "./search";
+import { createValueVerbs } from "./values";
 
 export type Verbs = ReturnType<typeof createVerbs>;
 
@@ -15,15 +16,17 @@ export function createVerbs(deps: VerbDeps) {
   const choice = createChoice(deps);
   const focus = createFocusVerbs(deps, choice);
   const filters = createFilterVerbs(facts);
+  const values = createValueVerbs(facts);
   const { restoreAlert, setAlertType } = createAlertKeeping(deps, choice);
   return {
     ...focus,
     ...filters,
+    ...values,
     ...createHistoryVerbs(deps, choice),
     ...createAlertVerbs(deps, choice, focus),
     setAlertType,
     ...createSearchVerbs(deps, choice, focus, filters),
-    ...createRunVerbs(facts, choice, focus, filters, restoreAlert),
+    ...createRunVerbs(facts, choice, focus, filters, { restoreAlert, ...values }),
     dismissProblem(): void {
       facts.problem.value = undefined;
     },

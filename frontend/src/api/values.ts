@@ -1,0 +1,134 @@
+/**
+ * The routes below `values`, which read the elements of one recorded tensor.
+ *
+ * A `ValueRef` names the tensor. A `slicing` is a text in NumPy's notation, such as `[:, 3, ::2]`.
+ */
+import type * as ids from "../base/ids";
+import { health } from "./answers";
+import { type Checked, list, number, object, optional, text, truth } from "./check";
+import { type Column, type ColumnPage, decodeBlocks, decodeColumns } from "./columns";
+import { address, type Client, type Params } from "./fetch";
+
+/** A tensor of a graph, or an output of an execution. */
+export type ValueRef =
+  | { readonly kind: "graph_execution"; readonly index: ids.GraphExecutionIndex }
+  | { readonly kind: "execution"; readonly index: ids.ExecutionIndex; readonly slot: number };
+
+/** The real number that is shown of a complex one. */
+export const PARTS = ["abs", "real", "imag", "angle"] as const;
+export type Part = (typeof PARTS)[number];
+
+export const valueInfo = object({
+  slot: number,
+  name: text,
+  op_type: text,
+  op_name: optional(text),
+  function: optional(text),
+  wall_time: number,
+  dtype: optional(text),
+  shape: optional(list(number)),
+  size: optional(number),
+  bytes: optional(number),
+  is_kept: truth,
+  reason: optional(text),
+  health: optional(health),
+  num_occurrences: number,
+  occurrence: number,
+});
+export type ValueInfo = Checked<typeof valueInfo>;
+
+export const valueTexts = object({
+  slice_shape: list(number),
+  row: number,
+  column: number,
+  cells: list(list(text)),
+});
+export type ValueTexts = Checked<typeof valueTexts>;
+
+const counts = object({
+  neg_inf: optional(number),
+  negative: optional(number),
+  zero: optional(number),
+  positive: optional(number),
+  pos_inf: optional(number),
+  nan: optional(number),
+  false: optional(number),
+  true: optional(number),
+});
+
+export const valueSummary = object({
+  size: number,
+  counts: optional(counts),
+  min: optional(number),
+  max: optional(number),
+  mean: optional(number),
+  std: optional(number),
+  histogram: optional(object({ edges: list(number), counts: list(number) })),
+  in_range: optional(number),
+});
+export type ValueSummary = Checked<typeof valueSummary>;
+
+const gridHeader = object({ slice_shape: list(number), grid: list(number), tile: list(number) });
+
+/** A slice as a grid of tiles; see `model/values/grid.ts`. */
+export interface GridAnswer extends Checked<typeof gridHeader> {
+  readonly columns: ReadonlyMap<string, Column>;
+}
+
+/** What is asked of a value. */
+export interface Slice {
+  readonly slicing: string;
+  readonly part?: Part | undefined;
+}
+
+export function valueRoutes(client: Client) {
+  return {
+    valueInfo: (run: ids.RunName, ref: ValueRef, signal?: AbortSignal) =>
+      client.json("values/info", { run, ...refParams(ref) }, valueInfo, signal),
+    /** At most `rows` x `columns` tiles of the slice. */
+    valueGrid: async (
+      run: ids.RunName,
+      ref: ValueRef,
+      slice: Slice & { readonly rows: number; readonly columns: number },
+      signal?: AbortSignal,
+    ): Promise<GridAnswer> => {
+      const body = await client.bytes("values", { run, ...refParams(ref), ...slice }, signal);
+      const { header, columns } = decodeBlocks(body, gridHeader);
+      return { ...header, columns };
+    },
+    valueTexts: (
+      run: ids.RunName,
+      ref: ValueRef,
+      at: { slicing: string; row: number; column: number; rows: number; columns: number },
+      signal?: AbortSignal,
+    ) => client.json("values/text", { run, ...refParams(ref), ...at }, valueTexts, signal),
+    valueSummary: (
+      run: ids.RunName,
+      ref: ValueRef,
+      of: Slice & {
+        readonly low?: string | undefined;
+        readonly high?: string | undefined;
+        readonly bins?: number;
+      },
+      signal?: AbortSignal,
+    ) => client.json("values/summary", { run, ...refParams(ref), ...of }, valueSummary, signal),
+    valueHistory: async (
+      run: ids.RunName,
+      ref: ValueRef,
+      of: { begin: number; end: number; slicing: string | undefined },
+      signal?: AbortSignal,
+    ): Promise<ColumnPage> =>
+      decodeColumns(await client.bytes("values/history", { run, ...refParams(ref), ...of }, signal)),
+  };
+}
+
+/** The address of the slice as a file that NumPy reads. */
+export function npyAddress(run: ids.RunName, ref: ValueRef, slicing: string): string {
+  return address("values/npy", { run, ...refParams(ref), slicing });
+}
+
+function refParams(ref: ValueRef): Params {
+  return ref.kind === "graph_execution"
+    ? { graph_execution: ref.index }
+    : { execution: ref.index, slot: ref.slot };
+}

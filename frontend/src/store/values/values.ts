@@ -1,0 +1,209 @@
+/**
+ * The value that is shown: what it is, a coarse grid of its slice, finer tiles and texts where they are seen,
+ * its summary and its history.
+ *
+ * While another occurrence is loading, everything is still about the one before, and no request mixes the
+ * two.
+ */
+import { computed, type ReadonlySignal } from "@preact/signals";
+import type { ColumnPage } from "../../api/columns";
+import type { Part, ValueInfo, ValueRef, ValueTexts } from "../../api/values";
+import type { RunName } from "../../base/ids";
+import { type Loaded, shown } from "../../base/loaded";
+import { type Grid, gridOf, type NumberRange, rangeOf, transposed } from "../../model/values/grid";
+import { partOf, positionOf } from "../../model/values/slicing";
+import { isSameRef } from "../../model/values/value_ref";
+import { hasNumbers, numberText, rangeTyped, type ValueView, viewOf } from "../../model/values/view";
+import type { Deps } from "../deps";
+import { type ByKey, both } from "../derived/keyed";
+import type { Facts } from "../facts";
+import { Blocks, type Keyed } from "./blocks";
+
+/** The coarse grid has at most this many rows and columns. */
+const COARSE = 512;
+const KEPT_GRIDS = 6;
+const KEPT_TILES = 64;
+const KEPT_TEXTS = 96;
+const BINS = 40;
+/** The most occurrences of an answer. */
+const OCCURRENCES = 1000;
+
+/** The coarse grid of a slice, and the slice that it is of. */
+export interface ValuePicture {
+  readonly view: ValueView;
+  readonly grid: Grid;
+  /** Of the finite elements. */
+  readonly range: NumberRange | undefined;
+}
+
+/** A part of the slice, in tiles of a finer level. */
+export interface TileBlock extends Keyed {
+  readonly run: RunName;
+  readonly ref: ValueRef;
+  readonly slicing: string;
+  readonly part: Part | undefined;
+  /** The most rows and columns of the answer. */
+  readonly size: number;
+  readonly isSwapped: boolean;
+}
+
+/** A part of a table, in the order of the dimensions. */
+export interface TextBlock extends Keyed {
+  readonly run: RunName;
+  readonly ref: ValueRef;
+  readonly at: { slicing: string; row: number; column: number; rows: number; columns: number };
+}
+
+export function createValues(deps: Deps, byKey: ByKey) {
+  const { api, facts, activity } = deps;
+  const valueInfo = createInfo(deps, byKey);
+  const valueView = createView(facts, valueInfo);
+  return {
+    valueInfo,
+    valueView,
+    valuePicture: createPicture(deps, byKey, valueView),
+    valueSummary: createSummary(deps, byKey, valueView),
+    ...createHistory(deps, byKey, valueView),
+    /** Finer tiles of the picture. */
+    valueTiles: new Blocks<TileBlock, Grid>(
+      async ({ run, ref, slicing, part, size, isSwapped }, signal) => {
+        const grid = gridOf(
+          await api.valueGrid(run, ref, { slicing, part, rows: size, columns: size }, signal),
+        );
+        return isSwapped ? transposed(grid) : grid;
+      },
+      activity,
+      KEPT_TILES,
+    ),
+    /** Exact texts of the elements. */
+    valueTexts: new Blocks<TextBlock, ValueTexts>(
+      ({ run, ref, at }, signal) => api.valueTexts(run, ref, at, signal),
+      activity,
+      KEPT_TEXTS,
+    ),
+  };
+}
+
+interface InfoOf {
+  readonly ref: ValueRef;
+  readonly info: ValueInfo;
+}
+
+/** The generation is a key: a growing run gets more occurrences. */
+function createInfo({ api, facts }: Deps, byKey: ByKey): ReadonlySignal<Loaded<InfoOf> | undefined> {
+  const generation = computed(() => facts.status.value?.generation);
+  return byKey(
+    () => {
+      const key = both(facts.run.value, facts.value.value);
+      return key && { run: key[0], ref: key[1], generation: generation.value };
+    },
+    async ({ run, ref }, signal) => ({ ref, info: await api.valueInfo(run, ref, signal) }),
+  );
+}
+
+/** Undefined until the first answer. The last view stays while another value is loading. */
+function createView(
+  facts: Facts,
+  info: ReadonlySignal<Loaded<InfoOf> | undefined>,
+): ReadonlySignal<ValueView | undefined> {
+  let last: ValueView | undefined;
+  return computed(() => {
+    const [wanted, known] = [facts.value.value, shown(info.value)];
+    const [slicing, isSwapped, part] = [facts.slicing.value, facts.isSwapped.value, facts.part.value];
+    if (wanted === undefined) last = undefined;
+    else if (known !== undefined && isSameRef(known.ref, wanted))
+      last = viewOf(wanted, known.info, { slicing, isSwapped, part });
+    return last;
+  });
+}
+
+/** What requests for a kept value have in common; undefined without one. */
+function sliceKey(facts: Facts, view: ValueView | undefined) {
+  const run = facts.run.value;
+  if (run === undefined || view === undefined || !view.info.is_kept) return undefined;
+  const { ref, edition, slicing, part } = view;
+  return { run, ref, edition, slicing, part };
+}
+
+function createPicture(
+  { api, facts }: Deps,
+  byKey: ByKey,
+  view: ReadonlySignal<ValueView | undefined>,
+): ReadonlySignal<Loaded<ValuePicture> | undefined> {
+  return byKey(
+    () => {
+      const [now, key] = [view.value, sliceKey(facts, view.value)];
+      if (now === undefined || key === undefined || !hasNumbers(now.info)) return undefined;
+      return { ...key, isSwapped: now.plane?.isSwapped ?? false };
+    },
+    async ({ run, ref, slicing, part, isSwapped }, signal): Promise<ValuePicture> => {
+      const of = view.peek() as ValueView;
+      const answer = await api.valueGrid(run, ref, { slicing, part, rows: COARSE, columns: COARSE }, signal);
+      const grid = isSwapped ? transposed(gridOf(answer)) : gridOf(answer);
+      return { view: of, grid, range: rangeOf(grid) };
+    },
+    KEPT_GRIDS,
+  );
+}
+
+function createSummary({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<ValueView | undefined>) {
+  return byKey(
+    () => {
+      const key = sliceKey(facts, view.value);
+      const range = rangeTyped(facts.range.value);
+      const { low, high } = range === undefined || range === "wrong" ? {} : range;
+      return key && { ...key, low: numberText(low), high: numberText(high) };
+    },
+    ({ run, ref, slicing, part, low, high }, signal) =>
+      api.valueSummary(run, ref, { slicing, part, low, high, bins: BINS }, signal),
+  );
+}
+
+/** The occurrences of the tensor around the one that is shown, with the element in focus of each. */
+function createHistory({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<ValueView | undefined>) {
+  const begin = computed(() => {
+    const at = view.value?.info.occurrence ?? 0;
+    return Math.floor(at / OCCURRENCES) * OCCURRENCES;
+  });
+  const element = computed(() => elementOf(facts, view.value));
+  const valueHistory = byKey(
+    () => {
+      const [run, of, now] = [facts.run.value, facts.historyOf.value, view.value];
+      if (run === undefined || of === undefined || now === undefined) return undefined;
+      const total = now.info.num_occurrences;
+      const end = Math.min(total, begin.value + OCCURRENCES);
+      return { run, of, begin: begin.value, end, slicing: element.value };
+    },
+    ({ run, of, begin: from, end, slicing }, signal): Promise<ColumnPage> =>
+      api.valueHistory(run, of, { begin: from, end, slicing }, signal),
+  );
+  return {
+    valueHistory,
+    /** The element whose history is shown, as a slicing; undefined when none is chosen. */
+    valueElement: element,
+  };
+}
+
+function elementOf(facts: Facts, view: ValueView | undefined): string | undefined {
+  const [cell, plane] = [facts.cell.value, view?.plane];
+  if (plane === undefined || view === undefined || !hasNumbers(view.info)) return undefined;
+  if (plane.rows === undefined && plane.columns === undefined) return view.slicing;
+  return cell && `[${positionOf(plane, cell.row, cell.column).join(", ")}]`;
+}
+
+/** The block of finer tiles for a part of a picture. */
+export function tileBlock(
+  run: RunName,
+  { view }: ValuePicture,
+  block: Keyed & {
+    readonly rows: { begin: number; end: number };
+    readonly columns: { begin: number; end: number };
+  },
+  size: number,
+): TileBlock | undefined {
+  const { ref, edition, plane, part } = view;
+  if (plane === undefined) return undefined;
+  const key = JSON.stringify([run, ref, edition, view.slicing, plane.isSwapped, part, block.key]);
+  const slicing = partOf(plane, block.rows, block.columns);
+  return { key, run, ref, slicing, part, size, isSwapped: plane.isSwapped };
+}

@@ -1,0 +1,92 @@
+/** Verbs of the value view: open a value, choose its slice, go through its occurrences. */
+import { batch } from "@preact/signals";
+import type { Part, ValueRef } from "../../api/values";
+import type { Link } from "../../model/link";
+import { isSameRef } from "../../model/values/value_ref";
+import type { Cell, Tab } from "../../model/values/view";
+import type { Facts } from "../facts";
+
+export type ValueVerbs = ReturnType<typeof createValueVerbs>;
+
+export function createValueVerbs(facts: Facts) {
+  function showValue(ref: ValueRef): void {
+    if (isSameRef(ref, facts.value.peek())) return;
+    batch(() => {
+      facts.touched.value = true;
+      facts.value.value = ref;
+      facts.historyOf.value = ref;
+      facts.slicing.value = undefined;
+      facts.isSwapped.value = false;
+      facts.cell.value = undefined;
+    });
+  }
+  return {
+    /** Shows a value, with the slice to begin with. */
+    showValue,
+    /** Shows the value of the graph execution or of the execution in focus. */
+    showFocusValue(): void {
+      const [trace, execution] = [facts.graphExecution.peek(), facts.execution.peek()];
+      if (facts.subject.peek() === "op" && trace !== undefined)
+        showValue({ kind: "graph_execution", index: trace });
+      else if (execution !== undefined) showValue({ kind: "execution", index: execution, slot: 0 });
+    },
+    closeValue(): void {
+      facts.value.value = undefined;
+    },
+    /** Shows the value of a link; without one, the value view is closed. */
+    openValue(link: Link): void {
+      batch(() => {
+        if (link.value === undefined) facts.value.value = undefined;
+        else showValue(link.value);
+        facts.slicing.value = link.slicing;
+        facts.isSwapped.value = link.swapped === true;
+        facts.valueTab.value = link.tab ?? "picture";
+        facts.part.value = link.part ?? "abs";
+      });
+    },
+    /** Shows another occurrence of the same tensor. */
+    showOccurrence(ref: ValueRef): void {
+      facts.value.value = ref;
+    },
+    ...createSliceVerbs(facts),
+  };
+}
+
+function createSliceVerbs(facts: Facts) {
+  return {
+    setSlicing(text: string): void {
+      batch(() => {
+        facts.slicing.value = text.trim() === "" ? undefined : text;
+        facts.cell.value = undefined;
+      });
+    },
+    /** Shows other dimensions. */
+    showAxes(slicing: string, isSwapped: boolean): void {
+      batch(() => {
+        facts.slicing.value = slicing;
+        facts.isSwapped.value = isSwapped;
+        facts.cell.value = undefined;
+      });
+    },
+    swapAxes(): void {
+      const cell = facts.cell.peek();
+      batch(() => {
+        facts.isSwapped.value = !facts.isSwapped.peek();
+        facts.cell.value = cell && { row: cell.column, column: cell.row };
+      });
+    },
+    setValueTab(tab: Tab): void {
+      facts.valueTab.value = tab;
+    },
+    setPart(part: Part): void {
+      facts.part.value = part;
+    },
+    setRange(range: { readonly low: string; readonly high: string }): void {
+      facts.range.value = range;
+    },
+    /** Chooses the element whose history is shown. */
+    setCell(cell: Cell | undefined): void {
+      facts.cell.value = cell;
+    },
+  };
+}

@@ -1,0 +1,55 @@
+/** The colours of the style sheet, for canvases. */
+import { useEffect, useState } from "preact/hooks";
+import { type Palette, type Rgb, rgbOf } from "../../model/values/colours";
+
+export interface Inks extends Palette {
+  /** As CSS colours. */
+  readonly text: string;
+  readonly dim: string;
+  readonly line: string;
+  readonly focus: string;
+  readonly curve: string;
+  readonly envelope: string;
+  readonly range: string;
+}
+
+const SEQUENTIAL = ["--heat-0", "--heat-1", "--heat-2", "--heat-3"] as const;
+const DIVERGING = ["--heat-neg-1", "--heat-neg-0", "--heat-zero", "--heat-pos-0", "--heat-pos-1"] as const;
+
+/** The colours of the theme; they change with it. */
+export function usePalette(): Inks {
+  const [inks, setInks] = useState(readInks);
+  useEffect(() => {
+    const observer = new MutationObserver(() => setInks(readInks()));
+    observer.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    return () => observer.disconnect();
+  }, []);
+  return inks;
+}
+
+function readInks(): Inks {
+  const style = getComputedStyle(document.documentElement);
+  const text = (name: string) => style.getPropertyValue(name).trim();
+  const rgb = (name: string): Rgb => rgbOf(text(name));
+  return {
+    sequential: SEQUENTIAL.map(rgb),
+    diverging: DIVERGING.map(rgb),
+    nan: rgb("--value-nan"),
+    posInf: rgb("--value-pos-inf"),
+    negInf: rgb("--value-neg-inf"),
+    faded: rgb("--panel"),
+    text: text("--text"),
+    dim: text("--dim"),
+    line: text("--line"),
+    focus: text("--focus"),
+    curve: text("--curve"),
+    envelope: text("--curve-envelope"),
+    range: text("--selected"),
+  };
+}
+
+/** The colour scale as a CSS background. */
+export function gradientOf({ sequential, diverging }: Palette, isDiverging: boolean): string {
+  const stops = (isDiverging ? diverging : sequential).map(([r, g, b]) => `rgb(${r} ${g} ${b})`);
+  return `linear-gradient(to right, ${stops.join(", ")})`;
+}

@@ -1,0 +1,182 @@
+/** Which part of a tensor is shown: a field in NumPy's notation, its dimensions, and a slider for each index. */
+import { useEffect, useState } from "preact/hooks";
+import { PARTS, type Part } from "../../api/values";
+import { type Axis, shownAxes, withIndex, withShown, writeSlicing } from "../../model/values/slicing";
+import { isComplex, type ValueView } from "../../model/values/view";
+import type { Store } from "../../store/store";
+
+/** The sliders that are there at first; a tensor may have 254 dimensions. */
+const MOST_SLIDERS = 12;
+
+interface BarProps {
+  readonly store: Store;
+  readonly view: ValueView;
+}
+
+export function SliceBar({ store, view }: BarProps) {
+  const rank = view.info.shape?.length ?? 0;
+  const problem = problemOf(store, view);
+  return (
+    <div class="slice-bar">
+      <div class="slice-line">
+        {rank > 0 && <SliceField store={store} view={view} isWrong={problem !== undefined} />}
+        {rank > 2 && view.axes !== undefined && <Dimensions store={store} view={view} axes={view.axes} />}
+        {view.plane?.rows !== undefined && (
+          <button type="button" class="small" data-testid="value-swap" onClick={store.swapAxes}>
+            Swap axes
+          </button>
+        )}
+        {isComplex(view.info.dtype) && <PartChoice store={store} />}
+      </div>
+      {problem !== undefined && (
+        <p class="failure" id="slice-problem" role="alert" data-testid="slice-problem">
+          {problem}
+        </p>
+      )}
+      {view.axes !== undefined && <Sliders store={store} view={view} axes={view.axes} />}
+    </div>
+  );
+}
+
+/** The server's sentence about the slice, or what no picture and no table can show. */
+function problemOf(store: Store, view: ValueView): string | undefined {
+  const failed = [store.valuePicture.value, store.valueSummary.value].find(
+    (loaded) => loaded?.kind === "failed",
+  );
+  if (failed?.kind === "failed") return failed.message;
+  const dimensions = view.axes === undefined ? 0 : shownAxes(view.axes).length;
+  if (dimensions <= 2) return undefined;
+  return `The slice has ${dimensions} dimensions, and two can be shown: put an index in place of a colon.`;
+}
+
+function SliceField({ store, view, isWrong }: BarProps & { readonly isWrong: boolean }) {
+  const [text, setText] = useState(view.slicing);
+  useEffect(() => setText(view.slicing), [view.slicing]);
+  const set = (event: Event) => {
+    event.preventDefault();
+    store.setSlicing(text);
+  };
+  return (
+    <form onSubmit={set}>
+      <label class="slice-label">
+        <span class="dim">slice</span>
+        <input
+          class="slice-field"
+          data-testid="value-slicing"
+          title="NumPy's notation, such as [:, 3, ::2]; Enter shows it, an empty field is the first slice"
+          autocomplete="off"
+          spellcheck={false}
+          maxLength={2000}
+          aria-invalid={isWrong}
+          aria-describedby={isWrong ? "slice-problem" : undefined}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onBlur={set}
+        />
+      </label>
+    </form>
+  );
+}
+
+interface AxesProps extends BarProps {
+  readonly axes: readonly Axis[];
+}
+
+/** Which dimensions go down and across. */
+function Dimensions({ store, view, axes }: AxesProps) {
+  const { plane } = view;
+  const [rows, columns] = [plane?.rows?.axis, plane?.columns?.axis];
+  const choose = (down: number, across: number) => {
+    const other = (without: number) => (without === 0 ? 1 : 0);
+    const pair = down === across ? [down, other(down)] : [down, across];
+    store.showAxes(writeSlicing(withShown(axes, pair)), (pair[0] ?? 0) > (pair[1] ?? 0));
+  };
+  return (
+    <>
+      <AxisChoice label="down" n={axes.length} at={rows} set={(axis) => choose(axis, columns ?? axis)} />
+      <AxisChoice label="across" n={axes.length} at={columns} set={(axis) => choose(rows ?? axis, axis)} />
+    </>
+  );
+}
+
+interface AxisChoiceProps {
+  readonly label: string;
+  readonly n: number;
+  readonly at: number | undefined;
+  readonly set: (axis: number) => void;
+}
+
+function AxisChoice({ label, n, at, set }: AxisChoiceProps) {
+  return (
+    <label class="slice-label">
+      <span class="dim">{label}</span>
+      <select
+        class="files"
+        data-testid={`value-${label}`}
+        value={at ?? ""}
+        onChange={(event) => event.currentTarget.value !== "" && set(Number(event.currentTarget.value))}
+      >
+        {at === undefined && <option value="">–</option>}
+        {Array.from({ length: n }, (_, axis) => (
+          <option key={axis} value={axis}>
+            axis {axis}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function PartChoice({ store }: { readonly store: Store }) {
+  return (
+    <label class="slice-label">
+      <span class="dim">part</span>
+      <select
+        class="files"
+        data-testid="value-part"
+        value={store.part.value}
+        onChange={(event) => store.setPart(event.currentTarget.value as Part)}
+      >
+        {PARTS.map((part) => (
+          <option key={part} value={part}>
+            {part}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A slider for each dimension with an index. */
+function Sliders({ store, view, axes }: AxesProps) {
+  const shape = view.info.shape ?? [];
+  const indices = axes.flatMap((axis, i) => (axis.kind === "index" ? [{ i, at: axis.at }] : []));
+  const usable = indices.filter(({ i }) => (shape[i] ?? 0) > 0).slice(0, MOST_SLIDERS);
+  const isLoading = store.valuePicture.value?.kind === "loading";
+  if (usable.length === 0) return null;
+  return (
+    <div class="slice-sliders" role="group" aria-label="Indices" aria-busy={isLoading}>
+      {usable.map(({ i, at }) => (
+        <label key={i} class="slice-label">
+          <span class="dim">axis {i}</span>
+          <input
+            type="range"
+            min={0}
+            max={(shape[i] ?? 1) - 1}
+            value={at < 0 ? at + (shape[i] ?? 0) : at}
+            data-testid={`value-axis-${i}`}
+            onInput={(event) =>
+              store.setSlicing(writeSlicing(withIndex(axes, i, Number(event.currentTarget.value))))
+            }
+          />
+          <output>
+            {at} <span class="dim">of {shape[i]}</span>
+          </output>
+        </label>
+      ))}
+      {indices.length > MOST_SLIDERS && (
+        <span class="dim">and {indices.length - MOST_SLIDERS} more, in the field above</span>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+/** The button that opens the value view. */
+import type { ValueRef } from "../../api/values";
+import { isSameRef } from "../../model/values/value_ref";
+import type { Store } from "../../store/store";
+
+interface ButtonProps {
+  readonly store: Store;
+  readonly value: ValueRef;
+  /** The name of the tensor. */
+  readonly name: string;
+  /** Whether the key Tab stops at it; in a list, whose keys open the value, it does not. */
+  readonly isInList?: boolean;
+  readonly className?: string;
+  readonly style?: { readonly top: string };
+}
+
+export function ValueButton({ store, value, name, isInList = false, className = "", style }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      class={`value-button ${className}`}
+      style={style}
+      title={`Show the elements of ${name}${isInList ? " (v)" : ""}`}
+      aria-label={`Show the elements of ${name}`}
+      aria-pressed={isSameRef(store.value.value, value)}
+      tabIndex={isInList ? -1 : 0}
+      data-testid="value-button"
+      onClick={(event) => {
+        event.stopPropagation();
+        store.showValue(value);
+      }}
+    >
+      ▦
+    </button>
+  );
+}

@@ -1,0 +1,190 @@
+/** The value view: one recorded tensor, over the lower part of the page. */
+import { useEffect, useRef } from "preact/hooks";
+import { npyAddress } from "../../api/values";
+import { shown } from "../../base/loaded";
+import { bytes, counted } from "../../base/text";
+import { fromWire } from "../../model/health";
+import { displayName, shapeText } from "../../model/names";
+import { hasNumbers, type ValueView } from "../../model/values/view";
+import type { Store } from "../../store/store";
+import { Counts, NumericsWords, TensorName, Verdict } from "../numbers";
+import { Failure, Hint, Panel } from "../panel";
+import { HistoryPart, TimeSlider } from "./history";
+import { Legend } from "./legend";
+import { Plot } from "./plot";
+import { RangeFields } from "./range";
+import { Scalar } from "./scalar";
+import { SliceBar } from "./slice_bar";
+import { SummaryPart } from "./summary";
+import { ValueTable } from "./table";
+
+export function ValueSection({ store }: { readonly store: Store }) {
+  const frame = useRef<HTMLDivElement>(null);
+  const isOpen = store.value.value !== undefined;
+  useFocus(frame, isOpen);
+  if (!isOpen) return null;
+  const view = store.valueView.value;
+  const loaded = store.valueInfo.value;
+  return (
+    <div class="value-frame" ref={frame} tabIndex={-1} data-testid="value-view">
+      <Panel
+        title="Value"
+        className="value"
+        note={view !== undefined && <Head view={view} />}
+        tools={<Tools store={store} view={view} />}
+      >
+        {loaded?.kind === "failed" ? (
+          <Failure message={loaded.message} />
+        ) : view === undefined ? (
+          <Hint>Loading …</Hint>
+        ) : (
+          <Body store={store} view={view} />
+        )}
+      </Panel>
+    </div>
+  );
+}
+
+/** Gives the keyboard focus to the view when it opens, and back when it closes. */
+function useFocus(frame: { readonly current: HTMLElement | null }, isOpen: boolean): void {
+  useEffect(() => {
+    if (!isOpen) return;
+    const before = document.activeElement;
+    frame.current?.focus({ preventScroll: true });
+    frame.current?.scrollIntoView({ block: "nearest" });
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, [isOpen]);
+}
+
+/** What the tensor is. */
+function Head({ view: { info } }: { readonly view: ValueView }) {
+  const place = info.function === undefined ? undefined : `in ${displayName(info.function)}`;
+  const size = [
+    info.size === undefined ? undefined : counted(info.size, "element"),
+    info.bytes === undefined ? undefined : bytes(info.bytes),
+  ];
+  return (
+    <span class="value-headline" data-testid="value-head">
+      <b>
+        <TensorName name={info.name} />
+      </b>
+      <code>{[info.dtype, info.shape && shapeText(info.shape)].filter(Boolean).join(" ")}</code>
+      <span class="dim">{[...size, info.op_type, place].filter(Boolean).join(" · ")}</span>
+      {info.health !== undefined && <Verdict summary={fromWire(info.health)} />}
+    </span>
+  );
+}
+
+const TABS = [
+  { tab: "picture", title: "Picture" },
+  { tab: "table", title: "Table" },
+] as const;
+
+function Tools({ store, view }: { readonly store: Store; readonly view: ValueView | undefined }) {
+  const run = store.run.value;
+  const canPicture = view !== undefined && view.info.is_kept && hasNumbers(view.info);
+  return (
+    <div class="tools">
+      {canPicture &&
+        TABS.map(({ tab, title }) => (
+          <button
+            key={tab}
+            type="button"
+            class="small value-tab"
+            aria-pressed={store.valueTab.value === tab}
+            data-testid={`value-tab-${tab}`}
+            onClick={() => store.setValueTab(tab)}
+          >
+            {title}
+          </button>
+        ))}
+      {view?.info.is_kept === true && run !== undefined && (
+        <a
+          class="small value-download"
+          href={npyAddress(run, view.ref, view.slicing)}
+          download
+          title="Download the slice as a file that numpy.load reads"
+          data-testid="value-download"
+        >
+          .npy
+        </a>
+      )}
+      <button
+        type="button"
+        class="icon"
+        aria-label="Close the value"
+        title="Close (Escape)"
+        data-testid="value-close"
+        onClick={store.closeValue}
+      >
+        ×
+      </button>
+    </div>
+  );
+}
+
+interface BodyProps {
+  readonly store: Store;
+  readonly view: ValueView;
+}
+
+function Body({ store, view }: BodyProps) {
+  if (!view.info.is_kept) return <NotKept store={store} view={view} />;
+  return (
+    <div class="value-body">
+      <div class="value-main">
+        <SliceBar store={store} view={view} />
+        <Elements store={store} view={view} />
+      </div>
+      <div class="value-side-part" role="group" aria-label="Numbers of the slice" tabIndex={0}>
+        <TimeSlider store={store} view={view} />
+        <SummaryPart store={store} />
+        {hasNumbers(view.info) && <RangeFields store={store} />}
+        <HistoryPart store={store} view={view} />
+      </div>
+    </div>
+  );
+}
+
+/** Why there is no value, and the numbers that there are instead. */
+function NotKept({ store, view }: BodyProps) {
+  const summary = fromWire(view.info.health);
+  return (
+    <div class="value-missing" data-testid="value-missing">
+      <p>{view.info.reason ?? "Its elements are not on record."}</p>
+      {summary !== undefined && (
+        <div class="value-missing-numbers" role="table" aria-label="What was measured">
+          <div role="row">
+            <Counts summary={summary} />
+          </div>
+          <NumericsWords summary={summary} />
+        </div>
+      )}
+      <TimeSlider store={store} view={view} />
+      <HistoryPart store={store} view={view} />
+    </div>
+  );
+}
+
+/** The elements as one number, as a picture or as a table. */
+function Elements({ store, view }: BodyProps) {
+  const { plane, info } = view;
+  const picture = shown(store.valuePicture.value);
+  const isScalar = plane !== undefined && plane.rows === undefined && plane.columns === undefined;
+  const isEmpty =
+    info.size === 0 || (plane !== undefined && [plane.rows, plane.columns].some((l) => l?.length === 0));
+  if (isEmpty) return <Hint>There are no elements: a dimension is 0 long.</Hint>;
+  const isTable = store.valueTab.value === "table" || !hasNumbers(info);
+  if (isScalar) return <Scalar store={store} view={view} />;
+  if (isTable) return plane === undefined ? null : <ValueTable store={store} view={view} plane={plane} />;
+  if (picture === undefined)
+    return store.valuePicture.value?.kind === "failed" ? null : <Hint>Loading …</Hint>;
+  return (
+    <>
+      <Legend picture={picture} />
+      <Plot store={store} picture={picture} />
+    </>
+  );
+}
