@@ -60,7 +60,7 @@ export function readLink(hash: string): Link {
     alertType: values.get("alertType"),
     alert: map(position(values.get("alert")), ids.alertIndex),
     subject: subject === "execution" || subject === "op" ? subject : undefined,
-    ...valueOf(values),
+    ...valueParts(values),
   });
 }
 
@@ -75,7 +75,7 @@ export function writeLink(hash: string, link: Link): string {
 }
 
 /** The value view; without a value there is none. */
-function valueOf(values: ReadonlyMap<string, string>): Link {
+function valueParts(values: ReadonlyMap<string, string>): Link {
   const value = map(values.get("value"), readRef);
   if (value === undefined) return {};
   return {

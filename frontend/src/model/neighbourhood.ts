@@ -6,7 +6,7 @@ import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
 import { tensorName } from "./names";
 import { type InputSeen, inputSummary, isPassedOn, type OpSeen, outputSummary, passedOn } from "./passed_on";
 import { type Role, roleMark, roleOf, roleWords } from "./role";
-import { mayHoldValue, valueOf } from "./values/value_ref";
+import { mayHoldValue, refOf } from "./values/value_ref";
 
 /** The destination of a click on a card or a link. */
 export type Target =
@@ -140,7 +140,7 @@ function opPart(
     mark: op && roleMark(roleOfOutput(op, output)),
     role: op && roleWords(op.op_name, roleOfOutput(op, output)),
     target,
-    value: valueOf(summary),
+    value: refOf(summary),
   };
 }
 

@@ -3,7 +3,7 @@ import type { ValueRef } from "../api/values";
 import { isBad, type Summary } from "../model/health";
 import { displayName, tensorName } from "../model/names";
 import type { Card, Neighbourhood } from "../model/neighbourhood";
-import { mayHoldValue, valueOf } from "../model/values/value_ref";
+import { mayHoldValue, refOf } from "../model/values/value_ref";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { CARD } from "./geometry";
@@ -170,7 +170,7 @@ function GraphsRun({ store, runs }: GraphsRunProps) {
 /** The value of an output of the op in focus; undefined when its record holds none. */
 function outputValue(store: Store, summary: Summary, slot: number): ValueRef | undefined {
   const index = store.execution.value;
-  if (store.subject.value === "op") return valueOf(summary);
+  if (store.subject.value === "op") return refOf(summary);
   return index !== undefined && mayHoldValue(summary) ? { kind: "execution", index, slot } : undefined;
 }
 

@@ -12,7 +12,7 @@ export function mayHoldValue(summary: Summary | undefined): boolean {
 }
 
 /** The value of a graph execution; undefined when its record holds none. */
-export function valueOf(summary: Summary | undefined): ValueRef | undefined {
+export function refOf(summary: Summary | undefined): ValueRef | undefined {
   const trace = summary?.trace;
   return trace === undefined || !mayHoldValue(summary)
     ? undefined

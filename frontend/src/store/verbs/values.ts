@@ -9,6 +9,7 @@ import type { Facts } from "../facts";
 export type ValueVerbs = ReturnType<typeof createValueVerbs>;
 
 export function createValueVerbs(facts: Facts) {
+  /** Shows a value, with the slice to begin with. */
   function showValue(ref: ValueRef): void {
     if (isSameRef(ref, facts.value.peek())) return;
     batch(() => {
@@ -20,9 +21,11 @@ export function createValueVerbs(facts: Facts) {
       facts.cell.value = undefined;
     });
   }
+  return { showValue, ...createOpenVerbs(facts, showValue), ...createSliceVerbs(facts) };
+}
+
+function createOpenVerbs(facts: Facts, showValue: (ref: ValueRef) => void) {
   return {
-    /** Shows a value, with the slice to begin with. */
-    showValue,
     /** Shows the value of the graph execution or of the execution in focus. */
     showFocusValue(): void {
       const [trace, execution] = [facts.graphExecution.peek(), facts.execution.peek()];
@@ -48,7 +51,6 @@ export function createValueVerbs(facts: Facts) {
     showOccurrence(ref: ValueRef): void {
       facts.value.value = ref;
     },
-    ...createSliceVerbs(facts),
   };
 }
 

@@ -102,13 +102,13 @@ function drawMeans(scene: Scene, layer: Layer, range: NumberRange): void {
   context.beginPath();
   let isBroken = true;
   for (let i = 0; i < grid.columns; i++) {
-    const isFinite = ((grid.kinds[i] ?? 0) & FINITE) !== 0;
+    const hasFinite = ((grid.kinds[i] ?? 0) & FINITE) !== 0;
     const [x, y] = [middleOf(scene, layer, i), heightOf(scene, range, grid.mean[i] ?? 0)];
-    if (!isFinite) isBroken = true;
+    if (!hasFinite) isBroken = true;
     else if (isBroken) context.moveTo(x, y);
     else context.lineTo(x, y);
-    if (isFinite) isBroken = false;
-    if (isFinite && isDotted) context.fillRect(x - 2, y - 2, 4, 4);
+    if (hasFinite) isBroken = false;
+    if (hasFinite && isDotted) context.fillRect(x - 2, y - 2, 4, 4);
   }
   context.stroke();
 }

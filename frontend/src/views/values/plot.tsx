@@ -31,6 +31,7 @@ export function Plot({ store, picture }: PlotProps) {
   useWheel(canvas, plot);
   return (
     <div class="plot" ref={frame}>
+      {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: its keys are its own. */}
       <canvas
         ref={canvas}
         class="plot-canvas"

@@ -1,9 +1,9 @@
 /** The exact elements of a slice as a table that scrolls both ways. A vector stands in one column. */
+import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { RunName } from "../../base/ids";
 import { nudge, spacer, visibleRows } from "../../model/scroll";
 import type { NumberRange } from "../../model/values/grid";
-import { columnsOf, type Line, type Plane, rowsOf } from "../../model/values/slicing";
+import { columnsOf, type Line, type Plane, rowsOf, type Span } from "../../model/values/slicing";
 import { type Cell, hasNumbers, typedNumber, type ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
 import { textBlocks, textOf } from "../../store/values/texts";
@@ -42,24 +42,37 @@ function layoutOf(plane: Plane): Layout {
   return { rows: columns, columns: rows, down: plane.columns, across: undefined, cellOf };
 }
 
-export function ValueTable({ store, view, plane }: TableProps) {
-  const scroller = useRef<HTMLDivElement>(null);
-  const layout = layoutOf(plane);
-  const down = useVirtualScroll(scroller, {
-    rows: layout.rows,
-    rowHeight: VALUE_CELL.height,
-    headerHeight: VALUE_CELL.height,
-  });
+/** Where the table is scrolled to. */
+interface Scroll {
+  readonly down: VirtualScroll;
+  readonly across: VirtualScroll;
+  /** What is seen. */
+  readonly rows: Span;
+  readonly columns: Span;
+}
+
+function useScroll(scroller: RefObject<HTMLElement | null>, { rows, columns }: Layout): Scroll {
+  const { width, height, head } = VALUE_CELL;
+  const down = useVirtualScroll(scroller, { rows, rowHeight: height, headerHeight: height });
   const across = useVirtualScroll(
     scroller,
-    { rows: layout.columns, rowHeight: VALUE_CELL.width, headerHeight: VALUE_CELL.head },
+    { rows: columns, rowHeight: width, headerHeight: head },
     "across",
   );
-  const spans = {
+  return {
+    down,
+    across,
     rows: visibleRows(down.layout, down.virtual),
     columns: visibleRows(across.layout, across.virtual),
   };
-  useTexts(store, view, layout, spans);
+}
+
+export function ValueTable({ store, view, plane }: TableProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const layout = layoutOf(plane);
+  const scroll = useScroll(scroller, layout);
+  const { down, across } = scroll;
+  useTexts(store, view, layout, scroll);
   const failure = store.valueTexts.failure.value;
   return (
     <>
@@ -77,7 +90,7 @@ export function ValueTable({ store, view, plane }: TableProps) {
           down.onScroll();
           across.onScroll();
         }}
-        onKeyDown={(event) => takeKey(event, store, layout, down, across)}
+        onKeyDown={(event) => takeKey(event, store, layout, scroll)}
       >
         <div
           role="presentation"
@@ -86,20 +99,15 @@ export function ValueTable({ store, view, plane }: TableProps) {
             width: `${spacer(across.layout) + VALUE_CELL.head}px`,
           }}
         >
-          <Cells store={store} view={view} layout={layout} spans={spans} down={down} across={across} />
+          <Cells store={store} view={view} layout={layout} scroll={scroll} />
         </div>
       </div>
     </>
   );
 }
 
-interface Spans {
-  readonly rows: { readonly begin: number; readonly end: number };
-  readonly columns: { readonly begin: number; readonly end: number };
-}
-
 /** Requests the texts of what is seen. */
-function useTexts(store: Store, view: ValueView, layout: Layout, { rows, columns }: Spans): void {
+function useTexts(store: Store, view: ValueView, layout: Layout, { rows, columns }: Scroll): void {
   const run = store.run.value;
   useEffect(() => {
     if (run === undefined) return;
@@ -114,55 +122,53 @@ interface CellsProps {
   readonly store: Store;
   readonly view: ValueView;
   readonly layout: Layout;
-  readonly spans: Spans;
-  readonly down: VirtualScroll;
-  readonly across: VirtualScroll;
+  readonly scroll: Scroll;
 }
 
 /** The cells that are seen, with the positions of their rows and columns at the edges. */
-function Cells({ store, view, layout, spans, down, across }: CellsProps) {
-  void store.valueTexts.edition.value;
-  const run = store.run.value;
+function Cells({ store, view, layout, scroll }: CellsProps) {
+  const { down, across, rows, columns } = scroll;
   const only = useRange(store);
-  const { rows, columns } = spans;
-  const top = (row: number) => VALUE_CELL.height + row * VALUE_CELL.height - down.virtual;
-  const left = (column: number) => VALUE_CELL.head + column * VALUE_CELL.width - across.virtual;
-  const { width, height } = { width: across.size.width, height: down.size.height };
-  if (run === undefined) return null;
+  void store.valueTexts.edition.value;
   return (
-    <div class="value-layer" role="rowgroup" style={{ width: `${width}px`, height: `${height}px` }}>
+    <div
+      class="value-layer"
+      role="rowgroup"
+      style={{ width: `${across.size.width}px`, height: `${down.size.height}px` }}
+    >
       <div class="value-heads" role="row" aria-rowindex={1}>
         <span role="columnheader" class="value-corner" />
         {upTo(columns).map((column) => (
-          <span key={column} role="columnheader" class="value-head num" style={{ left: `${left(column)}px` }}>
+          <span key={column} role="columnheader" class="value-head num" style={leftOf(across, column)}>
             {positionIn(layout.across, column)}
           </span>
         ))}
       </div>
       {upTo(rows).map((row) => (
-        <div key={row} class="value-row" role="row" aria-rowindex={row + 2} style={{ top: `${top(row)}px` }}>
+        <div key={row} class="value-row" role="row" aria-rowindex={row + 2} style={topOf(down, row)}>
           <span role="rowheader" class="value-side num">
             {positionIn(layout.down, row)}
           </span>
-          {upTo(columns).map((column) => (
-            <ElementCell
-              key={column}
-              store={store}
-              run={run}
-              view={view}
-              cell={layout.cellOf(row, column)}
-              column={column}
-              left={left(column)}
-              only={only}
-            />
-          ))}
+          {upTo(columns).map((column) => {
+            const cell = layout.cellOf(row, column);
+            const place = { "aria-colindex": column + 2, style: leftOf(across, column) };
+            return <Element key={column} store={store} view={view} cell={cell} place={place} only={only} />;
+          })}
         </div>
       ))}
     </div>
   );
 }
 
-function upTo({ begin, end }: Spans["rows"]): readonly number[] {
+function topOf({ virtual }: VirtualScroll, row: number) {
+  return { top: `${VALUE_CELL.height * (row + 1) - virtual}px` };
+}
+
+function leftOf({ virtual }: VirtualScroll, column: number) {
+  return { left: `${VALUE_CELL.head + column * VALUE_CELL.width - virtual}px` };
+}
+
+function upTo({ begin, end }: Span): readonly number[] {
   return Array.from({ length: Math.max(0, end - begin) }, (_, i) => begin + i);
 }
 
@@ -173,35 +179,32 @@ function positionIn(line: Line | undefined, at: number): string {
 
 interface ElementProps {
   readonly store: Store;
-  readonly run: RunName;
   readonly view: ValueView;
   readonly cell: Cell;
-  readonly column: number;
-  readonly left: number;
+  /** Attributes for its place in the table. */
+  readonly place: { readonly "aria-colindex": number; readonly style: { readonly left: string } };
   readonly only: NumberRange | undefined;
 }
 
 const KINDS: Readonly<Record<string, string>> = {
-  nan: "value-nan",
-  inf: "value-pos-inf",
-  "-inf": "value-neg-inf",
+  nan: "value-bad",
+  inf: "value-bad",
+  "-inf": "value-bad",
 };
 
-function ElementCell({ store, run, view, cell, column, left, only }: ElementProps) {
-  const text = textOf(store.valueTexts, run, view, cell);
+function Element({ store, view, cell, place, only }: ElementProps) {
+  const run = store.run.value;
+  const text = run === undefined ? undefined : textOf(store.valueTexts, run, view, cell);
   const focus = store.cell.value;
-  const isSelected = focus?.row === cell.row && focus.column === cell.column;
-  const isText = !hasNumbers(view.info);
-  const isIn = only !== undefined && text !== undefined && !isText && isInside(text, only);
+  const isNumber = hasNumbers(view.info);
+  const isIn = only !== undefined && text !== undefined && isNumber && isInside(text, only);
+  const classes = ["value-cell", isNumber && "num", KINDS[text ?? ""], isIn && "value-inside"];
   return (
     <span
+      {...place}
       role="gridcell"
-      class={["value-cell", isText ? "" : "num", KINDS[text ?? ""] ?? "", isIn ? "value-inside" : ""].join(
-        " ",
-      )}
-      aria-selected={isSelected}
-      aria-colindex={column + 2}
-      style={{ left: `${left}px` }}
+      class={classes.filter(Boolean).join(" ")}
+      aria-selected={focus?.row === cell.row && focus.column === cell.column}
       title={text}
       data-testid="value-element"
       onClick={() => store.setCell(cell)}
@@ -229,13 +232,7 @@ const KEYS: Readonly<Record<string, Step>> = {
 };
 
 /** Goes to another element; the table scrolls as little as needed to show it. */
-function takeKey(
-  event: KeyboardEvent,
-  store: Store,
-  layout: Layout,
-  down: VirtualScroll,
-  across: VirtualScroll,
-): void {
+function takeKey(event: KeyboardEvent, store: Store, layout: Layout, { down, across }: Scroll): void {
   const step = KEYS[event.key];
   const last = { row: layout.rows - 1, column: layout.columns - 1 };
   if (step === undefined || last.row < 0 || last.column < 0) return;

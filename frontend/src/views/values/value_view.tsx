@@ -82,12 +82,35 @@ const TABS = [
   { tab: "table", title: "Table" },
 ] as const;
 
-function Tools({ store, view }: { readonly store: Store; readonly view: ValueView | undefined }) {
-  const run = store.run.value;
-  const canPicture = view !== undefined && view.info.is_kept && hasNumbers(view.info);
+interface ToolsProps {
+  readonly store: Store;
+  readonly view: ValueView | undefined;
+}
+
+function Tools({ store, view }: ToolsProps) {
   return (
     <div class="tools">
-      {canPicture &&
+      {view?.info.is_kept === true && <KeptTools store={store} view={view} />}
+      <button
+        type="button"
+        class="icon"
+        aria-label="Close the value"
+        title="Close (Escape)"
+        data-testid="value-close"
+        onClick={store.closeValue}
+      >
+        ×
+      </button>
+    </div>
+  );
+}
+
+/** The tabs, and the download. */
+function KeptTools({ store, view }: BodyProps) {
+  const run = store.run.value;
+  return (
+    <>
+      {hasNumbers(view.info) &&
         TABS.map(({ tab, title }) => (
           <button
             key={tab}
@@ -100,7 +123,7 @@ function Tools({ store, view }: { readonly store: Store; readonly view: ValueVie
             {title}
           </button>
         ))}
-      {view?.info.is_kept === true && run !== undefined && (
+      {run !== undefined && (
         <a
           class="small value-download"
           href={npyAddress(run, view.ref, view.slicing)}
@@ -111,17 +134,7 @@ function Tools({ store, view }: { readonly store: Store; readonly view: ValueVie
           .npy
         </a>
       )}
-      <button
-        type="button"
-        class="icon"
-        aria-label="Close the value"
-        title="Close (Escape)"
-        data-testid="value-close"
-        onClick={store.closeValue}
-      >
-        ×
-      </button>
-    </div>
+    </>
   );
 }
 
@@ -138,7 +151,7 @@ function Body({ store, view }: BodyProps) {
         <SliceBar store={store} view={view} />
         <Elements store={store} view={view} />
       </div>
-      <div class="value-side-part" role="group" aria-label="Numbers of the slice" tabIndex={0}>
+      <div class="value-side-part" role="group" aria-label="Numbers of the slice">
         <TimeSlider store={store} view={view} />
         <SummaryPart store={store} />
         {hasNumbers(view.info) && <RangeFields store={store} />}
