@@ -1,7 +1,15 @@
 /** Draws a matrix as a heat map: each tile is a rectangle of its colour. */
 import { shortNumber } from "../../base/text";
-import { between, paint, type Scale, scaleOf } from "../../model/values/colours";
-import { type Grid, merged, mergeFactor, type NumberRange } from "../../model/values/grid";
+import { between, paint, type Rgb, type Scale, scaleOf } from "../../model/values/colours";
+import {
+  type Grid,
+  merged,
+  mergeFactor,
+  NAN,
+  NEG_INF,
+  type NumberRange,
+  POS_INF,
+} from "../../model/values/grid";
 import { NUMBER_CELL, seen } from "../../model/values/levels";
 import type { Inks } from "./palette";
 import { areaOf, elementAt, type Layer, type Scene } from "./scene";
@@ -20,7 +28,8 @@ function drawLayer(scene: Scene, { grid: whole, row, column }: Layer): void {
   const { context, view, place } = scene;
   const down = mergeFactor(whole.tileRows, view.scaleY);
   const across = mergeFactor(whole.tileColumns, view.scaleX);
-  const { image, grid } = imageOf(scene, whole, down, across);
+  const painted = imageOf(scene, whole, down, across);
+  const { image, grid } = painted;
   const x = part(view.left - column, place.width / view.scaleX, grid.tileColumns, grid.width);
   const y = part(view.top - row, place.height / view.scaleY, grid.tileRows, grid.height);
   if (x.length <= 0 || y.length <= 0) return;
@@ -35,6 +44,41 @@ function drawLayer(scene: Scene, { grid: whole, row, column }: Layer): void {
     x.length * view.scaleX,
     y.length * view.scaleY,
   );
+  if (painted.grid.tileColumns * view.scaleX < SMALL || painted.grid.tileRows * view.scaleY < SMALL)
+    drawBad(scene, painted, row, column);
+}
+
+/** Tiles with fewer pixels than this are hard to see alone. */
+const SMALL = 4;
+/** So many bad tiles are seen without help. */
+const MOST_BAD = 2000;
+
+/** Bad elements in a picture of tiny tiles: larger than they are, so that one is seen. */
+function drawBad({ context, view, inks }: Scene, { grid, bad }: Painted, row: number, column: number): void {
+  const [height, width] = [grid.tileRows * view.scaleY, grid.tileColumns * view.scaleX];
+  const size = { width: Math.max(SMALL, width), height: Math.max(SMALL, height) };
+  for (const i of bad) {
+    const x = (column - view.left) * view.scaleX + ((i % grid.columns) + 0.5) * width - size.width / 2;
+    const y =
+      (row - view.top) * view.scaleY + (Math.floor(i / grid.columns) + 0.5) * height - size.height / 2;
+    context.fillStyle = `rgb(${badInk(grid.kinds[i] ?? 0, inks).join(" ")})`;
+    context.fillRect(x, y, size.width, size.height);
+  }
+}
+
+function badInk(kind: number, inks: Inks): Rgb {
+  if (kind & NAN) return inks.nan;
+  return kind & POS_INF ? inks.posInf : inks.negInf;
+}
+
+/** The tiles that hold a NaN or an infinity; none when there are many. */
+function badTiles({ kinds }: Grid): readonly number[] {
+  const bad: number[] = [];
+  for (let i = 0; i < kinds.length; i++) {
+    if (((kinds[i] ?? 0) & (NAN | POS_INF | NEG_INF)) !== 0) bad.push(i);
+    if (bad.length > MOST_BAD) return [];
+  }
+  return bad;
 }
 
 /** The elements of a grid that are seen, from the beginning of a tile to the end of one. */
@@ -47,6 +91,7 @@ function part(offset: number, visible: number, tile: number, length: number) {
 interface Painted {
   readonly image: HTMLCanvasElement;
   readonly grid: Grid;
+  readonly bad: readonly number[];
   readonly inks: Inks;
   readonly scale: Scale;
   readonly only: NumberRange | undefined;
@@ -73,7 +118,7 @@ function imageOf({ picture, inks, only }: Scene, whole: Grid, down: number, acro
   const pixels = paint(grid, scale, inks, only);
   if (pixels.length > 0)
     image.getContext("2d")?.putImageData(new ImageData(pixels, grid.columns, grid.rows), 0, 0);
-  const painted = { image, grid, inks, scale, only, factors };
+  const painted = { image, grid, bad: badTiles(grid), inks, scale, only, factors };
   PAINTED.set(whole, painted);
   return painted;
 }

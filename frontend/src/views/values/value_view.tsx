@@ -68,10 +68,10 @@ function Head({ view: { info } }: { readonly view: ValueView }) {
   return (
     <span class="value-headline" data-testid="value-head">
       <b>
-        <TensorName name={info.name} />
+        <TensorName name={displayName(info.name)} />
       </b>
       <code>{[info.dtype, info.shape && shapeText(info.shape)].filter(Boolean).join(" ")}</code>
-      <span class="dim">{[...size, info.op_type, place].filter(Boolean).join(" · ")}</span>
+      <span class="dim">{[...size, info.op_name && info.op_type, place].filter(Boolean).join(" · ")}</span>
       {info.health !== undefined && <Verdict summary={fromWire(info.health)} />}
     </span>
   );
