@@ -12,6 +12,8 @@ export interface Cell {
 
 export interface ValueView {
   readonly ref: ValueRef;
+  /** The value whose tensor the history is of. */
+  readonly historyOf: ValueRef;
   readonly info: ValueInfo;
   /** Unlike that of another record, also when a run is recorded anew. */
   readonly edition: string;
@@ -25,17 +27,23 @@ export interface ValueView {
 }
 
 export interface Shown {
+  readonly historyOf: ValueRef | undefined;
   readonly slicing: string | undefined;
   readonly isSwapped: boolean;
   readonly part: Part;
 }
 
-export function viewOf(ref: ValueRef, info: ValueInfo, { slicing, isSwapped, part }: Shown): ValueView {
+export function viewOf(
+  ref: ValueRef,
+  info: ValueInfo,
+  { historyOf, slicing, isSwapped, part }: Shown,
+): ValueView {
   const shape = info.shape ?? [];
   const text = slicing ?? writeSlicing(firstSlice(shape.length));
   const axes = parseSlicing(text, shape.length);
   return {
     ref,
+    historyOf: historyOf ?? ref,
     info,
     edition: [info.wall_time, info.dtype, ...shape].join(" "),
     slicing: text,

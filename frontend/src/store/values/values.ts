@@ -109,10 +109,14 @@ function createView(
   let last: ValueView | undefined;
   return computed(() => {
     const [wanted, known] = [facts.value.value, shown(info.value)];
-    const [slicing, isSwapped, part] = [facts.slicing.value, facts.isSwapped.value, facts.part.value];
+    const shownAs = {
+      historyOf: facts.historyOf.value,
+      slicing: facts.slicing.value,
+      isSwapped: facts.isSwapped.value,
+      part: facts.part.value,
+    };
     if (wanted === undefined) last = undefined;
-    else if (known !== undefined && isSameRef(known.ref, wanted))
-      last = viewOf(wanted, known.info, { slicing, isSwapped, part });
+    else if (known !== undefined && isSameRef(known.ref, wanted)) last = viewOf(wanted, known.info, shownAs);
     return last;
   });
 }
@@ -168,11 +172,11 @@ function createHistory({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<
   const element = computed(() => elementOf(facts, view.value));
   const valueHistory = byKey(
     () => {
-      const [run, of, now] = [facts.run.value, facts.historyOf.value, view.value];
-      if (run === undefined || of === undefined || now === undefined) return undefined;
+      const [run, now] = [facts.run.value, view.value];
+      if (run === undefined || now === undefined) return undefined;
       const total = now.info.num_occurrences;
       const end = Math.min(total, begin.value + OCCURRENCES);
-      return { run, of, begin: begin.value, end, slicing: element.value };
+      return { run, of: now.historyOf, begin: begin.value, end, slicing: element.value };
     },
     ({ run, of, begin: from, end, slicing }, signal): Promise<ColumnPage> =>
       api.valueHistory(run, of, { begin: from, end, slicing }, signal),

@@ -29,9 +29,9 @@ function createOpenVerbs(facts: Facts, showValue: (ref: ValueRef) => void) {
     /** Shows the value of the graph execution or of the execution in focus. */
     showFocusValue(): void {
       const [trace, execution] = [facts.graphExecution.peek(), facts.execution.peek()];
-      if (facts.subject.peek() === "op" && trace !== undefined)
-        showValue({ kind: "graph_execution", index: trace });
-      else if (execution !== undefined) showValue({ kind: "execution", index: execution, slot: 0 });
+      if (facts.subject.peek() === "op") {
+        if (trace !== undefined) showValue({ kind: "graph_execution", index: trace });
+      } else if (execution !== undefined) showValue({ kind: "execution", index: execution, slot: 0 });
     },
     closeValue(): void {
       facts.value.value = undefined;
