@@ -58,12 +58,15 @@ export function createValues(deps: Deps, byKey: ByKey) {
   const { api, facts, activity } = deps;
   const valueInfo = createInfo(deps, byKey);
   const valueView = createView(facts, valueInfo);
+  const valuePicture = createPicture(deps, byKey, valueView);
+  // The picture comes first: a server that computes all at once would take longer for it.
+  const settledView = createSettled(valueView, valuePicture);
   return {
     valueInfo,
     valueView,
-    valuePicture: createPicture(deps, byKey, valueView),
-    valueSummary: createSummary(deps, byKey, valueView),
-    ...createHistory(deps, byKey, valueView),
+    valuePicture,
+    valueSummary: createSummary(deps, byKey, settledView),
+    ...createHistory(deps, byKey, settledView),
     /** Finer tiles of the picture. */
     valueTiles: new Blocks<TileBlock, Grid>(
       async ({ run, ref, slicing, part, size, isSwapped }, signal) => {
@@ -148,6 +151,27 @@ function createPicture(
     },
     KEPT_GRIDS,
   );
+}
+
+function isSameSlice(a: ValueView, b: ValueView): boolean {
+  const key = ({ ref, edition, slicing, part, plane }: ValueView) =>
+    JSON.stringify([ref, edition, slicing, part, plane?.isSwapped]);
+  return key(a) === key(b);
+}
+
+/** The view whose picture has arrived or failed; the one before while it is loading. */
+function createSettled(
+  view: ReadonlySignal<ValueView | undefined>,
+  picture: ReadonlySignal<Loaded<ValuePicture> | undefined>,
+): ReadonlySignal<ValueView | undefined> {
+  let last: ValueView | undefined;
+  return computed(() => {
+    const [now, loaded] = [view.value, picture.value];
+    const isDrawn = loaded?.kind === "ready" && now !== undefined && isSameSlice(loaded.value.view, now);
+    const hasPicture = now !== undefined && now.info.is_kept && hasNumbers(now.info);
+    if (!hasPicture || isDrawn || loaded?.kind === "failed") last = now;
+    return last;
+  });
 }
 
 function createSummary({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<ValueView | undefined>) {

@@ -14,12 +14,13 @@ export function drawCurve(scene: Scene): void {
   const range = padded(scene.picture.range);
   const layers = scene.isWhole && scene.layers.length > 1 ? finest(scene.layers) : scene.layers.slice(0, 1);
   drawRange(scene, range);
-  drawAxis(scene, range);
+  drawZero(scene, range);
   for (const layer of layers) {
     drawBand(scene, layer, range);
     drawMeans(scene, layer, range);
     drawMarks(scene, layer);
   }
+  drawEnds(scene);
   drawFocus(scene);
 }
 
@@ -48,27 +49,34 @@ function drawRange(scene: Scene, range: NumberRange): void {
   context.fillRect(0, top, place.width, Math.max(1, bottom - top));
 }
 
-/** Zero as a line, and the ends of the axis. */
-function drawAxis(scene: Scene, range: NumberRange): void {
-  const { context, place, inks, picture } = scene;
+/** Zero as a line. */
+function drawZero(scene: Scene, range: NumberRange): void {
+  const { context, place, inks } = scene;
+  if (range.low >= 0 || range.high <= 0) return;
   context.strokeStyle = inks.line;
   context.lineWidth = 1;
-  if (range.low < 0 && range.high > 0) {
-    const zero = Math.round(heightOf(scene, range, 0)) + 0.5;
-    context.beginPath();
-    context.moveTo(0, zero);
-    context.lineTo(place.width, zero);
-    context.stroke();
-  }
-  if (picture.range === undefined) return;
-  context.fillStyle = inks.dim;
+  const zero = Math.round(heightOf(scene, range, 0)) + 0.5;
+  context.beginPath();
+  context.moveTo(0, zero);
+  context.lineTo(place.width, zero);
+  context.stroke();
+}
+
+/** The numbers at the ends of the axis, on a ground of their own. */
+function drawEnds({ context, place, inks, picture: { range } }: Scene): void {
+  if (range === undefined) return;
   context.font = `11px ${getComputedStyle(context.canvas).fontFamily}`;
   context.textAlign = "left";
   context.textBaseline = "top";
-  context.fillText(significant(picture.range.high), 4, EDGE + 2);
-  context.textBaseline = "bottom";
-  if (picture.range.high > picture.range.low)
-    context.fillText(significant(picture.range.low), 4, place.height - EDGE - 2);
+  const draw = (value: number, top: number) => {
+    const text = significant(value);
+    context.fillStyle = `rgb(${inks.faded.join(" ")})`;
+    context.fillRect(0, top, context.measureText(text).width + 6, 14);
+    context.fillStyle = inks.text;
+    context.fillText(text, 3, top + 2);
+  };
+  draw(range.high, EDGE);
+  if (range.high > range.low) draw(range.low, place.height - EDGE - 14);
 }
 
 /** The middle of a tile, in pixels. */

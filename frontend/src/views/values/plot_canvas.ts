@@ -109,6 +109,7 @@ export class PlotCanvas {
     const layers = layersOf(this.#store, picture, this.#view, place);
     state.draw({ context, ...state, ...layers, view: this.#view });
     this.#canvas.dataset.whole = String(layers.isWhole);
+    this.#canvas.dataset.pixels = String(this.#view.scaleX * ratio);
     if (!layers.isWhole) this.#requestSoon();
   }
 

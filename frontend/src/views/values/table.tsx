@@ -129,6 +129,7 @@ interface CellsProps {
 function Cells({ store, view, layout, scroll }: CellsProps) {
   const { down, across, rows, columns } = scroll;
   const only = useRange(store);
+  const head = hasNumbers(view.info) ? "value-head num" : "value-head";
   void store.valueTexts.edition.value;
   return (
     <div
@@ -139,7 +140,7 @@ function Cells({ store, view, layout, scroll }: CellsProps) {
       <div class="value-heads" role="row" aria-rowindex={1}>
         <span role="columnheader" class="value-corner" />
         {upTo(columns).map((column) => (
-          <span key={column} role="columnheader" class="value-head num" style={leftOf(across, column)}>
+          <span key={column} role="columnheader" class={head} style={leftOf(across, column)}>
             {positionIn(layout.across, column)}
           </span>
         ))}

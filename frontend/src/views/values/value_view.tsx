@@ -72,7 +72,7 @@ function Head({ view: { info } }: { readonly view: ValueView }) {
       </b>
       <code>{[info.dtype, info.shape && shapeText(info.shape)].filter(Boolean).join(" ")}</code>
       <span class="dim">{[...size, info.op_name && info.op_type, place].filter(Boolean).join(" · ")}</span>
-      {info.health !== undefined && <Verdict summary={fromWire(info.health)} />}
+      {info.health?.bad !== undefined && <Verdict summary={fromWire(info.health)} />}
     </span>
   );
 }
