@@ -9,7 +9,7 @@ export interface ColumnSpec {
 export function encodeColumns(
   specs: Readonly<Record<string, ColumnSpec>>,
   rows: readonly Readonly<Record<string, Cell>>[],
-  range: { generation: number; begin: number; total: number },
+  range: { generation: number; begin: number; total: number; [field: string]: unknown },
 ): ArrayBuffer {
   const dictionaries: Record<string, string[]> = {};
   const blocks: Uint8Array[] = [];

@@ -25,6 +25,11 @@ const LINK: Link = {
   alertType: "A rule & its=id",
   alert: alertIndex(7),
   subject: "op",
+  value: { kind: "execution", index: executionIndex(3), slot: 1 },
+  slicing: "[0, :, ::2]",
+  swapped: true,
+  tab: "table",
+  part: "imag",
 };
 
 test("a link restores its parts, with any characters in the names", () => {
@@ -45,6 +50,14 @@ test("wrong parts of a hand-made link are ignored", () => {
     ),
   ).toEqual({ op: "%E0%A4%A" });
   expect(readLink("")).toEqual({});
+});
+
+test("a slice without a value, and a value that is none, are ignored", () => {
+  expect(readLink("#debugger&p.debugger.slicing=[0]&p.debugger.tab=table")).toEqual({});
+  expect(readLink("#debugger&p.debugger.value=x3")).toEqual({});
+  expect(readLink("#debugger&p.debugger.value=t12&p.debugger.part=half&p.debugger.tab=other")).toEqual({
+    value: { kind: "graph_execution", index: 12 },
+  });
 });
 
 test("only our tab's address is ours", () => {

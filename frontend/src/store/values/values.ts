@@ -168,7 +168,7 @@ function createSettled(
   return computed(() => {
     const [now, loaded] = [view.value, picture.value];
     const isDrawn = loaded?.kind === "ready" && now !== undefined && isSameSlice(loaded.value.view, now);
-    const hasPicture = now !== undefined && now.info.is_kept && hasNumbers(now.info);
+    const hasPicture = now?.info.is_kept === true && hasNumbers(now.info);
     if (!hasPicture || isDrawn || loaded?.kind === "failed") last = now;
     return last;
   });
