@@ -2,7 +2,7 @@
 import type { ExecutionData, ExecutionInput } from "../api/answers";
 import { type ExecutionIndex, graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
-import { clock, counted } from "../base/text";
+import { clock, compact, counted, grouped } from "../base/text";
 import { fromWire, type Summary } from "../model/health";
 import { displayName, isFunctionName, tensorName } from "../model/names";
 import { outputSummaries } from "../model/neighbourhood";
@@ -189,8 +189,8 @@ function TableRow({ slot, summary, children }: RowProps) {
         <span class="num dim">:{slot}</span>
         {children}
       </span>
-      <span role="cell" class="num">
-        {summary?.size?.toLocaleString("en-US") ?? "–"}
+      <span role="cell" class="num" title={summary?.size === undefined ? undefined : grouped(summary.size)}>
+        {summary?.size === undefined ? "–" : compact(summary.size)}
       </span>
       <Counts summary={summary ?? { counts: {} }} />
     </div>

@@ -138,6 +138,15 @@ function colours(of: Grid, only?: { low: number; high: number }): readonly strin
   return Array.from({ length: bytes.length / 4 }, (_, i) => bytes.slice(i * 4, i * 4 + 3).join(","));
 }
 
+test.each([
+  ["#1d2329", "29,35,41"],
+  [" #fff", "255,255,255"],
+  ["rgb(1, 2, 3)", "1,2,3"],
+  ["", "0,0,0"],
+])("the colour %j has the numbers %s", (text, numbers) => {
+  expect(rgbOf(text).join()).toBe(numbers);
+});
+
 describe("the colours of a grid", () => {
   test("have zero in the middle when there are both signs", () => {
     expect(colours(grid("-4 0 4 NaN Infinity -Infinity"))).toEqual([

@@ -114,10 +114,12 @@ function unpacked(ink: number): Rgb {
   return [ink & 255, (ink >> 8) & 255, (ink >> 16) & 255];
 }
 
-/** "#1d2329" or "rgb(29, 35, 41)" -> [29, 35, 41]. */
+/** "#1d2329", "#fff" or "rgb(29, 35, 41)" -> [29, 35, 41]. */
 export function rgbOf(text: string): Rgb {
-  const hex = /^#([\da-f]{2})([\da-f]{2})([\da-f]{2})$/i.exec(text.trim());
-  if (hex !== null) return [1, 2, 3].map((i) => Number.parseInt(hex[i] ?? "0", 16)) as unknown as Rgb;
-  const [r = 0, g = 0, b = 0] = [...text.matchAll(/\d+(\.\d+)?/g)].map(([n]) => Number(n));
+  const short = /^#([\da-f])([\da-f])([\da-f])$/i.exec(text.trim());
+  const long = /^#([\da-f]{2})([\da-f]{2})([\da-f]{2})$/i.exec(text.trim());
+  const hex = short?.slice(1).map((digit) => digit + digit) ?? long?.slice(1);
+  const numbers = hex?.map((part) => Number.parseInt(part, 16)) ?? text.match(/\d+(\.\d+)?/g)?.map(Number);
+  const [r = 0, g = 0, b = 0] = numbers ?? [];
   return [r, g, b];
 }

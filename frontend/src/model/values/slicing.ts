@@ -110,6 +110,11 @@ export function columnsOf({ columns }: Plane): number {
   return columns === undefined ? 1 : columns.length;
 }
 
+/** Whether a plane has a cell; the slice may have changed since the reader chose it. */
+export function hasCell(plane: Plane, row: number, column: number): boolean {
+  return row < rowsOf(plane) && column < columnsOf(plane);
+}
+
 /** The slicing of a part of the plane. */
 export function partOf(plane: Plane, rows: Span, columns: Span): string {
   const axes = [...plane.axes];

@@ -11,7 +11,7 @@ import type { Part, ValueInfo, ValueRef, ValueTexts } from "../../api/values";
 import type { RunName } from "../../base/ids";
 import { type Loaded, shown } from "../../base/loaded";
 import { type Grid, gridOf, type NumberRange, rangeOf, transposed } from "../../model/values/grid";
-import { partOf, positionOf } from "../../model/values/slicing";
+import { hasCell, partOf, positionOf } from "../../model/values/slicing";
 import { isSameRef } from "../../model/values/value_ref";
 import { hasNumbers, numberText, rangeTyped, type ValueView, viewOf } from "../../model/values/view";
 import type { Deps } from "../deps";
@@ -216,7 +216,8 @@ function elementOf(facts: Facts, view: ValueView | undefined): string | undefine
   const [cell, plane] = [facts.cell.value, view?.plane];
   if (plane === undefined || view === undefined || !hasNumbers(view.info)) return undefined;
   if (plane.rows === undefined && plane.columns === undefined) return view.slicing;
-  return cell && `[${positionOf(plane, cell.row, cell.column).join(", ")}]`;
+  if (cell === undefined || !hasCell(plane, cell.row, cell.column)) return undefined;
+  return `[${positionOf(plane, cell.row, cell.column).join(", ")}]`;
 }
 
 /** The block of finer tiles for a part of a picture. */

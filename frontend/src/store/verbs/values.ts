@@ -57,10 +57,7 @@ function createOpenVerbs(facts: Facts, showValue: (ref: ValueRef) => void) {
 function createSliceVerbs(facts: Facts) {
   return {
     setSlicing(text: string): void {
-      batch(() => {
-        facts.slicing.value = text.trim() === "" ? undefined : text;
-        facts.cell.value = undefined;
-      });
+      facts.slicing.value = text.trim() === "" ? undefined : text;
     },
     /** Shows other dimensions. */
     showAxes(slicing: string, isSwapped: boolean): void {

@@ -45,7 +45,9 @@ export function Plot({ store, picture }: PlotProps) {
         onDblClick={() => plot.current?.reset()}
         onKeyDown={(event) => takeKey(event, store, picture, plot.current)}
       />
-      {hover !== undefined && <Tip store={store} picture={picture} hover={hover} />}
+      {cellIn(picture, hover?.cell) !== undefined && hover !== undefined && (
+        <Tip store={store} picture={picture} hover={hover} />
+      )}
       <CellWords store={store} picture={picture} />
     </div>
   );
@@ -182,12 +184,18 @@ function Tip({ store, picture, hover }: TipProps) {
 
 /** The element in focus in words, also for screen readers. */
 function CellWords({ store, picture }: PlotProps) {
-  const cell = store.cell.value;
+  const cell = cellIn(picture, store.cell.value);
   return (
     <p class="plot-cell dim" role="status" data-testid="value-cell">
       {cell === undefined ? "" : <ElementWords store={store} picture={picture} cell={cell} />}
     </p>
   );
+}
+
+/** The cell, if the picture has it: the slice may have changed. */
+function cellIn(picture: ValuePicture, cell: Cell | undefined): Cell | undefined {
+  const { width, height } = areaOf(picture);
+  return cell !== undefined && cell.row < height && cell.column < width ? cell : undefined;
 }
 
 function ElementWords({ store, picture, cell }: PlotProps & { readonly cell: Cell }) {

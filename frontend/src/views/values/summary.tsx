@@ -9,6 +9,8 @@ import { Failure, Hint } from "../panel";
 export function SummaryPart({ store }: { readonly store: Store }) {
   const loaded = store.valueSummary.value;
   const summary = shown(loaded);
+  // What is wrong with the slice is said below its field.
+  if (store.valuePicture.value?.kind === "failed") return null;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (summary === undefined) return <Hint>Computing …</Hint>;
   return (
