@@ -110,6 +110,8 @@ function createValueFacts() {
     value: signal<ValueRef | undefined>(undefined),
     /** The value whose tensor the history is of: the one that was opened. */
     historyOf: signal<ValueRef | undefined>(undefined),
+    /** The occurrence around which the history is; undefined for the one that is shown. */
+    historyAt: signal<number | undefined>(undefined),
     /** The slice in NumPy's notation; undefined for the whole of the last two dimensions. */
     slicing: signal<string | undefined>(undefined),
     /** Whether rows and columns are exchanged. */

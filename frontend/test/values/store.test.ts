@@ -27,8 +27,8 @@ async function quiet(store: Store): Promise<void> {
 }
 
 /** A store on the fixture, with the addresses of its requests for values. */
-async function open(link: Link = {}) {
-  const answer = makeFixture({ steps: STEPS, illFrom: 5 });
+async function open(link: Link = {}, steps = STEPS) {
+  const answer = makeFixture({ steps, illFrom: 5 });
   const log: string[] = [];
   const client = makeClient(async (url) => {
     const { pathname, searchParams } = new URL(url, "http://host/");
@@ -84,6 +84,21 @@ describe("the value view", () => {
     expect(log).toEqual(["values/info 75", "values 75", "values/summary 75"]);
     expect(store.valueView.value?.slicing).toBe("[1, :]");
     expect(shown(store.valueHistory.value)?.columns.get("value")?.[7]).toBe(7512);
+  });
+
+  test("fetches another part of a long history when the reader goes there", async () => {
+    const { store } = await open({}, 2500);
+    store.showValue(logOf(7));
+    await quiet(store);
+    const range = () => [shown(store.valueHistory.value)?.begin, shown(store.valueHistory.value)?.end];
+    expect(range()).toEqual([0, 1000]);
+    store.seekHistory(2100);
+    await quiet(store);
+    expect(range()).toEqual([2000, 2500]);
+    store.showOccurrence(logOf(2100));
+    await quiet(store);
+    expect(range()).toEqual([2000, 2500]);
+    expect(store.valueView.value?.info.occurrence).toBe(2100);
   });
 
   test("shows the picture before while another occurrence is loading, and mixes nothing", async () => {

@@ -190,7 +190,7 @@ function createSummary({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<
 /** The occurrences of the tensor around the one that is shown, with the element in focus of each. */
 function createHistory({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<ValueView | undefined>) {
   const begin = computed(() => {
-    const at = view.value?.info.occurrence ?? 0;
+    const at = facts.historyAt.value ?? view.value?.info.occurrence ?? 0;
     return Math.floor(at / OCCURRENCES) * OCCURRENCES;
   });
   const element = computed(() => elementOf(facts, view.value));

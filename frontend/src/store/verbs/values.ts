@@ -16,6 +16,7 @@ export function createValueVerbs(facts: Facts) {
       facts.touched.value = true;
       facts.value.value = ref;
       facts.historyOf.value = ref;
+      facts.historyAt.value = undefined;
       facts.slicing.value = undefined;
       facts.isSwapped.value = false;
       facts.cell.value = undefined;
@@ -46,6 +47,10 @@ function createOpenVerbs(facts: Facts, showValue: (ref: ValueRef) => void) {
         facts.valueTab.value = link.tab ?? "picture";
         facts.part.value = link.part ?? "abs";
       });
+    },
+    /** Fetches the history around an occurrence. */
+    seekHistory(occurrence: number): void {
+      facts.historyAt.value = occurrence;
     },
     /** Shows another occurrence of the same tensor. */
     showOccurrence(ref: ValueRef): void {

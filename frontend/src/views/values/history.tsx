@@ -22,14 +22,18 @@ export function TimeSlider({ store, view }: HistoryProps) {
   const [dragged, setDragged] = useState<number | undefined>(undefined);
   useChange(() => setDragged(undefined), [occurrence, view.ref.kind, view.ref.index]);
   const page = shown(store.valueHistory.value);
-  if (total <= 1) return null;
   const at = dragged ?? occurrence;
   const go = (to: number) => {
     const ref = page && refAt(page, view.ref, to);
-    if (ref === undefined) return;
     setDragged(to);
-    store.showOccurrence(ref);
+    if (ref === undefined) store.seekHistory(to);
+    else store.showOccurrence(ref);
   };
+  // The page with the occurrence that the reader wants has arrived.
+  useChange(() => {
+    if (dragged !== undefined && store.valueHistory.value?.kind === "ready") go(dragged);
+  }, [page]);
+  if (total <= 1) return null;
   return (
     <div class="time-slider">
       <StepButton label="Earlier occurrence" text="‹" off={at <= 0} act={() => go(at - 1)} />
@@ -117,6 +121,7 @@ interface OccurrencesProps {
 
 function Occurrences({ curve, now, n }: OccurrencesProps) {
   const x = ((now + 0.5) / n) * WIDTH;
+  const isSeen = now >= 0 && now < n;
   const { low, high } = curve.range ?? {};
   const label =
     low === undefined || high === undefined
@@ -128,7 +133,7 @@ function Occurrences({ curve, now, n }: OccurrencesProps) {
       <path class="history-bad" d={curve.bad} />
       <path class="history-line" d={curve.line} />
       <path class="history-nan" d={curve.notFinite} />
-      <path class="history-now" d={`M${x.toFixed(1)},0v${HEIGHT}`} />
+      {isSeen && <path class="history-now" d={`M${x.toFixed(1)},0v${HEIGHT}`} />}
     </svg>
   );
 }
