@@ -398,6 +398,6 @@ def test_a_tensor_that_was_too_large_says_so_with_its_numbers(browser, tmp_path)
     ):
         assert page.frame
         _show(page, "e0.0")
-        expect(page.part("value-missing")).to_contain_text("larger than max_tensor_bytes")
+        expect(page.part("value-missing")).to_contain_text("max_tensor_bytes")
         expect(page.part("value-missing")).to_contain_text("100")
         assert page.serious_violations() == []
