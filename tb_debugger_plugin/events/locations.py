@@ -130,23 +130,33 @@ class RemotePath:
             ]
         return (self / name for name in names)
 
-    def walk(self, on_error: Callable[[RemotePath, OSError], None]) -> Iterator[tuple[RemotePath, list[str]]]:
-        """Lists this folder and the folders below it, each with the names of its files, in order.
+    def walk(
+        self,
+        on_error: Callable[[RemotePath, OSError], None],
+        prune: Callable[[str], bool] = lambda name: False,
+    ) -> Iterator[tuple[RemotePath, list[str], list[str]]]:
+        """Lists this folder and the folders below it, each with the names of its files and folders, in order.
 
         Args:
           on_error: Called for each folder that cannot be listed; that folder is left out.
+          prune: Whether a folder of a name is not walked.
         """
         try:
-            names, folders = self._list()
+            names, folders = self.list_names()
         except OSError as error:
             on_error(self, error)
             return
-        yield self, names
+        yield self, names, folders
         for name in folders:
-            yield from (self / name).walk(on_error)
+            if not prune(name):
+                yield from (self / name).walk(on_error, prune)
 
-    def _list(self) -> tuple[list[str], list[str]]:
-        """Returns the names of the files and of the folders directly below this folder, in order."""
+    def list_names(self) -> tuple[list[str], list[str]]:
+        """Returns the names of the files and of the folders directly below this folder, in order.
+
+        Raises:
+          OSError: The folder cannot be listed.
+        """
         names: dict[bool, list[str]] = {False: [], True: []}
         with _as_os_errors(self.url):
             top = str(self._files._strip_protocol(self.url)).rstrip("/")
