@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.cli.reading import add_arguments, only_run
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.parquet import read_manifest
+from tb_debugger_plugin.index.runs import RunKind
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
+
+#: Why the pipeline does not read runs of a kind.
+_REFUSED: Final = {
+    RunKind.TABLES: "holds tables already.",
+    RunKind.DUMPS: "holds dumps of tfdbg v1, which the pipeline does not read; use tbdbg export.",
+}
 
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,8 +43,8 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Convert a run; returns the exit code."""
     chosen = only_run(args.logdir, args.name)
-    if chosen.is_tables:
-        raise UsageError(f"{chosen.folder} holds tables already.")
+    if chosen.kind is not RunKind.EVENTS:
+        raise UsageError(f"{chosen.folder} {_REFUSED[chosen.kind]}")
     try:
         # Imported only here, because Beam is large and most people never need it.
         from tb_debugger_plugin.pipeline.dataflow import convert

@@ -28,13 +28,11 @@ from typing import Any, Final
 import duckdb
 
 from tb_debugger_plugin.errors import DebuggerError, NotReadyError, UnreadableRunError, user_message
-from tb_debugger_plugin.events.fileset import SUFFIXES
 from tb_debugger_plugin.index.cache import Database, open_database, remove_database
 from tb_debugger_plugin.index.eviction import keep_cache_small
-from tb_debugger_plugin.index.importer import Importer
-from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer, Progress
+from tb_debugger_plugin.index.indexer import STEP_BYTES, Progress
+from tb_debugger_plugin.index.run_readers import READERS, Reader
 from tb_debugger_plugin.index.runs import Run
-from tb_debugger_plugin.index.source import SetFile, stat_signature
 
 _logger = logging.getLogger(__name__)
 
@@ -255,12 +253,7 @@ class RunLoader:
 
     def _signature(self) -> list[tuple[int, ...]]:
         """Returns a value that changes when the files do, whether or not they can be read."""
-        if not self.run.is_tables:
-            return [SetFile(files, suffix).signature() for files in self.run.file_sets for suffix in SUFFIXES]
-        with contextlib.suppress(OSError):
-            names = sorted(path.name for path in self.run.folder.iterdir())
-            return [stat_signature(self.run.folder / name) for name in names]
-        return []
+        return READERS[self.run.kind].signature(self.run)
 
     def _should_run(self) -> bool:
         """Whether to open the database; if not, the thread ends and is already forgotten."""
@@ -303,11 +296,11 @@ class RunLoader:
         try:
             with self._changed:
                 self._database = database
-            indexer = self._indexer(database)
+            reader = READERS[self.run.kind].open(self.run, database.connection, self._step_bytes)
             try:
-                self._follow(indexer)
+                self._follow(reader)
             finally:
-                indexer.close()
+                reader.close()
         except BaseException:
             # After a failure, memory and tables may disagree, so the next attempt begins with empty tables.
             self._close_database(database, remove=True)
@@ -324,30 +317,25 @@ class RunLoader:
             with contextlib.suppress(OSError):
                 remove_database(database.path)
 
-    def _indexer(self, database: Database) -> Indexer | Importer:
-        if self.run.is_tables:
-            return Importer(self.run, database.connection)
-        return Indexer(self.run, database.connection, step_bytes=self._step_bytes)
-
-    def _follow(self, indexer: Indexer | Importer) -> None:
+    def _follow(self, reader: Reader) -> None:
         seen: tuple[tuple[int, ...], ...] | None = None
         while not self._stop_if_idle():
-            signature = indexer.signature()
+            signature = reader.signature()
             if signature != seen:
-                if indexer.was_replaced():
-                    indexer.reset()
-                if not self._read_on(indexer):
+                if reader.was_replaced():
+                    reader.reset()
+                if not self._read_on(reader):
                     continue
                 if seen is None:
                     keep_cache_small()
                 seen = signature
-            self._pause(_POLL_FINISHED_SECONDS if indexer.finished else self._poll_seconds)
+            self._pause(_POLL_FINISHED_SECONDS if reader.finished else self._poll_seconds)
 
-    def _read_on(self, indexer: Indexer | Importer) -> bool:
+    def _read_on(self, reader: Reader) -> bool:
         """Read until nothing is left; returns False when it stopped early to close the database."""
         more = True
         while more:
-            progress = indexer.step()
+            progress = reader.step()
             more = progress.more
             with self._changed:
                 self._progress = progress

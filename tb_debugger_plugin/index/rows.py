@@ -247,6 +247,39 @@ class StackRow(NamedTuple):
     frame_id: str
 
 
+class DumpCallRow(NamedTuple):
+    """A row of ``dump_calls``: a call of ``Session.run`` whose tensors tfdbg v1 dumped."""
+
+    call: int
+    folder: str
+    fetches: str | None
+    feeds: str | None
+    core_metadata: str
+    settled: bool
+
+
+class DumpGraphRow(NamedTuple):
+    """A row of ``dump_graphs``: the partition graph of a device in a call."""
+
+    call: int
+    device: str
+    path: str
+    graph: int
+
+
+class DumpFileRow(NamedTuple):
+    """A row of ``dump_files``: a dump."""
+
+    file: BigInt
+    call: int
+    path: str
+    watch_key: str
+    device: str
+    time: BigInt
+    bytes: BigInt
+    idx: BigInt | None
+
+
 class GraphRow(NamedTuple):
     """A row of ``graphs``, without its number; ``known`` says whether the graph was described."""
 
@@ -318,6 +351,9 @@ ROWS: Final[dict[str, type[NamedTuple]]] = {
     "edges": EdgeRow,
     "control_edges": ControlEdgeRow,
     "op_attributes": OpAttributeRow,
+    "dump_calls": DumpCallRow,
+    "dump_graphs": DumpGraphRow,
+    "dump_files": DumpFileRow,
     "sites": SiteRow,
     "op_types": OpTypeRow,
     "shapes": ShapeRow,

@@ -7,19 +7,27 @@ that shared a folder get ``name``, ``name (2)``, ... in the order in which they 
 Each host of a job may have its own folder: folders beside each other whose file sets have the same
 ``tfdbg_run_id`` but come from different processes are one run, named after the folder above them. A folder of
 Parquet tables is a run, too.
+
+So is a session root of tfdbg v1, with the folders ``run_<time>_<counter>`` of all its calls of
+``Session.run``: the calls of a training loop are occurrences of the same tensors, and a list with a run for
+each step would help nobody. The folder of one call is a run by itself when it is outside a session root.
 """
 
 from __future__ import annotations
 
 import contextlib
+import enum
 import functools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.dumps.folders import call_folders, folder_names
+from tb_debugger_plugin.events.dumps.names import CORE_METADATA, DEVICE, is_call, parse_call_folder
 from tb_debugger_plugin.events.fileset import (
     METADATA,
     FileSet,
@@ -29,6 +37,22 @@ from tb_debugger_plugin.events.fileset import (
 )
 from tb_debugger_plugin.events.locations import Location, RemotePath
 from tb_debugger_plugin.index.parquet import MANIFEST, read_manifest
+
+#: Folders of calls that are looked into to see whether a folder is a session root.
+_LOOKED_INTO: Final = 3
+#: Digits of a time in microseconds.
+_MAX_DIGITS: Final = 16
+
+
+class RunKind(enum.Enum):
+    """What a run was made of."""
+
+    #: Event files.
+    EVENTS = "events"
+    #: Parquet tables.
+    TABLES = "tables"
+    #: Dump folders of tfdbg v1.
+    DUMPS = "dumps"
 
 
 @dataclass(frozen=True)
@@ -41,7 +65,7 @@ class Run:
       run_id: The ``tfdbg_run_id`` that its file sets share; empty when the metadata cannot be read.
       file_sets: One for each host, oldest first.
       start_time: Seconds since the epoch, from the oldest metadata record, else from the file name.
-      is_tables: Whether the folder holds Parquet tables in place of event files.
+      kind: What it is made of.
     """
 
     name: str
@@ -49,7 +73,7 @@ class Run:
     run_id: str
     file_sets: tuple[FileSet, ...]
     start_time: float
-    is_tables: bool = False
+    kind: RunKind = RunKind.EVENTS
 
     @property
     def title(self) -> str:
@@ -89,20 +113,30 @@ def _problem(path: Location, error: OSError) -> Problem:
     return Problem(str(path), f"{message.rstrip('.')}.")
 
 
-def _walk(logdir: Location, on_problem: OnProblem) -> Iterator[tuple[Location, list[str]]]:
+_Listing = tuple[Location, list[str], list[str]]
+
+
+def _is_device(name: str) -> bool:
+    return name.startswith(DEVICE)
+
+
+def _walk(logdir: Location, on_problem: OnProblem) -> Iterator[_Listing]:
+    """Lists the folders at and below the logdir, with the names of their files and of the folders in them.
+
+    Folders of devices, in which tfdbg v1 makes a file for each tensor, are named but not walked.
+    """
+
     def on_error(folder: Location, error: OSError) -> None:
         # Below the logdir, a folder may have been deleted since the folder above was listed.
         if folder == logdir or not isinstance(error, FileNotFoundError):
             on_problem(_problem(folder, error))
 
     if isinstance(logdir, RemotePath):
-        return logdir.walk(on_error)
+        return logdir.walk(on_error, _is_device)
     return _walk_local(logdir, on_error)
 
 
-def _walk_local(
-    logdir: Path, on_error: Callable[[Location, OSError], None]
-) -> Iterator[tuple[Location, list[str]]]:
+def _walk_local(logdir: Path, on_error: Callable[[Location, OSError], None]) -> Iterator[_Listing]:
     # Links are followed, because people collect runs by linking to them; a loop of links is walked once.
     seen: set[str] = set()
 
@@ -115,21 +149,33 @@ def _walk_local(
             subfolders.clear()
             continue
         seen.add(real)
-        subfolders.sort()
-        yield Path(folder), names
+        names_below = sorted(subfolders)
+        calls = [name for name in names_below if parse_call_folder(name)]
+        is_root = _holds_calls(Path(folder), calls)
+        # The folders of calls are not walked, because a session root may have thousands of them.
+        subfolders[:] = [
+            name for name in names_below if not _is_device(name) and not (is_root and name in set(calls))
+        ]
+        yield Path(folder), names, names_below
+
+
+def _holds_calls(folder: Location, calls: list[str]) -> bool:
+    """Whether a folder is a session root, as far as its first and last call show."""
+    looked_into = dict.fromkeys([*calls[:_LOOKED_INTO], *calls[-_LOOKED_INTO:]])
+    return any(is_call(*folder_names(folder / name)) for name in looked_into)
 
 
 def has_debug_events(logdir: Location, on_problem: OnProblem = _ignore) -> bool:
-    """Whether any folder at or below the logdir holds a metadata file or tables; stops at the first.
+    """Whether any folder at or below the logdir holds a metadata file, tables or dumps; stops at the first.
 
     Args:
       logdir: A folder.
       on_problem: Called for each folder that could not be read until then.
     """
     return any(
-        name == MANIFEST or parse_metadata_name(folder, name) is not None
-        for folder, names in _walk(logdir, on_problem)
-        for name in names
+        _dump_root(folder, names, folders, logdir) is not None
+        or any(name == MANIFEST or parse_metadata_name(folder, name) is not None for name in names)
+        for folder, names, folders in _walk(logdir, on_problem)
     )
 
 
@@ -142,7 +188,11 @@ def find_runs(logdir: Location, on_problem: OnProblem = _ignore) -> list[Run]:
     """
     members: dict[tuple[Location, str], list[_Member]] = {}
     tables: list[Location] = []
-    for folder, names in _walk(logdir, on_problem):
+    dumps: dict[Location, None] = {}
+    for folder, names, folders in _walk(logdir, on_problem):
+        root = _dump_root(folder, names, folders, logdir)
+        if root is not None:
+            dumps[root] = None
         if MANIFEST in names:
             tables.append(folder)
         if any(parse_metadata_name(folder, name) is not None for name in names):
@@ -151,7 +201,35 @@ def find_runs(logdir: Location, on_problem: OnProblem = _ignore) -> list[Run]:
                 members.setdefault((folder, identity.run_id), []).append(_Member(identity, files))
     runs = list(_named(_group_by_run(members, logdir), logdir))
     runs += _table_runs(tables, logdir, {run.name for run in runs})
+    runs += _dump_runs(dumps, logdir, {run.name for run in runs})
     return sorted(runs, key=lambda run: run.name)
+
+
+def _dump_root(folder: Location, names: list[str], folders: list[str], logdir: Location) -> Location | None:
+    """Returns the folder of the run of dumps that a folder shows: itself, or its session root."""
+    if is_call(names, folders):
+        is_inside = folder != logdir and parse_call_folder(folder.name) is not None
+        return folder.parent if is_inside else folder
+    calls = sorted(name for name in folders if parse_call_folder(name))
+    return folder if calls and _holds_calls(folder, calls) else None
+
+
+def _dump_runs(folders: Iterable[Location], logdir: Location, taken: set[str]) -> Iterator[Run]:
+    for folder in folders:
+        name = str(folder.relative_to(logdir))  # type: ignore[arg-type]
+        name = f"{name} (dumps)" if name in taken else name
+        yield Run(name, folder, "dumps", (), _first_time(folder), RunKind.DUMPS)
+
+
+def _first_time(folder: Location) -> float:
+    """Returns when the first call of a run of dumps began, from the names of its files."""
+    (first, *_) = call_folders(folder) or ["."]
+    call = parse_call_folder(first)
+    if call is not None:
+        return call.time / 1e6
+    digits = [name.rpartition("_")[2] for name in folder_names(folder)[0] if name.startswith(CORE_METADATA)]
+    times = [int(text) for text in digits if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS]
+    return min(times, default=0) / 1e6
 
 
 def _table_runs(folders: list[Location], logdir: Location, taken: set[str]) -> Iterator[Run]:
@@ -162,7 +240,7 @@ def _table_runs(folders: list[Location], logdir: Location, taken: set[str]) -> I
             name = str(folder.relative_to(logdir))  # type: ignore[arg-type]
             name = f"{name} (tables)" if name in taken else name
             start_time = _start_time(folder, status.st_size, status.st_mtime_ns)
-            yield Run(name, folder, "tables", (), start_time, True)
+            yield Run(name, folder, "tables", (), start_time, RunKind.TABLES)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.importer import Importer
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.parquet import MANIFEST
-from tb_debugger_plugin.index.runs import find_runs, has_debug_events
+from tb_debugger_plugin.index.runs import RunKind, find_runs, has_debug_events
 from tests.support.asking import Asker
 from tests.support.events import PATIENCE_S, small_program
 
@@ -56,9 +56,9 @@ def test_exported_tables_are_a_run_that_says_what_the_event_files_say(exported):
 def test_tables_beside_event_files_are_a_run_of_their_own(exported):
     for path in (exported.parent / "events").iterdir():
         shutil.copy(path, exported)
-    assert [(run.name, run.is_tables) for run in find_runs(exported)] == [
-        (".", False),
-        (". (tables)", True),
+    assert [(run.name, run.kind) for run in find_runs(exported)] == [
+        (".", RunKind.EVENTS),
+        (". (tables)", RunKind.TABLES),
     ]
 
 

@@ -65,9 +65,7 @@ def _place(data: bytes | memoryview, path: tuple[int, ...], what: str, *, whole:
     return Place(begin, end - begin)
 
 
-def _first(
-    data: bytes | memoryview, number: int, begin: int, end: int, *, whole: bool
-) -> Field | None:
+def _first(data: bytes | memoryview, number: int, begin: int, end: int, *, whole: bool) -> Field | None:
     for field in fields(data, begin, end, whole=whole):
         if field.number == number and field.kind == BYTES:
             return field
@@ -113,10 +111,10 @@ def core_metadata(data: bytes) -> CoreMetadata:
     """
     try:
         values: Any = json.loads(log_message(data))
-        numbers = [int(values[name]) for name in CoreMetadata._fields[:3]]
-        names = [[str(name) for name in values[key]] for key in CoreMetadata._fields[3:]]
+        step, session_run, executor_step = (int(values[name]) for name in CoreMetadata._fields[:3])
+        inputs, outputs, targets = ([str(name) for name in values[key]] for key in CoreMetadata._fields[3:])
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise FormatError(f"The file is not core metadata: {error}") from error
-    if any(abs(number) >= 1 << 63 for number in numbers):
+    if any(abs(number) >= 1 << 63 for number in (step, session_run, executor_step)):
         raise FormatError("The file is not core metadata: a number is too large.")
-    return CoreMetadata(*numbers, *names)
+    return CoreMetadata(step, session_run, executor_step, inputs, outputs, targets)

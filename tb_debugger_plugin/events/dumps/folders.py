@@ -72,7 +72,7 @@ def call_folders(folder: Location) -> list[str]:
     Returns:
       Their paths relative to the folder; ``.`` if it holds the dumps of a call itself.
     """
-    files, folders = _names(folder)
+    files, folders = folder_names(folder)
     if is_call(files, folders):
         return ["."]
     calls = [(call, name) for name in folders if (call := parse_call_folder(name)) is not None]
@@ -86,7 +86,7 @@ def call_files(folder: Location) -> CallFiles:
       folder: The folder of the call.
     """
     found = CallFiles()
-    names, folders = _names(folder)
+    names, folders = folder_names(folder)
     for name in sorted(names):
         for prefix, paths in (
             (CORE_METADATA, found.metadata),
@@ -153,8 +153,8 @@ def _is_text(name: str) -> bool:
     return name.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in name)
 
 
-def _names(folder: Location) -> tuple[list[str], list[str]]:
-    """Returns the names of the files and of the folders in a folder; of a call, its devices among them."""
+def folder_names(folder: Location) -> tuple[list[str], list[str]]:
+    """Returns the names of the files and of the folders in a folder, in any order."""
     if isinstance(folder, RemotePath):
         with contextlib.suppress(OSError):
             return folder.list_names()

@@ -10,7 +10,6 @@ until somebody asks for them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -73,16 +72,6 @@ class PartitionGraph:
     nodes: dict[str, Node]
     watched: dict[str, set[int]] = field(default_factory=dict)
     copied: frozenset[str] = frozenset()
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of nodes and edges, which is equal for graphs that differ in the debugger's nodes only."""
-        digest = hashlib.sha256()
-        for name in sorted(self.nodes):
-            node = self.nodes[name]
-            for text in (name, node.op, node.device, *node.inputs, "", *sorted(node.controls), "\n"):
-                digest.update(text.encode("utf-8", "surrogateescape") + b"\0")
-        return digest.hexdigest()[:32]
 
 
 def tensor_of(text: str) -> tuple[str, int]:

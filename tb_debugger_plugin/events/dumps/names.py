@@ -54,7 +54,7 @@ class DumpName(NamedTuple):
 
 
 class CallName(NamedTuple):
-    """The parts of the name of the folder of one call of ``Session.run``: ``run_<microseconds>_<counter>``."""
+    """The parts of the name of the folder of a call of ``Session.run``: ``run_<microseconds>_<counter>``."""
 
     time: int
     counter: int
