@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
 from tb_debugger_plugin.analysis.values import health
@@ -19,6 +19,8 @@ from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
+from tb_debugger_plugin.index.dumps.dump_places import dump_of, open_dump
+from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.index.stored_tensor import Elements
 from tb_debugger_plugin.index.value_places import Place, open_elements, read_place
 
@@ -68,7 +70,11 @@ class RecordedValue:
     @property
     def is_in_tables(self) -> bool:
         """Whether the run is a folder of tables, which hold no values."""
-        return self.snapshot.loader.run.is_tables
+        return self._kind is RunKind.TABLES
+
+    @property
+    def _kind(self) -> RunKind:
+        return self.snapshot.loader.run.kind
 
     @property
     def shape(self) -> list[int] | None:
@@ -85,6 +91,8 @@ class RecordedValue:
             return "This run is a folder of tables, which hold no values: open the event files instead."
         if not self.is_measured:
             return "Nothing is recorded of this output."
+        if self._kind is RunKind.DUMPS:
+            return self._not_dumped
         left_out = self._left_out_bytes()
         if left_out:
             return (
@@ -103,6 +111,15 @@ class RecordedValue:
         except (FormatError, OSError):
             return 0
 
+    @property
+    def _not_dumped(self) -> str:
+        dtype = dtype_name(self.row["dtype"])
+        if dtype is None:
+            return "The file of the dump is damaged or cut off."
+        if numpy_dtype(self.row["dtype"]) is None and dtype != "string":
+            return f"A tensor of dtype {dtype} has no elements that can be written to a file."
+        return "The variable had no value yet when it was dumped."
+
     @contextlib.contextmanager
     def elements(self) -> Iterator[Elements]:
         """Gives the elements, which can be read while the block runs.
@@ -112,10 +129,9 @@ class RecordedValue:
         """
         if not self.is_kept:
             raise NotFoundError(f"{self.name} has no value here. {self.reason}")
-        files = self.snapshot.loader.run.file_sets[self.host]
         with contextlib.ExitStack() as stack:
             try:
-                elements = stack.enter_context(open_elements(files, self.place))
+                elements = stack.enter_context(_OPENERS[self._kind](self))
             except (FormatError, OSError) as error:
                 raise self._unreadable(error) from error
             try:
@@ -152,6 +168,21 @@ class RecordedValue:
             if self.is_measured
             else None,
         }
+
+
+def _open_record(value: RecordedValue) -> contextlib.AbstractContextManager[Elements]:
+    return open_elements(value.snapshot.loader.run.file_sets[value.host], value.place)
+
+
+def _open_dump(value: RecordedValue) -> contextlib.AbstractContextManager[Elements]:
+    return open_dump(dump_of(value.snapshot.connection, value.snapshot.loader.run.folder, value.index))
+
+
+#: By the kind of the run: opens the elements of a value that is kept.
+_OPENERS: Final[dict[RunKind, Callable[[RecordedValue], contextlib.AbstractContextManager[Elements]]]] = {
+    RunKind.EVENTS: _open_record,
+    RunKind.DUMPS: _open_dump,
+}
 
 
 def find_value(

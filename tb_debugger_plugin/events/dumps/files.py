@@ -21,6 +21,8 @@ _LOG_MESSAGE: Final = 6
 _VALUE: Final = 1
 _TENSOR: Final = 8
 _MESSAGE: Final = 2
+#: Where the tensor of a dump is: the numbers of the fields from the ``Event`` inwards.
+TENSOR_FIELDS: Final = (_SUMMARY, _VALUE, _TENSOR)
 
 #: Longer texts say what to fetch in a program that no person wrote.
 _MAX_TEXT: Final = 1 << 16
@@ -43,7 +45,7 @@ def tensor_place(data: bytes | memoryview, *, whole: bool = True) -> Place:
     Raises:
       FormatError: The bytes hold no tensor.
     """
-    return _place(data, (_SUMMARY, _VALUE, _TENSOR), "tensor", whole=whole)
+    return _place(data, TENSOR_FIELDS, "tensor", whole=whole)
 
 
 def graph_place(data: bytes | memoryview) -> Place:

@@ -86,7 +86,8 @@ class DumpBatch:
             for name in MEASURED:
                 if name != "size":
                     columns[name] = np.where(empty, np.nan, columns[name])
-            columns["health"] = np.where(empty, tensors.NOT_MEASURED, columns["health"]).astype(np.uint8)
+            for name, value in (("health", tensors.NOT_MEASURED), ("mode", TensorDebugMode.NO_TENSOR)):
+                columns[name] = np.where(empty, int(value), columns[name]).astype(np.uint8)
         return columns
 
 
