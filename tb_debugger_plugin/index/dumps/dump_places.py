@@ -7,26 +7,43 @@ their range of the file is read.
 from __future__ import annotations
 
 import contextlib
+import math
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import duckdb
+import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.dtypes import STRING, dtype_name
 from tb_debugger_plugin.events.dumps.files import TENSOR_FIELDS
 from tb_debugger_plugin.events.dumps.folders import below
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.index.stored_tensor import (
     Elements,
     FileBytes,
+    Header,
     Span,
     elements_of,
+    fields,
     message_in,
     open_bytes,
+    read_header,
 )
+from tb_debugger_plugin.index.values import numpy_dtype
 
+#: Bytes that elements may take beyond those of the file, where one of them stands for many.
+_MAX_REPEATED: Final = 1 << 28
+#: Numbers of the fields of a ``TensorProto`` that hold elements.
+_ELEMENTS: Final = frozenset(
+    one.number
+    for one in TensorProto.DESCRIPTOR.fields
+    if one.name.endswith("_val") or one.name == "tensor_content"
+)
 _FILE: Final = "SELECT folder, path FROM dump_files JOIN dump_calls USING (call) WHERE idx = ?"
 
 
@@ -59,16 +76,72 @@ def open_dump(file: Location) -> Iterator[Elements]:
       FormatError: The file is damaged, or holds something else.
       OSError: The file cannot be read.
     """
+    with _open_tensor(file) as (source, message):
+        yield elements_of(source, message)
+
+
+@contextlib.contextmanager
+def _open_tensor(file: Location) -> Iterator[tuple[FileBytes, Span]]:
     # The file may have become a pipe, which would block whoever opens it.
     if isinstance(file, Path) and not stat.S_ISREG(file.lstat().st_mode):
         raise FormatError("its dump is not a file any more")
-    size = file.stat().st_size
+    message = Span(0, file.stat().st_size)
     with open_bytes(file) as source:
-        yield elements_of(source, _tensor(source, size))
+        for number in TENSOR_FIELDS:
+            message = message_in(source, message, number)
+        yield source, message
 
 
-def _tensor(source: FileBytes, size: int) -> Span:
-    message = Span(0, size)
-    for number in TENSOR_FIELDS:
-        message = message_in(source, message, number)
-    return message
+@dataclass(frozen=True)
+class NotDumped:
+    """Stands for the elements of a dump that has none.
+
+    Attributes:
+      dtype: TensorFlow's number of the dtype.
+      reason: Why, in one sentence.
+      is_initialized: False for a variable that had no value yet.
+    """
+
+    dtype: int
+    reason: str
+    is_initialized: bool
+
+
+def read_dump(file: Location) -> npt.NDArray[Any] | NotDumped:
+    """Read all elements of a dump.
+
+    Args:
+      file: The file.
+
+    Returns:
+      An array with the shape of the tensor; or why there is none.
+
+    Raises:
+      FormatError: The file is damaged, or few bytes stand for a huge tensor.
+      OSError: The file cannot be read.
+    """
+    with _open_tensor(file) as (source, message):
+        header = read_header(source, message)
+        if not _holds_elements(source, message, header):
+            return _not_dumped(header.dtype)
+        elements = elements_of(source, message)
+        count = math.prod(header.shape)
+        if count * elements.kind.itemsize > message.end - message.begin + _MAX_REPEATED:
+            raise FormatError(f"{count:,} elements are more than its bytes can hold")
+        return elements.read(0, count).reshape(header.shape)
+
+
+def _holds_elements(source: FileBytes, message: Span, header: Header) -> bool:
+    if numpy_dtype(header.dtype) is None and header.dtype != STRING:
+        return False
+    # A tensor of a dump has all its elements, also zeros; a variable without a value has none.
+    return not math.prod(header.shape) or any(one.number in _ELEMENTS for one in fields(source, message))
+
+
+def _not_dumped(dtype: int) -> NotDumped:
+    if numpy_dtype(dtype) is None and dtype != STRING:
+        name = dtype_name(dtype) or str(dtype)
+        return NotDumped(
+            dtype, f"A tensor of dtype {name} has no elements that can be written to a file.", True
+        )
+    return NotDumped(dtype, "The variable had no value yet when it was dumped.", False)

@@ -16,6 +16,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.dtypes import STRING
 from tb_debugger_plugin.events.dumps.files import tensor_place
 from tb_debugger_plugin.events.dumps.folders import read_start
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD
@@ -25,6 +26,7 @@ from tb_debugger_plugin.events.modes import MEASURED, TensorDebugMode
 from tb_debugger_plugin.events.wire import BYTES, VARINT, fields
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.columns import Array
+from tb_debugger_plugin.index.values import numpy_dtype
 
 #: Numbers of fields of ``TensorProto``.
 _DTYPE: Final = 1
@@ -97,9 +99,11 @@ def holds_value(proto: Any) -> bool:
     Args:
       proto: A ``TensorProto`` as the debug op ``DebugIdentity`` writes it, with all elements.
     """
-    if any(len(getattr(proto, name)) for name in _VALUES):
-        return True
-    return bool(proto.dtype) and any(dim.size == 0 for dim in proto.tensor_shape.dim)
+    if numpy_dtype(proto.dtype) is None and proto.dtype != STRING:
+        return False
+    return any(len(getattr(proto, name)) for name in _VALUES) or any(
+        dim.size == 0 for dim in proto.tensor_shape.dim
+    )
 
 
 def _tensor(data: bytes, whole: bool) -> Any:

@@ -1,0 +1,115 @@
+"""A dumped tensor, as ``DebugDumpDir`` gives it to predicates, and the answer where there is no value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tb_debugger_plugin.events.locations import location
+
+
+@dataclass(frozen=True)
+class NoTensor:
+    """Stands where a datum has no array.
+
+    Attributes:
+      reason: Why, in one sentence.
+      initialized: False for a variable that had no value yet.
+    """
+
+    reason: str
+    initialized: bool = True
+
+    def __str__(self) -> str:
+        """Returns the reason."""
+        return self.reason
+
+
+@dataclass(frozen=True)
+class DebugTensorDatum:
+    """A tensor at one time, without its value, which :meth:`get_tensor` reads.
+
+    Attributes:
+      node_name: Name of the node, with scopes.
+      output_slot: Number of the output.
+      debug_op: The debug op, such as ``DebugIdentity``. In a recording of this package: ``DebugIdentity`` if
+        the value is kept, else the mode of the summary, such as ``FULL_HEALTH``.
+      timestamp: Microseconds since 1970.
+      device_name: Name of the device; empty if not known.
+      extended_timestamp: The time as a text, with a number behind it for the second dump in a microsecond.
+      file_path: The file of the dump; None in a recording of this package.
+      graph_id: The graph, in a recording of this package; empty in a dump folder.
+      index: The position in the list of graph executions; None in a dump folder.
+      is_bad: Whether it has NaN or infinities, as far as was measured when it was recorded; else None.
+    """
+
+    node_name: str
+    output_slot: int
+    debug_op: str
+    timestamp: int
+    device_name: str
+    extended_timestamp: str = ""
+    file_path: str | None = None
+    graph_id: str = ""
+    index: int | None = None
+    is_bad: bool | None = None
+    _read: Callable[[DebugTensorDatum], Any] = field(default=lambda datum: None, repr=False, compare=False)
+
+    @property
+    def dump_size_bytes(self) -> int | None:
+        """The size of the file; None in a recording of this package, and if the file is gone."""
+        if self.file_path is None:
+            return None
+        try:
+            return int(location(self.file_path).stat().st_size)
+        except OSError:
+            return None
+
+    @property
+    def tensor_name(self) -> str:
+        """The tensor, such as ``Log:0``."""
+        return f"{self.node_name}:{self.output_slot}"
+
+    @property
+    def watch_key(self) -> str:
+        """The tensor and the debug op, such as ``Log:0:DebugIdentity``."""
+        return f"{self.tensor_name}:{self.debug_op}"
+
+    def get_tensor(self) -> Any:
+        """Returns the value.
+
+        Returns:
+          A NumPy array (objects of ``bytes`` for strings, dtypes of ``ml_dtypes`` for bfloat16 and float8);
+          or a :class:`NoTensor` for a variable that was not initialised, a dtype without elements, and a
+          value that was not kept.
+
+        Raises:
+          FormatError: The file is damaged or cut off.
+          OSError: The file cannot be read.
+        """
+        return self._read(self)
+
+    def __str__(self) -> str:
+        """Returns device, watch key and time."""
+        key = f"{self.tensor_name} @ {self.debug_op} @ {self.timestamp}"
+        return f"{{DebugTensorDatum ({self.device_name}) {key}}}"
+
+
+def has_inf_or_nan(datum: DebugTensorDatum, tensor: Any) -> bool:
+    """Whether a tensor has NaN or infinities; a predicate for :meth:`DebugDumpDir.find`.
+
+    Args:
+      datum: The datum.
+      tensor: Its value. Without one, what was measured when it was recorded decides.
+    """
+    if isinstance(tensor, NoTensor) or tensor is None:
+        return bool(datum.is_bad)
+    values = np.asarray(tensor)
+    if values.dtype.kind == "V":
+        values = values.astype(np.float32)
+    if values.dtype.kind not in "fc":
+        return False
+    return bool(np.any(~np.isfinite(values)))

@@ -1,0 +1,156 @@
+"""The content of a dump folder of tfdbg v1 for :class:`~tb_debugger_plugin.reading.dump_dir.DebugDumpDir`.
+
+Takes the folder of a call of ``Session.run``, or a session root with several. Files are listed at once, and
+read when their content is wanted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from tb_debugger_plugin.errors import FormatError, UsageError
+from tb_debugger_plugin.events.dumps import files
+from tb_debugger_plugin.events.dumps.files import CoreMetadata
+from tb_debugger_plugin.events.dumps.folders import CallFiles, below, call_files, call_folders, read_start
+from tb_debugger_plugin.events.dumps.graphs import Node, PartitionGraph, attributes, partition_graph
+from tb_debugger_plugin.events.framing import MAX_PAYLOAD
+from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.index.dumps.describe_graph import fingerprint, numbered_names
+from tb_debugger_plugin.index.dumps.dump_places import NotDumped, read_dump
+from tb_debugger_plugin.reading.datum import DebugTensorDatum, NoTensor
+from tb_debugger_plugin.reading.debug_graph import DebugGraph, GraphNode
+from tb_debugger_plugin.reading.dump_contents import Partition
+
+T = TypeVar("T")
+
+
+class DumpSource:
+    """The dumps of one or several calls; lives as long as the object that answers from it.
+
+    Args:
+      folder: The folder of a call, or a session root.
+      call: Which call: its position, or the name of its folder; None for all.
+
+    Raises:
+      UsageError: There is no such call.
+    """
+
+    #: Nodes of one name are one node, in whichever call they ran.
+    names_are_unique: Final = True
+
+    def __init__(self, folder: Location, call: int | str | None = None) -> None:
+        self.folder = folder
+        self.calls = _chosen(call_folders(folder), call)
+        self._files = {name: call_files(below(folder, name)) for name in self.calls}
+
+    @cached_property
+    def devices(self) -> list[str]:
+        """The devices, in order."""
+        names = itertools.chain.from_iterable(found.devices for found in self._files.values())
+        return list(dict.fromkeys(names))
+
+    @cached_property
+    def data(self) -> list[DebugTensorDatum]:
+        """The dumps of all devices in order of time."""
+        data = [
+            self._datum(call, name, path) for call, found in self._files.items() for name, path in found.dumps
+        ]
+        return sorted(data, key=lambda datum: (datum.timestamp, datum.extended_timestamp))
+
+    def _datum(self, call: str, name: Any, path: str) -> DebugTensorDatum:
+        file = below(below(self.folder, call), path)
+        return DebugTensorDatum(
+            name.node,
+            name.slot,
+            name.debug_op,
+            name.time,
+            name.device,
+            path.rpartition("_")[2],
+            str(file),
+            _read=lambda datum: _tensor(file),
+        )
+
+    @cached_property
+    def partitions(self) -> list[Partition]:
+        """The graphs; a graph that several calls have is listed once."""
+        found: dict[str, Partition] = {}
+        for call, listed in self._files.items():
+            for device, path in listed.graphs.items():
+                key, partition = self._partition(call, device, path)
+                found.setdefault(key, partition)
+        return list(found.values())
+
+    def _partition(self, call: str, device: str, path: str) -> tuple[str, Partition]:
+        file = below(below(self.folder, call), path)
+        data = _content(file)
+        place = files.graph_place(data)
+        graph = partition_graph(data, place)
+        key = fingerprint(graph, device, numbered_names(graph.nodes))
+
+        def attributes_of(name: str) -> dict[str, Any]:
+            return attributes(_content(file), graph.nodes[name])
+
+        def graph_def() -> Any:
+            from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+            return GraphDef.FromString(_content(file)[place.offset : place.offset + place.length])
+
+        return key, Partition(device, "", _debug_graph(graph), attributes_of, graph_def)
+
+    def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
+        """Returns None: dump folders do not say where a node was made."""
+        return None
+
+    @cached_property
+    def core_metadata(self) -> list[CoreMetadata]:
+        """What TensorFlow counted, of each call."""
+        return list(self._read_all(lambda found: found.metadata, files.core_metadata))
+
+    @cached_property
+    def fetches(self) -> list[str]:
+        """The fetches of each call."""
+        return list(self._read_all(lambda found: found.fetches, files.log_message))
+
+    @cached_property
+    def feeds(self) -> list[str]:
+        """The feeds of each call."""
+        return list(self._read_all(lambda found: found.feeds, files.log_message))
+
+    def _read_all(self, paths: Callable[[CallFiles], list[str]], read: Callable[[bytes], T]) -> Iterator[T]:
+        for call, found in self._files.items():
+            for path in paths(found):
+                yield read(_content(below(below(self.folder, call), path)))
+
+
+def _chosen(calls: list[str], call: int | str | None) -> list[str]:
+    if call is None:
+        return calls
+    if isinstance(call, int) and -len(calls) <= call < len(calls):
+        return [calls[call]]
+    if call in calls:
+        return [str(call)]
+    raise UsageError(
+        f"There is no call {call!r}; there are {len(calls)}, from {calls[0]!r} to {calls[-1]!r}."
+    )
+
+
+def _content(file: Location) -> bytes:
+    data, whole = read_start(file, MAX_PAYLOAD)
+    if not whole:
+        raise FormatError(f"{file} has more than {MAX_PAYLOAD >> 20} MiB.")
+    return data
+
+
+def _tensor(file: Location) -> Any:
+    value = read_dump(file)
+    return NoTensor(value.reason, value.is_initialized) if isinstance(value, NotDumped) else value
+
+
+def _debug_graph(graph: PartitionGraph) -> DebugGraph:
+    def plain(node: Node) -> GraphNode:
+        return GraphNode(node.name, node.op, node.device, node.inputs, node.controls)
+
+    return DebugGraph(map(plain, graph.nodes.values()), graph.copied)
