@@ -6,35 +6,28 @@ arrays, attributes are TensorBoard's messages. What differs from TensorFlow's cl
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from tb_debugger_plugin.errors import FormatError, NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.locations import Location, location
-from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import Run, RunKind, find_runs
+from tb_debugger_plugin.index.runs import Run as FoundRun
+from tb_debugger_plugin.index.runs import RunKind
+from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.debug_graph import DebugGraph, node_of
 from tb_debugger_plugin.reading.dump_contents import DumpContents, Partition
 from tb_debugger_plugin.reading.dump_source import DumpSource
 from tb_debugger_plugin.reading.recording_source import RecordingSource
+from tb_debugger_plugin.reading.run import Run
 
 T = TypeVar("T")
 
-_READ_SECONDS: Final = 600.0
 _NAMES: Final = 5
-
-
-class HasLoader(Protocol):
-    """An open run, such as ``open_run`` gives it."""
-
-    @property
-    def loader(self) -> RunLoader:
-        """The loader of the run."""
-        ...
 
 
 class WatchKeyDoesNotExistInDebugDumpDirError(NotFoundError, ValueError):
@@ -46,7 +39,7 @@ class DebugDumpDir:
 
     Use::
 
-        dump = DebugDumpDir("/tmp/dumps/run_1700000000000000_0")
+        dump = DebugDumpDir("dumps/run_1700000000000000_0")
         for datum in dump.find(has_inf_or_nan, first_n=1):
             print(datum.node_name, dump.node_inputs(datum.node_name), datum.get_tensor())
 
@@ -55,7 +48,7 @@ class DebugDumpDir:
 
     Args:
       source: The folder of one call of ``Session.run`` (``run_<time>_<counter>``), a session root with
-        several, the folder of a recording; or an open run.
+        several, the folder of a recording; or a run from ``open_run``.
       call: Of a session root, only this call: its position (-1 is the last one), or the name of its folder.
         None = all calls, of which a tensor has the dumps in order of time.
       graph_id: Of a recording, only this graph; None = all.
@@ -67,38 +60,39 @@ class DebugDumpDir:
 
     def __init__(
         self,
-        source: str | Location | HasLoader,
+        source: str | os.PathLike[str] | Run,
         *,
         call: int | str | None = None,
         graph_id: str | None = None,
     ) -> None:
-        self._own_loader: RunLoader | None = None
+        self._own_run: Run | None = None
         self._python_graph: Any = None
         self._keys: dict[str, list[DebugTensorDatum]] | None = None
         self._contents = self._open(source, call, graph_id)
 
     def _open(
-        self, source: str | Location | HasLoader, call: int | str | None, graph_id: str | None
+        self, source: str | os.PathLike[str] | Run, call: int | str | None, graph_id: str | None
     ) -> DumpContents:
-        loader = getattr(source, "loader", None)
-        run: Run = loader.run if loader is not None else _only_run(location(str(source)))
-        if run.kind is RunKind.DUMPS:
+        if not isinstance(source, Run):
+            found = _only_run(location(os.fspath(source)))
+            if found.kind is not RunKind.DUMPS:
+                source = self._own_run = Run(found)
+        else:
+            with source.snapshot() as snapshot:
+                found = snapshot.loader.run
+        if found.kind is RunKind.DUMPS:
             if graph_id is not None:
                 raise UsageError("A dump folder has no graph ids; choose a call instead.")
-            return DumpSource(run.folder, call)
+            return DumpSource(found.folder, call)
         if call is not None:
-            raise UsageError(
-                "Only dump folders of tfdbg v1 have calls; choose a graph with graph_id instead."
-            )
-        if loader is None:
-            loader = self._own_loader = RunLoader(run)
-            loader.wait(_READ_SECONDS)
-        return RecordingSource(loader, graph_id)
+            raise UsageError("Only dump folders of tfdbg v1 have calls; use graph_id to choose a graph.")
+        assert isinstance(source, Run)
+        return RecordingSource(source, graph_id)
 
     def close(self) -> None:
         """Close the tables of a recording that this object opened; nothing else needs it."""
-        if self._own_loader is not None:
-            self._own_loader.close()
+        if self._own_run is not None:
+            self._own_run.close()
 
     def __enter__(self) -> DebugDumpDir:
         """Returns this object; the end of the block closes it."""
@@ -507,16 +501,8 @@ class DebugDumpDir:
         return _single(self._contents.feeds)
 
 
-def _only_run(folder: Location) -> Run:
-    runs = find_runs(folder)
-    if len(runs) != 1:
-        names = _listed([run.name for run in runs])
-        raise NotFoundError(
-            f"{folder} holds {len(runs)} runs ({names}); give the folder of one of them."
-            if runs
-            else f"{folder} is neither a dump folder of tfdbg v1 nor the folder of a recording."
-        )
-    return runs[0]
+def _only_run(folder: Location) -> FoundRun:
+    return choose.single(folder, choose.all_runs(folder), "its own folder")
 
 
 def _value_or_reason(datum: DebugTensorDatum) -> Any:

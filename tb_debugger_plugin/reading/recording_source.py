@@ -1,6 +1,6 @@
 """The content of a recording for :class:`~tb_debugger_plugin.reading.dump_dir.DebugDumpDir`.
 
-Takes a loader of a run. The graphs of the program are partitions, and their tensors are data: with the value
+Takes an open run. The graphs of the program are partitions, and their tensors are data: with the value
 where it is kept, and with the counts of the summary elsewhere.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.sources import stack_frames, stack_of
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import find_value
@@ -18,12 +18,12 @@ from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
-from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.schema import TABLES
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 from tb_debugger_plugin.reading.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.debug_graph import DebugGraph, GraphNode
 from tb_debugger_plugin.reading.dump_contents import Partition
+from tb_debugger_plugin.reading.run import Run
 
 _CONTROL_EDGES = "control_edges"
 
@@ -32,16 +32,16 @@ class RecordingSource:
     """The graphs and tensors of a run; what was read is kept as long as this object lives.
 
     Args:
-      loader: The loader of the run.
+      run: The run.
       graph_id: Only this graph; None for all.
 
     Raises:
       UsageError: There is no such graph.
     """
 
-    def __init__(self, loader: RunLoader, graph_id: str | None = None) -> None:
-        self._loader = loader
-        with open_snapshot(loader) as snapshot:
+    def __init__(self, run: Run, graph_id: str | None = None) -> None:
+        self._run = run
+        with run.snapshot() as snapshot:
             graphs = snapshot.catalog.graphs
             self._graphs = [graph for graph in graphs if graph_id in (None, graph.graph_id)]
             self._names = [op.name for op in snapshot.catalog.ops]
@@ -59,7 +59,7 @@ class RecordingSource:
     @cached_property
     def data(self) -> list[DebugTensorDatum]:
         """The tensors of the graphs in the order of their list."""
-        with open_snapshot(self._loader) as snapshot:
+        with self._run.snapshot() as snapshot:
             graphs = [graph.number for graph in self._graphs]
             rows = snapshot.rows(
                 "SELECT t.idx, t.wall_time, t.site, t.mode, t.health FROM graph_executions t"
@@ -69,7 +69,7 @@ class RecordingSource:
             return [_datum(snapshot, self._tensor, *row) for row in rows]
 
     def _tensor(self, datum: DebugTensorDatum) -> Any:
-        with open_snapshot(self._loader) as snapshot:
+        with self._run.snapshot() as snapshot:
             value = find_value(snapshot, graph_execution=datum.index)
             if value.reason is not None:
                 return NoTensor(value.reason)
@@ -79,7 +79,7 @@ class RecordingSource:
     @cached_property
     def partitions(self) -> list[Partition]:
         """The graphs of the program."""
-        with open_snapshot(self._loader) as snapshot:
+        with self._run.snapshot() as snapshot:
             nodes = _nodes(snapshot)
         return [
             Partition(
@@ -91,7 +91,7 @@ class RecordingSource:
     def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
         """Returns the stack that made a node, outermost frame first."""
         numbers = {graph.number for graph in self._graphs}
-        with open_snapshot(self._loader) as snapshot:
+        with self._run.snapshot() as snapshot:
             ops = [op for op in snapshot.catalog.ops if op.name == node_name and op.graph in numbers]
             if not ops:
                 raise KeyError(f"There is no node {node_name!r} in the recording.")

@@ -239,7 +239,7 @@ def no_disk(monkeypatch):
         tried.append(clock.now)
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr("tb_debugger_plugin.index.loader.Indexer", fail)
+    monkeypatch.setattr("tb_debugger_plugin.index.run_readers.Indexer", fail)
     return clock, tried
 
 

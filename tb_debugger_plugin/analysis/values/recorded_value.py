@@ -23,6 +23,7 @@ from tb_debugger_plugin.index.dumps.dump_places import dump_of, open_dump
 from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.index.stored_tensor import Elements
 from tb_debugger_plugin.index.value_places import Place, open_elements, read_place
+from tb_debugger_plugin.index.values import MAX_SIZE
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,8 @@ class RecordedValue:
         graph = self.snapshot.catalog.graphs[self.graph] if self.graph >= 0 else None
         kind, shape = numpy_dtype(self.row["dtype"]), self.shape
         size = None if shape is None else math.prod(shape)
+        if size is not None and size >= MAX_SIZE:
+            size = None  # damage: a program has no such tensor, and JSON no such number
         index = None if self.is_execution else self.index
         return {
             "graph_execution": index,

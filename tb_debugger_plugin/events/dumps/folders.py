@@ -57,10 +57,7 @@ class CallFiles:
 
 def below(folder: Location, path: str) -> Location:
     """Returns the location of a relative path with ``/``; ``.`` is the folder itself."""
-    place = folder
-    for part in path.split("/"):
-        place = place if part == "." else place / part
-    return place
+    return folder if path == "." else folder / path
 
 
 def call_folders(folder: Location) -> list[str]:
@@ -186,6 +183,12 @@ def read_start(file: Location, limit: int) -> tuple[bytes, bool]:
     Raises:
       OSError: The file cannot be read.
     """
-    with file.open("rb") as stream:
-        data = stream.read(limit + 1)
+    if isinstance(file, RemotePath):
+        with file.open("rb") as remote:
+            data = remote.read(limit + 1)
+    else:
+        with file.open("rb", buffering=0) as stream:
+            # Reading up to a limit makes room for all of it, which takes longer than reading a small file.
+            size = os.fstat(stream.fileno()).st_size
+            data = stream.read(min(size, limit) + 1) or b""
     return data[:limit], len(data) <= limit

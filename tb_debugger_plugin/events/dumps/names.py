@@ -7,6 +7,7 @@ Invariant: any name is accepted; numbers in names are bounded.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -79,6 +80,7 @@ def parse_dump_path(path: str) -> DumpName | None:
     )
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_device_folder(name: str) -> str | None:
     """Returns the device of a folder such as ``_tfdbg_device_,job_a,replica_0,task_0,device_CPU_0``."""
     if not name.startswith(DEVICE):

@@ -277,9 +277,9 @@ class DumpImporter:
     def _read(self, dumps: Sequence[Dump]) -> _Rows:
         """Read dumps until there are as many bytes as a step reads."""
         batch, sizes, notices = DumpBatch(), [], []
+        folders = {name: below(self._run.folder, name) for name in {dump.call.name for dump in dumps}}
         for dump in dumps:
-            folder = below(self._run.folder, dump.call.name)
-            file = below(folder, dump.path)
+            file = below(folders[dump.call.name], dump.path)
             if dump.name.debug_op == IDENTITY:
                 sizes.append(batch.read(file))
                 if batch.problem:
