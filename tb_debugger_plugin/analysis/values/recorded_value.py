@@ -18,6 +18,7 @@ from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 from tb_debugger_plugin.index.dumps.dump_places import dump_of, open_dump
 from tb_debugger_plugin.index.runs import RunKind
@@ -40,7 +41,7 @@ class RecordedValue:
       op_type: The type of the op, or the name of the function.
       op_name: The name of the op in its graph; None for an execution.
       graph: The number of the graph; -1 for an eager op.
-      place: Where the record is.
+      place: Where the record is; in a run of dumps, the file.
       row: The columns of its summary.
       is_measured: Whether there is anything about the output in the record.
     """
@@ -54,7 +55,7 @@ class RecordedValue:
     op_type: str | None
     op_name: str | None
     graph: int
-    place: Place
+    place: Place | Location
     row: Mapping[str, Any]
     is_measured: bool
 
@@ -107,6 +108,8 @@ class RecordedValue:
         )
 
     def _left_out_bytes(self) -> int:
+        if not isinstance(self.place, Place):
+            return 0
         try:
             return read_place(self.snapshot.loader.run.file_sets[self.host], self.place).left_out_bytes
         except (FormatError, OSError):
@@ -173,16 +176,21 @@ class RecordedValue:
         }
 
 
-def _open_record(value: RecordedValue) -> contextlib.AbstractContextManager[Elements]:
+_Opened = contextlib.AbstractContextManager[Elements]
+
+
+def _open_record(value: RecordedValue) -> _Opened:
+    assert isinstance(value.place, Place)
     return open_elements(value.snapshot.loader.run.file_sets[value.host], value.place)
 
 
-def _open_dump(value: RecordedValue) -> contextlib.AbstractContextManager[Elements]:
-    return open_dump(dump_of(value.snapshot.connection, value.snapshot.loader.run.folder, value.index))
+def _open_dump(value: RecordedValue) -> _Opened:
+    assert not isinstance(value.place, Place)
+    return open_dump(value.place)
 
 
 #: By the kind of the run: opens the elements of a value that is kept.
-_OPENERS: Final[dict[RunKind, Callable[[RecordedValue], contextlib.AbstractContextManager[Elements]]]] = {
+_OPENERS: Final[dict[RunKind, Callable[[RecordedValue], _Opened]]] = {
     RunKind.EVENTS: _open_record,
     RunKind.DUMPS: _open_dump,
 }
@@ -219,7 +227,10 @@ def _of_graph_execution(snapshot: Snapshot, index: int) -> RecordedValue:
     )
     site = snapshot.catalog.sites[number]
     op = snapshot.catalog.ops[site.op]
-    place = Place(GRAPH_EXECUTION_TRACES, position)
+    run = snapshot.loader.run
+    place: Place | Location = Place(GRAPH_EXECUTION_TRACES, position)
+    if run.kind is RunKind.DUMPS:
+        place = dump_of(snapshot.connection, run.folder, index)
     return RecordedValue(
         *(snapshot, index, site.slot, False, wall_time, site.host, op.type, op.name, site.graph, place),
         trace_row(snapshot, number, fields),

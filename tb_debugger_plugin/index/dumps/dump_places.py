@@ -53,15 +53,9 @@ def dump_of(connection: duckdb.DuckDBPyConnection, folder: Location, index: int)
     Args:
       connection: A connection to the run's database.
       folder: The folder of the run.
-      index: The position in the list of graph executions.
-
-    Raises:
-      FormatError: There is no such dump.
+      index: A position in the list of graph executions.
     """
-    rows = connection.execute(_FILE, [index]).fetchall()
-    if not rows:
-        raise FormatError("its dump is not known any more")
-    ((call, path),) = rows
+    ((call, path),) = connection.execute(_FILE, [index]).fetchall()
     return below(below(folder, call), path)
 
 
