@@ -1,0 +1,87 @@
+"""Writes the dump folder of `tests/golden` again, and what TensorFlow's own `DebugDumpDir` says of it.
+
+Use: ``python -m tests.golden.make_dumps``, with TensorFlow. The program takes logarithms in a loop of calls,
+of numbers that become 0; it has a variable without a value, a string and a bool.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python import debug as tf_debug
+from tensorflow.python.debug.lib import debug_data
+
+_FOLDER = Path(__file__).parent / f"dumps-tensorflow-{tf.__version__}"
+_CALLS = 2
+
+
+def _write(root: str) -> None:
+    tf1 = tf.compat.v1
+    with tf.Graph().as_default():
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        logs = tf.math.log(x, name="logs")
+        texts = tf.strings.as_string(x, name="texts")
+        signs = tf.greater(x, 0.0, name="signs")
+        variable = tf1.get_variable("variable", shape=[2], use_resource=False)
+        session = tf_debug.DumpingDebugWrapperSession(tf1.Session(), root)
+        for call in range(_CALLS):
+            session.run([logs, texts, signs], {x: np.float32([1 - call, 2])})
+        session.run(variable + 1.0)  # the wrapper keeps the error
+        session.close()
+
+
+def _value(tensor: Any) -> Any:
+    if isinstance(tensor, debug_data.InconvertibleTensorProto):
+        return None
+    return {
+        "dtype": str(tensor.dtype),
+        "shape": list(tensor.shape),
+        "values": list(map(repr, tensor.ravel().tolist())),
+    }
+
+
+def _facts(folder: str) -> dict[str, Any]:
+    dump = debug_data.DebugDumpDir(folder)
+    return {
+        "core_metadata": dump.core_metadata._asdict(),
+        "fetches": dump.run_fetches_info,
+        "feeds": dump.run_feed_keys_info,
+        "devices": dump.devices(),
+        "nodes": {
+            node: {
+                "op": dump.node_op_type(node),
+                "inputs": dump.node_inputs(node),
+                "controls": dump.node_inputs(node, is_control=True),
+                "recipients": dump.node_recipients(node),
+                "attributes": sorted(dump.node_attributes(node)),
+            }
+            for node in dump.nodes()
+        },
+        "data": [
+            [datum.watch_key, datum.timestamp, _value(datum.get_tensor())]
+            for datum in dump.dumped_tensor_data
+        ],
+    }
+
+
+def main() -> None:
+    """Write the folder and the answers."""
+    shutil.rmtree(_FOLDER, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as place:
+        # The graphs hold the name of their folder.
+        os.chdir(place)
+        _write("session")
+        facts = {path.name: _facts(str(path)) for path in sorted(Path("session").iterdir())}
+        shutil.copytree("session", _FOLDER / "session")
+    (_FOLDER / "tensorflow.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""`reading/dump_source.py`: dump folders that TensorFlow wrote are read without it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tb_debugger_plugin.reading.datum import NoTensor, has_inf_or_nan
+from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
+from tests.support.asking import Asker
+
+_FOLDERS = sorted(Path(__file__).parent.glob("dumps-*"))
+_CALLS = [
+    pytest.param(folder / "session" / call, facts, id=f"{folder.name}-{number}")
+    for folder in _FOLDERS
+    for number, (call, facts) in enumerate(
+        json.loads((folder / "tensorflow.json").read_text("utf-8")).items()
+    )
+]
+
+
+def _value(tensor):
+    if isinstance(tensor, NoTensor):
+        return None
+    values = list(map(repr, tensor.ravel().tolist()))
+    return {"dtype": str(tensor.dtype), "shape": list(tensor.shape), "values": values}
+
+
+def test_there_are_folders():
+    assert _FOLDERS and _CALLS
+
+
+@pytest.mark.parametrize(("folder", "facts"), _CALLS)
+def test_a_call_is_what_tensorflow_says(folder, facts):
+    dump = DebugDumpDir(folder)
+    assert dump.core_metadata._asdict() == facts["core_metadata"]
+    assert (dump.run_fetches_info, dump.run_feed_keys_info) == (facts["fetches"], facts["feeds"])
+    assert dump.devices() == facts["devices"] and dump.nodes() == list(facts["nodes"])
+    for node, expected in facts["nodes"].items():
+        assert expected == {
+            "op": dump.node_op_type(node),
+            "inputs": dump.node_inputs(node),
+            "controls": dump.node_inputs(node, is_control=True),
+            "recipients": dump.node_recipients(node),
+            "attributes": sorted(dump.node_attributes(node)),
+        }
+    data = [
+        [datum.watch_key, datum.timestamp, _value(datum.get_tensor())] for datum in dump.dumped_tensor_data
+    ]
+    assert data == facts["data"]
+
+
+@pytest.mark.parametrize("folder", _FOLDERS, ids=lambda folder: folder.name)
+def test_the_folders_are_a_run_with_the_first_bad_value(folder):
+    dump = DebugDumpDir(folder / "session")
+    (first,) = dump.find(has_inf_or_nan, first_n=1)
+    with Asker(folder) as asker:
+        assert list(asker.json("/runs", {})) == ["session"]
+        alerts = asker.json("/alerts", {"run": "session", "end": -1})
+        status = asker.json("/status", {"run": "session"})
+    assert first.node_name == "logs"
+    assert status["num_graph_executions"] == dump.size and alerts["num_alerts"] >= 1
