@@ -18,7 +18,7 @@ import duckdb
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events.dtypes import STRING, dtype_name
+from tb_debugger_plugin.events.dtypes import STRING, dtype_name, numpy_dtype
 from tb_debugger_plugin.events.dumps.files import TENSOR_FIELDS
 from tb_debugger_plugin.events.dumps.folders import below
 from tb_debugger_plugin.events.locations import Location
@@ -34,7 +34,6 @@ from tb_debugger_plugin.index.stored_tensor import (
     open_bytes,
     read_header,
 )
-from tb_debugger_plugin.index.values import numpy_dtype
 
 #: Bytes that elements may take beyond those of the file, where one of them stands for many.
 _MAX_REPEATED: Final = 1 << 28
@@ -108,7 +107,7 @@ def read_dump(file: Location) -> npt.NDArray[Any] | NotDumped:
       file: The file.
 
     Returns:
-      An array with the shape of the tensor; or why there is none.
+      An array with the shape of the tensor, which may be written to; or why there is none.
 
     Raises:
       FormatError: The file is damaged, or few bytes stand for a huge tensor.
@@ -122,7 +121,7 @@ def read_dump(file: Location) -> npt.NDArray[Any] | NotDumped:
         count = math.prod(header.shape)
         if count * elements.kind.itemsize > message.end - message.begin + _MAX_REPEATED:
             raise FormatError(f"{count:,} elements are more than its bytes can hold")
-        return elements.read(0, count).reshape(header.shape)
+        return elements.read(0, count).reshape(header.shape).copy()
 
 
 def _holds_elements(source: FileBytes, message: Span, header: Header) -> bool:

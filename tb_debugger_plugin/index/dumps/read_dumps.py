@@ -16,7 +16,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events.dtypes import STRING
+from tb_debugger_plugin.events.dtypes import STRING, numpy_dtype
 from tb_debugger_plugin.events.dumps.files import tensor_place
 from tb_debugger_plugin.events.dumps.folders import read_start
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD
@@ -26,7 +26,6 @@ from tb_debugger_plugin.events.modes import MEASURED, TensorDebugMode
 from tb_debugger_plugin.events.wire import BYTES, VARINT, fields
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.columns import Array
-from tb_debugger_plugin.index.values import numpy_dtype
 
 #: Numbers of fields of ``TensorProto``.
 _DTYPE: Final = 1
