@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -10,6 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.dumps.dump_importer import DumpImporter
 from tb_debugger_plugin.index.runs import RunKind, find_runs, has_debug_events
@@ -213,6 +215,23 @@ def test_rows_of_new_dumps_are_final_when_nothing_changes_any_more(tmp_path):
     ) == [(late.folder.name,)]
 
 
+def test_dumps_of_an_earlier_call_are_waited_for(tmp_path):
+    """Calls of several threads overlap, and one may compile its graph while another one runs."""
+    slow = DumpedCall(tmp_path / "run_1700000000000000_0")
+    fast = DumpedCall(tmp_path / "run_1700000000000001_1")
+    fast.dump("fast", 1.0, time=1_700_000_000_000_002)
+    imported = _Imported(tmp_path)
+    imported.now = os.stat(slow.folder).st_mtime + 30
+    imported.read()
+    assert imported.tensors() == [("fast", 0)] and imported.stable() == 1
+    before = imported.importer.signature()
+    slow.dump("slow", 1.0, time=1_700_000_020_000_000)
+    assert imported.importer.signature() != before
+    assert imported.open().follow().tensors() == [("fast", 0), ("slow", 0)]
+    imported.now += 10_000
+    assert imported.follow().rows("SELECT folder FROM dump_calls WHERE NOT settled") == [(fast.folder.name,)]
+
+
 def _touch_dumps(root, now):
     for folder, _, _ in os.walk(root):
         os.utime(folder, (now, now))
@@ -272,3 +291,24 @@ def _damage(file, rng):
     for _ in range(rng.choice([0, 0, 1, 3])):
         data[rng.randrange(len(data))] = rng.randrange(256)
     file.write_bytes(data[: rng.choice([len(data), len(data), rng.randrange(len(data) + 1)])])
+
+
+def test_verbs_of_the_command_line_take_dump_folders(tmp_path, capsys):
+    training(tmp_path / "session")
+    assert main(["info", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["session"]["num_graph_executions"] == 9
+    assert main(["export", str(tmp_path / "session"), "--parquet", str(tmp_path / "tables")]) == 0
+    assert [run.kind for run in find_runs(tmp_path)] == [RunKind.DUMPS, RunKind.TABLES]
+    with Asker(tmp_path) as asker:
+        rows = [
+            asker.json("/graph_execution/data", {"run": run, "begin": 0, "end": 9})
+            for run in ("session", "tables")
+        ]
+        assert rows[0] == rows[1]
+        info = asker.json("/values/info", {"run": "tables", "graph_execution": 0})
+    assert not info["is_kept"] and "folder of tables" in info["reason"]
+    capsys.readouterr()
+    assert main(["beam", str(tmp_path / "session"), str(tmp_path / "out")]) == 1
+    assert "dumps of tfdbg v1" in capsys.readouterr().err
+    assert main(["dump", str(tmp_path / "session")]) == 1
+    assert "neither an event file" in capsys.readouterr().err

@@ -82,7 +82,7 @@ def call_files(folder: Location) -> CallFiles:
     Args:
       folder: The folder of the call.
     """
-    found = CallFiles()
+    found = CallFiles(changed=_changed(folder))
     names, folders = folder_names(folder)
     for name in sorted(names):
         for prefix, paths in (
@@ -99,6 +99,13 @@ def call_files(folder: Location) -> CallFiles:
             _list_device(folder, name, device, found)
     found.dumps.sort(key=_in_time)
     return found
+
+
+def _changed(folder: Location) -> int:
+    # The times of remote folders are no times.
+    with contextlib.suppress(OSError):
+        return 0 if isinstance(folder, RemotePath) else folder.stat().st_mtime_ns
+    return 0
 
 
 def _in_time(dump: tuple[DumpName, str]) -> tuple[int, int, str]:

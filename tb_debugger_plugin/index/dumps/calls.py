@@ -10,6 +10,7 @@ Invariant: a dump is returned until its row is final, and then never again.
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +22,23 @@ from tb_debugger_plugin.events.locations import Location
 
 #: Seconds after the last change of a call in which its newest files may be incomplete.
 HOT_SECONDS: Final = 10.0
+#: Seconds after which a call is settled when a later one has begun: calls of several threads overlap, and an
+#: op may take long. A call without any dump is waited for longer, because it may still be compiled.
+_SETTLE_SECONDS: Final = 60.0
+_SETTLE_EMPTY_SECONDS: Final = 600.0
 #: Dumps that are listed at once, before they are read.
 _LISTED: Final = 100_000
+
+
+class _Age(enum.Enum):
+    """How long ago a call has changed."""
+
+    #: Its newest files may be incomplete.
+    HOT = 0
+    #: Something may still be added.
+    WARM = 1
+    #: Nothing is expected to be added.
+    QUIET = 2
 
 
 @dataclass
@@ -108,15 +124,20 @@ class Calls:
     def _list(self, call: Call, *, is_last: bool) -> list[Dump]:
         call.files = call_files(below(self._folder, call.name))
         changed = call.files.changed
-        call.hot = self._is_hot(changed)
-        call.settled = not call.hot and not is_last
+        age = self._age(changed, is_empty=not call.files.dumps)
+        call.hot = age is _Age.HOT
+        call.settled = age is _Age.QUIET and not is_last
         call.folders = tuple(sorted({path.rpartition("/")[0] for _, path in call.files.dumps}))
         dumps, call.files.dumps = call.files.dumps, []
         young = changed / 1e3 - HOT_SECONDS * 1e6 if call.hot else float("inf")
         return [Dump(name.time > young, name, path, call) for name, path in dumps if path not in call.final]
 
-    def _is_hot(self, changed: int) -> bool:
-        return self._clock() - changed / 1e9 < HOT_SECONDS
+    def _age(self, changed: int, *, is_empty: bool) -> _Age:
+        seconds = self._clock() - changed / 1e9
+        if seconds < HOT_SECONDS:
+            return _Age.HOT
+        settles = _SETTLE_EMPTY_SECONDS if is_empty else _SETTLE_SECONDS
+        return _Age.WARM if seconds < settles else _Age.QUIET
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
         """Returns a value that changes when there may be something new; costs a stat of each new folder."""
@@ -125,7 +146,8 @@ class Calls:
         for call in self.by_name.values():
             if not call.settled:
                 times = self._times(call)
-                found.append((call.number, hash(times), self._is_hot(max(times, default=0))))
+                age = self._age(max(times, default=0), is_empty=not call.folders)
+                found.append((call.number, hash(times), age.value))
         return tuple(found)
 
     def _times(self, call: Call) -> tuple[int, ...]:
