@@ -1,0 +1,29 @@
+"""`index/dumps`: the page shows a dump folder of tfdbg v1 that TensorFlow wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.debugger_page import open_page
+from tests.support.serving import tensorboard
+
+pytestmark = pytest.mark.browser
+
+(_FOLDER,) = (Path(__file__).parents[1] / "golden").glob("dumps-tensorflow-*")
+
+
+def test_a_dump_folder_is_shown_with_its_first_bad_value(browser, tmp_path, keep_screenshot):
+    with (
+        tensorboard(_FOLDER / "session", tmp_path / "tensorboard.txt") as address,
+        open_page(browser, address, scheme="light") as page,
+    ):
+        page.await_first_cause()
+        expect(page.part("graph-executions-row")).not_to_have_count(0)
+        expect(page.part("graph-structure-op")).to_contain_text("logs")
+        expect(page.part("graph-structure-op")).to_contain_text("−∞")
+        keep_screenshot(page.page, "dump-folder")
+        assert page.serious_violations() == []
+        assert page.complaints == []
