@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from tb_debugger_plugin.errors import FormatError, UsageError
 from tb_debugger_plugin.events.dumps import files
@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.dumps.folders import CallFiles, below, call_files
 from tb_debugger_plugin.events.dumps.graphs import Node, PartitionGraph, attributes, partition_graph
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.index.dumps.describe_graph import fingerprint, numbered_names
+from tb_debugger_plugin.index.dumps.describe_graph import fingerprint
 from tb_debugger_plugin.index.dumps.dump_places import NotDumped, read_dump
 from tb_debugger_plugin.reading.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.debug_graph import DebugGraph, GraphNode
@@ -37,9 +37,6 @@ class DumpSource:
     Raises:
       UsageError: There is no such call.
     """
-
-    #: Nodes of one name are one node, in whichever call they ran.
-    names_are_unique: Final = True
 
     def __init__(self, folder: Location, call: int | str | None = None) -> None:
         self.folder = folder
@@ -88,7 +85,7 @@ class DumpSource:
         data = _content(file)
         place = files.graph_place(data)
         graph = partition_graph(data, place)
-        key = fingerprint(graph, device, numbered_names(graph.nodes))
+        key = fingerprint(graph, device)
 
         def attributes_of(name: str) -> dict[str, Any]:
             return attributes(_content(file), graph.nodes[name])

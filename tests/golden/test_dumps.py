@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tb_debugger_plugin.reading.datum import NoTensor, has_inf_or_nan
 from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
 from tests.support.asking import Asker
+from tests.support.checkout import ROOT
 
 _FOLDERS = sorted(Path(__file__).parent.glob("dumps-*"))
 _CALLS = [
@@ -62,3 +64,12 @@ def test_the_folders_are_a_run_with_the_first_bad_value(folder):
         status = asker.json("/status", {"run": "session"})
     assert first.node_name == "logs"
     assert status["num_graph_executions"] == dump.size and alerts["num_alerts"] >= 1
+
+
+def test_the_example_of_the_page_runs(capsys):
+    (example,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "dump-folders.md").read_text("utf-8"), re.DOTALL
+    )
+    bad, _ = next(call.values for call in _CALLS if any("-inf" in str(row) for row in call.values[1]["data"]))
+    exec(example.replace("dumps/run_1700000000000000_0", str(bad)), {})
+    assert capsys.readouterr().out == "logs:0:DebugIdentity ['_arg_x_0_0']\n"

@@ -73,6 +73,11 @@ class PartitionGraph:
     watched: dict[str, set[int]] = field(default_factory=dict)
     copied: frozenset[str] = frozenset()
 
+    @property
+    def ops(self) -> list[tuple[str, str]]:
+        """Name and op type of each node."""
+        return [(node.name, node.op) for node in self.nodes.values()]
+
 
 def tensor_of(text: str) -> tuple[str, int]:
     """Returns the node and the slot of the name of a tensor; the slot of ``a`` is 0."""

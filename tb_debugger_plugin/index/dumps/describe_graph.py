@@ -26,35 +26,34 @@ _OUTPUT_SHAPES: Final = "_output_shapes"
 _MAX_SLOTS: Final = 1 << 16
 
 
-def numbered_names(nodes: Mapping[str, Node]) -> dict[str, str]:
+def numbered_names(ops: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Returns names that do not depend on how often the session has run, for the ops that send tensors.
 
     Args:
-      nodes: The nodes of a partition graph.
+      ops: Name and type of each op of a partition graph.
     """
     groups: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for node in nodes.values():
-        match = _NUMBERED.fullmatch(node.name) if node.op in _TRANSFERS else None
+    for name, op_type in ops:
+        match = _NUMBERED.fullmatch(name) if op_type in _TRANSFERS else None
         if match is not None:
-            groups.setdefault((match["name"], node.op), []).append((int(match["number"]), node.name))
+            groups.setdefault((match["name"], op_type), []).append((int(match["number"]), name))
     return {
-        name: f"{prefix}{op} {position}"
-        for (prefix, op), names in groups.items()
+        name: f"{prefix}{op_type} {position}"
+        for (prefix, op_type), names in groups.items()
         for position, (_, name) in enumerate(sorted(names))
     }
 
 
-def fingerprint(graph: PartitionGraph, device: str, stable: Mapping[str, str]) -> str:
+def fingerprint(graph: PartitionGraph, device: str) -> str:
     """Returns a hash that is equal for the partition graphs of equal calls.
 
     Args:
       graph: A partition graph.
       device: Its device.
-      stable: Names that do not depend on the call, from :func:`numbered_names`.
     """
+    stable = numbered_names(graph.ops)
     digest = hashlib.sha256(device.encode("utf-8", "replace"))
-    lines = sorted(_line(node, stable) for node in graph.nodes.values())
-    for line in lines:
+    for line in sorted(_line(node, stable) for node in graph.nodes.values()):
         digest.update(line.encode("utf-8", "replace") + b"\n")
     return digest.hexdigest()[:32]
 
@@ -88,11 +87,11 @@ class GraphDescriber:
         Returns:
           The id of the graph, and the names in the tables of the nodes that have other names there.
         """
-        stable = numbered_names(graph.nodes)
-        graph_id = fingerprint(graph, device, stable)
+        graph_id = fingerprint(graph, device)
+        stable = numbered_names(graph.ops)
         first = self._first_names.get(graph_id)
         if first is None:
-            first = self._first_names[graph_id] = self._known_names(graph_id, stable, graph)
+            first = self._first_names[graph_id] = self._known_names(graph_id, stable)
         renamed = {name: first[key] for name, key in stable.items() if first.get(key, name) != name}
         if not self._is_described(graph_id):
             self._describe(graph, graph_id, device, data)
@@ -102,18 +101,15 @@ class GraphDescriber:
         number = self._describer.registry.graphs.numbers.get((0, graph_id))
         return number is not None and self._describer.registry.graphs.rows[number].known
 
-    def _known_names(self, graph_id: str, stable: Mapping[str, str], graph: PartitionGraph) -> dict[str, str]:
-        if not self._is_described(graph_id):
-            return {key: name for name, key in stable.items()}
-        # Described in an earlier life of this importer: its ops are in the registry.
-        registry = self._describer.registry
-        number = registry.graph(0, graph_id)
-        nodes = {
-            op.name: Node(op.name, op.type or "", "", (), (), next(iter(graph.nodes.values())).place)
-            for op in registry.ops.rows
-            if op.graph == number and op.type in _TRANSFERS
-        }
-        return {key: name for name, key in numbered_names(nodes).items()}
+    def _known_names(self, graph_id: str, stable: Mapping[str, str]) -> dict[str, str]:
+        if self._is_described(graph_id):
+            # In an earlier life of this importer: its ops are in the registry.
+            registry = self._describer.registry
+            number = registry.graph(0, graph_id)
+            stable = numbered_names(
+                (op.name, op.type or "") for op in registry.ops.rows if op.graph == number
+            )
+        return {key: name for name, key in stable.items()}
 
     def _describe(self, graph: PartitionGraph, graph_id: str, device: str, data: bytes) -> None:
         event = DebugEvent()
