@@ -214,7 +214,7 @@ class Describer:
             self._stack(host, creation.code_location),
             creation.layer or None,
             creation.variable or None,
-            max(creation.attributes, 0),
+            creation.attributes,
             known=True,
         )
         op = registry.describe_op(row)
@@ -222,7 +222,11 @@ class Describer:
             self.rows["op_graphs"].append(OpGraphRow(op, position, registry.graph(host, graph_id)))
         self._op_outputs(op, creation)
         self._edges(graph, op, creation.input_names)
-        self._control_edges(graph, op, creation.control_input_names)
+        waits_for = creation.control_input_names
+        if waits_for:
+            edges = self.columns["control_edges"]
+            edges["op"].extend([op] * len(waits_for))
+            edges["source_op"].extend([registry.op(graph, name) for name in waits_for])
 
     def _op_outputs(self, op: int, creation: Any) -> None:
         ids, outputs = creation.output_tensor_ids, creation.outputs
@@ -275,12 +279,6 @@ class Describer:
                 source, slot = name, "0"
             source_ops.append(registry.op(graph, source))
             source_slots.append(int(slot))
-
-    def _control_edges(self, graph: int, op: int, names: Any) -> None:
-        if names:  # of few ops
-            edges = self.columns["control_edges"]
-            edges["op"].extend([op] * len(names))
-            edges["source_op"].extend([self.registry.op(graph, name) for name in names])
 
     def _op_attributes(self, host: int, event: Any) -> None:
         record = event.op_attributes
