@@ -24,15 +24,30 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.capture.api import enable_dump_debug_info as enable_dump_debug_info
     from tb_debugger_plugin.capture.api import record as record
     from tb_debugger_plugin.capture.api import step as step
+    from tb_debugger_plugin.reading.datum import has_inf_or_nan as has_inf_or_nan
+    from tb_debugger_plugin.reading.dump_dir import DebugDumpDir as DebugDumpDir
     from tb_debugger_plugin.reading.run import open_run as open_run
 
 #: The version of the package, defined only here.
 __version__ = "0.1.0"
 
-__all__ = ["KeepValues", "disable_dump_debug_info", "enable_dump_debug_info", "open_run", "record", "step"]
+__all__ = [
+    "DebugDumpDir",
+    "KeepValues",
+    "disable_dump_debug_info",
+    "enable_dump_debug_info",
+    "has_inf_or_nan",
+    "open_run",
+    "record",
+    "step",
+]
 
 #: The names that need no TensorFlow, and their modules.
-_OF_READER = {"open_run": "tb_debugger_plugin.reading.run"}
+_OF_READER = {
+    "DebugDumpDir": "tb_debugger_plugin.reading.dump_dir",
+    "has_inf_or_nan": "tb_debugger_plugin.reading.datum",
+    "open_run": "tb_debugger_plugin.reading.run",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ Invariant: any bytes give fields or a :class:`~tb_debugger_plugin.errors.FormatE
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from tb_debugger_plugin.errors import FormatError
 
@@ -20,6 +20,14 @@ FIXED32: Final = 5
 
 _FIXED: Final = {FIXED64: 8, FIXED32: 4}
 _MAX_SHIFT: Final = 63
+
+
+class Indexed(Protocol):
+    """Bytes that are read one by one."""
+
+    def __getitem__(self, at: int, /) -> int:
+        """Returns the byte at a place."""
+        ...
 
 
 class Field(NamedTuple):
@@ -40,7 +48,7 @@ class Field(NamedTuple):
     value: int
 
 
-def read_varint(data: bytes | memoryview, at: int, end: int) -> tuple[int, int]:
+def read_varint(data: Indexed, at: int, end: int) -> tuple[int, int]:
     """Returns the number at a place, and the place after it.
 
     Raises:
@@ -60,18 +68,30 @@ def read_varint(data: bytes | memoryview, at: int, end: int) -> tuple[int, int]:
 def fields(
     data: bytes | memoryview, begin: int = 0, end: int | None = None, *, whole: bool = True
 ) -> Iterator[Field]:
-    """Yields the fields of a message.
+    """Yields the fields of a message in memory; arguments and errors are those of :func:`fields_of`.
 
     Args:
       data: Bytes that hold the message.
       begin: Where it begins.
       end: Where it ends; None = where the bytes end.
       whole: Whether the bytes are all there; if not, the last field may end after them.
+    """
+    return fields_of(data, begin, len(data) if end is None else end, whole=whole)
+
+
+def fields_of(data: Indexed, begin: int, end: int, *, whole: bool = True) -> Iterator[Field]:
+    """Yields the fields of a message, of which only tags, lengths and numbers are looked at.
+
+    Args:
+      data: Gives each byte.
+      begin: Where the message begins.
+      end: Where it ends.
+      whole: Whether the bytes are all there; if not, the last field may end after them.
 
     Raises:
       FormatError: The bytes are not a message.
     """
-    at, stop = begin, len(data) if end is None else end
+    at, stop = begin, end
     while at < stop:
         tag, at = read_varint(data, at, stop)
         number, kind = tag >> 3, tag & 7

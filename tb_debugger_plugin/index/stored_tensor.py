@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events import dtypes, framing
+from tb_debugger_plugin.events import dtypes, framing, wire
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, Stored, stored
@@ -135,51 +135,8 @@ def check_record(source: Bytes, record: Span) -> None:
         raise FormatError("the checksum of its record is wrong")
 
 
-class Field(NamedTuple):
-    """A field of a message on the wire.
-
-    Attributes:
-      number: The number of the field.
-      value: Its number, if it has one.
-      span: Its bytes, if it is a message, a text, bytes or packed numbers.
-    """
-
-    number: int
-    value: int | None
-    span: Span | None
-
-
-def fields(source: Bytes, message: Span) -> Iterator[Field]:
-    """Yield the fields of a message, of which only the tags are read.
-
-    Raises:
-      FormatError: The bytes are not a message.
-    """
-    window = _Window(source, message.end)
-    at = message.begin
-    for _ in range(_MAX_FIELDS):
-        if at >= message.end:
-            return
-        tag, at = window.varint(at)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            value, at = window.varint(at)
-            yield Field(number, value, None)
-        elif wire == 2:
-            length, at = window.varint(at)
-            if length > message.end - at:
-                raise FormatError("a field of its record is longer than the record")
-            yield Field(number, None, Span(at, at + length))
-            at += length
-        elif wire in (1, 5):
-            at += 8 if wire == 1 else 4
-        else:
-            raise FormatError("its record is not a message")
-    raise FormatError("its record has too many fields")
-
-
 class _Window:
-    """Reads numbers, a few thousand bytes at a time."""
+    """Gives single bytes, of which a few thousand are read at a time."""
 
     def __init__(self, source: Bytes, end: int) -> None:
         self._source = source
@@ -187,24 +144,29 @@ class _Window:
         self._begin = 0
         self._data = b""
 
-    def varint(self, at: int) -> tuple[int, int]:
-        """Returns the number at an offset, and the offset behind it."""
-        value = 0
-        for shift in range(0, 70, 7):
-            byte = self._byte(at)
-            at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value, at
-        raise FormatError("its record is not a message")
-
-    def _byte(self, at: int) -> int:
+    def __getitem__(self, at: int) -> int:
         if not self._begin <= at < self._begin + len(self._data):
             self._begin = at
             self._data = self._source.read(at, min(at + _WINDOW, self._end))
             if not self._data:
                 raise FormatError("its record is cut off")
         return self._data[at - self._begin]
+
+
+def fields(source: Bytes, message: Span) -> Iterator[wire.Field]:
+    """Yields the fields of a message, of which only tags, lengths and numbers are read.
+
+    Raises:
+      FormatError: The bytes are not a message, or have too many fields.
+    """
+    window = _Window(source, message.end)
+    try:
+        for number, one in enumerate(wire.fields_of(window, message.begin, message.end)):
+            if number >= _MAX_FIELDS:
+                raise FormatError("it has too many fields")
+            yield one
+    except FormatError as error:
+        raise FormatError(f"its record is not a message: {error}") from error
 
 
 def message_in(source: Bytes, message: Span, number: int, occurrence: int = 0) -> Span:
@@ -219,10 +181,10 @@ def message_in(source: Bytes, message: Span, number: int, occurrence: int = 0) -
     Raises:
       FormatError: There is none.
     """
-    found = (one.span for one in fields(source, message) if one.number == number and one.span is not None)
-    for index, span in enumerate(found):
+    found = (one for one in fields(source, message) if (one.number, one.kind) == (number, wire.BYTES))
+    for index, one in enumerate(found):
         if index == occurrence:
-            return span
+            return Span(one.begin, one.end)
     raise FormatError("its record holds no such tensor")
 
 
@@ -290,26 +252,21 @@ def _without_elements(source: Bytes, message: Span) -> Any:
     for one in fields(source, message):
         if one.number in _VALUES or one.number == _CONTENT:
             continue
-        text = _encoded(one.number, one.value) if one.span is None else _encoded_bytes(source, one)
+        field = _encoded(source, one)
         try:
-            head.MergeFromString(text)
+            head.MergeFromString(field)
         except Exception as error:  # DecodeError, whose class depends on the version of protobuf
             raise FormatError("its record is not a message") from error
     return head
 
 
-def _encoded(number: int, value: int | None) -> bytes:
-    return b"" if value is None else _varint(number << 3) + _varint(value)
-
-
-def _encoded_bytes(source: Bytes, one: Field) -> bytes:
-    assert one.span is not None
-    begin, end = one.span
+def _encoded(source: Bytes, one: wire.Field) -> bytes:
+    tag = _varint(one.number << 3 | one.kind)
     # A shape of the highest rank takes 3 KB; names of dimensions are left out by everyone.
-    if end - begin > _WINDOW * 4:
+    if one.end - one.begin > _WINDOW * 4:
         raise FormatError("its shape is impossible")
-    data = source.read(begin, end)
-    return _varint(one.number << 3 | 2) + _varint(len(data)) + data
+    data = source.read(one.begin, one.end)
+    return tag + (_varint(len(data)) if one.kind == wire.BYTES else b"") + data
 
 
 def _varint(value: int) -> bytes:
@@ -337,13 +294,12 @@ def elements_of(source: Bytes, message: Span) -> Elements:
     kind = dtypes.numpy_dtype(header.dtype)
     if kind is None:
         raise FormatError(f"NumPy has no arrays of {dtypes.dtype_name(header.dtype) or 'its dtype'}")
-    contents = [one.span for one in fields(source, message) if one.number == _CONTENT]
-    if contents and contents[-1] is not None:
-        span, size = contents[-1], math.prod(header.shape) * kind.itemsize
-        if span.end - span.begin != size:
-            held = span.end - span.begin
+    contents = [one for one in fields(source, message) if (one.number, one.kind) == (_CONTENT, wire.BYTES)]
+    if contents:
+        held, size = contents[-1].end - contents[-1].begin, math.prod(header.shape) * kind.itemsize
+        if held != size:
             raise FormatError(f"its record holds {held:,} bytes, but its shape needs {size:,}")
-        return _FileElements(source, span.begin, header.dtype, header.shape, kind)
+        return _FileElements(source, contents[-1].begin, header.dtype, header.shape, kind)
     if math.prod(header.shape) == 0:
         return _StoredElements(Stored(np.empty(0, kind)), header.dtype, header.shape, kind)
     return _parsed(source, message, header, kind)
@@ -407,10 +363,9 @@ def _string_list(content: bytes, count: int) -> list[bytes]:
     """Decodes strings as TensorFlow's own ops write them: all lengths, then all characters."""
     if count > len(content):
         raise FormatError("its record does not hold as many elements as its shape says")
-    window, at = _Window(MemoryBytes(content), len(content)), 0
-    lengths = []
+    at, lengths = 0, []
     for _ in range(count):
-        length, at = window.varint(at)
+        length, at = wire.read_varint(content, at, len(content))
         lengths.append(length)
     ends = list(itertools.accumulate(lengths, initial=at))
     if ends[-1] != len(content):

@@ -356,7 +356,10 @@ class DebugDumpDir:
         return self._graph(node_name, device_name).nodes[node_name].op
 
     def node_attributes(self, node_name: str, device_name: str | None = None) -> dict[str, Any]:
-        """Returns the attributes of a node of a dump folder by name, as TensorBoard's ``AttrValue``.
+        """Returns the attributes of a node by name.
+
+        Of a dump folder, they are TensorBoard's ``AttrValue``; of a recording, the texts of the route
+        ``graphs/op_info``.
 
         Arguments and exceptions are those of :meth:`node_op_type`.
         """

@@ -6,6 +6,7 @@ where it is kept, and with the counts of the summary elsewhere.
 
 from __future__ import annotations
 
+import functools
 from functools import cached_property
 from typing import Any
 
@@ -18,14 +19,11 @@ from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
-from tb_debugger_plugin.index.schema import TABLES
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 from tb_debugger_plugin.reading.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.debug_graph import DebugGraph, GraphNode
 from tb_debugger_plugin.reading.dump_contents import Partition
 from tb_debugger_plugin.reading.run import Run
-
-_CONTROL_EDGES = "control_edges"
 
 
 class RecordingSource:
@@ -83,10 +81,19 @@ class RecordingSource:
             nodes = _nodes(snapshot)
         return [
             Partition(
-                "", graph.graph_id, DebugGraph(nodes.get(graph.number, ())), _no_attributes, _no_graph_def
+                "",
+                graph.graph_id,
+                DebugGraph(nodes.get(graph.number, ())),
+                functools.partial(self._attributes, graph.graph_id),
+                _no_graph_def,
             )
             for graph in self._graphs
         ]
+
+    def _attributes(self, graph_id: str, name: str) -> dict[str, Any]:
+        """Returns the attributes of a node by name, as the texts that are on record."""
+        found = self._run.op_info(graph_id, name)["attributes"]
+        return {one["name"]: one["value"] for one in found}
 
     def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
         """Returns the stack that made a node, outermost frame first."""
@@ -140,9 +147,7 @@ def _nodes(snapshot: Snapshot) -> dict[int, list[GraphNode]]:
     """Returns the described nodes of each graph, in the order in which they were described."""
     catalog = snapshot.catalog
     inputs = _grouped(snapshot, "SELECT op, source_op, source_slot FROM edges ORDER BY op, input_slot")
-    controls = {}
-    if _CONTROL_EDGES in TABLES:
-        controls = _grouped(snapshot, f"SELECT op, source_op FROM {_CONTROL_EDGES} ORDER BY op, rowid")
+    controls = _grouped(snapshot, "SELECT op, source_op FROM control_edges ORDER BY op, rowid")
     nodes: dict[int, list[GraphNode]] = {}
     for op in catalog.ops:
         if op.known:
@@ -176,10 +181,6 @@ def _frames(snapshot: Snapshot, ids: list[str]) -> tuple[tuple[Any, ...], ...]:
         (path, line, function, details["text"])
         for (_, path, line, function), details in zip(found["stack_frames"], found["details"], strict=True)
     )
-
-
-def _no_attributes(name: str) -> dict[str, Any]:
-    raise NotFoundError(f"The recording does not hold the attributes of {name}; a dump folder does.")
 
 
 def _no_graph_def() -> Any:

@@ -104,10 +104,10 @@ def _shaped(*dims, **fields):
         (_shaped(1 << 40, dtype=7, tensor_content=b"\x05\x01ab"), "does not hold as many elements"),
         (_shaped(2, dtype=20, tensor_content=b"1234"), "NumPy has no arrays of resource"),
         (_shaped(2, dtype=99, tensor_content=b"1234"), "NumPy has no arrays of its dtype"),
-        (b"\x0a\xff\xff\xff\xff\x0f", "a field of its record is longer than the record"),
-        (b"\x0b", "its record is not a message"),
+        (b"\x0a\xff\xff\xff\xff\x0f", "its record is not a message: The field at byte 106 does not end"),
+        (b"\x0b", "its record is not a message: Byte"),
         (b"\xff" * 20, "its record is not a message"),
-        (b"\x08", "its record is cut off"),
+        (b"\x08", "its record is not a message: A number at byte 101 is not complete"),
     ],
 )
 def test_a_hostile_tensor_is_refused_in_words_and_takes_no_memory(proto, said):

@@ -28,8 +28,9 @@ _TABLES = {
     ),
     True: (
         "execution_outputs t JOIN executions e USING (idx)",
-        "t.slot = $slot AND (e.op_type, e.stack, e.host) ="
-        " (SELECT (op_type, stack, host) FROM executions WHERE idx = $index)",
+        # A function is called from several lines, and the first call of one has a stack of its own.
+        "t.slot = $slot AND (e.op_type, CASE WHEN e.graph < 0 THEN e.stack END, e.host) IS NOT DISTINCT FROM"
+        " (SELECT (op_type, CASE WHEN graph < 0 THEN stack END, host) FROM executions WHERE idx = $index)",
         "t.has_value",
     ),
 }

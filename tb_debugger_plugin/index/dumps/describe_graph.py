@@ -140,6 +140,7 @@ def _creation(node: Node, graph_id: str, device: str, num_outputs: int, data: by
     creation.device_name = bounded_text(node.device or device)
     creation.num_outputs = num_outputs
     creation.input_names.extend(f"{bounded_text(name)}:{slot}" for name, slot in map(tensor_of, node.inputs))
+    creation.control_input_names.extend(map(bounded_text, node.controls))
     for dims in _static_shapes(node, data):
         output = creation.outputs.add()
         if dims is None:

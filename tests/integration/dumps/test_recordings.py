@@ -19,7 +19,9 @@ _IDENTITY = "DebugIdentity"
 @tf.function
 def _logs(x):
     left = tf.subtract(x, 1.0, name="left")
-    return tf.math.log(left, name="logs")
+    logs = tf.math.log(left, name="logs")
+    with tf.control_dependencies([left]):
+        return tf.multiply(logs, 1.0, name="scaled")
 
 
 @tf.function
@@ -91,6 +93,14 @@ def test_stacks_are_those_of_the_recording(recorded):
     assert frames[-1][2] == "_logs" and "tf.math.log(left" in frames[-1][3]
     with pytest.raises(KeyError):
         dump.node_traceback("absent")
+
+
+def test_attributes_and_control_inputs_are_those_of_the_graph(recorded):
+    _, dump, _ = recorded
+    assert dump.node_attributes("logs")["T"] == "float32"
+    assert dump.node_inputs("scaled/y", is_control=True) == ["left"]
+    (holder,) = dump._holders("logs")
+    assert list(holder.graph.nodes["scaled/y"].controls) == ["left"]
 
 
 def test_what_only_dump_folders_have_is_said(recorded):
