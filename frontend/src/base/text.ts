@@ -7,7 +7,7 @@ export function grouped(n: number): string {
   return GROUPED.format(n);
 }
 
-/** At most five characters, for a table cell: 12345 -> "12.3k". Exact below 10 000. */
+/** At most four characters, for a table cell: 12345 -> "12k". Exact below 10 000. */
 export function compact(n: number): string {
   if (n < 10_000) return String(n);
   for (const [unit, size] of [
@@ -17,7 +17,7 @@ export function compact(n: number): string {
     ["T", 1e12],
   ] as const) {
     const scaled = n / size;
-    if (scaled < 999.5) return `${scaled < 99.95 ? scaled.toFixed(1) : scaled.toFixed(0)}${unit}`;
+    if (scaled < 999.5) return `${scaled < 9.95 ? scaled.toFixed(1) : scaled.toFixed(0)}${unit}`;
   }
   return n.toExponential(0);
 }
