@@ -91,3 +91,11 @@ def test_more_than_two_dimensions_and_strings_are_refused():
     with pytest.raises(BadQueryError, match="strings has no numbers"):
         strings = ArrayElements(np.array([b"a"], object))
         make_grid(strings, slicing_of((), (1,)), rows=1, columns=1, part="abs")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_signalling_nan_of_a_damaged_file_is_a_nan_without_a_warning():
+    array = np.frombuffer(b"\x01\x00\xa0\x7f" * 4, "<f4")
+    for size, name in ((4, "value"), (1, "mean")):
+        grid = make_grid(ArrayElements(array), slicing_of((), (4,)), rows=1, columns=size, part="abs")
+        assert np.isnan(grid.columns[name]).all()

@@ -40,7 +40,12 @@ def real_numbers(values: Array, part: str) -> Array:
       values: Any numeric or bool array.
       part: A key of :data:`PARTS`, for complex numbers.
     """
-    if values.dtype.kind != "c":
-        return widened(values)
+    # A signalling NaN, which no program computes and a damaged file may hold, is no reason to warn.
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(PARTS[part](values))
+        return np.asarray(PARTS[part](values)) if values.dtype.kind == "c" else widened(values)
+
+
+def as_float64(values: Array) -> npt.NDArray[np.float64]:
+    """Returns numbers as float64."""
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64)

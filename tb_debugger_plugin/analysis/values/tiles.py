@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.values.elements import read_slice
-from tb_debugger_plugin.analysis.values.numbers import check_numeric, real_numbers
+from tb_debugger_plugin.analysis.values.numbers import as_float64, check_numeric, real_numbers
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.stored_tensor import Elements
@@ -71,7 +71,7 @@ def make_grid(elements: Elements, slicing: Slicing, *, rows: int, columns: int, 
     grid = (-(-num_rows // tile[0]), -(-num_columns // tile[1]))
     if tile == (1, 1):
         values = real_numbers(read_slice(elements, slicing), part)
-        return Grid(shape, grid, tile, {"value": values.astype(np.float64).reshape(-1)})
+        return Grid(shape, grid, tile, {"value": as_float64(values).reshape(-1)})
     parts = [
         [_tiles(real_numbers(read_slice(elements, window), part), tile) for window in row]
         for row in _bands(slicing, num_rows, num_columns, tile)
