@@ -33,6 +33,8 @@ _WINDOW: Final = 1 << 12
 _CHUNK: Final = 1 << 20
 #: Fields of a message that are looked at; each string of a tensor is a field.
 _MAX_FIELDS: Final = 1 << 20
+#: Elements that the last one on record may stand for.
+_MAX_REPEATS: Final = 1 << 24
 
 _CONTENT: Final = TensorProto.DESCRIPTOR.fields_by_name["tensor_content"].number
 _VALUES: Final = frozenset(one.number for one in TensorProto.DESCRIPTOR.fields if one.name.endswith("_val"))
@@ -343,7 +345,14 @@ def _parsed(source: Bytes, message: Span, header: Header, kind: np.dtype[Any]) -
     tensor = stored(_parse(source, message))
     if tensor is None:
         raise FormatError("its record does not hold as many elements as its shape says")
+    _check_repeats(tensor.repeats)
     return _StoredElements(tensor, header.dtype, header.shape, kind)
+
+
+def _check_repeats(repeats: int) -> None:
+    # Nobody writes such a record, and each question about it would take hours.
+    if repeats > _MAX_REPEATS:
+        raise FormatError(f"its last element stands for {repeats:,} more, which are too many to show")
 
 
 def _strings(source: Bytes, message: Span, header: Header) -> Elements:
@@ -354,6 +363,7 @@ def _strings(source: Bytes, message: Span, header: Header) -> Elements:
     # As for numbers, the last one may stand for all after it; nothing at all stands for empty strings.
     if len(texts) > size:
         raise FormatError("its record does not hold as many elements as its shape says")
+    _check_repeats(size - len(texts))
     values = np.empty(max(1, len(texts)), object)
     values[:] = list(texts) or [b""]
     return _StoredElements(Stored(values), header.dtype, header.shape, np.dtype(object))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.analysis.values import elements as module
 from tb_debugger_plugin.analysis.values.elements import blocks, read_slice
 from tb_debugger_plugin.analysis.values.slicing import parse, slicing_of
+from tb_debugger_plugin.errors import BadQueryError
 
 
 class _Counted:
@@ -75,3 +76,13 @@ def test_of_a_large_tensor_only_what_is_selected_is_read(text, most_read):
     source.read = lambda begin, end: source.ranges.append((begin, end)) or np.zeros(end - begin, np.float32)
     read_slice(source, slicing_of(parse(text), source.shape))
     assert sum(end - begin for begin, end in source.ranges) <= most_read
+
+
+def test_a_tensor_may_have_more_dimensions_than_an_array():
+    source = _Counted(np.arange(6, dtype=np.float32))
+    dims = (1,) * 120 + (2,) + (1,) * 100 + (3,) + (1,) * 32
+    slicing = slicing_of((0,) * 120 + (slice(None, None, -1),) + (0,) * 100, dims)
+    assert len(slicing.shape) == 34
+    assert np.concatenate(list(blocks(source, slicing))).tolist() == [3, 4, 5, 0, 1, 2]
+    with pytest.raises(BadQueryError, match="The slice has 254 dimensions, but an array has at most"):
+        read_slice(source, slicing_of((), dims))

@@ -8,8 +8,10 @@ import struct
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.events.messages import TensorProto
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.asking import Asker, decoded
-from tests.support.events import values_program
+from tests.support.events import Recording, values_program
 
 _TYPES = {"f64": "<f8", "f32": "<f4", "i32": "<i4", "u8": "u1"}
 with np.errstate(all="ignore"):
@@ -130,3 +132,48 @@ def test_a_tensor_that_was_too_large_has_its_summary(asker):
     info = asker.json("/values/info", {"run": ".", "execution": 6, "slot": 2})
     assert not info["is_kept"] and info["health"]["positive"] == 6
     assert info["reason"].startswith("The value has 24 bytes, which is more")
+
+
+def _shaped(*dims, **fields):
+    proto = TensorProto(**{"dtype": 1, **fields})
+    for size in dims:
+        proto.tensor_shape.dim.add(size=size)
+    return proto
+
+
+_HOSTILE = {
+    "highest_rank": _shaped(*[1] * 254, tensor_content=b"1234"),
+    "product_overflows": _shaped(1 << 40, 1 << 40, tensor_content=b"1234"),
+    "fewer_bytes": _shaped(100, 100, tensor_content=b"1234"),
+    "negative": _shaped(-5, tensor_content=b"1234"),
+    "one_for_a_million_millions": _shaped(10**6, 10**6, float_val=[1.0]),
+    "long_strings": _shaped(2, dtype=7, string_val=[b"\xff\0", b"x" * 100_000]),
+    "no_elements": _shaped(2, dtype=20, tensor_content=b"1234"),
+    "nothing": TensorProto(),
+}
+
+
+@pytest.fixture(scope="module")
+def hostile_asker(tmp_path_factory):
+    logdir = tmp_path_factory.mktemp("hostile")
+    recording = Recording(logdir, mode=TensorDebugMode.FULL_TENSOR)
+    recording.graph("g")
+    for name, proto in _HOSTILE.items():
+        recording.op("g", name, "Log", ids=[len(name)])
+        recording.trace("g", name, proto)
+    recording.close()
+    with Asker(logdir) as asker:
+        yield asker
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("index", range(len(_HOSTILE)), ids=list(_HOSTILE))
+@pytest.mark.parametrize("path", ["", "/info", "/text", "/summary", "/npy", "/history"])
+@pytest.mark.parametrize("slicing", [None, "0", "0, ..."])
+def test_a_hostile_tensor_is_refused_at_once_and_breaks_nothing(hostile_asker, index, path, slicing):
+    query = {"run": ".", "graph_execution": index, **({} if slicing is None else {"slicing": slicing})}
+    response = hostile_asker.get(f"/values{path}", query)
+    assert response.status_code in (200, 400, 404), response.text
+    answer = decoded(response.mimetype, response.data)
+    assert response.status_code == 200 or answer["error"].endswith(".")
+    assert len(response.data) < 10_000

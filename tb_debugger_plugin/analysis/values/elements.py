@@ -8,18 +8,21 @@ few megabytes are in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.values.slicing import Axis, Slicing
+from tb_debugger_plugin.analysis.values.slicing import Slicing
+from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.stored_tensor import Elements
 
 Array = npt.NDArray[Any]
 
+#: The most dimensions of an array.
+_MAX_DIMS: Final = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
 #: Bytes between two elements up to which it is faster to read what lies between them.
 _NEAR_BYTES: Final = 1 << 12
 #: Bytes that are read at once.
@@ -34,70 +37,84 @@ def read_slice(elements: Elements, slicing: Slicing) -> Array:
       slicing: Which of them.
 
     Raises:
+      BadQueryError: NumPy has no arrays of so many dimensions.
       FormatError: The file has changed.
     """
-    out = np.empty([axis.count for axis in slicing.axes], elements.kind)
+    check_dims(slicing)
+    return _read_flat(elements, slicing).reshape(slicing.shape)
+
+
+def check_dims(slicing: Slicing) -> None:
+    """Check that a slice can be an array.
+
+    Raises:
+      BadQueryError: NumPy has no arrays of so many dimensions.
+    """
+    if len(slicing.shape) > _MAX_DIMS:
+        raise BadQueryError(
+            f"The slice has {len(slicing.shape)} dimensions, but an array has at most {_MAX_DIMS}: put an"
+            " index in place of some."
+        )
+
+
+class _Run(NamedTuple):
+    """The selected elements along one axis: how far apart they are in the file, and their number."""
+
+    distance: int
+    length: int
+
+
+def _read_flat(elements: Elements, slicing: Slicing) -> Array:
+    # A tensor may have more dimensions than an array, but not more than 53 with two elements or more.
+    axes = [axis for axis in slicing.axes if axis.count != 1]
+    out = np.empty([axis.count for axis in axes], elements.kind)
     if out.size:
-        rising, flips = _rising(slicing.axes)
-        _fill(out[flips] if flips else out, elements, rising, slicing.dims, 0)
-    return out.reshape(slicing.shape)
+        base, runs = _runs(slicing)
+        flips = tuple(slice(None, None, 1 if axis.step > 0 else -1) for axis in axes)
+        _fill(out[flips] if flips else out, elements, runs, base)
+    return out.reshape(-1)
 
 
-def _rising(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], tuple[slice, ...]]:
-    """Returns the axes with positive steps, and the index that turns the result around."""
-    rising = tuple(
-        axis
-        if axis.step > 0
-        else replace(axis, first=axis.first + (axis.count - 1) * axis.step, step=-axis.step)
-        for axis in axes
-    )
-    return rising, tuple(slice(None, None, 1 if axis.step > 0 else -1) for axis in axes)
+def _runs(slicing: Slicing) -> tuple[int, list[_Run]]:
+    """Returns the position of the first selected element in the file, and the axes with several elements."""
+    base, stride, runs = 0, 1, []
+    for axis, size in zip(reversed(slicing.axes), reversed(slicing.dims), strict=True):
+        lowest = axis.first if axis.step > 0 else axis.first + (axis.count - 1) * axis.step
+        base += lowest * stride
+        if axis.count > 1:
+            runs.append(_Run(abs(axis.step) * stride, axis.count))
+        stride *= size
+    return base, runs[::-1]
 
 
-def _fill(out: Array, elements: Elements, axes: tuple[Axis, ...], dims: tuple[int, ...], base: int) -> None:
-    """Reads into ``out`` the elements of a part of the tensor that begins at ``base``."""
-    if not axes:
+def _fill(out: Array, elements: Elements, runs: Sequence[_Run], base: int) -> None:
+    """Reads into ``out`` the elements that begin at a position."""
+    if not runs:
         out[...] = elements.read(base, base + 1)[0]
-        return
-    axis, row = axes[0], _product(dims[1:])
-    near = axis.step * row * elements.kind.itemsize <= _NEAR_BYTES
-    if near or (axis.step == 1 and _are_whole(axes[1:], dims[1:])):
-        _fill_at_once(out, elements, axes, dims, base)
-        return
-    for number in range(axis.count):
-        _fill(out[number, ...], elements, axes[1:], dims[1:], base + (axis.first + number * axis.step) * row)
+    elif runs[0].distance * elements.kind.itemsize <= _NEAR_BYTES or _are_adjacent(runs):
+        _fill_at_once(out, elements, runs, base)
+    else:
+        for number in range(runs[0].length):
+            _fill(out[number, ...], elements, runs[1:], base + number * runs[0].distance)
 
 
-def _fill_at_once(
-    out: Array, elements: Elements, axes: tuple[Axis, ...], dims: tuple[int, ...], base: int
-) -> None:
+def _are_adjacent(runs: Sequence[_Run]) -> bool:
+    """Whether nothing lies between the elements."""
+    distances = [run.length * run.distance for run in runs[1:]] + [1]
+    return [run.distance for run in runs] == distances
+
+
+def _fill_at_once(out: Array, elements: Elements, runs: Sequence[_Run], base: int) -> None:
     """Reads some rows at a time, with everything between the selected elements."""
-    axis, row = axes[0], _product(dims[1:])
-    inner_first = sum(one.first * _product(dims[n + 2 :]) for n, one in enumerate(axes[1:]))
-    inner_last = sum(
-        (one.first + (one.count - 1) * one.step) * _product(dims[n + 2 :]) for n, one in enumerate(axes[1:])
-    )
-    inside = tuple(slice(one.first, one.first + (one.count - 1) * one.step + 1, one.step) for one in axes[1:])
-    rows_at_once = max(1, _CHUNK_BYTES // max(1, row * elements.kind.itemsize * axis.step))
-    for begin in range(0, axis.count, rows_at_once):
-        end = min(axis.count, begin + rows_at_once)
-        first_row = axis.first + begin * axis.step
-        num_rows = (end - begin - 1) * axis.step + 1
-        first, last = first_row * row + inner_first, (first_row + num_rows - 1) * row + inner_last
-        part = elements.read(base + first, base + last + 1)
-        if len(part) != num_rows * row:
-            whole = np.empty(num_rows * row, elements.kind)
-            whole[inner_first : inner_first + len(part)] = part
-            part = whole
-        out[begin:end] = part.reshape(num_rows, *dims[1:])[(slice(None, None, axis.step), *inside)]
-
-
-def _product(dims: tuple[int, ...]) -> int:
-    return int(np.prod(dims, dtype=np.int64))
-
-
-def _are_whole(axes: tuple[Axis, ...], dims: tuple[int, ...]) -> bool:
-    return all(axis.step == 1 and axis.count == size for axis, size in zip(axes, dims, strict=True))
+    (distance, count), inner, size = runs[0], runs[1:], elements.kind.itemsize
+    span = sum((run.length - 1) * run.distance for run in inner)
+    strides = [run.distance * size for run in runs]
+    rows = max(1, _CHUNK_BYTES // (distance * size))
+    for begin in range(0, count, rows):
+        end = min(count, begin + rows)
+        part = elements.read(base + begin * distance, base + (end - 1) * distance + span + 1)
+        shape = [end - begin, *(run.length for run in inner)]
+        out[begin:end] = np.lib.stride_tricks.as_strided(part, shape, strides, writeable=False)
 
 
 def windows(slicing: Slicing, max_elements: int) -> Iterator[Slicing]:
@@ -145,4 +162,4 @@ def blocks(elements: Elements, slicing: Slicing, max_bytes: int | None = None) -
     """
     most = _CHUNK_BYTES if max_bytes is None else max_bytes
     for window in windows(slicing, max(1, most // elements.kind.itemsize)):
-        yield read_slice(elements, window).reshape(-1)
+        yield _read_flat(elements, window)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.values.elements import blocks
+from tb_debugger_plugin.analysis.values.elements import blocks, check_dims
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.stored_tensor import Elements
@@ -27,8 +27,9 @@ def npy_size_and_parts(elements: Elements, slicing: Slicing) -> tuple[int, Itera
       slicing: Which of them.
 
     Raises:
-      BadQueryError: The elements are strings.
+      BadQueryError: The elements are strings, or NumPy has no arrays of so many dimensions.
     """
+    check_dims(slicing)
     if elements.kind.kind == "O":
         raise BadQueryError("Strings have no place in a .npy file; values/text gives them.")
     kind = widened(np.empty(0, elements.kind)).dtype
