@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,6 +57,15 @@ def test_a_slice_is_what_numpy_gives(near_bytes, chunk_bytes, dims, slices, data
         parts = list(blocks(source, slicing, max_bytes=data.draw(st.sampled_from([4, 12, 100]))))
         flat = np.concatenate(parts) if parts else np.empty(0)
         np.testing.assert_array_equal(flat, expected.reshape(-1))
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float8_e5m2", "float8_e4m3fn", "int4", "uint4"])
+@pytest.mark.parametrize("text", ["...", "::2, 1:", "1, ::-2", "0, 0"])
+def test_slices_of_dtypes_that_numpy_lacks_are_read(kind, text):
+    array = np.arange(12).reshape(3, 4).astype(getattr(ml_dtypes, kind))
+    actual = read_slice(_Counted(array), slicing_of(parse(text), array.shape))
+    assert actual.dtype == array.dtype
+    np.testing.assert_array_equal(actual.astype(np.float32), array[parse(text)].astype(np.float32))
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,11 @@ def _fill(out: Array, elements: Elements, runs: Sequence[_Run], base: int) -> No
             _fill(out[number, ...], elements, runs[1:], base + number * runs[0].distance)
 
 
+def _as_builtin(values: Array) -> Array:
+    """Returns the same bytes in a dtype of NumPy's own: ``as_strided`` does not know float8."""
+    return values.view(f"u{values.dtype.itemsize}") if values.dtype.isbuiltin == 2 else values
+
+
 def _are_adjacent(runs: Sequence[_Run]) -> bool:
     """Whether nothing lies between the elements."""
     distances = [run.length * run.distance for run in runs[1:]] + [1]
@@ -114,7 +119,8 @@ def _fill_at_once(out: Array, elements: Elements, runs: Sequence[_Run], base: in
         end = min(count, begin + rows)
         part = elements.read(base + begin * distance, base + (end - 1) * distance + span + 1)
         shape = [end - begin, *(run.length for run in inner)]
-        out[begin:end] = np.lib.stride_tricks.as_strided(part, shape, strides, writeable=False)
+        chosen = np.lib.stride_tricks.as_strided(_as_builtin(part), shape, strides, writeable=False)
+        _as_builtin(out[begin:end])[...] = chosen
 
 
 def windows(slicing: Slicing, max_elements: int) -> Iterator[Slicing]:

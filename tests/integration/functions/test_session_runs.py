@@ -79,7 +79,12 @@ def test_each_run_is_on_record_with_what_it_asked_for(
     times = [(event.session_run.begin_time, event.wall_time) for event in events_of(recorded, "session_run")]
     flat = [begin, *[moment for pair in times for moment in pair], end]
     assert flat == sorted(flat)
-    traced = [event.wall_time for event in recorded.events["graph_execution_traces"]]
+    # Functions of other tests are in the process; their constants are recorded at the beginning.
+    traced = [
+        event.wall_time
+        for event in recorded.events["graph_execution_traces"]
+        if event.graph_execution_trace.op_name in ("root", "log", "both")
+    ]
     assert traced and all(any(a <= moment <= b for a, b in times) for moment in traced)
 
 

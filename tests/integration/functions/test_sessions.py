@@ -231,12 +231,12 @@ def test_a_session_outlives_its_recording_and_one_from_before_is_left_alone_and_
 
 def test_functions_traced_in_a_graph_have_it_around_them(tmp_path: Path) -> None:
     @tf.function
-    def inner(x: tf.Tensor) -> tf.Tensor:
+    def inside_of_outer(x: tf.Tensor) -> tf.Tensor:
         return tf.math.log(x, name="log")
 
     @tf.function
     def outer(x: tf.Tensor) -> tf.Tensor:
-        return inner(x)
+        return inside_of_outer(x)
 
     @tf.function
     def first() -> tf.Tensor:
@@ -253,7 +253,7 @@ def test_functions_traced_in_a_graph_have_it_around_them(tmp_path: Path) -> None
     of_session = {e.graph_op_creation.graph_id for e in events if e.graph_op_creation.op_name == "called"}
     outermost = [graph for graph in graphs if graph.graph_name in ("outer", "first")]
     assert [{graph.outer_context_id} for graph in outermost] == [of_session, of_session, {""}]
-    assert [around[graph.outer_context_id] for graph in graphs if graph.graph_name == "inner"] == [
+    assert [around[graph.outer_context_id] for graph in graphs if graph.graph_name == "inside_of_outer"] == [
         *of_session,
         "",
     ]
