@@ -37,7 +37,10 @@ _MAX_FIELDS: Final = 1 << 20
 _MAX_REPEATS: Final = 1 << 24
 
 _CONTENT: Final = TensorProto.DESCRIPTOR.fields_by_name["tensor_content"].number
-_VALUES: Final = frozenset(one.number for one in TensorProto.DESCRIPTOR.fields if one.name.endswith("_val"))
+#: Numbers of the fields of a ``TensorProto`` that hold elements.
+ELEMENT_FIELDS: Final = frozenset(
+    {_CONTENT, *(one.number for one in TensorProto.DESCRIPTOR.fields if one.name.endswith("_val"))}
+)
 
 
 class Bytes(Protocol):
@@ -252,7 +255,7 @@ def read_header(source: Bytes, message: Span) -> Header:
 def _without_elements(source: Bytes, message: Span) -> Any:
     head = TensorProto()
     for one in fields(source, message):
-        if one.number in _VALUES or one.number == _CONTENT:
+        if one.number in ELEMENT_FIELDS:
             continue
         field = _encoded(source, one)
         try:

@@ -5,7 +5,7 @@ Takes a recorded value and returns the positions of its occurrences, as pages wi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,26 +20,47 @@ from tb_debugger_plugin.index.values import widened
 
 Columns = dict[str, npt.NDArray[Any]]
 
-_TABLES = {
-    False: (
-        "graph_executions t",
-        "t.site = (SELECT site FROM graph_executions WHERE idx = $index)",
-        "true",
-    ),
-    True: (
-        "execution_outputs t JOIN executions e USING (idx)",
-        # A function is called from several lines, and the first call of one has a stack of its own.
-        "t.slot = $slot AND (e.op_type, CASE WHEN e.graph < 0 THEN e.stack END, e.host) IS NOT DISTINCT FROM"
-        " (SELECT (op_type, CASE WHEN graph < 0 THEN stack END, host) FROM executions WHERE idx = $index)",
-        "t.has_value",
-    ),
-}
+
+class _List(NamedTuple):
+    """Where the occurrences in one of the long lists are.
+
+    Attributes:
+      tables: SQL of the tables, with the summary in ``t``.
+      is_occurrence: SQL that is true of the occurrences of the tensor at ``$index``.
+      is_measured: SQL that is true if there is anything about the tensor in its record.
+      wall_time: SQL of its time.
+    """
+
+    tables: str
+    is_occurrence: str
+    is_measured: str
+    wall_time: str
+
+
+_GRAPH_EXECUTIONS: Final = _List(
+    "graph_executions t",
+    "t.site = (SELECT site FROM graph_executions WHERE idx = $index)",
+    "true",
+    "t.wall_time",
+)
+_EXECUTIONS: Final = _List(
+    "execution_outputs t JOIN executions e USING (idx)",
+    # A function is called from several lines, and the first call of one has a stack of its own.
+    "t.slot = $slot AND (e.op_type, CASE WHEN e.graph < 0 THEN e.stack END, e.host) IS NOT DISTINCT FROM"
+    " (SELECT (op_type, CASE WHEN graph < 0 THEN stack END, host) FROM executions WHERE idx = $index)",
+    "t.has_value",
+    "e.wall_time",
+)
+
+
+def _list_of(value: RecordedValue) -> _List:
+    return _EXECUTIONS if value.is_execution else _GRAPH_EXECUTIONS
 
 
 def _query(value: RecordedValue, select: str) -> tuple[str, dict[str, Any]]:
-    table, condition, _ = _TABLES[value.is_execution]
+    rows = _list_of(value)
     parameters = {"index": value.index, **({"slot": value.slot} if value.is_execution else {})}
-    return f"SELECT {select} FROM {table} WHERE {condition}", parameters
+    return f"SELECT {select} FROM {rows.tables} WHERE {rows.is_occurrence}", parameters
 
 
 def count(value: RecordedValue) -> tuple[int, int]:
@@ -56,13 +77,12 @@ def page(value: RecordedValue, positions: Range) -> Columns:
       value: One of the occurrences.
       positions: Their positions among the occurrences.
     """
-    time = "e.wall_time" if value.is_execution else "t.wall_time"
-    measured = _TABLES[value.is_execution][2]
+    rows = _list_of(value)
     mode = int(TensorDebugMode.FULL_TENSOR)
     query, parameters = _query(
         value,
-        f"t.idx::DOUBLE AS index, {time} AS wall_time, t.health AS health,"
-        f" (t.mode = {mode} AND {measured})::UTINYINT AS is_kept",
+        f"t.idx::DOUBLE AS index, {rows.wall_time} AS wall_time, t.health AS health,"
+        f" (t.mode = {mode} AND {rows.is_measured})::UTINYINT AS is_kept",
     )
     bounds = {"count": positions.end - positions.begin, "first": positions.begin}
     return value.snapshot.columns(

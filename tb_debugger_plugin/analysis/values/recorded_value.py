@@ -20,7 +20,7 @@ from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
-from tb_debugger_plugin.index.dumps.dump_places import dump_of, open_dump
+from tb_debugger_plugin.index.dumps.dump_places import dump_of, not_dumped, open_dump
 from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.index.stored_tensor import Elements
 from tb_debugger_plugin.index.value_places import Place, open_elements, read_place
@@ -99,7 +99,7 @@ class RecordedValue:
         if left_out:
             return (
                 f"The value has {left_out:,} bytes, which is more than the recording keeps"
-                " (max_tensor_bytes); it holds a summary instead."
+                " (max_tensor_bytes, max_total_bytes); it holds a summary instead."
             )
         mode = mode_name(self.row["mode"])
         return (
@@ -117,12 +117,9 @@ class RecordedValue:
 
     @property
     def _not_dumped(self) -> str:
-        dtype = dtype_name(self.row["dtype"])
-        if dtype is None:
+        if dtype_name(self.row["dtype"]) is None:
             return "The file of the dump is damaged or cut off."
-        if numpy_dtype(self.row["dtype"]) is None and dtype != "string":
-            return f"A tensor of dtype {dtype} has no elements that can be written to a file."
-        return "The variable had no value yet when it was dumped."
+        return not_dumped(self.row["dtype"]).reason
 
     @contextlib.contextmanager
     def elements(self) -> Iterator[Elements]:

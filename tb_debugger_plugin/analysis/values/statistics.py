@@ -77,18 +77,18 @@ def statistics(
     if elements.kind.kind == "O":
         return {"size": slicing.size, "counts": None, **_NOTHING, "in_range": None}
     counts = dict.fromkeys(_KINDS, 0)
-    moments, in_range = _Moments(), 0
+    moments, in_range, has_range = _Moments(), 0, low is not None or high is not None
     for values in _numbers(elements, slicing, part):
         block_counts = count_values(values)
         for name in _KINDS:
             counts[name] += int(block_counts[name])
         moments.add(_finite(values))
-        in_range += _count_in(values, low, high)
+        in_range += _count_in(values, low, high) if has_range else 0
     return {
         "size": slicing.size,
         "counts": _of_bool(counts) if elements.kind.kind == "b" else counts,
         **(_NOTHING if not moments.count else _described(elements, slicing, moments, bins, part)),
-        "in_range": None if low is None and high is None else in_range,
+        "in_range": in_range if has_range else None,
     }
 
 
@@ -104,10 +104,9 @@ def _finite(values: Array) -> Array:
 
 
 def _count_in(values: Array, low: float | None, high: float | None) -> int:
-    # A comparison with NaN is false.
-    above = True if low is None else values >= low
-    below = True if high is None else values <= high
-    return int(np.count_nonzero(np.logical_and(above, below) & np.ones(len(values), bool)))
+    # Without an end, infinity is the end. A comparison with NaN is false.
+    above = values >= (-math.inf if low is None else low)
+    return int(np.count_nonzero(above & (values <= (math.inf if high is None else high))))
 
 
 def _of_bool(counts: dict[str, int]) -> dict[str, int]:

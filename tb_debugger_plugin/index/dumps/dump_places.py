@@ -22,8 +22,8 @@ from tb_debugger_plugin.events.dtypes import STRING, dtype_name, numpy_dtype
 from tb_debugger_plugin.events.dumps.files import TENSOR_FIELDS
 from tb_debugger_plugin.events.dumps.folders import below
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.index.stored_tensor import (
+    ELEMENT_FIELDS,
     Elements,
     FileBytes,
     Header,
@@ -35,14 +35,6 @@ from tb_debugger_plugin.index.stored_tensor import (
     read_header,
 )
 
-#: Bytes that elements may take beyond those of the file, where one of them stands for many.
-_MAX_REPEATED: Final = 1 << 28
-#: Numbers of the fields of a ``TensorProto`` that hold elements.
-_ELEMENTS: Final = frozenset(
-    one.number
-    for one in TensorProto.DESCRIPTOR.fields
-    if one.name.endswith("_val") or one.name == "tensor_content"
-)
 _FILE: Final = "SELECT folder, path FROM dump_files JOIN dump_calls USING (call) WHERE idx = ?"
 
 
@@ -116,22 +108,24 @@ def read_dump(file: Location) -> npt.NDArray[Any] | NotDumped:
     with _open_tensor(file) as (source, message):
         header = read_header(source, message)
         if not _holds_elements(source, message, header):
-            return _not_dumped(header.dtype)
+            return not_dumped(header.dtype)
         elements = elements_of(source, message)
-        count = math.prod(header.shape)
-        if count * elements.kind.itemsize > message.end - message.begin + _MAX_REPEATED:
-            raise FormatError(f"{count:,} elements are more than its bytes can hold")
-        return elements.read(0, count).reshape(header.shape).copy()
+        return elements.read(0, math.prod(header.shape)).reshape(header.shape).copy()
 
 
 def _holds_elements(source: FileBytes, message: Span, header: Header) -> bool:
     if numpy_dtype(header.dtype) is None and header.dtype != STRING:
         return False
     # A tensor of a dump has all its elements, also zeros; a variable without a value has none.
-    return not math.prod(header.shape) or any(one.number in _ELEMENTS for one in fields(source, message))
+    return not math.prod(header.shape) or any(one.number in ELEMENT_FIELDS for one in fields(source, message))
 
 
-def _not_dumped(dtype: int) -> NotDumped:
+def not_dumped(dtype: int) -> NotDumped:
+    """Returns why a dump of a dtype, whose file is whole, has no elements.
+
+    Args:
+      dtype: TensorFlow's number.
+    """
     if numpy_dtype(dtype) is None and dtype != STRING:
         name = dtype_name(dtype) or str(dtype)
         return NotDumped(
