@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.fileset import FileSet, find_file_sets
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.objects import event_objects, set_objects
+from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.index.parquet import write_tables
 from tb_debugger_plugin.index.runs import Run
 

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
-from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
+from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.index import indexer
 from tb_debugger_plugin.index.runs import Run
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import a_location, all_runs, check_read, print_results, run_each
+from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Run
 

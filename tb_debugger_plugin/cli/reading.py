@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import duckdb
 
-from tb_debugger_plugin.cli.printable import printable_lines
 from tb_debugger_plugin.errors import DebuggerError, NotFoundError, NotReadyError, UsageError, user_message
 from tb_debugger_plugin.events.locations import Location, location
+from tb_debugger_plugin.events.printable import printable_lines
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Problem, Run, has_debug_events

@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tb_debugger_plugin.analysis.select_statement import check_select
-from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain, read_whole
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.printable import printable
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tb_debugger_plugin.analysis.values.texts import element_text
-from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, only_run
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
 

@@ -14,9 +14,9 @@ from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.alerts.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.cli.printable import printable
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.index.runs import Run
 
 if TYPE_CHECKING:

@@ -1,0 +1,42 @@
+"""`tbdbg shell`: the commands of tfdbg, over the runs of a logdir.
+
+Takes a logdir and command lines from ``-c`` or from what is typed. Prints their answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from tb_debugger_plugin.cli.reading import a_location, check_folder
+from tb_debugger_plugin.shell.program import Leave
+from tb_debugger_plugin.shell.shell import Shell
+from tb_debugger_plugin.shell.ui.plain_lines import PlainLines, run_commands, typed_lines
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `shell` to the command line."""
+    parser = subparsers.add_parser("shell", help="ask about a recording with the commands of tfdbg")
+    parser.add_argument(
+        "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
+    )
+    parser.add_argument("--run", dest="name", metavar="NAME", help="the run to open first")
+    parser.add_argument(
+        "-c", dest="commands", action="append", metavar="COMMAND", help="run this and leave; may be repeated"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer command lines; returns the exit code."""
+    check_folder(args.logdir)
+    with Shell(args.logdir, args.name) as shell:
+        if args.commands:
+            return run_commands(shell, args.commands, sys.stdout)
+        end = PlainLines(typed_lines(sys.stdout, sys.stdin), sys.stdout).converse(shell)
+        return end.code if isinstance(end, Leave) else 0

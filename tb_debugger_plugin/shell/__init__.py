@@ -1,0 +1,1 @@
+"""The commands of tfdbg over recordings, and the user interfaces that show their answers."""

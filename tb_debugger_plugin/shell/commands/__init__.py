@@ -1,0 +1,1 @@
+"""The commands of the shell, a module for each group."""

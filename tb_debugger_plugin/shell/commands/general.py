@@ -1,0 +1,72 @@
+"""`help`, `version` and `exit`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tb_debugger_plugin import __version__
+from tb_debugger_plugin.shell.command import Answer, Command, Completes, Needs
+from tb_debugger_plugin.shell.program import Leave
+from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, of_text, plain
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.shell.shell import Shell
+
+_NAME_WIDTH: Final = 22
+
+
+def _help_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("command", nargs="?", metavar="COMMAND", help="the command to explain")
+
+
+def _help(shell: Shell, args: argparse.Namespace) -> Answer:
+    if args.command is not None:
+        return Screen(_of_command(shell.command(args.command)))
+    lines: list[Line] = [plain("Commands", Style.HEADING)]
+    for command in shell.commands():
+        names = ", ".join((command.name, *command.aliases))
+        space = " " * max(1, _NAME_WIDTH - len(names))
+        lines.append((link(names, f"help {command.name}"), Part(space + command.summary)))
+    lines += [
+        (),
+        plain("COMMAND > FILE writes the answer to a file. COMMAND @[3, 4] scrolls to an element."),
+        plain("`help COMMAND` shows the arguments of a command."),
+    ]
+    return Screen(lines)
+
+
+def _of_command(command: Command) -> list[Line]:
+    lines = [plain(line) for line in command.parser().format_help().rstrip().split("\n")]
+    if command.aliases:
+        lines += [(), plain(f"aliases: {', '.join(command.aliases)}")]
+    if command.examples:
+        lines += [(), plain("examples:"), *((link(f"  {one}", one),) for one in command.examples)]
+    return lines
+
+
+def _version(shell: Shell, args: argparse.Namespace) -> Answer:
+    del shell, args
+    return of_text(f"tb-debugger-plugin {__version__}\nnumpy {np.__version__}")
+
+
+def _exit(shell: Shell, args: argparse.Namespace) -> Answer:
+    del shell, args
+    return Leave()
+
+
+COMMANDS: Final = (
+    Command(
+        "help",
+        ("h",),
+        "list the commands, or explain one",
+        _help,
+        _help_arguments,
+        Needs.NOTHING,
+        Completes.COMMAND,
+    ),
+    Command("version", ("ver",), "print the versions", _version, needs=Needs.NOTHING),
+    Command("exit", ("quit", "q"), "leave the shell", _exit, needs=Needs.NOTHING),
+)

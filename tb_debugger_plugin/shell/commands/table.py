@@ -1,0 +1,20 @@
+"""The table of all commands."""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+from tb_debugger_plugin.shell.command import Command
+from tb_debugger_plugin.shell.commands import general, list_tensors
+
+COMMANDS: Final[tuple[Command, ...]] = (
+    list_tensors.COMMAND,
+    *general.COMMANDS,
+)
+
+
+@functools.cache
+def by_name() -> dict[str, Command]:
+    """Returns the commands by name and alias."""
+    return {name: command for command in COMMANDS for name in (command.name, *command.aliases)}

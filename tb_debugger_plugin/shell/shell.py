@@ -1,0 +1,199 @@
+"""The shell without a terminal: takes command lines, returns screens.
+
+A shell looks at the runs of a logdir, or at the call of a program that is stopped. No command and no name
+in a recording can end it: whatever fails becomes a screen that says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+import duckdb
+
+from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
+from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.index.runs import Run as FoundRun
+from tb_debugger_plugin.reading import choose
+from tb_debugger_plugin.reading.run import Run
+from tb_debugger_plugin.shell import screen, words
+from tb_debugger_plugin.shell.command import Answer, Command, Needs
+from tb_debugger_plugin.shell.commands.table import COMMANDS, by_name
+from tb_debugger_plugin.shell.program import Call
+from tb_debugger_plugin.shell.screen import Mood, Screen
+from tb_debugger_plugin.shell.settings import Settings
+from tb_debugger_plugin.shell.tensor_filters import TensorFilters
+
+
+class Shell:
+    """A shell; ``close()`` closes the run that it has open.
+
+    Args:
+      logdir: The folder with the runs; None for a program that has not recorded anything yet.
+      name: The run to open first; None for the only one.
+      call: The call at which a program is stopped; None without a program.
+      filters: The tensor filters; None for the built-in ones.
+      settings: The settings of the user; None for the defaults.
+
+    Attributes:
+      logdir: As given.
+      call: As given. Whoever stops the program replaces it.
+      filters: The tensor filters.
+      settings: The settings.
+    """
+
+    def __init__(
+        self,
+        logdir: Location | None,
+        name: str | None = None,
+        *,
+        call: Call | None = None,
+        filters: TensorFilters | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.logdir = logdir
+        self.call = call
+        self.filters = TensorFilters() if filters is None else filters
+        self.settings = Settings() if settings is None else settings
+        self._name = name
+        self._run: Run | None = None
+
+    def __enter__(self) -> Shell:
+        """Returns the shell; the end of the block closes it."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the run."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the run that is open."""
+        if self._run is not None:
+            self._run.close()
+            self._run = None
+
+    # The run.
+
+    def found_runs(self) -> list[FoundRun]:
+        """Returns the runs of the logdir.
+
+        Raises:
+          NotFoundError: There are none.
+          UsageError: There is no logdir.
+        """
+        if self.logdir is None:
+            raise UsageError("Nothing is recorded yet: `run` records the next call.")
+        return choose.all_runs(self.logdir)
+
+    @property
+    def run(self) -> Run:
+        """The run that the commands ask; opened when it is first asked for.
+
+        Raises:
+          NotFoundError: There are no runs, or there are several and none was chosen.
+        """
+        if self._run is None:
+            found = choose.with_name(self._folder, self.found_runs(), self._name)
+            self._run = Run(choose.single(self._folder, found, "`runs NAME`"))
+        return self._run
+
+    @property
+    def _folder(self) -> Location:
+        if self.logdir is None:
+            raise UsageError("Nothing is recorded yet: `run` records the next call.")
+        return self.logdir
+
+    def choose_run(self, name: str) -> Run:
+        """Open another run of the logdir.
+
+        Raises:
+          NotFoundError: There is no such run.
+        """
+        found = choose.single(
+            self._folder, choose.with_name(self._folder, self.found_runs(), name), "`runs NAME`"
+        )
+        self.close()
+        self._name, self._run = name, Run(found)
+        return self._run
+
+    def look_at(self, logdir: Location | None, call: Call | None) -> None:
+        """Look at another call of a program.
+
+        Args:
+          logdir: The folder of its recording; None if it is not recorded.
+          call: The call.
+        """
+        self.close()
+        self.logdir, self._name, self.call = logdir, None, call
+
+    # Command lines.
+
+    def answer(self, line: str) -> Answer | None:
+        """Run a command line.
+
+        Args:
+          line: The command line.
+
+        Returns:
+          A screen; or how a program goes on; or the end of the shell; None for an empty line.
+        """
+        try:
+            command_line = words.parse(line)
+            if not command_line.words:
+                return None
+            answer = self._run_command(command_line.words)
+            if isinstance(answer, Screen) and command_line.file is not None:
+                return self._written(answer, command_line.file)
+            return answer
+        except Exception as error:  # whatever a recording or a filter does, the shell goes on
+            return error_screen(error)
+
+    def _run_command(self, given: Sequence[str]) -> Answer:
+        command = self.command(given[0])
+        if command.needs is Needs.PROGRAM and self.call is None:
+            raise UsageError(f"{command.name} needs a program that is stopped; this is a recording.")
+        return command.run(self, command.parser().parse_args(given[1:]))
+
+    def command(self, name: str) -> Command:
+        """Returns the command of a name or an alias.
+
+        Raises:
+          UsageError: There is none.
+        """
+        command = by_name().get(name)
+        if command is None:
+            near = difflib.get_close_matches(name, by_name(), 1)
+            hint = f"did you mean `{near[0]}`?" if near else "`help` lists the commands."
+            raise UsageError(f"There is no command {name!r}; {hint}")
+        return command
+
+    def commands(self) -> list[Command]:
+        """Returns the commands that can be used now."""
+        return [one for one in COMMANDS if one.needs is not Needs.PROGRAM or self.call is not None]
+
+    def _written(self, answer: Screen, file: str) -> Screen:
+        path = Path(file).expanduser()
+        with path.open("w", encoding="utf-8") as out:
+            out.writelines(screen.text_of(line).rstrip() + "\n" for line in answer.lines)
+        return replace(screen.of_text(f"Wrote output to {path}"), mood=answer.mood)
+
+
+def error_screen(error: Exception) -> Screen:
+    """Returns the screen that says what failed."""
+    if isinstance(error, duckdb.Error):
+        return screen.of_text(f"ERROR: {str(error).splitlines()[0]}", Mood.ERROR)
+    with contextlib.suppress(Exception):
+        return screen.of_text(f"ERROR: {_sentence(error)}", Mood.ERROR)
+    return screen.of_text(f"ERROR: {type(error).__name__}", Mood.ERROR)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, (DebuggerError, OSError)):
+        return user_message(error)
+    return f"This is a mistake in the shell: {user_message(error)}"

@@ -1,0 +1,1 @@
+"""The user interfaces of the shell: plain lines, and a full screen."""

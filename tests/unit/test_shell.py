@@ -1,0 +1,90 @@
+"""`tb_debugger_plugin/shell`: command lines and their answers, over runs made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.shell import words
+from tb_debugger_plugin.shell.command import Answer
+from tb_debugger_plugin.shell.program import Leave
+from tb_debugger_plugin.shell.screen import Screen, text_of
+from tb_debugger_plugin.shell.shell import Shell
+from tb_debugger_plugin.shell.words import CommandLine
+from tests.support.events import values_program
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    logdir = tmp_path_factory.mktemp("logdir")
+    values_program(logdir).close()
+    with Shell(location(str(logdir))) as shell:
+        yield shell
+
+
+def texts(answer: Answer | None) -> list[str]:
+    """The lines of a screen, which is no error."""
+    assert isinstance(answer, Screen) and not answer.is_error
+    return [text_of(line).rstrip() for line in answer.lines]
+
+
+def error(answer: Answer | None) -> str:
+    """The line of a screen that is an error."""
+    assert isinstance(answer, Screen) and answer.is_error
+    (line,) = answer.lines
+    return text_of(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", CommandLine([])),
+        ("  lt  -f has_inf_or_nan ", CommandLine(["lt", "-f", "has_inf_or_nan"])),
+        ("pt Log:0[:, 3]", CommandLine(["pt", "Log:0[:, 3]"])),
+        ("pt 'a b:0'", CommandLine(["pt", "a b:0"])),
+        ('eval "`a:0` > 3"', CommandLine(["eval", "`a:0` > 3"])),
+        ("eval np.sum(`a:0` > 3)", CommandLine(["eval", "np.sum(`a:0` > 3)"])),
+        ("pt a:0 -r \"[[-inf, 0], [3, 'x']]\"", CommandLine(["pt", "a:0", "-r", "[[-inf, 0], [3, 'x']]"])),
+        ("lt > out.txt", CommandLine(["lt"], "out.txt")),
+        ("lt>out.txt", CommandLine(["lt"], "out.txt")),
+        ("lt > 'my out.txt'", CommandLine(["lt"], "my out.txt")),
+        ("pt a:0 @[3, 4]", CommandLine(["pt", "a:0"], None, (3, 4))),
+        ("pt a:0 @3,4", CommandLine(["pt", "a:0"], None, (3, 4))),
+    ],
+)
+def test_a_line_is_split_into_words(line, expected):
+    assert words.parse(line) == expected
+
+
+@pytest.mark.parametrize("line", ["pt 'a", "pt a[0", "lt >", "lt > a b", "pt a @[x]", "eval `a"])
+def test_a_line_that_is_not_finished_is_refused(line):
+    with pytest.raises(UsageError):
+        words.parse(line)
+
+
+def test_the_answer_of_an_empty_line_is_nothing(shell):
+    assert shell.answer("  ") is None
+
+
+def test_an_unknown_command_is_one_line_with_the_nearest_name(shell):
+    assert error(shell.answer("lsit_tensors")) == (
+        "ERROR: There is no command 'lsit_tensors'; did you mean `list_tensors`?"
+    )
+
+
+def test_exit_leaves(shell):
+    assert shell.answer("exit") == Leave(0)
+
+
+def test_lt_lists_the_tensors_that_pass_a_filter(shell):
+    lines = texts(shell.answer("lt -f has_inf_or_nan"))
+    bad = shell.run.graph_executions(health="bad")
+    assert lines[0] == f'{len(bad)} dumped tensor(s) passing filter "has_inf_or_nan":'
+    assert [line.split()[-1] for line in lines[3:]] == [row.name for row in bad]
+
+
+def test_an_answer_goes_to_a_file(shell, tmp_path):
+    expected = texts(shell.answer("lt"))
+    assert texts(shell.answer(f"lt > {tmp_path / 'out'}")) == [f"Wrote output to {tmp_path / 'out'}"]
+    assert (tmp_path / "out").read_text("utf-8").splitlines() == expected
