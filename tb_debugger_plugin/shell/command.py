@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.shell.program import Leave, Resume
+from tb_debugger_plugin.shell.program import Detach, Leave, Resume
 from tb_debugger_plugin.shell.screen import Screen
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
 
 #: What a command returns: something to show, or the end of the shell.
-Answer: TypeAlias = "Screen | Resume | Leave"
+Answer: TypeAlias = "Screen | Resume | Leave | Detach"
 
 
 class Needs(enum.Enum):

@@ -47,6 +47,10 @@ class Leave(NamedTuple):
     code: int = 0
 
 
+class Detach(NamedTuple):
+    """The shell closes, and a stopped program goes on without it: also when nobody can type any more."""
+
+
 @dataclass(frozen=True)
 class Call:
     """The call of a program at which the shell is open.

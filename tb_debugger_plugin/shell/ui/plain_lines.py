@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.shell.program import Leave, Resume
+from tb_debugger_plugin.shell.program import Detach, Leave, Resume
 from tb_debugger_plugin.shell.screen import Screen, text_of
 from tb_debugger_plugin.shell.shell import Shell
 
@@ -60,7 +60,7 @@ class PlainLines:
         self._lines = lines
         self._out = out
 
-    def converse(self, shell: Shell, first: Screen | None = None) -> Resume | Leave:
+    def converse(self, shell: Shell, first: Screen | None = None) -> Resume | Leave | Detach:
         """Show a screen and answer command lines, until one ends the shell.
 
         Args:
@@ -68,7 +68,7 @@ class PlainLines:
           first: What is shown at the start.
 
         Returns:
-          How the program goes on. The end of the lines leaves the shell.
+          How the program goes on. At the end of the lines it goes on without the shell.
         """
         if first is not None:
             show(first, self._out)
@@ -78,7 +78,7 @@ class PlainLines:
                 show(answer, self._out)
             elif answer is not None:
                 return answer
-        return Leave()
+        return Detach()
 
 
 def typed_lines(out: TextIO, source: TextIO) -> Iterator[str]:

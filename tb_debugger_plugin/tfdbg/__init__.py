@@ -1,0 +1,1 @@
+"""The shell around a running program: sessions, hooks, functions and Keras."""

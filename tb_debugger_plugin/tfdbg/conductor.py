@@ -1,0 +1,132 @@
+"""Decides at each call of a program whether it is recorded, and whether the shell opens.
+
+Takes calls from whatever runs them: the wrapper of a session, a hook, or the watch on functions. The rules
+are tfdbg's: the shell opens before the first call; after a `run`, the next stop is after the call.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
+
+from tb_debugger_plugin.errors import user_message
+from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
+from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
+from tb_debugger_plugin.shell.shell import Shell
+
+#: Opens the shell, and returns how the program goes on.
+Converse: TypeAlias = Callable[[Shell], "Resume | Leave | Detach"]
+
+_NOT_RECORDED = RunRequest(is_recorded=False)
+
+
+class _Found(NamedTuple):
+    """What a filter found: whether a tensor passed, or what the filter raised."""
+
+    passed: bool
+    failure: str | None = None
+
+
+class Conductor:
+    """Stops a program between its calls, until the user lets it go.
+
+    Args:
+      shell: The shell. It looks at the call at hand while it is open.
+      converse: Opens it.
+    """
+
+    def __init__(self, shell: Shell, converse: Converse) -> None:
+        self._shell = shell
+        self._converse = converse
+        self._request: RunRequest | None = None
+        self._left = 0
+        self._detached = False
+
+    @property
+    def is_detached(self) -> bool:
+        """Whether the user let the program go on without the shell."""
+        return self._detached
+
+    def before(self, call: Call) -> RunRequest:
+        """Say how a call is to be run; may open the shell before.
+
+        Args:
+          call: The call.
+
+        Raises:
+          SystemExit: The user left the shell.
+        """
+        if self._detached:
+            return _NOT_RECORDED
+        if self._request is None:
+            self._open(None, call)
+        request = self._request
+        if self._detached or request is None:
+            return _NOT_RECORDED
+        if request.till_filter is not None:
+            return request
+        self._left -= 1
+        if not request.is_recorded:
+            self._request = None if self._left <= 0 else request
+            return request
+        return request if self._left <= 0 else _NOT_RECORDED
+
+    def after(self, call: Call, request: RunRequest, logdir: Location | None) -> None:
+        """Take a call that has run, and perhaps open the shell.
+
+        Args:
+          call: The call, with its error if it raised one.
+          request: What `before` returned.
+          logdir: The folder of its recording; None if it is not recorded.
+
+        Raises:
+          SystemExit: The user left the shell.
+        """
+        if self._detached or not (request.is_recorded or call.error is not None):
+            return
+        if request.till_filter is not None and call.error is None and logdir is not None:
+            found = self._find(request, logdir)
+            if found.failure is not None:
+                # Once is enough: the run goes on without the filter.
+                print(f"tbdbg: {found.failure}", file=sys.stderr)
+                self._request, self._left = replace_filter(request), 1
+                return
+            if not found.passed:
+                return
+            call = replace(call, passed_filter=request.till_filter)
+        self._open(logdir, call)
+
+    def _find(self, request: RunRequest, logdir: Location) -> _Found:
+        chosen = self._shell.filters.get(request.till_filter or "")
+        try:
+            with DebugDumpDir(str(logdir)) as dump:
+                found = dump.find(chosen.predicate, 1, exclude_node_names=request.exclude_names)
+            return _Found(bool(found))
+        except Exception as error:  # the filter is the user's
+            return _Found(False, f"The tensor filter {chosen.name!r} failed: {user_message(error)}.")
+
+    def _open(self, logdir: Location | None, call: Call) -> None:
+        self._shell.look_at(logdir, call)
+        answer = self._converse(self._shell)
+        self._shell.close()
+        if isinstance(answer, Leave):
+            print("tbdbg: The shell was left with `exit`, so the program ends.", file=sys.stderr)
+            raise SystemExit(answer.code or 1)
+        if isinstance(answer, Detach):
+            self._detached = True
+            return
+        self._request, self._left = answer.request, answer.request.times
+
+
+def replace_filter(request: RunRequest) -> RunRequest:
+    """Returns a request without its tensor filter."""
+    return request._replace(till_filter=None, exclude_names=None)
+
+
+def matches(pattern: str | None, text: str) -> bool:
+    """Whether a text matches a regular expression from its beginning; None matches every text."""
+    return pattern is None or re.match(pattern, text) is not None
