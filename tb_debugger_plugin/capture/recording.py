@@ -134,6 +134,17 @@ class Recording:
         """Numbers of executions and traces so far, including those that the circular buffer dropped."""
         return self._sink.counts()
 
+    def num_bad(self) -> int | None:
+        """Number of tensors with an infinity or NaN so far, including those that the circular buffer dropped.
+
+        It costs nothing to ask. Tensors of graphs count one by one, the outputs of an eager op together.
+        `"NO_TENSOR"` and `"SHAPE"` look at no elements and count none.
+
+        Returns:
+          None without the native library, because TensorFlow's own debug ops do not count.
+        """
+        return self._sink.num_bad()
+
     def end_with(self, call: Call) -> None:
         """End when a call of the program ends, also by an exception.
 

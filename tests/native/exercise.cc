@@ -306,6 +306,7 @@ void PinTheFirstBadOne(const std::string& base) {
     TraceBatch(&recorder).Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1, 0, {}}}, view);
     if (i % 10 == 0) recorder.Execution("call", "call", Bad::kNo);
   }
+  CHECK(recorder.num_bad() == 2);
   recorder.Close();
   std::vector<int64_t> expected;
   for (int i = 0; i < kCount; ++i) {
@@ -325,6 +326,7 @@ void RecordTwins(const std::string& base) {
   std::vector<TraceTarget> targets = {{"matrix", 3, -1, 0, {}}, {"vector", 4, 1, 0, {}}};
   for (TraceTarget& target : targets) target.PrepareTo(recorder.mode());
   TraceBatch(&recorder).Trace(targets, {values, 8, kFloat, 2, 2, dims});
+  CHECK(recorder.num_bad() == 2);
   recorder.Close();
   CHECK((TensorIdsIn(base + ".graph_execution_traces") == std::vector<int64_t>{3, 4}));
 }

@@ -234,6 +234,10 @@ class NativeSink:
         """Numbers of executions and traces so far."""
         return self._recorder.executions, self._recorder.traces
 
+    def num_bad(self) -> int:
+        """Number of bad tensors on record so far."""
+        return int(self._recorder.num_bad)
+
     def first_bad(self) -> FirstBad | None:
         """The first bad value on record."""
         found = self._recorder.first_bad

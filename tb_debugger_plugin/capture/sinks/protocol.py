@@ -163,6 +163,9 @@ class Sink(Protocol):
     def counts(self) -> tuple[int, int]:
         """Numbers of executions and traces so far."""
 
+    def num_bad(self) -> int | None:
+        """Number of bad tensors on record so far; None when the sink does not know."""
+
     def first_bad(self) -> FirstBad | None:
         """The first bad value on record; None when there is none, or the sink does not know."""
 

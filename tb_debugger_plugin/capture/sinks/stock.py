@@ -233,6 +233,9 @@ class StockSink:
         """Number of executions so far, and 0: TensorFlow does not count traces."""
         return self._counts[0], self._counts[1]
 
+    def num_bad(self) -> None:
+        """None: TensorFlow's debug ops do not report what they record."""
+
     def first_bad(self) -> FirstBad | None:
         """None: TensorFlow's debug ops do not report what they record."""
         return None

@@ -165,6 +165,7 @@ PyObject* GetFirstBad(PyObject* self, void*) {
 PyObject* GetOn(PyObject* self, void*) { return PyBool_FromLong(Self(self)->on()); }
 PyObject* GetExecutions(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->executions()); }
 PyObject* GetTraces(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->traces()); }
+PyObject* GetNumBad(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->num_bad()); }
 PyObject* GetFailure(PyObject* self, void*) { return PyUnicode_FromString(Self(self)->failure().c_str()); }
 
 PyMethodDef methods[] = {
@@ -190,6 +191,7 @@ PyGetSetDef attributes[] = {
     {"on", GetOn, nullptr, "Whether the recorder still records.", nullptr},
     {"executions", GetExecutions, nullptr, "Number of executions so far.", nullptr},
     {"traces", GetTraces, nullptr, "Number of graph execution traces so far.", nullptr},
+    {"num_bad", GetNumBad, nullptr, "Number of bad tensors on record so far.", nullptr},
     {"first_bad", GetFirstBad, nullptr, "The FirstBad, or None.", nullptr},
     {"failure", GetFailure, nullptr, "Why recording stopped early, or ''.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};

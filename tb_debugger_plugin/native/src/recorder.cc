@@ -53,10 +53,8 @@ void Recorder::Encode(const TensorView& tensor, double tensor_id, uint64_t keep,
 
 Bad Recorder::Trace(const std::string& prefix, const EncodedTensor& tensor) {
   if (!on()) return Bad::kNo;
-  // Elements of whole tensors are read again only for a circular buffer, and if the other
-  // tensors have summaries.
-  const bool is_needed = pins_ || ColumnsOf(tensor.mode) > 0 || !rules_.empty();
-  const Bad bad = is_needed ? HowBad(tensor.proto, tensor.mode) : Bad::kNo;
+  const Bad bad = HowBad(tensor.proto, tensor.mode);
+  CountIf(bad);
   if (pins_) PinIfFirst(prefix, bad);
   AppendTrace(prefix, tensor);
   return bad;
@@ -78,6 +76,7 @@ void Recorder::TraceConstant(const std::string& prefix, const EncodedTensor& ten
 void Recorder::Execution(const std::string& execution, std::string_view prefix, Bad bad,
                          const std::vector<KeptBytes>& kept) {
   if (!on()) return;
+  CountIf(bad);
   NoteBad(prefix, bad, true);
   thread_local std::string event;
   event.assign(kHeadSize, 0);
@@ -177,8 +176,7 @@ void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView
   }
   double columns[kMaxSummary];
   Summarize(tensor, mode, targets[0].tensor_id, columns);
-  const Bad bad = recorder_->Cares(Bad::kNan) ? HowBad(columns, mode) : Bad::kNo;
-  TraceColumns(&targets[0], &targets[0] + targets.size(), columns, bad);
+  TraceColumns(&targets[0], &targets[0] + targets.size(), columns, HowBad(columns, mode));
 }
 
 void TraceBatch::TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor) {
@@ -200,6 +198,7 @@ void TraceBatch::TraceByRules(const std::vector<TraceTarget>& targets, const Ten
   }
   Send();  // Earlier tensors are written before.
   if (!recorder_->on()) return;
+  recorder_->CountIf(bad);
   recorder_->NoteBad(target.prefix, bad, false);
   recorder_->AppendTrace(target.prefix, encoded);
   TraceColumns(&target + 1, end, columns, bad);
@@ -213,6 +212,7 @@ void TraceBatch::TraceColumns(const TraceTarget* begin, const TraceTarget* end, 
 }
 
 void TraceBatch::Trace(const TraceTarget& target, const double* columns, Bad bad) {
+  if (recorder_->on()) recorder_->CountIf(bad);
   if (bad != Bad::kNo && recorder_->Cares(bad)) {
     Send();  // Earlier tensors are written before the pin begins.
     recorder_->NoteBad(target.prefix, bad, false);

@@ -61,8 +61,7 @@ class Recorder {
   // Encodes a tensor as it is to be recorded. `keep`: its rules, as bits.
   void Encode(const TensorView& tensor, double tensor_id, uint64_t keep, EncodedTensor* encoded);
   // Records a tensor that is encoded already; its mode may differ from the recording's.
-  // For tensors that are not encoded, see TraceBatch. Returns how bad the tensor is; kNo
-  // if nobody needs to know.
+  // For tensors that are not encoded, see TraceBatch. Returns how bad the tensor is.
   Bad Trace(const std::string& prefix, const EncodedTensor& tensor);
   // Records a constant of a graph.
   void TraceConstant(const std::string& prefix, const EncodedTensor& tensor);
@@ -93,6 +92,8 @@ class Recorder {
   int64_t executions() const { return executions_.appended(); }
   int64_t traces() const { return traces_.appended(); }
   FirstBad::Value first_bad() const { return first_bad_.Get(); }
+  // Bad tensors on record so far, of graphs and of executions: one for each record.
+  int64_t num_bad() const { return num_bad_.load(std::memory_order_relaxed); }
   // Why recording stopped early; empty if it did not.
   std::string failure() const;
 
@@ -102,8 +103,11 @@ class Recorder {
   // `event`: kHeadSize bytes of any value, then an encoded DebugEvent.
   void AppendSessionRun(double wall_time, std::string* event);
 
-  // Whether a tensor that is this bad changes anything.
+  // Whether a tensor that is this bad changes what is written next.
   bool Cares(Bad bad) const { return pins_ || first_bad_.IsNews(bad); }
+  void CountIf(Bad bad) {
+    if (bad != Bad::kNo) num_bad_.fetch_add(1, std::memory_order_relaxed);
+  }
   void NoteBad(std::string_view prefix, Bad bad, bool is_execution);
   void PinIfFirst(std::string_view prefix, Bad bad);
   void AppendTrace(const std::string& prefix, const EncodedTensor& tensor);
@@ -123,6 +127,7 @@ class Recorder {
   bool has_session_runs_ = false;  // guarded by sessions_mutex_
   EventFile session_runs_;
   bool pins_ = false;  // constant after Open
+  std::atomic<int64_t> num_bad_{0};
   BadOps bad_ops_;
   FirstBad first_bad_;
   mutable std::mutex mutex_;

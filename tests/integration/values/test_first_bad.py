@@ -103,6 +103,32 @@ def test_modes_that_do_not_look_name_nothing(
     assert line_of_log(caplog) is None
 
 
+@pytest.mark.parametrize("mode", [*COUNTING, "FULL_TENSOR"])
+def test_bad_tensors_are_counted_while_the_program_runs(tmp_path: Path, mode: str) -> None:
+    compiled = tf.function(lambda x: tf.sqrt(x) + 1.0, jit_compile=True)
+    with tb_debugger_plugin.record(tmp_path, mode, circular_buffer_size=5) as recording:
+        cross_entropy(tf.constant([0.5, 0.5]))
+        assert recording.num_bad() == 0
+        cross_entropy(tf.constant([0.0, 1.0]))
+        # The logarithm, its product, their mean, its negation, and the call.
+        assert recording.num_bad() == 5
+        compiled(tf.constant([-1.0]))
+        after_compiled = recording.num_bad()
+        assert after_compiled is not None and after_compiled >= 7
+        tf.math.log(tf.constant([-1.0]))
+        assert recording.num_bad() == after_compiled + 1
+
+
+def test_modes_that_do_not_look_count_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for mode in ("NO_TENSOR", "SHAPE"):
+        with tb_debugger_plugin.record(tmp_path / mode, mode) as recording:
+            cross_entropy(tf.constant([0.0, 1.0]))
+            assert recording.num_bad() == 0
+    monkeypatch.setattr(native, "load", lambda: None)
+    with tb_debugger_plugin.record(tmp_path / "stock", "FULL_HEALTH") as recording:
+        assert recording.num_bad() is None
+
+
 def test_a_healthy_program_and_the_stock_ops_name_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
