@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.shell import Shell
-from tb_debugger_plugin.shell.ui.plain_lines import PlainLines, run_commands, typed_lines
+from tb_debugger_plugin.shell.ui.converse import UIS, converse
+from tb_debugger_plugin.shell.ui.plain_lines import run_commands
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -29,6 +30,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "-c", dest="commands", action="append", metavar="COMMAND", help="run this and leave; may be repeated"
     )
+    parser.add_argument("--ui", choices=tuple(UIS), help="a full screen, or plain lines (default: what fits)")
     parser.set_defaults(run=run)
 
 
@@ -38,5 +40,5 @@ def run(args: argparse.Namespace) -> int:
     with Shell(args.logdir, args.name) as shell:
         if args.commands:
             return run_commands(shell, args.commands, sys.stdout)
-        end = PlainLines(typed_lines(sys.stdout, sys.stdin), sys.stdout).converse(shell)
+        end = converse(shell, ui=args.ui)
         return end.code if isinstance(end, Leave) else 0

@@ -104,6 +104,11 @@ class Shell:
         return self._run
 
     @property
+    def has_chosen_run(self) -> bool:
+        """Whether a run is open or was named."""
+        return self._run is not None or self._name is not None
+
+    @property
     def _folder(self) -> Location:
         if self.logdir is None:
             raise UsageError("Nothing is recorded yet: `run` records the next call.")

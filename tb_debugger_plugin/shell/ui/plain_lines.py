@@ -6,18 +6,17 @@ recording.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TextIO
 
 from tb_debugger_plugin.events.printable import printable
+from tb_debugger_plugin.shell.command import Answer
 from tb_debugger_plugin.shell.program import Detach, Leave, Resume
 from tb_debugger_plugin.shell.screen import Screen, text_of
 from tb_debugger_plugin.shell.shell import Shell
 
 #: Lines of an answer that are printed; ``> file`` writes all.
 MAX_LINES: Final = 10_000
-PROMPT: Final = "tbdbg> "
 
 
 def show(answer: Screen, out: TextIO) -> None:
@@ -52,11 +51,11 @@ class PlainLines:
     """Talks in lines with whoever types them.
 
     Args:
-      lines: Where command lines come from.
+      lines: Returns what is typed, by the shell that completes it.
       out: Where answers go.
     """
 
-    def __init__(self, lines: Iterator[str], out: TextIO) -> None:
+    def __init__(self, lines: Callable[[Shell], Iterator[str]], out: TextIO) -> None:
         self._lines = lines
         self._out = out
 
@@ -72,26 +71,19 @@ class PlainLines:
         """
         if first is not None:
             show(first, self._out)
-        for line in self._lines:
-            answer = shell.answer(line)
-            if isinstance(answer, Screen):
-                show(answer, self._out)
-            elif answer is not None:
+        for line in self._lines(shell):
+            answer = self._answer(shell, line)
+            if isinstance(answer, (Resume, Leave, Detach)):
                 return answer
         return Detach()
 
-
-def typed_lines(out: TextIO, source: TextIO) -> Iterator[str]:
-    """Yields what is typed after a prompt, until the end of the file.
-
-    Args:
-      out: Where the prompt goes.
-      source: Where lines come from.
-    """
-    for _ in itertools.count():
-        print(PROMPT, end="", flush=True, file=out)
-        line = source.readline()
-        if not line:
-            print(file=out)
-            return
-        yield line.rstrip("\n")
+    def _answer(self, shell: Shell, line: str) -> Answer | None:
+        """Answer a line; Ctrl-C ends the answer, not the shell."""
+        try:
+            answer = shell.answer(line)
+            if isinstance(answer, Screen):
+                show(answer, self._out)
+            return answer
+        except KeyboardInterrupt:
+            print("\n(interrupted)", file=self._out)
+            return None

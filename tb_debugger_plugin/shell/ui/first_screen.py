@@ -1,0 +1,39 @@
+"""What a shell shows first: the runs, the call at which a program is stopped, or what it computed."""
+
+from __future__ import annotations
+
+from tb_debugger_plugin.shell.command import Answer
+from tb_debugger_plugin.shell.commands.table import by_name
+from tb_debugger_plugin.shell.program import Call
+from tb_debugger_plugin.shell.screen import Mood, Screen
+from tb_debugger_plugin.shell.shell import Shell
+
+
+def first_screen(shell: Shell) -> Screen | None:
+    """Returns the screen with which a shell opens; None if it would say nothing."""
+    if shell.call is not None:
+        return _answer(shell, _line_of_call(shell.call))
+    if len(shell.found_runs()) > 1 and not shell.has_chosen_run:
+        return _answer(shell, "runs")
+    return _answer(shell, "run_info")
+
+
+def _line_of_call(call: Call) -> str:
+    if not call.is_over or call.error is not None:
+        return "run_info"
+    return "lt" if call.passed_filter is None else f"lt -f {call.passed_filter}"
+
+
+def _answer(shell: Shell, line: str) -> Screen | None:
+    known = line.split()[0] in by_name()
+    answer: Answer | None = shell.answer(line if known else "help")
+    return answer if isinstance(answer, Screen) else None
+
+
+def mood_of(call: Call | None) -> Mood:
+    """Returns the mood of the screens of a call."""
+    if call is None:
+        return Mood.ANSWER
+    if call.error is not None:
+        return Mood.ERROR
+    return Mood.AFTER_CALL if call.is_over else Mood.BEFORE_CALL

@@ -1,0 +1,66 @@
+"""Keeps a stopped program alive when its terminal is closed.
+
+A closed terminal sends SIGHUP, which ends a process. While the shell is open around a program, the signal
+becomes an exception instead, the shell is left, and the program goes on without a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Final
+
+_STREAMS: Final = (0, 1, 2)
+
+
+class TerminalClosed(BaseException):
+    """The terminal is closed. As with `KeyboardInterrupt`, code that survives every failure lets it pass."""
+
+
+@contextlib.contextmanager
+def survived_hangup(*, is_wanted: bool) -> Iterator[None]:
+    """Raise :class:`TerminalClosed` inside the block when the terminal is closed.
+
+    Args:
+      is_wanted: Whether to. If not, in other threads than the main one, or if the program has a handler of
+        its own or ignores the signal, nothing changes.
+    """
+    if not (is_wanted and _is_deadly()):
+        yield
+        return
+    terminals = [number for number in _STREAMS if _is_terminal(number)]
+    before = signal.signal(signal.SIGHUP, raise_closed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+        for number in terminals:
+            if not _is_terminal(number):
+                _lead_nowhere(number)
+
+
+def raise_closed(number: int, frame: FrameType | None) -> None:
+    """Raise :class:`TerminalClosed`; a handler of signals."""
+    raise TerminalClosed("The terminal is closed.")
+
+
+def _is_deadly() -> bool:
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+
+
+def _is_terminal(number: int) -> bool:
+    with contextlib.suppress(OSError):
+        return os.isatty(number)
+    return False
+
+
+def _lead_nowhere(number: int) -> None:
+    """Replace a stream: what the program prints from now on must not raise."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
