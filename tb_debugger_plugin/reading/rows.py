@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.dtypes import NUMBER_OF, dtype_name, numpy_dtype
 from tb_debugger_plugin.events.modes import mode_name
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 from tb_debugger_plugin.reading.value import Value
@@ -22,7 +22,9 @@ from tb_debugger_plugin.reading.value import Value
 if TYPE_CHECKING:
     from tb_debugger_plugin.reading.run import Run
 
+#: Rows that are read at once: when all are wanted, and when one of them is.
 _PAGE: Final = 10_000
+_NEAR: Final = 250
 _HEALTH: Final = {BAD: "bad", GOOD: "good"}
 
 
@@ -139,6 +141,15 @@ class GraphExecution:
         """The op and the slot, such as ``"Log:0"``."""
         return f"{self.op_name}:{self.slot}"
 
+    @property
+    def bytes(self) -> int | None:
+        """The bytes of all elements; None if dtype or size are not known, and for strings."""
+        kind = None if self.dtype is None else numpy_dtype(NUMBER_OF[self.dtype])
+        size = self.size
+        if size is None and self.shape is not None and None not in self.shape:
+            size = math.prod(dim for dim in self.shape if dim is not None)
+        return None if kind is None or size is None else size * kind.itemsize
+
     def value(self) -> Value:
         """Returns the tensor as a :class:`~tb_debugger_plugin.reading.value.Value`.
 
@@ -209,15 +220,27 @@ class Rows(Sequence[Row], Generic[Row]):
       row_type: The class of the rows.
       page: Returns a range of rows as columns.
       count: The number of rows.
+      matching: How many rows fulfil the filters, if the rows are only the first of them.
+
+    Attributes:
+      matching: As given; the number of rows if it was not.
     """
 
-    def __init__(self, run: Run, row_type: type[Row], page: Callable[[Range], Page], count: int) -> None:
+    def __init__(
+        self,
+        run: Run,
+        row_type: type[Row],
+        page: Callable[[Range], Page],
+        count: int,
+        matching: int | None = None,
+    ) -> None:
         self._run = run
         self._row_type: type[Row] = row_type
         self._page = page
         self._count = count
+        self.matching = count if matching is None else matching
         self._names = {one.name for one in fields(row_type)}
-        self._kept: tuple[int, list[Row]] = (-1, [])
+        self._kept: tuple[Range, list[Row]] = (Range(0, 0), [])
 
     def __len__(self) -> int:
         """Returns the number of rows, as it was when they were asked for."""
@@ -244,26 +267,26 @@ class Rows(Sequence[Row], Generic[Row]):
         number = index + self._count if index < 0 else index
         if not 0 <= number < self._count:
             raise IndexError(f"There is no row {index}; there are {self._count}.")
-        return self._rows_of_page(number // _PAGE)[number % _PAGE]
+        kept, rows = self._kept
+        if not kept.begin <= number < kept.end:
+            kept = self._range(number // _NEAR, _NEAR)
+            rows = self._rows_of(kept)
+            self._kept = kept, rows
+        return rows[number - kept.begin]
 
     def __iter__(self) -> Iterator[Row]:
         """Yields all rows in order."""
         for page in range(-(-self._count // _PAGE)):
-            yield from self._rows_of_page(page)
+            yield from self._rows_of(self._range(page, _PAGE))
 
-    def _rows_of_page(self, number: int) -> list[Row]:
-        if self._kept[0] != number:
-            columns = _decoded(self._page(self._range(number)))
-            known = {name: values for name, values in columns.items() if name in self._names}
-            rows = zip(*known.values(), strict=True)
-            self._kept = (
-                number,
-                [self._row_type(**dict(zip(known, row, strict=True)), run=self._run) for row in rows],
-            )
-        return self._kept[1]
+    def _rows_of(self, positions: Range) -> list[Row]:
+        columns = _decoded(self._page(positions))
+        known = {name: values for name, values in columns.items() if name in self._names}
+        rows = zip(*known.values(), strict=True)
+        return [self._row_type(**dict(zip(known, row, strict=True)), run=self._run) for row in rows]
 
-    def _range(self, number: int) -> Range:
-        return Range(number * _PAGE, min(self._count, (number + 1) * _PAGE))
+    def _range(self, number: int, size: int) -> Range:
+        return Range(number * size, min(self._count, (number + 1) * size))
 
     def after(self, count: int) -> Rows[Row]:
         """Returns the rows without the first ones.
@@ -279,7 +302,8 @@ class Rows(Sequence[Row], Generic[Row]):
         def page(positions: Range) -> Page:
             return self._page(Range(positions.begin + count, positions.end + count))
 
-        return Rows(self._run, self._row_type, page, max(0, self._count - count))
+        matching = max(0, self.matching - count)
+        return Rows(self._run, self._row_type, page, max(0, self._count - count), matching)
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         """Returns all rows as NumPy columns.
@@ -293,7 +317,7 @@ class Rows(Sequence[Row], Generic[Row]):
         """
         lists: dict[str, list[Any]] = {name: [] for name in self._names - {"run"}}
         for page in range(-(-self._count // _PAGE)):
-            decoded = _decoded(self._page(self._range(page)))
+            decoded = _decoded(self._page(self._range(page, _PAGE)))
             count = len(decoded["index"])
             for name, values in lists.items():
                 values += decoded.get(name, [None] * count)

@@ -11,7 +11,7 @@ import os
 import re
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -32,7 +32,7 @@ from tb_debugger_plugin.analysis.lists.filters import (
     Order,
     parse_comparisons,
 )
-from tb_debugger_plugin.analysis.lists.selection import Selection, select
+from tb_debugger_plugin.analysis.lists.selection import Selection, select, select_at
 from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.analysis.select_statement import run_select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
@@ -247,12 +247,14 @@ class Run:
             run.graph_executions(layer="dense_1", sort="max", descending=True)[:10]
 
         Args:
-          sort: The column to sort by, such as ``"wall_time"``, ``"size"``, ``"nan"`` or ``"max"``; None (the
-            default) = in the order in which they were computed. A sorted list has at most 10,000 rows.
+          sort: The column to sort by, such as ``"wall_time"``, ``"bytes"``, ``"nan"``, ``"max"``,
+            ``"op_type"`` or ``"tensor_name"``; None (the default) = in the order in which they were computed.
+            A sorted list has at most 10,000 rows.
           descending: Whether the largest comes first.
           **filters: What the rows must fulfil. Regular expressions that match any part of a name:
-            ``op_name``, ``op_type``, ``function``, ``device``, ``layer``, ``variable``, ``gradient_of``.
-            Exact names: ``dtype``, ``host``. ``health``: ``"bad"``, ``"good"`` or ``"unmeasured"``.
+            ``op_name``, ``op_type``, ``function``, ``device``, ``layer``, ``variable``, ``gradient_of``;
+            ``not_op_name`` must match none. Exact names: ``dtype``, ``host``. ``health``: ``"bad"``,
+            ``"good"`` or ``"unmeasured"``. ``sites``: numbers of sites, as ``docs/schema.md`` has them.
             ``where``: comparisons such as ``"nan>0,size>=100"``. ``since``, ``until``: times in seconds.
             ``from_execution`` and ``until_execution``: positions of executions in which they were computed.
             ``source`` and ``line``: a source file of the stack, by a part of its path, and a line of it.
@@ -264,6 +266,31 @@ class Run:
         order = _order(sort, descending, GRAPH_EXECUTION_ORDERS)
         return self._rows(GraphExecution, "graph_executions", order, filters)
 
+    def graph_executions_at(
+        self, positions: Sequence[int], *, sort: str | None = None, descending: bool = False
+    ) -> Rows[GraphExecution]:
+        """Returns some graph executions by their positions.
+
+        Use::
+
+            run.graph_executions_at([4, 1])
+
+        Args:
+          positions: Positions in the list of graph executions, each once.
+          sort: As for :meth:`graph_executions`; None (the default) = in the given order.
+          descending: Whether the largest comes first.
+
+        Raises:
+          BadQueryError: There is no such position. It is a ``ValueError``.
+        """
+        order = _order(sort, descending, GRAPH_EXECUTION_ORDERS)
+        chosen = self._ask(select_at, "graph_executions", positions, order)
+
+        def page(where: Range) -> Page:
+            return self._ask(lambda snapshot: tables.graph_executions_page(snapshot, where, chosen=chosen))
+
+        return Rows(self, GraphExecution, page, chosen.total, chosen.matching)
+
     def _rows(
         self, row_type: type[Row], table: str, order: Order | None, filters: dict[str, Any]
     ) -> Rows[Row]:
@@ -273,14 +300,16 @@ class Run:
             wanted = _filter(snapshot, filters)
             return None if wanted.is_empty and order is None else select(snapshot, table, wanted, order)
 
-        def count(snapshot: Snapshot) -> int:
+        def counts(snapshot: Snapshot) -> tuple[int, int | None]:
             chosen = selection(snapshot)
-            return int(getattr(snapshot, f"num_{table}")) if chosen is None else chosen.total
+            if chosen is None:
+                return int(getattr(snapshot, f"num_{table}")), None
+            return chosen.total, chosen.matching
 
         def page(positions: Range) -> Page:
             return self._ask(lambda snapshot: page_of(snapshot, positions, selection(snapshot)))
 
-        return Rows(self, row_type, page, self._ask(count))
+        return Rows(self, row_type, page, *self._ask(counts))
 
     def value(
         self,

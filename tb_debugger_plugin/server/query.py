@@ -129,6 +129,7 @@ class Query:
             layer=self.optional_text("layer") or None,
             variable=self.optional_text("variable") or None,
             gradient_of=self.optional_text("gradient_of") or None,
+            not_op_name=self.optional_text("not_op_name") or None,
             dtype=self.optional_text("dtype") or None,
             host=self.optional_text("host") or None,
             health=self.optional_choice("health", tuple(HEALTH)),

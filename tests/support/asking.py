@@ -53,7 +53,7 @@ PARAMETERS: Final = (
     ),
     *("list", "buckets", "execution", "graph_execution", "hops", "limit", "text", "op_type", "function"),
     *("device", "dtype", "host", "health", "where", "since", "until", "source", "line", "sort", "descending"),
-    *("layer", "variable", "gradient_of", "from_execution", "until_execution"),
+    *("layer", "variable", "gradient_of", "not_op_name", "from_execution", "until_execution"),
     *("slicing", "slot", "rows", "columns", "row", "column", "bins", "low", "high", "part"),
 )
 

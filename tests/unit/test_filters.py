@@ -12,7 +12,7 @@ import pytest
 
 from tb_debugger_plugin.analysis.lists import selection, tables
 from tb_debugger_plugin.analysis.lists.filters import Filter, Order, parse_comparisons
-from tb_debugger_plugin.analysis.lists.selection import select
+from tb_debugger_plugin.analysis.lists.selection import select, select_at
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQueryError
 from tests.support.events import Recording, full_health, loaded
@@ -101,6 +101,8 @@ def traces(snapshot) -> list[dict]:
     [
         (Filter(op_name="layer_[0-9]/"), lambda row: row["op_name"].startswith("layer_")),
         (Filter(op_name="^Sum$"), lambda row: row["op_name"] == "Sum"),
+        (Filter(not_op_name="^layer_1"), lambda row: not row["op_name"].startswith("layer_1")),
+        (Filter(sites=(0,)), lambda row: row["host"] == 0 and row["op_type"] == "Log"),
         (Filter(op_type="Mat|Log"), lambda row: row["op_type"] in ("MatMul", "Log")),
         (Filter(function="eval"), lambda row: row["function"] == "evaluate"),
         (Filter(device="CPU"), lambda row: True),
@@ -156,6 +158,40 @@ def test_a_sorted_list_has_the_rows_without_a_number_last(snapshot, traces, colu
     assert _traces(snapshot, Filter(), Order(column, descending)) == expected
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_list_is_sorted_by_what_follows_from_the_site_of_a_tensor(snapshot, traces, descending):
+    for column, name in (("op_type", "op_type"), ("tensor_name", "op_name")):
+        expected = sorted(traces, key=lambda row: row[name], reverse=descending)
+        assert _traces(snapshot, Filter(), Order(column, descending)) == [
+            int(row["index"]) for row in expected
+        ]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_list_is_sorted_by_bytes_with_unmeasured_tensors_by_their_static_shape(
+    snapshot, traces, descending
+):
+    def size(row):
+        # All records are of float32; of a tensor that was not measured, the graph knows 2 elements.
+        item = 8 if row["dtype"] == 2 else 4
+        value = item * (2 if math.isnan(row["size"]) else row["size"])
+        return -value if descending else value
+
+    expected = [int(row["index"]) for row in sorted(traces, key=size)]
+    assert _traces(snapshot, Filter(), Order("bytes", descending)) == expected
+
+
+def test_rows_at_given_positions_keep_their_order_or_are_sorted(snapshot):
+    def shown(chosen):
+        return chosen.rows(snapshot, "t.idx", Range(0, chosen.total))["idx"].tolist()
+
+    assert shown(select_at(snapshot, "graph_executions", [7, 2, 5])) == [7, 2, 5]
+    assert shown(select_at(snapshot, "graph_executions", [7, 2, 5], Order("wall_time"))) == [2, 5, 7]
+    assert shown(select_at(snapshot, "graph_executions", [])) == []
+    with pytest.raises(BadQueryError, match=r"There is no row 4000"):
+        select_at(snapshot, "graph_executions", [4000])
+
+
 def test_a_sorted_list_is_cut_and_says_how_many_there_are(snapshot, monkeypatch):
     monkeypatch.setattr(selection, "MAX_SORTED", 3)
     chosen = select(snapshot, "graph_executions", Filter(health="bad"), Order("size"))
@@ -194,6 +230,8 @@ def test_executions_can_be_sorted(snapshot):
         lambda snapshot: select(snapshot, "graph_executions", Filter(op_name="(")),
         lambda snapshot: select(snapshot, "graph_executions", Filter(op_name="(?=look)ahead")),
         lambda snapshot: select(snapshot, "graph_executions", Filter(op_name="a" * 2000)),
+        lambda snapshot: select(snapshot, "graph_executions", Filter(not_op_name="(")),
+        lambda snapshot: select(snapshot, "executions", Filter(not_op_name="Log")),
         lambda snapshot: select(snapshot, "executions", Filter(op_type="[")),
         lambda snapshot: select(snapshot, "executions", Filter(op_name="Log")),
         lambda snapshot: select(snapshot, "graph_executions", Filter(host="nobody")),

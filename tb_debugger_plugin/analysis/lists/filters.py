@@ -26,9 +26,9 @@ from tb_debugger_plugin.events.modes import MEASURED
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
 
 HEALTH: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
-#: Columns that ``where`` may compare, and that the list of graph executions can be sorted by.
+#: Columns that ``where`` may compare; what else lists can be sorted by is computed by `orders`.
 COMPARABLE: Final = (*MEASURED, "rank")
-GRAPH_EXECUTION_ORDERS: Final = ("wall_time", *COMPARABLE)
+GRAPH_EXECUTION_ORDERS: Final = ("wall_time", *COMPARABLE, "bytes", "op_type", "tensor_name")
 EXECUTION_ORDERS: Final = ("wall_time", "num_inputs", "num_outputs")
 MAX_REGEX: Final = 1000
 _MAX_COMPARISONS: Final = 16
@@ -55,6 +55,8 @@ class Filter:
       op_name, op_type, function, device, layer: Regular expressions that match any part of the text.
       variable, gradient_of: The same for the variable that an op reads or assigns, and for the ones whose
         gradient a tensor is.
+      not_op_name: A regular expression that must not match any part of the name of the op.
+      sites: Numbers of sites, for exactly the tensors of these.
       dtype: The name of a dtype.
       host: The name of a host.
       health: A key of :data:`HEALTH`.
@@ -73,6 +75,8 @@ class Filter:
     layer: str | None = None
     variable: str | None = None
     gradient_of: str | None = None
+    not_op_name: str | None = None
+    sites: tuple[int, ...] | None = None
     dtype: str | None = None
     host: str | None = None
     health: str | None = None
@@ -87,7 +91,7 @@ class Filter:
     @property
     def is_empty(self) -> bool:
         """Whether every row fulfils the filter."""
-        return all(getattr(self, field.name) in (None, ()) for field in fields(self))
+        return all(getattr(self, field.name) == field.default for field in fields(self))
 
     @property
     def executions(self) -> Range | None:
@@ -100,7 +104,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Order:
-    """The column that sorts rows; equal rows, and rows without a number, stay in the order of the list."""
+    """The column that sorts rows. Equal rows stay in the order of the list; rows without a value are last."""
 
     column: str
     descending: bool = False
@@ -215,7 +219,7 @@ def execution_condition(snapshot: Snapshot, row_filter: Filter) -> Condition:
         graphs = _Conditions()
         graphs.add_regex(snapshot, "name", "function", row_filter.function)
         conditions.add(f"t.graph IN (SELECT graph FROM graphs WHERE {graphs.parts[0]})", *graphs.parameters)
-    for name in ("op_name", "layer", "variable", "gradient_of"):
+    for name in ("op_name", "not_op_name", "sites", "layer", "variable", "gradient_of"):
         if getattr(row_filter, name) is not None:
             only = f"{name} filters graph executions only"
             raise BadQueryError(f"{only}; use op_type or function for executions.")
@@ -281,6 +285,11 @@ def _sites(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:
     conditions.add_regex(snapshot, "s.device", "device", row_filter.device)
     conditions.add_regex(snapshot, "o.layer", "layer", row_filter.layer)
     conditions.add_regex(snapshot, "o.variable", "variable", row_filter.variable)
+    if row_filter.not_op_name is not None:
+        check_regex(snapshot, "not_op_name", row_filter.not_op_name)
+        conditions.add("NOT regexp_matches(o.name, ?)", row_filter.not_op_name)
+    if row_filter.sites is not None:
+        conditions.add("s.site IN (SELECT unnest(?::INTEGER[]))", list(row_filter.sites))
     if row_filter.gradient_of is not None:
         check_regex(snapshot, "gradient_of", row_filter.gradient_of)
         gradients = "SELECT (d.op, d.slot) FROM gradients d WHERE regexp_matches(d.variable, ?)"

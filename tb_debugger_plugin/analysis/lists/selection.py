@@ -8,6 +8,7 @@ the few stretches that it needs. For a sorted list it stores the first rows.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,13 +22,16 @@ from tb_debugger_plugin.analysis.lists.filters import (
     execution_condition,
     graph_execution_condition,
 )
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.lists.orders import first_rows
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
 
 #: How many rows a sorted list holds; the rows after them are left out.
 MAX_SORTED: Final = 10_000
 #: Rows of a stretch: the size of DuckDB's row groups.
 _STRETCH: Final = 122_880
 _KEPT: Final = 16
+#: Sorted lists need none.
+_NO_ENDS: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Selection:
       condition: The condition that the rows fulfil.
       matching: The number of rows that fulfil it.
       total: The number of rows in pages: ``matching``, but in a sorted list at most :data:`MAX_SORTED`.
-      ends: How many rows match in each stretch and all stretches before it.
+      ends: How many rows match in each stretch and all stretches before it; empty in a sorted list.
       order: Positions in the whole list, sorted; None = the list's own order.
     """
 
@@ -120,6 +124,8 @@ def _select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | N
     condition = (graph_execution_condition if table == "graph_executions" else execution_condition)(
         snapshot, row_filter
     )
+    if order is not None:
+        return _select_sorted(snapshot, table, condition, order)
     total = snapshot.num_graph_executions if table == "graph_executions" else snapshot.num_executions
     counts = np.zeros(-(-total // _STRETCH), np.int64)
     for stretch, count in snapshot.rows(
@@ -128,15 +134,34 @@ def _select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | N
     ):
         counts[stretch] = count
     matching = int(counts.sum())
-    if order is None:
-        return Selection(table, condition, matching, matching, np.cumsum(counts), None)
-    direction = "DESC" if order.descending else "ASC"
-    # Infinities and NaN of the files are NULL here; a rank that is not known is -1.
-    column = "nullif(t.rank, -1)" if order.column == "rank" else f"t.{order.column}"
-    rows = snapshot.columns(
-        f"SELECT t.idx FROM {table} t WHERE {condition.sql}"
-        f" ORDER BY {column} {direction} NULLS LAST, t.idx LIMIT {MAX_SORTED}",
-        list(condition.parameters),
-    )
-    positions = rows["idx"].astype(np.int64)
-    return Selection(table, condition, matching, len(positions), np.cumsum(counts), positions)
+    return Selection(table, condition, matching, matching, np.cumsum(counts), None)
+
+
+def _select_sorted(snapshot: Snapshot, table: str, condition: Condition, order: Order) -> Selection:
+    first = first_rows(snapshot, table, condition, order, MAX_SORTED)
+    return Selection(table, condition, first.matching, len(first.positions), _NO_ENDS, first.positions)
+
+
+def select_at(
+    snapshot: Snapshot, table: str, positions: Sequence[int], order: Order | None = None
+) -> Selection:
+    """Returns the rows at some positions as a selection.
+
+    Args:
+      snapshot: The run.
+      table: ``executions`` or ``graph_executions``.
+      positions: The positions in the whole list, each once.
+      order: How they are sorted; None = as given.
+
+    Raises:
+      BadQueryError: There is no such position.
+    """
+    chosen = np.asarray(positions, np.int64)
+    total = snapshot.num_graph_executions if table == "graph_executions" else snapshot.num_executions
+    if len(chosen):
+        check_index(int(chosen.min()), total, "row")
+        check_index(int(chosen.max()), total, "row")
+    condition = Condition("t.idx IN (SELECT unnest(?::BIGINT[]))", (chosen.tolist(),))
+    if order is not None:
+        return _select_sorted(snapshot, table, condition, order)
+    return Selection(table, condition, len(chosen), len(chosen), _NO_ENDS, chosen)

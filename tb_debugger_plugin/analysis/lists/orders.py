@@ -1,0 +1,170 @@
+"""The first rows of a sorted list.
+
+Takes a condition and an order, and returns positions. A column of measured numbers is sorted by the database.
+What has few different values, such as the op type, is counted by value first: then only the rows with the
+first values are read, and rows with equal values need no sorting.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.catalog import Catalog, Site
+from tb_debugger_plugin.analysis.lists.filters import Condition, Order
+from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
+from tb_debugger_plugin.events.dtypes import NAMES, numpy_dtype
+
+Floats = npt.NDArray[np.float64]
+
+
+class Groups(NamedTuple):
+    """A division of the rows ``t`` into groups that have one value each.
+
+    Attributes:
+      keys: SQL of numbers, never NULL, that are equal in a group.
+      value_of: Returns the values of some keys ``k0``, ``k1`` …; NaN for no value.
+    """
+
+    keys: tuple[str, ...]
+    value_of: Callable[[Catalog, Columns], Floats]
+
+
+class FirstRows(NamedTuple):
+    """The first rows of a sorted list.
+
+    Attributes:
+      positions: Their positions in the whole list.
+      matching: How many rows the sorted list has.
+    """
+
+    positions: npt.NDArray[np.int64]
+    matching: int
+
+
+def first_rows(snapshot: Snapshot, table: str, condition: Condition, order: Order, count: int) -> FirstRows:
+    """Returns the first rows of a sorted list.
+
+    Args:
+      snapshot: The run.
+      table: ``executions`` or ``graph_executions``.
+      condition: What the rows fulfil.
+      order: How they are sorted.
+      count: How many rows to return at most.
+    """
+    groups = _GROUPS.get(order.column) if table == "graph_executions" else None
+    if groups is not None:
+        return _of_groups(snapshot, condition, order, groups, count)
+    direction = "DESC" if order.descending else "ASC"
+    # Infinities and NaN of the files are NULL here; a rank that is not known is -1.
+    column = "nullif(t.rank, -1)" if order.column == "rank" else f"t.{order.column}"
+    rows = snapshot.columns(
+        f"SELECT t.idx FROM {table} t WHERE {condition.sql}"
+        f" ORDER BY {column} {direction} NULLS LAST, t.idx LIMIT {count}",
+        list(condition.parameters),
+    )
+    query = f"SELECT count(*) FROM {table} t WHERE {condition.sql}"
+    ((matching,),) = snapshot.rows(query, list(condition.parameters))
+    return FirstRows(rows["idx"].astype(np.int64), matching)
+
+
+def _of_groups(
+    snapshot: Snapshot, condition: Condition, order: Order, groups: Groups, count: int
+) -> FirstRows:
+    names = ", ".join(f"{sql} AS k{number}" for number, sql in enumerate(groups.keys))
+    found = snapshot.columns(
+        f"SELECT {names}, count(*) AS count FROM graph_executions t WHERE {condition.sql} GROUP BY ALL",
+        list(condition.parameters),
+    )
+    places = _places(groups.value_of(snapshot.catalog, found), order)
+    in_order = np.argsort(places, kind="stable")
+    ends = np.cumsum(found["count"][in_order])
+    if not len(ends):
+        return FirstRows(np.empty(0, np.int64), 0)
+    last = places[in_order[min(int(np.searchsorted(ends, count)), len(ends) - 1)]]
+    chosen = functools.partial(_rows_of, snapshot, condition, groups)
+    before = chosen({name: values[places < last] for name, values in found.items()}, None)
+    # The rows that are equal to the last one are in the order of the list, so the first ones are enough.
+    equal = chosen(
+        {name: values[places == last] for name, values in found.items()}, count - len(before["idx"])
+    )
+    places = _places(groups.value_of(snapshot.catalog, before), order)
+    positions = before["idx"][np.argsort(places, kind="stable")]
+    return FirstRows(np.concatenate([positions, equal["idx"]]).astype(np.int64), int(ends[-1]))
+
+
+def _places(values: Floats, order: Order) -> Floats:
+    """Numbers that rise in the wanted order; no value comes last."""
+    return np.where(np.isnan(values), np.inf, -values if order.descending else values)
+
+
+def _rows_of(
+    snapshot: Snapshot, condition: Condition, groups: Groups, chosen: Columns, limit: int | None
+) -> Columns:
+    """The rows of some groups in the order of the list."""
+    names = ", ".join(f"{sql} AS k{number}" for number, sql in enumerate(groups.keys))
+    keys = ", ".join(groups.keys)
+    lists = ", ".join("unnest(?::DOUBLE[])" for _ in groups.keys)
+    return snapshot.columns(
+        f"SELECT t.idx, {names} FROM graph_executions t WHERE ({keys}) IN (SELECT {lists})"
+        f" AND ({condition.sql}) ORDER BY t.idx" + ("" if limit is None else f" LIMIT {limit}"),
+        [*(chosen[f"k{number}"].tolist() for number in range(len(groups.keys))), *condition.parameters],
+    )
+
+
+def _by_site(text_of: Callable[[Catalog, Site], Any]) -> Groups:
+    def value_of(catalog: Catalog, keys: Columns) -> Floats:
+        texts = [text_of(catalog, site) for site in catalog.sites]
+        known = sorted({text for text in texts if text is not None})
+        places = {text: float(place) for place, text in enumerate(known)}
+        return np.array([places.get(text, math.nan) for text in texts], np.float64)[keys["k0"].astype(int)]
+
+    return Groups(("t.site",), value_of)
+
+
+def _bytes(catalog: Catalog, keys: Columns) -> Floats:
+    """The bytes of all elements; the graph gives the dtype and the size that a record lacks."""
+    site, size, dtype = (keys[f"k{number}"].astype(np.int64) for number in range(3))
+    if not len(site):
+        return np.empty(0, np.float64)
+    dtypes, shapes = catalog.site_statics
+    sizes = np.array([*(_num_elements(catalog, number) for number in range(len(catalog.shapes))), math.nan])
+    static = site >= 0
+    dtype[static & (dtype == 0)] = dtypes[site[static & (dtype == 0)]]
+    elements = np.where(size >= 0, size, math.nan)
+    unknown = static & (size < 0)
+    elements[unknown] = sizes[shapes[site[unknown]]]
+    return elements * _ITEM_BYTES[dtype]  # type: ignore[no-any-return]
+
+
+def _num_elements(catalog: Catalog, shape: int) -> float:
+    dims = catalog.dims(shape)
+    if dims is None or None in dims:
+        return math.nan
+    return float(math.prod(size for size in dims if size is not None))
+
+
+_ITEM_BYTES: Final = np.full(256, math.nan)
+for _number in NAMES:
+    _kind = numpy_dtype(_number)
+    _ITEM_BYTES[_number] = math.nan if _kind is None else _kind.itemsize
+
+#: By column of graph executions.
+_GROUPS: Final[dict[str, Groups]] = {
+    "op_type": _by_site(lambda catalog, site: catalog.ops[site.op].type),
+    "tensor_name": _by_site(lambda catalog, site: (catalog.ops[site.op].name, site.slot)),
+    "size": Groups(("coalesce(t.size, -1)",), lambda _, keys: np.where(keys["k0"] < 0, math.nan, keys["k0"])),
+    "bytes": Groups(
+        (
+            "CASE WHEN t.dtype = 0 OR t.size IS NULL THEN t.site ELSE -1 END",
+            "coalesce(t.size, -1)",
+            "t.dtype",
+        ),
+        _bytes,
+    ),
+}
