@@ -6,10 +6,11 @@ import functools
 from typing import Final
 
 from tb_debugger_plugin.shell.command import Command
-from tb_debugger_plugin.shell.commands import general, list_tensors
+from tb_debugger_plugin.shell.commands import general, list_tensors, node_info
 
 COMMANDS: Final[tuple[Command, ...]] = (
     list_tensors.COMMAND,
+    node_info.COMMAND,
     *general.COMMANDS,
 )
 

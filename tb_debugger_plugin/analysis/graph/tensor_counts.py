@@ -1,0 +1,76 @@
+"""Counts the recorded tensors, and the bad ones, of each site, op, graph, layer and variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.index.tensors import BAD
+
+
+@dataclass(frozen=True)
+class TensorCounts:
+    """Counts as arrays, by number of the op.
+
+    Attributes:
+      tensors: How many tensors of it are on record.
+      bad: How many of them are bad.
+    """
+
+    tensors: npt.NDArray[np.int64]
+    bad: npt.NDArray[np.int64]
+
+
+class GroupCounts(NamedTuple):
+    """The counts of a group of ops."""
+
+    ops: int
+    tensors: int
+    bad: int
+
+
+def tensor_counts(snapshot: Snapshot) -> TensorCounts:
+    """Returns the counts of all ops."""
+    return snapshot.remember("tensor_counts", lambda: _count(snapshot))
+
+
+def _count(snapshot: Snapshot) -> TensorCounts:
+    all_of = _by_op(snapshot, "SELECT site, count(*) AS n FROM graph_executions GROUP BY site")
+    bad = _by_op(
+        snapshot, f"SELECT site, count(*) AS n FROM graph_executions WHERE health = {BAD} GROUP BY site"
+    )
+    return TensorCounts(all_of, bad)
+
+
+def _by_op(snapshot: Snapshot, query: str) -> npt.NDArray[np.int64]:
+    rows = snapshot.columns(query)
+    ops = np.array([site.op for site in snapshot.catalog.sites], np.int64)
+    counts = np.zeros(len(snapshot.catalog.ops), np.int64)
+    if len(ops):
+        np.add.at(counts, ops[rows["site"]], rows["n"])
+    return counts
+
+
+def counts_by(snapshot: Snapshot, keys_of: Callable[[Op], Iterable[str | int]]) -> dict[str | int, GroupCounts]:
+    """Returns the counts of groups of ops.
+
+    Args:
+      snapshot: The run.
+      keys_of: Returns the groups that an op is in.
+    """
+    counts = tensor_counts(snapshot)
+    tensors, bad = counts.tensors.tolist(), counts.bad.tolist()
+    groups: dict[str | int, list[int]] = {}
+    for op in snapshot.catalog.ops:
+        for key in keys_of(op):
+            group = groups.setdefault(key, [0, 0, 0])
+            group[0] += 1
+            group[1] += tensors[op.number]
+            group[2] += bad[op.number]
+    return {key: GroupCounts(*group) for key, group in groups.items()}
