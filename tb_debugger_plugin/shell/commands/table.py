@@ -6,11 +6,12 @@ import functools
 from typing import Final
 
 from tb_debugger_plugin.shell.command import Command
-from tb_debugger_plugin.shell.commands import general, list_tensors, node_info
+from tb_debugger_plugin.shell.commands import general, list_neighbours, list_tensors, node_info
 
 COMMANDS: Final[tuple[Command, ...]] = (
     list_tensors.COMMAND,
     node_info.COMMAND,
+    *list_neighbours.COMMANDS,
     *general.COMMANDS,
 )
 

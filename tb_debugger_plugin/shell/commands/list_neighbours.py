@@ -1,0 +1,185 @@
+"""`li` and `lo`: the inputs of a node, or the nodes that take its outputs, as a tree."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.adjacency import (
+    Adjacency,
+    Neighbour,
+    adjacency,
+    after_calls,
+    before_calls,
+)
+from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.shell.command import Answer, Command, Completes
+from tb_debugger_plugin.shell.commands.nodes import HIDDEN_TYPES, add_node, find_node
+from tb_debugger_plugin.shell.links import command_line, graph_option
+from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
+from tb_debugger_plugin.shell.tree import Step, steps
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.shell.shell import Shell
+
+#: Lines of a tree; `-d` and the links lead to the rest.
+MAX_LINES: Final = 10_000
+
+
+class _Direction(NamedTuple):
+    """A direction of the walk: the words of its screen, and the edges that it follows."""
+
+    alias: str
+    title: str
+    words: str
+    kind: str
+    data: Callable[[Adjacency, int], list[Neighbour]]
+    control: Callable[[Adjacency, int], list[Neighbour]]
+    calls: Callable[[Snapshot, int], list[Neighbour]]
+
+
+_INPUTS: Final = _Direction(
+    *("li", "Inputs to", "inputs", "input"), Adjacency.inputs, Adjacency.control_inputs, before_calls
+)
+_OUTPUTS: Final = _Direction(
+    *("lo", "Recipients of", "recipients", "recipient"),
+    Adjacency.consumers,
+    Adjacency.control_consumers,
+    after_calls,
+)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    add_node(parser)
+    parser.add_argument("-r", "--recursive", action="store_true", help="also those of these nodes, and so on")
+    parser.add_argument("-d", "--depth", type=int, metavar="N", help="the greatest depth with -r")
+    parser.add_argument("-c", "--control", action="store_true", help="also edges without tensors")
+    parser.add_argument("-t", "--op_type", action="store_true", help="also the types of the ops")
+    parser.add_argument("-f", "--follow_calls", action="store_true", help="also into and out of functions")
+
+
+def _depth(shell: Shell, args: argparse.Namespace) -> int:
+    if args.depth is not None and args.depth < 1:
+        raise UsageError(f"The depth is {args.depth}; give a whole number from 1 on.")
+    if not args.recursive:
+        return 1
+    return int(args.depth or shell.settings["graph_recursion_depth"])
+
+
+def _answer(direction: _Direction) -> Callable[[Shell, argparse.Namespace], Answer]:
+    def answer(shell: Shell, args: argparse.Namespace) -> Answer:
+        with shell.run.snapshot() as snapshot:
+            op = find_node(snapshot, args, [direction.alias, *_options(args)])
+            if isinstance(op, Screen):
+                return op
+            tree = _Tree(snapshot, direction, args)
+            return Screen([*tree.head(op, _depth(shell, args)), *tree.lines(op, _depth(shell, args))])
+
+    return answer
+
+
+def _options(args: argparse.Namespace) -> list[str]:
+    names = (("recursive", "-r"), ("control", "-c"), ("op_type", "-t"), ("follow_calls", "-f"))
+    return [option for name, option in names if getattr(args, name)]
+
+
+class _Tree:
+    """The lines of a tree; lives for one command."""
+
+    def __init__(self, snapshot: Snapshot, direction: _Direction, args: argparse.Namespace) -> None:
+        self._snapshot = snapshot
+        self._direction = direction
+        self._args = args
+        self._edges = adjacency(snapshot)
+        self._bad = tensor_counts(snapshot).bad
+        self._known: dict[int, Sequence[Neighbour]] = {}
+
+    def head(self, op: Op, depth: int) -> list[Line]:
+        control = f", control {self._direction.words} included" if self._args.control else ""
+        return [
+            (
+                Part(f'{self._direction.title} node "'),
+                Part(op.name, Style.HEADING),
+                Part(f'" (Depth limit = {depth}{control}):'),
+            )
+        ]
+
+    def lines(self, op: Op, depth: int) -> list[Line]:
+        walk = steps(op.number, self._below, depth)
+        lines = [self._line(step) for step in itertools.islice(walk, MAX_LINES)]
+        if not lines:
+            lines.append(plain("  [None]"))
+        if next(walk, None) is not None:
+            lines.append(plain(f"(Cut after {MAX_LINES:,} lines: give a smaller depth with -d.)"))
+        return lines + self._legend()
+
+    def _below(self, op: int) -> Sequence[Neighbour]:
+        if op not in self._known:
+            self._known[op] = self._find_below(op)
+        return self._known[op]
+
+    def _find_below(self, op: int) -> Sequence[Neighbour]:
+        ops = self._snapshot.catalog.ops
+        found = self._direction.data(self._edges, op)
+        if self._args.control:
+            waiting = self._direction.control(self._edges, op)
+            found = found + sorted(waiting, key=lambda one: ops[one.op].name)
+        if self._args.follow_calls:
+            found = found + self._direction.calls(self._snapshot, op)
+        return [one for one in found if ops[one.op].type not in HIDDEN_TYPES]
+
+    def _line(self, step: Step) -> Line:
+        if step.neighbour is None:
+            return plain(f"{step.indent}...")
+        op = self._snapshot.catalog.ops[step.neighbour.op]
+        control = "(Ctrl) " if step.neighbour.is_control else ""
+        call = f"({step.neighbour.call}) " if step.neighbour.call else ""
+        kind = f"[{op.type or '?'}] " if self._args.op_type else ""
+        name = f"{op.name}:{step.neighbour.slot}" if step.neighbour.slot else op.name
+        style = Style.BAD if self._bad[op.number] else Style.PLAIN
+        command = command_line(self._direction.alias, "-c", "-r", op.name, *graph_option(self._snapshot, op))
+        marks = [Part(" (shown above)", Style.MUTED)] if step.is_above else self._called(op)
+        return (Part(f"{step.indent}({step.depth}) {control}{call}{kind}"), link(name, command, style), *marks)
+
+    def _called(self, op: Op) -> list[Part]:
+        called = graph_calls(self._snapshot).graphs.get(op.number)
+        if not called or self._args.follow_calls:
+            return []
+        names = [self._snapshot.catalog.graphs[number].name or "a graph" for number, _ in called]
+        return [Part(f" (runs {', '.join(names)})", Style.MUTED)]
+
+    def _legend(self) -> list[Line]:
+        kind = self._direction.kind
+        lines = [(), plain("Legend:"), plain("  (d): recursion depth = d.")]
+        if self._args.control:
+            lines.append(plain(f"  (Ctrl): Control {kind}."))
+        if self._args.op_type:
+            lines.append(plain(f"  [Op]: {kind.capitalize()} node has op type Op."))
+        if self._args.follow_calls:
+            lines.append(plain("  (into), (out): into a function that an op runs, or out of it."))
+        return lines
+
+
+def _command(direction: _Direction, name: str, summary: str) -> Command:
+    return Command(
+        name,
+        (direction.alias,),
+        summary,
+        _answer(direction),
+        _arguments,
+        completes=Completes.NODE,
+        option_completes=(("-g", Completes.FUNCTION), ("--function", Completes.FUNCTION)),
+        examples=(f"{direction.alias} -r -c loss/Log", f"{direction.alias} -r -d 3 -t Log"),
+    )
+
+
+COMMANDS: Final = (
+    _command(_INPUTS, "list_inputs", "show the inputs of a node as a tree"),
+    _command(_OUTPUTS, "list_outputs", "show the nodes that take the outputs of a node as a tree"),
+)

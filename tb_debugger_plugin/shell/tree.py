@@ -1,0 +1,76 @@
+"""A walk along the edges of a graph as the lines of a tree.
+
+Goes depth first from a node to its neighbours, without recursion. What is below a node is shown where the
+node comes first with enough depth left; later the node is marked as shown above. So a tree has not many more
+lines than the graph has edges, however often ways meet again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from tb_debugger_plugin.analysis.graph.adjacency import Neighbour
+
+_OPEN, _CLOSED, _BRANCH = "|  ", "   ", "|- "
+
+
+class Step(NamedTuple):
+    """A line of a tree.
+
+    Attributes:
+      indent: The lines that lead to it.
+      depth: Its distance from the root; from 1.
+      neighbour: What is there; None where the depth ends.
+      is_above: Whether what is below it is shown above.
+    """
+
+    indent: str
+    depth: int
+    neighbour: Neighbour | None
+    is_above: bool = False
+
+
+class _Level:
+    """The neighbours of a node on the way that is being walked."""
+
+    def __init__(self, neighbours: Sequence[Neighbour]) -> None:
+        self._neighbours = neighbours
+        self._at = 0
+
+    def take(self) -> Neighbour | None:
+        self._at += 1
+        return self._neighbours[self._at - 1] if self._at <= len(self._neighbours) else None
+
+    @property
+    def bar(self) -> str:
+        return _OPEN if self._at < len(self._neighbours) else _CLOSED
+
+
+def steps(root: int, neighbours_of: Callable[[int], Sequence[Neighbour]], depth: int) -> Iterator[Step]:
+    """Yields the lines of a tree.
+
+    Args:
+      root: The number of the op at which it begins; it has no line of its own.
+      neighbours_of: Returns what is below an op.
+      depth: The greatest distance from the root.
+    """
+    reached = {root: depth}  # how deep the tree went below each op
+    levels = [_Level(neighbours_of(root))]
+    while levels:
+        neighbour = levels[-1].take()
+        if neighbour is None:
+            levels.pop()
+            continue
+        bars = "".join(level.bar for level in levels[:-1])
+        below = neighbours_of(neighbour.op)
+        left = depth - len(levels)
+        is_above = bool(below) and reached.get(neighbour.op, 0) >= max(left, 1)
+        yield Step(bars + _BRANCH, len(levels), neighbour, is_above)
+        if not below or is_above:
+            continue
+        if left == 0:
+            yield Step(bars + levels[-1].bar + _BRANCH, len(levels) + 1, None)
+        else:
+            reached[neighbour.op] = left
+            levels.append(_Level(below))
