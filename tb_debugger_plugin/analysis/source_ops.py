@@ -46,7 +46,9 @@ class SourceCounts(NamedTuple):
     first_line: int
 
 
-def source_counts(snapshot: Snapshot, path: str | None = None, op_name: str | None = None) -> list[SourceCounts]:
+def source_counts(
+    snapshot: Snapshot, path: str | None = None, op_name: str | None = None
+) -> list[SourceCounts]:
     """Returns the source files that made or ran something, by path.
 
     Args:
@@ -86,7 +88,7 @@ def _together(a: SourceCounts, b: SourceCounts) -> SourceCounts:
 def _sums_of_sources(snapshot: Snapshot, counts: npt.NDArray[np.int64]) -> dict[int, list[int]]:
     """Returns the four counts and the first line of each source that made or ran something."""
     rows = _stack_files(snapshot)
-    used = np.flatnonzero(counts[:, rows["stack"]].any(axis=0)) if len(rows["stack"]) else []
+    used = counts[:, rows["stack"]].any(axis=0)
     stack, source, line = (rows[name][used] for name in ("stack", "source", "first"))
     size = int(source.max()) + 1 if len(source) else 0
     sums = np.zeros((len(counts), size), np.int64)

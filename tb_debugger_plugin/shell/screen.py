@@ -71,12 +71,14 @@ class Screen:
       mood: What it is for.
       title: One line above the rest; empty if there is none.
       places: Where the elements of the array are that it shows; None if it shows none.
+      begin: The position of the line to scroll to.
     """
 
     lines: Sequence[Line] = ()
     mood: Mood = Mood.ANSWER
     title: str = ""
     places: Places | None = field(default=None, compare=False)
+    begin: int = 0
 
     @property
     def is_error(self) -> bool:

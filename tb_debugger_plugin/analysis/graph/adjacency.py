@@ -1,6 +1,6 @@
 """The edges of all graphs of a run in memory, so that a walk along them needs no queries.
 
-Takes the tables and returns, by op, the tensors that it takes, the ops that take its tensors, and the ops that
+Takes the tables and returns, by op, the tensors that it takes, the ops that take its tensors, and those that
 wait for each other. Sixty thousand ops are a few megabytes.
 """
 

@@ -57,7 +57,9 @@ def _by_op(snapshot: Snapshot, query: str) -> npt.NDArray[np.int64]:
     return counts
 
 
-def counts_by(snapshot: Snapshot, keys_of: Callable[[Op], Iterable[str | int]]) -> dict[str | int, GroupCounts]:
+def counts_by(
+    snapshot: Snapshot, keys_of: Callable[[Op], Iterable[str | int]]
+) -> dict[str | int, GroupCounts]:
     """Returns the counts of groups of ops.
 
     Args:

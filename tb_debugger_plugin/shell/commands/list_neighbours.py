@@ -145,7 +145,11 @@ class _Tree:
         style = Style.BAD if self._bad[op.number] else Style.PLAIN
         command = command_line(self._direction.alias, "-c", "-r", op.name, *graph_option(self._snapshot, op))
         marks = [Part(" (shown above)", Style.MUTED)] if step.is_above else self._called(op)
-        return (Part(f"{step.indent}({step.depth}) {control}{call}{kind}"), link(name, command, style), *marks)
+        return (
+            Part(f"{step.indent}({step.depth}) {control}{call}{kind}"),
+            link(name, command, style),
+            *marks,
+        )
 
     def _called(self, op: Op) -> list[Part]:
         called = graph_calls(self._snapshot).graphs.get(op.number)

@@ -6,12 +6,23 @@ import functools
 from typing import Final
 
 from tb_debugger_plugin.shell.command import Command
-from tb_debugger_plugin.shell.commands import general, list_neighbours, list_tensors, node_info
+from tb_debugger_plugin.shell.commands import (
+    general,
+    list_neighbours,
+    list_profile,
+    list_source,
+    list_tensors,
+    node_info,
+    print_source,
+)
 
 COMMANDS: Final[tuple[Command, ...]] = (
     list_tensors.COMMAND,
     node_info.COMMAND,
     *list_neighbours.COMMANDS,
+    list_source.COMMAND,
+    print_source.COMMAND,
+    list_profile.COMMAND,
     *general.COMMANDS,
 )
 

@@ -23,9 +23,9 @@ def show(answer: Screen, out: TextIO) -> None:
     """Print a screen."""
     if answer.title:
         print(f"--- {printable(answer.title)} ---", file=out)
-    for line in answer.lines[:MAX_LINES]:
+    for line in answer.lines[answer.begin : answer.begin + MAX_LINES]:
         print(printable(text_of(line)).rstrip(), file=out)
-    left = len(answer.lines) - MAX_LINES
+    left = len(answer.lines) - answer.begin - MAX_LINES
     if left > 0:
         print(f"({left:,} more lines; add `> FILE` to write all of them)", file=out)
 
