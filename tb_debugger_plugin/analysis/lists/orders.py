@@ -122,7 +122,8 @@ def _by_site(text_of: Callable[[Catalog, Site], Any]) -> Groups:
         texts = [text_of(catalog, site) for site in catalog.sites]
         known = sorted({text for text in texts if text is not None})
         places = {text: float(place) for place, text in enumerate(known)}
-        return np.array([places.get(text, math.nan) for text in texts], np.float64)[keys["k0"].astype(int)]
+        values: Floats = np.array([places.get(text, math.nan) for text in texts], np.float64)
+        return values[keys["k0"].astype(np.int64)]
 
     return Groups(("t.site",), value_of)
 
@@ -136,10 +137,10 @@ def _bytes(catalog: Catalog, keys: Columns) -> Floats:
     sizes = np.array([*(_num_elements(catalog, number) for number in range(len(catalog.shapes))), math.nan])
     static = site >= 0
     dtype[static & (dtype == 0)] = dtypes[site[static & (dtype == 0)]]
-    elements = np.where(size >= 0, size, math.nan)
+    elements: Floats = np.where(size >= 0, size, math.nan)
     unknown = static & (size < 0)
     elements[unknown] = sizes[shapes[site[unknown]]]
-    return elements * _ITEM_BYTES[dtype]  # type: ignore[no-any-return]
+    return np.asarray(elements * _ITEM_BYTES[dtype], np.float64)
 
 
 def _num_elements(catalog: Catalog, shape: int) -> float:
@@ -149,7 +150,7 @@ def _num_elements(catalog: Catalog, shape: int) -> float:
     return float(math.prod(size for size in dims if size is not None))
 
 
-_ITEM_BYTES: Final = np.full(256, math.nan)
+_ITEM_BYTES: Final[Floats] = np.full(256, math.nan)
 for _number in NAMES:
     _kind = numpy_dtype(_number)
     _ITEM_BYTES[_number] = math.nan if _kind is None else _kind.itemsize
