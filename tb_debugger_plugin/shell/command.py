@@ -29,6 +29,7 @@ class Needs(enum.Enum):
     NOTHING = "nothing"
     RECORDING = "a recording"
     PROGRAM = "a program that is stopped"
+    SCREEN = "the full screen"
 
 
 class Completes(enum.Enum):

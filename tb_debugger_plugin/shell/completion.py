@@ -172,7 +172,8 @@ def _quoted(name: str, quote: str) -> str:
 
 
 def _commands(shell: Shell) -> Sequence[str]:
-    return sorted(name for one in shell.commands() for name in (one.name, *one.aliases))
+    names = (name for one in shell.commands() for name in (one.name, *one.aliases))
+    return sorted(name for name in names if name.isidentifier())
 
 
 def _tensors(shell: Shell) -> Sequence[str]:

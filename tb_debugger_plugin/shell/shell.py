@@ -44,6 +44,7 @@ class Shell:
       call: As given. Whoever stops the program replaces it.
       filters: The tensor filters.
       settings: The settings.
+      has_screen: Whether the answers are shown on a full screen, which sets it.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Shell:
         self.call = call
         self.filters = TensorFilters() if filters is None else filters
         self.settings = Settings() if settings is None else settings
+        self.has_screen = False
         self._name = name
         self._run: Run | None = None
 
@@ -104,9 +106,9 @@ class Shell:
         return self._run
 
     @property
-    def has_chosen_run(self) -> bool:
-        """Whether a run is open or was named."""
-        return self._run is not None or self._name is not None
+    def run_name(self) -> str | None:
+        """The name of the run that is open or was named."""
+        return self._name if self._run is None else self._run.name
 
     @property
     def _folder(self) -> Location:
@@ -163,6 +165,8 @@ class Shell:
         command = self.command(given[0])
         if command.needs is Needs.PROGRAM and self.call is None:
             raise UsageError(f"{command.name} needs a program that is stopped; this is a recording.")
+        if command.needs is Needs.SCREEN and not self.has_screen:
+            raise UsageError(f"{command.name} needs the full screen; these are plain lines.")
         return command.run(self, command.parser().parse_args(given[1:]))
 
     def command(self, name: str) -> Command:
@@ -180,7 +184,8 @@ class Shell:
 
     def commands(self) -> list[Command]:
         """Returns the commands that can be used now."""
-        return [one for one in COMMANDS if one.needs is not Needs.PROGRAM or self.call is not None]
+        missing = {Needs.PROGRAM: self.call is None, Needs.SCREEN: not self.has_screen}
+        return [one for one in COMMANDS if not missing.get(one.needs)]
 
     def _written(self, answer: Screen, file: str) -> Screen:
         path = Path(file).expanduser()

@@ -13,6 +13,7 @@ from tb_debugger_plugin.shell.commands import (
     list_source,
     list_tensors,
     node_info,
+    on_screen,
     print_source,
 )
 
@@ -23,6 +24,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     list_source.COMMAND,
     print_source.COMMAND,
     list_profile.COMMAND,
+    *on_screen.COMMANDS,
     *general.COMMANDS,
 )
 

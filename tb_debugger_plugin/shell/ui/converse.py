@@ -1,12 +1,17 @@
 """`tb_debugger_plugin/shell/ui/converse.py`: opens a shell at the terminal of this process.
 
-:func:`converse` is what `tbdbg shell` and everything that stops a program calls. What it changes in the
+:func:`converse` is what `tbdbg shell` and everything that stops a program calls. It chooses the user
+interface: a full screen if there is a terminal that can show one, else plain lines. What it changes in the
 process (signals, the terminal, `sys.stdout`, readline) is as before when it returns or raises.
 """
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
+import os
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol, TextIO
 
@@ -21,7 +26,13 @@ from tb_debugger_plugin.shell.ui.typed_lines import typed_lines
 
 
 class UserInterface(Protocol):
-    """Shows screens and takes command lines."""
+    """Shows screens and takes command lines.
+
+    Attributes:
+      has_screen: Whether it has a screen of its own, which commands can act on.
+    """
+
+    has_screen: bool
 
     def converse(self, shell: Shell, first: Screen | None = None) -> Resume | Leave | Detach:
         """Show a screen and answer command lines, until one ends the shell."""
@@ -46,12 +57,15 @@ def converse(shell: Shell, first: Screen | None = None, *, ui: str | None = None
       UsageError: There is no such user interface.
     """
     chosen = choose_ui(ui, sys.stdin, sys.stdout)
-    first = first_screen(shell) if first is None else first
+    shell.has_screen = chosen.has_screen
     try:
+        first = first_screen(shell) if first is None else first
         with survived_hangup(is_wanted=shell.call is not None):
             return chosen.converse(shell, first)
     except TerminalClosed:
         return Detach()
+    finally:
+        shell.has_screen = False
 
 
 def choose_ui(name: str | None, stdin: TextIO, stdout: TextIO) -> UserInterface:
@@ -67,12 +81,37 @@ def choose_ui(name: str | None, stdin: TextIO, stdout: TextIO) -> UserInterface:
     """
     if name is not None and name not in UIS:
         raise UsageError(f"There is no user interface {name!r}: choose one of {', '.join(UIS)}.")
-    return UIS[name or "plain"](stdin, stdout)
+    missing = _missing_for_full_screen(stdin, stdout)
+    if name == "full" and missing:
+        print(f"tbdbg: The full screen needs {missing}, so these are plain lines.", file=sys.stderr)
+    return UIS["plain" if missing or name == "plain" else "full"](stdin, stdout)
 
 
 def _plain(stdin: TextIO, stdout: TextIO) -> UserInterface:
     return PlainLines(lambda shell: typed_lines(shell, stdin, stdout), stdout)
 
 
+def _full(stdin: TextIO, stdout: TextIO) -> UserInterface:
+    # A program that shows no full screen need not load what draws it.
+    from tb_debugger_plugin.shell.ui.full_screen.full_screen import FullScreen
+
+    return FullScreen(instead=_plain(stdin, stdout))
+
+
 #: The user interfaces by name.
-UIS: Final[Mapping[str, Callable[[TextIO, TextIO], UserInterface]]] = {"plain": _plain}
+UIS: Final[Mapping[str, Callable[[TextIO, TextIO], UserInterface]]] = {"full": _full, "plain": _plain}
+
+
+def _missing_for_full_screen(stdin: TextIO, stdout: TextIO) -> str:
+    """Says what is not there; empty if all is."""
+    if not (stdin.isatty() and stdout.isatty()):
+        return "a terminal"
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+        return "a terminal that can move its cursor (TERM says that this one cannot)"
+    if threading.current_thread() is not threading.main_thread():
+        return "the main thread"
+    if asyncio._get_running_loop() is not None:
+        return "a thread in which no event loop of asyncio runs"
+    if importlib.util.find_spec("textual") is None:
+        return "the package textual"
+    return ""

@@ -13,7 +13,7 @@ def first_screen(shell: Shell) -> Screen | None:
     """Returns the screen with which a shell opens; None if it would say nothing."""
     if shell.call is not None:
         return _answer(shell, _line_of_call(shell.call))
-    if len(shell.found_runs()) > 1 and not shell.has_chosen_run:
+    if len(shell.found_runs()) > 1 and shell.run_name is None:
         return _answer(shell, "runs")
     return _answer(shell, "run_info")
 

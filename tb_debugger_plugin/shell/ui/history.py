@@ -65,6 +65,35 @@ class History:
             out.write(line + "\n")
 
 
+class Recall:
+    """Steps through the lines that begin with what is typed, as Up and Down do.
+
+    Args:
+      history: The lines.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._found: list[str] = [""]
+        self._at = 0
+
+    def older(self, typed: str) -> str:
+        """Returns the next older line; what is typed if there is none."""
+        return self._step(typed, 1)
+
+    def newer(self, typed: str) -> str:
+        """Returns the next newer line; in the end what was typed at first."""
+        return self._step(typed, -1)
+
+    def _step(self, typed: str, step: int) -> str:
+        if self._found[self._at] != typed:
+            # It was edited, so it is what the lines begin with now.
+            self._found = [typed, *(line for line in self._history.with_prefix(typed) if line != typed)]
+            self._at = 0
+        self._at = min(max(0, self._at + step), len(self._found) - 1)
+        return self._found[self._at]
+
+
 def _read(file: Path | None) -> list[str]:
     """The newest lines of a file; shortens one that has grown."""
     if file is None:

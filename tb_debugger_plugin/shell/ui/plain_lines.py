@@ -55,6 +55,8 @@ class PlainLines:
       out: Where answers go.
     """
 
+    has_screen = False
+
     def __init__(self, lines: Callable[[Shell], Iterator[str]], out: TextIO) -> None:
         self._lines = lines
         self._out = out

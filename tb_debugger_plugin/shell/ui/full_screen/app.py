@@ -1,0 +1,389 @@
+"""The application of the full screen: widgets, keys, and what happens to a line that is typed or clicked."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final, TypeVar
+
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+
+from tb_debugger_plugin.errors import user_message
+from tb_debugger_plugin.events.printable import printable
+from tb_debugger_plugin.shell import words
+from tb_debugger_plugin.shell.command import Answer
+from tb_debugger_plugin.shell.completion import complete
+from tb_debugger_plugin.shell.program import Detach, Leave, Resume
+from tb_debugger_plugin.shell.screen import Mood, Part, Screen, of_text
+from tb_debugger_plugin.shell.shell import Shell, error_screen
+from tb_debugger_plugin.shell.ui.full_screen.actions import ACTIONS, action_of
+from tb_debugger_plugin.shell.ui.full_screen.bars import Bar, in_columns
+from tb_debugger_plugin.shell.ui.full_screen.job import Job
+from tb_debugger_plugin.shell.ui.full_screen.menu import TYPED, menu_line
+from tb_debugger_plugin.shell.ui.full_screen.output import Chosen, GoBack, Output
+from tb_debugger_plugin.shell.ui.full_screen.pages import Page, Pages
+from tb_debugger_plugin.shell.ui.full_screen.prompt import EmptyLineKey, Prompt, Tabbed
+from tb_debugger_plugin.shell.ui.full_screen.status import status_text, title_line
+from tb_debugger_plugin.shell.ui.full_screen.strips import MOODS
+from tb_debugger_plugin.shell.ui.history import History
+
+T = TypeVar("T")
+
+#: Lines of candidates above the prompt, in a window that has room for them.
+_CANDIDATES: Final = 4
+_TICK_SECONDS: Final = 0.25
+
+
+class ShellApp(App[Resume | Leave | Detach]):
+    """The full screen.
+
+    Args:
+      shell: Answers the lines.
+      first: The screen that is shown at the start; None for an empty one.
+      history: The lines that were typed before.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    Screen, Output, Bar, Prompt { background: ansi_default; color: ansi_default; }
+    Bar { height: 1; }
+    #candidates { height: auto; display: none; }
+    Output {
+        height: 1fr;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+        scrollbar-color: ansi_blue;
+        scrollbar-color-hover: ansi_bright_blue;
+        scrollbar-color-active: ansi_bright_blue;
+        scrollbar-background: ansi_default;
+        scrollbar-background-hover: ansi_default;
+        scrollbar-background-active: ansi_default;
+    }
+    #line { height: 1; }
+    Prompt, Prompt:focus { border: none; height: 1; padding: 0; width: 1fr; background-tint: transparent 0%; }
+    #sign { width: 7; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "page(-1)", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False, priority=True),
+        Binding("ctrl+up", "rows(-1)", show=False, priority=True),
+        Binding("ctrl+down", "rows(1)", show=False, priority=True),
+        Binding("ctrl+home", "edge(False)", show=False, priority=True),
+        Binding("ctrl+end", "edge(True)", show=False, priority=True),
+        Binding("alt+left", "run('prev')", show=False, priority=True),
+        Binding("alt+right", "run('next')", show=False, priority=True),
+        Binding("f1", "run('help')", show=False, priority=True),
+        Binding("f3", "run('/')", show=False, priority=True),
+        Binding("shift+f3", "run('N')", show=False, priority=True),
+        Binding("ctrl+l", "refresh_all", show=False, priority=True),
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
+        Binding("ctrl+d", "end", show=False, priority=True),
+        Binding("ctrl+q", "leave", show=False, priority=True),
+        Binding("ctrl+z", "suspend_process", show=False, priority=True),
+        Binding("escape", "escape", show=False),
+    ]
+
+    def __init__(self, shell: Shell, first: Screen | None, history: History) -> None:
+        super().__init__(ansi_color=True)
+        self.shell = shell
+        self.pages = Pages()
+        self.printed: list[tuple[bool, str]] = []
+        self.message = ""
+        self.mouse_is_on = bool(shell.settings["mouse_mode"])
+        self._first = first
+        self._history = history
+        self._job: Job | None = None
+        self._interrupts = 0
+        self._is_at_terminal = _stdin_is_terminal()
+        self._on_empty_line: Mapping[str, Callable[[], None]] = {
+            "home": lambda: self.action_edge(False),
+            "end": lambda: self.action_edge(True),
+            "ctrl+left": lambda: self.action_run("prev"),
+            "ctrl+right": lambda: self.action_run("next"),
+            "shift+left": lambda: self.output.move_columns(-1),
+            "shift+right": lambda: self.output.move_columns(1),
+        }
+
+    def compose(self) -> ComposeResult:
+        """Yields the widgets."""
+        yield Bar(id="title")
+        yield Bar(id="menu")
+        yield Output()
+        yield Bar(id="candidates")
+        with Horizontal(id="line"):
+            yield Bar(id="sign")
+            yield Prompt(self._history)
+        yield Bar(id="status")
+
+    def on_mount(self) -> None:
+        """Show the first screen."""
+        self.begin_capture_print(self)
+        self.query_one("#sign", Bar).set_lines([(Part("tbdbg> "),)])
+        self.prompt.cursor_blink = False
+        self.prompt.focus()
+        self.take_mouse(self.mouse_is_on)
+        self.set_interval(_TICK_SECONDS, self._tick)
+        self._show(Page.of(self._first or of_text(""), ""))
+
+    # The widgets.
+
+    @property
+    def output(self) -> Output:
+        """The widget of the page."""
+        return self.query_one(Output)
+
+    @property
+    def prompt(self) -> Prompt:
+        """The widget of the line that is typed."""
+        return self.query_one(Prompt)
+
+    def on_print(self, event: events.Print) -> None:
+        """Keep what the program prints until the screen is closed."""
+        self.printed.append((event.stderr, event.text))
+
+    def on_resize(self) -> None:
+        """Draw the bars for another window."""
+        self.call_after_refresh(self.draw_bars)
+
+    def on_moved(self) -> None:
+        """Say what is in the window now."""
+        self.draw_status()
+
+    def draw_bars(self) -> None:
+        """Draw title, menu and status."""
+        page, width = self.pages.current, self.size.width
+        title, mood = title_line(self.shell, page, width)
+        self.query_one("#title", Bar).set_lines([title], MOODS[mood])
+        can_back, can_forward = self.pages.can_move(-1), self.pages.can_move(1)
+        menu = menu_line(self.shell, width, can_back=can_back, can_forward=can_forward)
+        self.query_one("#menu", Bar).set_lines([menu])
+        self.draw_status()
+
+    def draw_status(self) -> None:
+        """Draw the status line."""
+        output = self.output
+        text = status_text(
+            self.shell,
+            self.pages.current,
+            message=self._busy() or self.message,
+            top=output.scroll_offset.y,
+            height=output.size.height,
+            width=self.size.width,
+            mouse_is_on=self.mouse_is_on,
+        )
+        self.query_one("#status", Bar).set_lines([(Part(text),)], MOODS[Mood.ANSWER])
+
+    def say(self, message: str) -> None:
+        """Show a message in the status line, until the next line is run."""
+        self.message = printable(message)
+        self.draw_status()
+
+    def _busy(self) -> str:
+        return "" if self._job is None else printable(str(self._job))
+
+    def _tick(self) -> None:
+        if self._job is not None:
+            self.draw_status()
+        if self._is_at_terminal and not _stdin_is_terminal():
+            self.exit(Detach())
+
+    # Lines.
+
+    def on_input_submitted(self) -> None:
+        """Run the line that was typed."""
+        line = self.prompt.value
+        if self._job is not None:
+            self.draw_status()
+            return
+        self.prompt.set_line("")
+        self._history.add(line)
+        self.action_run(line)
+
+    def on_chosen(self, event: Chosen) -> None:
+        """Run the line of a link, or type it if it needs an argument."""
+        self.prompt.focus()
+        if event.line.startswith(TYPED):
+            self.prompt.set_line(event.line[len(TYPED) :])
+        elif self._job is None:
+            self.action_run(event.line)
+
+    def action_run(self, line: str) -> None:
+        """Run a command line."""
+        self.message, self._interrupts = "", 0
+        self._hide_candidates()
+        action = action_of(line, self.pages.current)
+        if action is not None:
+            self._try(lambda: ACTIONS[action.name](self, action.argument))
+        elif line.strip():
+            self.start_job(line, lambda job: self.shell.answer(line), lambda answer: self._take(line, answer))
+        self.draw_status()
+
+    def start_job(self, line: str, work: Callable[[Job], T], done: Callable[[T], None]) -> None:
+        """Do what takes a while, without stopping the screen.
+
+        Args:
+          line: What it is.
+          work: Does it in a thread.
+          done: Takes the result, unless Ctrl-C was pressed before.
+        """
+        job = self._job = Job(line)
+        job.start(lambda: self.call_later(self._finish, job, work(job), done))
+
+    def _finish(self, job: Job, result: T, done: Callable[[T], None]) -> None:
+        if not job.is_dropped:
+            self._job = None
+            done(result)
+            self.draw_status()
+
+    def _take(self, line: str, answer: Answer | None) -> None:
+        if isinstance(answer, Screen):
+            self._show(Page.of(answer, line))
+            self._try(lambda: self._find_element(line))
+        elif answer is not None:
+            self.exit(answer)
+        self.draw_bars()
+
+    def _find_element(self, line: str) -> None:
+        page = self.pages.current
+        if page is None or page.screen.is_error:
+            return
+        element = words.parse(line).element
+        if element is not None:
+            ACTIONS["@"](self, "@" + ",".join(map(str, element)))
+
+    def _try(self, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except Exception as error:  # such as an element that is not there: the screen stays
+            self.say(words_of(error))
+
+    def _show(self, page: Page) -> None:
+        self.pages.add(page)
+        self.output.show(page)
+        self.draw_bars()
+
+    # Completion.
+
+    def on_tabbed(self, event: Tabbed) -> None:
+        """Complete what is typed; on an empty line go to the links."""
+        if not self.prompt.value.strip():
+            self._hide_candidates()
+            self.output.focus()
+            self.output.action_link(event.step, False)
+            return
+        line, cursor = self.prompt.value, self.prompt.cursor_position
+        found = complete(self.shell, line, cursor)
+        if not found.total:
+            self.say("Nothing is known that begins so.")
+            return
+        is_only = found.total == 1 and found.is_final and not line[cursor:].startswith(" ")
+        begin = line[: found.start] + found.common + " " * is_only
+        self.prompt.set_line(begin + line[cursor:], len(begin))
+        self._show_candidates(found.candidates if found.total > 1 else (), found.total)
+
+    def _show_candidates(self, candidates: tuple[str, ...], total: int) -> None:
+        bar = self.query_one("#candidates", Bar)
+        height = max(1, min(_CANDIDATES, self.size.height // 5))
+        lines = in_columns([printable(one) for one in candidates], self.size.width, height, total)
+        bar.display = bool(candidates)
+        bar.styles.height = max(1, len(lines))
+        bar.set_lines(lines)
+
+    def _hide_candidates(self) -> None:
+        self.query_one("#candidates", Bar).display = False
+
+    # Keys.
+
+    def on_go_back(self, event: GoBack) -> None:
+        """Give the keys to the prompt."""
+        page = self.pages.current
+        if event.typed in ("n", "N") and page is not None and page.search is not None:
+            self.action_run(event.typed)
+            return
+        self.prompt.focus()
+        self.prompt.insert_text_at_cursor(event.typed)
+
+    def on_empty_line_key(self, event: EmptyLineKey) -> None:
+        """Do with the screen what a key would do inside the line, were there one."""
+        self._on_empty_line[event.key]()
+
+    def action_edge(self, is_end: bool) -> None:
+        """Scroll to an end."""
+        self.output.action_scroll_to_line(-1 if is_end else 0)
+
+    def action_page(self, step: int) -> None:
+        """Scroll a window, less a line."""
+        self.action_rows(step * max(1, self.output.size.height - 1))
+
+    def action_rows(self, step: int) -> None:
+        """Scroll some lines."""
+        output = self.output
+        output.go_to(max(0, output.scroll_offset.y + step), output.scroll_offset.x)
+
+    def action_escape(self) -> None:
+        """Hide the candidates and the matches of a search."""
+        self._hide_candidates()
+        page = self.pages.current
+        if page is not None:
+            page.search, page.marked = None, -1
+            self.output.refresh()
+        self.say("")
+
+    def action_interrupt(self) -> None:
+        """Leave aside the command that is running, or clear the line, or leave."""
+        self._hide_candidates()
+        if self._job is not None:
+            self._job.is_dropped = True
+            self._job = None
+            self.say("The command was left aside.")
+        elif self.prompt.value:
+            self.prompt.set_line("")
+            self._interrupts = 0
+        else:
+            self._interrupts += 1
+            self.say("Ctrl-C again leaves the shell.")
+        if self._interrupts > 1:
+            self.action_leave()
+
+    def action_end(self) -> None:
+        """Leave when the line is empty; a program goes on."""
+        if self.prompt.value:
+            self.prompt.action_delete_right()
+        else:
+            self.exit(Detach())
+
+    def action_leave(self) -> None:
+        """Leave; a program ends."""
+        self.exit(Leave())
+
+    def action_refresh_all(self) -> None:
+        """Draw everything again, such as after another program has written on the terminal."""
+        self.refresh(repaint=True, layout=True)
+
+    # The mouse.
+
+    def take_mouse(self, is_on: bool) -> None:
+        """Take the mouse, or leave it to the terminal, which can then select text."""
+        self.mouse_is_on = is_on
+        name = "_enable_mouse_support" if is_on else "_disable_mouse_support"
+        switch = getattr(self._driver, name, None)
+        if switch is not None:
+            switch()
+
+
+def words_of(error: Exception) -> str:
+    """Returns what an error says, in one line."""
+    screen = error_screen(error)
+    return "".join(part.text for line in screen.lines for part in line) or user_message(error)
+
+
+def _stdin_is_terminal() -> bool:
+    try:
+        return sys.__stdin__ is not None and os.isatty(sys.__stdin__.fileno())
+    except (OSError, ValueError):
+        return False

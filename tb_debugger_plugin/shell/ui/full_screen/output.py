@@ -1,0 +1,224 @@
+"""The widget that shows a page: it asks for the lines in the window, and for no others."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from rich.cells import cell_len
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tb_debugger_plugin.shell.ui.full_screen.pages import Page
+from tb_debugger_plugin.shell.ui.full_screen.strips import PART, Marks, strip_of
+
+#: Lines beyond the window in which a key looks for the next link.
+_REACH: Final = 200
+
+
+class Chosen(Message):
+    """A link was clicked, or chosen with Enter.
+
+    Args:
+      line: The command line that it stands for.
+    """
+
+    def __init__(self, line: str) -> None:
+        super().__init__()
+        self.line = line
+
+
+class Moved(Message):
+    """Another part of the page is in the window."""
+
+
+class GoBack(Message):
+    """The keys are for the prompt again.
+
+    Args:
+      typed: What was typed; empty for nothing.
+    """
+
+    def __init__(self, typed: str = "") -> None:
+        super().__init__()
+        self.typed = typed
+
+
+class Output(ScrollView):
+    """Shows a page. While it has the focus, keys go from link to link."""
+
+    can_focus = True
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab,right", "link(1, False)", show=False),
+        Binding("shift+tab,left", "link(-1, False)", show=False),
+        Binding("down", "link(1, True)", show=False),
+        Binding("up", "link(-1, True)", show=False),
+        Binding("enter", "choose", show=False),
+        Binding("escape", "leave", show=False),
+        Binding("shift+right", "move_columns(1)", show=False),
+        Binding("shift+left", "move_columns(-1)", show=False),
+        Binding("home", "scroll_to_line(0)", show=False),
+        Binding("end", "scroll_to_line(-1)", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.page: Page | None = None
+        self._selected: tuple[int, int] | None = None
+
+    # What is shown.
+
+    def show(self, page: Page) -> None:
+        """Show a page where it was scrolled to."""
+        self.page, self._selected = page, None
+        top, left = page.top, page.left
+        self.virtual_size = Size(1, len(page.lines))
+        self.go_to(top, left)
+        self.refresh()
+
+    def go_to(self, line: int, column: int = 0) -> None:
+        """Scroll so that a line comes first, or as far as there are lines."""
+        self.scroll_to(column, line, animate=False, force=True)
+        if self.page is not None:
+            self.page.top, self.page.left = round(self.scroll_y), round(self.scroll_x)
+
+    def show_line(self, line: int) -> None:
+        """Scroll as far as needed to see a line, and then some lines before it too."""
+        height = max(1, self.size.height)
+        if not self.scroll_offset.y <= line < self.scroll_offset.y + height:
+            self.go_to(max(0, line - height // 3), round(self.scroll_x))
+
+    def move_columns(self, step: int) -> None:
+        """Scroll sideways by half a window."""
+        column = round(self.scroll_x) + step * max(1, self.size.width // 2)
+        self.go_to(round(self.scroll_y), max(0, column))
+
+    action_move_columns = move_columns
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Remember where the page is scrolled to."""
+        super().watch_scroll_y(old_value, new_value)
+        if self.page is not None:
+            self.page.top = round(new_value)
+        self.post_message(Moved())
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        """Remember where the page is scrolled to."""
+        super().watch_scroll_x(old_value, new_value)
+        if self.page is not None:
+            self.page.left = round(new_value)
+
+    def render_line(self, y: int) -> Strip:
+        """Returns a line of the window."""
+        number, width = y + self.scroll_offset.y, self.size.width
+        base = self.rich_style
+        if self.page is None or number >= len(self.page.lines):
+            return Strip.blank(width, base)
+        strip = strip_of(self.page.lines[number], self._marks(number), base)
+        if strip.cell_length > self.virtual_size.width:
+            # The width of lines that were never in the window is not known.
+            self.call_later(self._widen, strip.cell_length)
+        left = self.scroll_offset.x
+        return strip.crop_extend(left, left + width, base)
+
+    def _widen(self, width: int) -> None:
+        if self.page is not None and width > self.virtual_size.width:
+            self.virtual_size = Size(width, len(self.page.lines))
+
+    def _marks(self, number: int) -> Marks:
+        page, selected = self.page, self._selected
+        if page is None:
+            return Marks()
+        return Marks(
+            page.search.pattern if page.search is not None else None,
+            selected[1] if selected is not None and selected[0] == number else -1,
+            page.marked == number,
+        )
+
+    # Links.
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the link under the mouse."""
+        part = event.style.meta.get(PART)
+        if self.page is not None and part is not None:
+            self._choose(event.y + self.scroll_offset.y, part)
+
+    def _choose(self, number: int, part: int) -> None:
+        if self.page is None or number >= len(self.page.lines):
+            return
+        command = self.page.lines[number][part].command
+        if command is not None:
+            self.post_message(Chosen(command))
+
+    def action_choose(self) -> None:
+        """Choose the link that the keys have selected."""
+        if self._selected is not None:
+            self._choose(*self._selected)
+
+    def action_link(self, step: int, by_line: bool) -> None:
+        """Select the next link; without one near, scroll a page."""
+        link = self._next_link(step, by_line)
+        if link is None:
+            self.scroll_relative(y=step * max(1, self.size.height - 1), animate=False)
+            return
+        self._selected = link
+        self.show_line(link[0])
+        self._show_part(*link)
+        self.refresh()
+
+    def _show_part(self, number: int, part: int) -> None:
+        """Scroll sideways as far as needed to see where a part begins."""
+        if self.page is None:
+            return
+        column = cell_len("".join(one.text for one in self.page.lines[number][:part]))
+        if not self.scroll_offset.x <= column < self.scroll_offset.x + self.size.width:
+            self._widen(column + self.size.width)
+            self.go_to(self.scroll_offset.y, column)
+
+    def _next_link(self, step: int, by_line: bool) -> tuple[int, int] | None:
+        page, at = self.page, self._selected
+        if page is None:
+            return None
+        top, height = self.scroll_offset.y, max(1, self.size.height)
+        if at is None or not top <= at[0] < top + height:
+            at, by_line = (top - 1 if step > 0 else min(top + height, len(page.lines)), 0), True
+        number, last = at[0], at[0] + step * (height + _REACH)
+        while 0 <= number < len(page.lines) or number == at[0]:
+            links = self._links(number)
+            if number == at[0]:
+                links = [] if by_line else [one for one in links if (one - at[1]) * step > 0]
+            if links:
+                return number, links[0] if step > 0 or by_line else links[-1]
+            if number == last:
+                break
+            number += step
+        return None
+
+    def _links(self, number: int) -> list[int]:
+        if self.page is None or not 0 <= number < len(self.page.lines):
+            return []
+        return [at for at, part in enumerate(self.page.lines[number]) if part.command is not None]
+
+    def action_leave(self) -> None:
+        """Give the keys back to the prompt."""
+        self.post_message(GoBack())
+
+    def on_key(self, event: events.Key) -> None:
+        """Give a letter to the prompt."""
+        if event.character is not None and event.is_printable:
+            event.stop()
+            self.post_message(GoBack(event.character))
+
+    def on_blur(self) -> None:
+        """Forget the link that the keys have selected."""
+        self._selected = None
+        self.refresh()
+
+    def action_scroll_to_line(self, line: int) -> None:
+        """Scroll to a line; -1 is the last."""
+        count = 0 if self.page is None else len(self.page.lines)
+        self.go_to(line if line >= 0 else count, round(self.scroll_x))

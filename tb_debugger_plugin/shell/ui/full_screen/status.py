@@ -1,0 +1,80 @@
+"""The texts of the title and of the status line."""
+
+from __future__ import annotations
+
+from tb_debugger_plugin.events.printable import printable
+from tb_debugger_plugin.shell.screen import Line, Mood, Part
+from tb_debugger_plugin.shell.shell import Shell
+from tb_debugger_plugin.shell.ui.first_screen import mood_of
+from tb_debugger_plugin.shell.ui.full_screen.bars import fitting
+from tb_debugger_plugin.shell.ui.full_screen.pages import Page
+
+
+def title_line(shell: Shell, page: Page | None, width: int) -> tuple[Line, Mood]:
+    """Returns the title, and the mood that colours it: that of the screen, or of the stopped program."""
+    screen = None if page is None else page.screen
+    mood = mood_of(shell.call) if screen is None or screen.mood is Mood.ANSWER else screen.mood
+    title = printable((screen.title if screen is not None else "") or _of_call(shell))
+    line = printable(page.line) if page is not None else ""
+    text = fitting((title, line), width - 2, " · ")
+    return (Part(f" {text}".ljust(width)),), mood
+
+
+def _of_call(shell: Shell) -> str:
+    call = shell.call
+    if call is None:
+        return "tbdbg"
+    state = "before" if not call.is_over else "after" if call.error is None else "failed:"
+    return f"{state} call {call.number} of {call.what}"
+
+
+def status_text(
+    shell: Shell,
+    page: Page | None,
+    *,
+    message: str,
+    top: int,
+    height: int,
+    width: int,
+    mouse_is_on: bool,
+) -> str:
+    """Returns the status line, with as many facts as the window has room for.
+
+    Args:
+      shell: Knows the run.
+      page: The page that is shown.
+      message: What the user has to know now; empty for nothing.
+      top: The first line in the window.
+      height: The number of lines in the window.
+      width: The number of columns of the window.
+      mouse_is_on: Whether the mouse is ours.
+    """
+    facts = (
+        message,
+        _scrolled(page, top, height),
+        _elements(page, top, height),
+        f"Mouse: {'ON' if mouse_is_on else 'OFF'}",
+        printable(shell.run_name or ""),
+    )
+    return f" {fitting(facts, width - 2)}".ljust(width)
+
+
+def _scrolled(page: Page | None, top: int, height: int) -> str:
+    left = (0 if page is None else len(page.lines)) - height
+    return f"Scroll: {100 * min(1.0, top / left):.2f}%" if left > 0 else "All"
+
+
+def _elements(page: Page | None, top: int, height: int) -> str:
+    """The indices of the elements in the first and in the last line of the window."""
+    if page is None or page.screen.places is None:
+        return ""
+    lines = range(top, min(top + height, len(page.lines)))
+    places = (page.screen.places.indices_at(line) for line in lines)
+    first = next((place for place in places if place is not None), None)
+    backwards = (page.screen.places.indices_at(line) for line in reversed(lines))
+    last = next((place for place in backwards if place is not None), None)
+    return "" if first is None or last is None else f"{_indices(first)} to {_indices(last)}"
+
+
+def _indices(place: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, place))}]"
