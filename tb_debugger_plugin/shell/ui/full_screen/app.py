@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import ClassVar, Final, TypeVar
 
 from textual import events
@@ -23,10 +23,11 @@ from tb_debugger_plugin.shell.shell import Shell, error_screen
 from tb_debugger_plugin.shell.ui.full_screen.actions import ACTIONS, action_of
 from tb_debugger_plugin.shell.ui.full_screen.bars import Bar, in_columns
 from tb_debugger_plugin.shell.ui.full_screen.job import Job
+from tb_debugger_plugin.shell.ui.full_screen.keys import press
 from tb_debugger_plugin.shell.ui.full_screen.menu import TYPED, menu_line
-from tb_debugger_plugin.shell.ui.full_screen.output import Chosen, GoBack, Output
+from tb_debugger_plugin.shell.ui.full_screen.output import Chosen, Output
 from tb_debugger_plugin.shell.ui.full_screen.pages import Page, Pages
-from tb_debugger_plugin.shell.ui.full_screen.prompt import EmptyLineKey, Prompt, Tabbed
+from tb_debugger_plugin.shell.ui.full_screen.prompt import Prompt
 from tb_debugger_plugin.shell.ui.full_screen.status import status_text, title_line
 from tb_debugger_plugin.shell.ui.full_screen.strips import MOODS
 from tb_debugger_plugin.shell.ui.history import History
@@ -69,23 +70,8 @@ class ShellApp(App[Resume | Leave | Detach]):
     #sign { width: 7; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("pageup", "page(-1)", show=False, priority=True),
-        Binding("pagedown", "page(1)", show=False, priority=True),
-        Binding("ctrl+up", "rows(-1)", show=False, priority=True),
-        Binding("ctrl+down", "rows(1)", show=False, priority=True),
-        Binding("ctrl+home", "edge(False)", show=False, priority=True),
-        Binding("ctrl+end", "edge(True)", show=False, priority=True),
-        Binding("alt+left", "run('prev')", show=False, priority=True),
-        Binding("alt+right", "run('next')", show=False, priority=True),
-        Binding("f1", "run('help')", show=False, priority=True),
-        Binding("f3", "run('/')", show=False, priority=True),
-        Binding("shift+f3", "run('N')", show=False, priority=True),
-        Binding("ctrl+l", "refresh_all", show=False, priority=True),
-        Binding("ctrl+c", "interrupt", show=False, priority=True),
-        Binding("ctrl+d", "end", show=False, priority=True),
+        # Textual's own would leave without an answer.
         Binding("ctrl+q", "leave", show=False, priority=True),
-        Binding("ctrl+z", "suspend_process", show=False, priority=True),
-        Binding("escape", "escape", show=False),
     ]
 
     def __init__(self, shell: Shell, first: Screen | None, history: History) -> None:
@@ -100,14 +86,6 @@ class ShellApp(App[Resume | Leave | Detach]):
         self._job: Job | None = None
         self._interrupts = 0
         self._is_at_terminal = _stdin_is_terminal()
-        self._on_empty_line: Mapping[str, Callable[[], None]] = {
-            "home": lambda: self.action_edge(False),
-            "end": lambda: self.action_edge(True),
-            "ctrl+left": lambda: self.action_run("prev"),
-            "ctrl+right": lambda: self.action_run("next"),
-            "shift+left": lambda: self.output.move_columns(-1),
-            "shift+right": lambda: self.output.move_columns(1),
-        }
 
     def compose(self) -> ComposeResult:
         """Yields the widgets."""
@@ -117,14 +95,13 @@ class ShellApp(App[Resume | Leave | Detach]):
         yield Bar(id="candidates")
         with Horizontal(id="line"):
             yield Bar(id="sign")
-            yield Prompt(self._history)
+            yield Prompt(self._history, lambda key, letter: press(self, key, letter))
         yield Bar(id="status")
 
     def on_mount(self) -> None:
         """Show the first screen."""
         self.begin_capture_print(self)
         self.query_one("#sign", Bar).set_lines([(Part("tbdbg> "),)])
-        self.prompt.cursor_blink = False
         self.prompt.focus()
         self.take_mouse(self.mouse_is_on)
         self.set_interval(_TICK_SECONDS, self._tick)
@@ -178,6 +155,11 @@ class ShellApp(App[Resume | Leave | Detach]):
         )
         self.query_one("#status", Bar).set_lines([(Part(text),)], MOODS[Mood.ANSWER])
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether matches of a search are marked."""
+        return self.pages.current is not None and self.pages.current.search is not None
+
     def say(self, message: str) -> None:
         """Show a message in the status line, until the next line is run."""
         self.message = printable(message)
@@ -194,25 +176,23 @@ class ShellApp(App[Resume | Leave | Detach]):
 
     # Lines.
 
-    def on_input_submitted(self) -> None:
-        """Run the line that was typed."""
+    def submit(self) -> None:
+        """Run the line that is typed, unless another one is still running."""
         line = self.prompt.value
-        if self._job is not None:
-            self.draw_status()
-            return
-        self.prompt.set_line("")
-        self._history.add(line)
-        self.action_run(line)
+        if self._job is None:
+            self.prompt.set_line("")
+            self._history.add(line)
+            self.run_line(line)
 
     def on_chosen(self, event: Chosen) -> None:
         """Run the line of a link, or type it if it needs an argument."""
-        self.prompt.focus()
+        self.output.forget_link()
         if event.line.startswith(TYPED):
             self.prompt.set_line(event.line[len(TYPED) :])
         elif self._job is None:
-            self.action_run(event.line)
+            self.run_line(event.line)
 
-    def action_run(self, line: str) -> None:
+    def run_line(self, line: str) -> None:
         """Run a command line."""
         self.message, self._interrupts = "", 0
         self._hide_candidates()
@@ -269,13 +249,8 @@ class ShellApp(App[Resume | Leave | Detach]):
 
     # Completion.
 
-    def on_tabbed(self, event: Tabbed) -> None:
-        """Complete what is typed; on an empty line go to the links."""
-        if not self.prompt.value.strip():
-            self._hide_candidates()
-            self.output.focus()
-            self.output.action_link(event.step, False)
-            return
+    def complete(self) -> None:
+        """Complete what is typed, and show what else it may become."""
         line, cursor = self.prompt.value, self.prompt.cursor_position
         found = complete(self.shell, line, cursor)
         if not found.total:
@@ -299,33 +274,7 @@ class ShellApp(App[Resume | Leave | Detach]):
 
     # Keys.
 
-    def on_go_back(self, event: GoBack) -> None:
-        """Give the keys to the prompt."""
-        page = self.pages.current
-        if event.typed in ("n", "N") and page is not None and page.search is not None:
-            self.action_run(event.typed)
-            return
-        self.prompt.focus()
-        self.prompt.insert_text_at_cursor(event.typed)
-
-    def on_empty_line_key(self, event: EmptyLineKey) -> None:
-        """Do with the screen what a key would do inside the line, were there one."""
-        self._on_empty_line[event.key]()
-
-    def action_edge(self, is_end: bool) -> None:
-        """Scroll to an end."""
-        self.output.action_scroll_to_line(-1 if is_end else 0)
-
-    def action_page(self, step: int) -> None:
-        """Scroll a window, less a line."""
-        self.action_rows(step * max(1, self.output.size.height - 1))
-
-    def action_rows(self, step: int) -> None:
-        """Scroll some lines."""
-        output = self.output
-        output.go_to(max(0, output.scroll_offset.y + step), output.scroll_offset.x)
-
-    def action_escape(self) -> None:
+    def forget_marks(self) -> None:
         """Hide the candidates and the matches of a search."""
         self._hide_candidates()
         page = self.pages.current
@@ -334,7 +283,7 @@ class ShellApp(App[Resume | Leave | Detach]):
             self.output.refresh()
         self.say("")
 
-    def action_interrupt(self) -> None:
+    def interrupt(self) -> None:
         """Leave aside the command that is running, or clear the line, or leave."""
         self._hide_candidates()
         if self._job is not None:
@@ -348,20 +297,19 @@ class ShellApp(App[Resume | Leave | Detach]):
             self._interrupts += 1
             self.say("Ctrl-C again leaves the shell.")
         if self._interrupts > 1:
-            self.action_leave()
+            self.leave()
 
-    def action_end(self) -> None:
-        """Leave when the line is empty; a program goes on."""
-        if self.prompt.value:
-            self.prompt.action_delete_right()
-        else:
-            self.exit(Detach())
+    def detach(self) -> None:
+        """Leave; a program goes on."""
+        self.exit(Detach())
 
-    def action_leave(self) -> None:
+    def leave(self) -> None:
         """Leave; a program ends."""
         self.exit(Leave())
 
-    def action_refresh_all(self) -> None:
+    action_leave = leave
+
+    def draw_all(self) -> None:
         """Draw everything again, such as after another program has written on the terminal."""
         self.refresh(repaint=True, layout=True)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.cells import cell_len
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -35,35 +34,12 @@ class Moved(Message):
     """Another part of the page is in the window."""
 
 
-class GoBack(Message):
-    """The keys are for the prompt again.
-
-    Args:
-      typed: What was typed; empty for nothing.
-    """
-
-    def __init__(self, typed: str = "") -> None:
-        super().__init__()
-        self.typed = typed
-
-
 class Output(ScrollView):
-    """Shows a page. While it has the focus, keys go from link to link."""
+    """Shows a page, and marks the link that the keys have selected."""
 
-    can_focus = True
+    # The prompt has the focus.
+    can_focus = False
     ALLOW_SELECT = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab,right", "link(1, False)", show=False),
-        Binding("shift+tab,left", "link(-1, False)", show=False),
-        Binding("down", "link(1, True)", show=False),
-        Binding("up", "link(-1, True)", show=False),
-        Binding("enter", "choose", show=False),
-        Binding("escape", "leave", show=False),
-        Binding("shift+right", "move_columns(1)", show=False),
-        Binding("shift+left", "move_columns(-1)", show=False),
-        Binding("home", "scroll_to_line(0)", show=False),
-        Binding("end", "scroll_to_line(-1)", show=False),
-    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,12 +68,22 @@ class Output(ScrollView):
         if not self.scroll_offset.y <= line < self.scroll_offset.y + height:
             self.go_to(max(0, line - height // 3), round(self.scroll_x))
 
+    def go_to_end(self, *, is_last: bool) -> None:
+        """Scroll to the first line or to the last."""
+        self.go_to(len(self.page.lines) if is_last and self.page is not None else 0, round(self.scroll_x))
+
+    def move_rows(self, step: int) -> None:
+        """Scroll some lines."""
+        self.go_to(max(0, round(self.scroll_y) + step), round(self.scroll_x))
+
+    def move_pages(self, step: int) -> None:
+        """Scroll windows, each less a line."""
+        self.move_rows(step * max(1, self.size.height - 1))
+
     def move_columns(self, step: int) -> None:
-        """Scroll sideways by half a window."""
+        """Scroll sideways by half windows."""
         column = round(self.scroll_x) + step * max(1, self.size.width // 2)
         self.go_to(round(self.scroll_y), max(0, column))
-
-    action_move_columns = move_columns
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Remember where the page is scrolled to."""
@@ -154,16 +140,31 @@ class Output(ScrollView):
         if command is not None:
             self.post_message(Chosen(command))
 
-    def action_choose(self) -> None:
+    @property
+    def has_selected_link(self) -> bool:
+        """Whether the keys have selected a link."""
+        return self._selected is not None
+
+    def choose_link(self) -> None:
         """Choose the link that the keys have selected."""
         if self._selected is not None:
             self._choose(*self._selected)
 
-    def action_link(self, step: int, by_line: bool) -> None:
-        """Select the next link; without one near, scroll a page."""
+    def forget_link(self) -> None:
+        """Select no link."""
+        self._selected = None
+        self.refresh()
+
+    def select_link(self, step: int, *, by_line: bool = False) -> None:
+        """Select the next link; without one near, scroll a window.
+
+        Args:
+          step: 1 for the next one, -1 for the one before.
+          by_line: Whether it is on another line.
+        """
         link = self._next_link(step, by_line)
         if link is None:
-            self.scroll_relative(y=step * max(1, self.size.height - 1), animate=False)
+            self.move_pages(step)
             return
         self._selected = link
         self.show_line(link[0])
@@ -202,23 +203,3 @@ class Output(ScrollView):
         if self.page is None or not 0 <= number < len(self.page.lines):
             return []
         return [at for at, part in enumerate(self.page.lines[number]) if part.command is not None]
-
-    def action_leave(self) -> None:
-        """Give the keys back to the prompt."""
-        self.post_message(GoBack())
-
-    def on_key(self, event: events.Key) -> None:
-        """Give a letter to the prompt."""
-        if event.character is not None and event.is_printable:
-            event.stop()
-            self.post_message(GoBack(event.character))
-
-    def on_blur(self) -> None:
-        """Forget the link that the keys have selected."""
-        self._selected = None
-        self.refresh()
-
-    def action_scroll_to_line(self, line: int) -> None:
-        """Scroll to a line; -1 is the last."""
-        count = 0 if self.page is None else len(self.page.lines)
-        self.go_to(line if line >= 0 else count, round(self.scroll_x))

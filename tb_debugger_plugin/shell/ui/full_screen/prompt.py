@@ -2,48 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import ClassVar, Final
+from collections.abc import Callable
 
-from textual.binding import Binding, BindingType
-from textual.message import Message
+from textual import events
 from textual.widgets import Input
 
 from tb_debugger_plugin.shell.ui.history import History, Recall
-
-#: Keys that move inside the line, and how.
-_INSIDE: Final[Mapping[str, Callable[[Input], None]]] = {
-    "home": lambda line: line.action_home(),
-    "end": lambda line: line.action_end(),
-    "ctrl+left": lambda line: line.action_cursor_left_word(),
-    "ctrl+right": lambda line: line.action_cursor_right_word(),
-    "shift+left": lambda line: line.action_cursor_left(True),
-    "shift+right": lambda line: line.action_cursor_right(True),
-}
-
-
-class Tabbed(Message):
-    """Tab was pressed.
-
-    Args:
-      step: 1, or -1 with Shift.
-    """
-
-    def __init__(self, step: int) -> None:
-        super().__init__()
-        self.step = step
-
-
-class EmptyLineKey(Message):
-    """A key that moves inside the line was pressed, but the line is empty.
-
-    Args:
-      key: The key.
-    """
-
-    def __init__(self, key: str) -> None:
-        super().__init__()
-        self.key = key
 
 
 class Prompt(Input):
@@ -51,36 +15,31 @@ class Prompt(Input):
 
     Args:
       history: The lines that were typed before.
+      press: Does what a key means, by its name and by what it types; returns whether it means something.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "tab(1)", show=False),
-        Binding("shift+tab", "tab(-1)", show=False),
-        Binding("up", "recall(1)", show=False),
-        Binding("down", "recall(-1)", show=False),
-        *(Binding(key, f"inside('{key}')", show=False) for key in _INSIDE),
-    ]
-
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, press: Callable[[str, str | None], bool]) -> None:
         super().__init__(select_on_focus=False)
         self._recall = Recall(history)
+        self._press = press
+        self.cursor_blink = False
+
+    def on_key(self, event: events.Key) -> None:
+        """Do what a key means."""
+        if self._press(event.key, event.character if event.is_printable else None):
+            event.stop()
+            event.prevent_default()
 
     def set_line(self, line: str, cursor: int | None = None) -> None:
-        """Replace what is typed."""
+        """Replace what is typed.
+
+        Args:
+          line: What stands there instead.
+          cursor: The number of letters before the cursor; None for the end.
+        """
         self.value = line
         self.cursor_position = len(line) if cursor is None else cursor
 
-    def action_tab(self, step: int) -> None:
-        """Complete, or go to the links."""
-        self.post_message(Tabbed(step))
-
-    def action_recall(self, step: int) -> None:
-        """Show the next older line, or the next newer one."""
+    def recall(self, step: int) -> None:
+        """Show the next older line, or the next newer one for -1."""
         self.set_line(self._recall.older(self.value) if step > 0 else self._recall.newer(self.value))
-
-    def action_inside(self, key: str) -> None:
-        """Move inside the line, or say that it is empty."""
-        if self.value:
-            _INSIDE[key](self)
-        else:
-            self.post_message(EmptyLineKey(key))
