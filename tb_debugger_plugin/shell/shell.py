@@ -116,6 +116,11 @@ class Shell:
             raise UsageError("Nothing is recorded yet: `run` records the next call.")
         return self.logdir
 
+    @property
+    def open_name(self) -> str | None:
+        """The name of the run that is open; None before the first question."""
+        return None if self._run is None else self._run.name
+
     def choose_run(self, name: str) -> Run:
         """Open another run of the logdir.
 

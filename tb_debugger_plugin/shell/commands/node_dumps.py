@@ -8,6 +8,7 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.index.tensors import BAD
 from tb_debugger_plugin.shell.links import command_line
+from tb_debugger_plugin.shell.names import literal
 from tb_debugger_plugin.shell.screen import Line, Part, Style, link, plain
 
 #: The first tensors are listed; `lt` pages through all of them.
@@ -25,7 +26,7 @@ def dump_lines(snapshot: Snapshot, op: Op) -> list[Line]:
     lines: list[Line] = [(), plain(f"{count + len(others):,} dumped tensor(s):", Style.HEADING), ()]
     lines += [_line(row, sites[row[1]], begin) for row in _rows(snapshot, list(sites))]
     if count > _SHOWN:
-        rest = link("lt lists all of them", command_line("lt", "-n", f"{_literal(op.name)}$"))
+        rest = link("lt lists all of them", command_line("lt", "-n", f"{literal(op.name)}$"))
         lines.append((Part(f"  ({count - _SHOWN:,} more; "), rest, Part(")")))
     return lines + others
 
@@ -71,8 +72,3 @@ def _other_dumps(snapshot: Snapshot, op: Op, begin: float) -> list[Line]:
         text = f"Slot {slot} @ {debug_op} @ {time / 1e3 - begin * 1e3:.3f} ms"
         lines.append((Part("  "), link(text, command_line("pt", key))))
     return lines
-
-
-def _literal(name: str) -> str:
-    """Returns a regular expression that matches a name only."""
-    return "".join(letter if letter.isalnum() or letter in "_/" else f"\\{letter}" for letter in name)

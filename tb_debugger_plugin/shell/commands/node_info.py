@@ -17,6 +17,7 @@ from tb_debugger_plugin.shell.commands.node_dumps import dump_lines
 from tb_debugger_plugin.shell.commands.node_traceback import traceback_lines
 from tb_debugger_plugin.shell.commands.nodes import HIDDEN_TYPES, add_node, find_node
 from tb_debugger_plugin.shell.links import command_line, node_command
+from tb_debugger_plugin.shell.names import literal
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 
 if TYPE_CHECKING:
@@ -51,9 +52,16 @@ def _heading(snapshot: Snapshot, op: Op) -> list[Line]:
     if graph.name is not None:
         lines.append((Part("  Function: "), link(graph.name, command_line("lf", graph.graph_id))))
     if op.layer is not None:
-        lines.append((Part("  Layer: "), link(op.layer, command_line("lt", "--layer", op.layer))))
+        lines.append(
+            (Part("  Layer: "), link(op.layer, command_line("lt", "--layer", f"^{literal(op.layer)}$")))
+        )
     if op.variable is not None:
-        lines.append((Part("  Variable: "), link(op.variable, command_line("lt", "--variable", op.variable))))
+        lines.append(
+            (
+                Part("  Variable: "),
+                link(op.variable, command_line("lt", "--variable", f"^{literal(op.variable)}$")),
+            )
+        )
     lines += [plain(f"  Gradient of: {name}") for name in _gradients(snapshot, op)]
     forward = forward_op(snapshot, op)
     if forward is not None:

@@ -7,7 +7,11 @@ from typing import Final
 
 from tb_debugger_plugin.shell.command import Command
 from tb_debugger_plugin.shell.commands import (
+    alerts,
     general,
+    goto,
+    list_executions,
+    list_groups,
     list_neighbours,
     list_profile,
     list_source,
@@ -15,6 +19,9 @@ from tb_debugger_plugin.shell.commands import (
     node_info,
     on_screen,
     print_source,
+    run_info,
+    run_program,
+    runs,
 )
 
 COMMANDS: Final[tuple[Command, ...]] = (
@@ -25,6 +32,13 @@ COMMANDS: Final[tuple[Command, ...]] = (
     print_source.COMMAND,
     list_profile.COMMAND,
     *on_screen.COMMANDS,
+    run_info.COMMAND,
+    runs.COMMAND,
+    list_executions.COMMAND,
+    goto.COMMAND,
+    *alerts.COMMANDS,
+    *list_groups.COMMANDS,
+    *run_program.COMMANDS,
     *general.COMMANDS,
 )
 

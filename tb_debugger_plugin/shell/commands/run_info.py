@@ -1,0 +1,173 @@
+"""`run_info`: the call at which a program is stopped, or what a recording holds, and what to do next."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING, Final
+
+from tb_debugger_plugin.shell.command import Answer, Command, Needs
+from tb_debugger_plugin.shell.commands.run_status import status_lines
+from tb_debugger_plugin.shell.links import command_line
+from tb_debugger_plugin.shell.program import Call
+from tb_debugger_plugin.shell.screen import Line, Mood, Part, Screen, Style, joined, link, plain
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.shell.shell import Shell
+
+_BAR: Final = "-" * 38
+_HINT_WIDTH: Final = 28
+#: How TensorFlow names the failing op inside the text of an error.
+_FAILING: Final = (
+    re.compile(r"\{\{(?:function_)?node ([^}\s]+)\}\}"),
+    re.compile(r"\[\[node ([^\s\]]+)"),
+    re.compile(r"Original stack trace for '([^']+)'"),
+)
+
+
+def run_info(shell: Shell, args: argparse.Namespace | None = None) -> Screen:
+    """Returns the screen of a stopped program, or of a recording.
+
+    Args:
+      shell: The shell.
+      args: Not used.
+    """
+    del args
+    call = shell.call
+    if call is None:
+        return Screen(joined(status_lines(shell.run), _offline_hints(shell)))
+    if call.error is not None:
+        return Screen(joined(_error(call, call.error), _notes(call)), Mood.AFTER_CALL, _title(call))
+    mood = Mood.AFTER_CALL if call.is_over else Mood.BEFORE_CALL
+    hints = _hints_after(call) if call.is_over else _hints_before(shell)
+    return Screen(joined(_call(call), _notes(call), hints), mood, _title(call))
+
+
+def _info(shell: Shell, args: argparse.Namespace) -> Answer:
+    return run_info(shell, args)
+
+
+def _title(call: Call) -> str:
+    fetches = f"{len(call.fetches)} fetch{'' if len(call.fetches) == 1 else 'es'}"
+    feeds = f"{len(call.feeds)} feed{'' if len(call.feeds) == 1 else 's'}"
+    state = "failed" if call.error is not None else "end" if call.is_over else "start"
+    return f"{state} of call #{call.number}: {call.what}; {fetches}, {feeds}"
+
+
+def _call(call: Call) -> list[Line]:
+    lines = [plain(_BAR), plain(f"Call #{call.number}: {call.what}", Style.HEADING), (), plain("Fetch(es):")]
+    lines += [_name(name, call, "pt") for name in call.fetches] or [plain("  (None)")]
+    if call.targets:
+        lines += [(), plain("Target(s):"), *(_name(name, call, "ni") for name in call.targets)]
+    lines += [(), plain("Feed(s):")]
+    lines += [(Part("  "), link(name, command_line("pf", name))) for name in call.feeds] or [
+        plain("  (Empty)")
+    ]
+    return [*lines, plain(_BAR)]
+
+
+def _name(name: str, call: Call, command: str) -> Line:
+    # Before the call there is nothing on record to look at.
+    return (Part("  "), link(name, command_line(command, name)) if call.is_over else Part(name))
+
+
+def _notes(call: Call) -> list[Line]:
+    return [plain(note, Style.MUTED) for note in call.notes]
+
+
+def _hints_before(shell: Shell) -> list[Line]:
+    lines = [
+        plain("How to go on:", Style.HEADING),
+        _hint("run", "record this call, and stop after it"),
+        _hint("run -n", "do not record this call, and stop before the next one"),
+        _hint("run -t 10", "stop after 10 calls; only the last one is recorded"),
+        _hint("run -f has_inf_or_nan", "go on until a tensor passes a filter"),
+        _hint("run -p", "record this call with the times of its ops"),
+        _hint("detach", "go on at full speed, without the shell"),
+        plain("  Filters:"),
+    ]
+    return [*lines, *_filters(shell), (), (Part("More: "), link("help", "help"))]
+
+
+def _filters(shell: Shell) -> list[Line]:
+    return [(Part("    * "), link(name, command_line("run", "-f", name))) for name in shell.filters.names()]
+
+
+def _hints_after(call: Call) -> list[Line]:
+    lines = [plain("What to look at:", Style.HEADING)]
+    if call.passed_filter is not None:
+        name = call.passed_filter
+        lines.append(_hint(command_line("lt", "-f", name), "the tensors that passed the filter", Style.BAD))
+        lines.append(_hint("why", "why the first one is bad"))
+    lines += [
+        _hint("lt", "all tensors of the call"),
+        _hint("lt -f has_inf_or_nan", "those with NaN or infinity"),
+        _hint("run", "record the next call"),
+        _hint("run -f has_inf_or_nan", "go on until a tensor passes a filter"),
+    ]
+    return lines
+
+
+def _offline_hints(shell: Shell) -> list[Line]:
+    lines = [
+        plain("What to look at:", Style.HEADING),
+        _hint("lt", "the tensors of graphs"),
+        _hint("lt -f has_inf_or_nan", "those with NaN or infinity"),
+        _hint("why", "where the first bad value comes from"),
+        _hint("ls", "the source files"),
+        plain("  Filters:"),
+    ]
+    names = shell.filters.names()
+    lines += [(Part("    * "), link(name, command_line("lt", "-f", name))) for name in names]
+    return [*lines, (), (Part("More: "), link("help", "help"))]
+
+
+def _hint(command: str, words: str, style: Style = Style.PLAIN) -> Line:
+    space = " " * max(1, _HINT_WIDTH - len(command))
+    return (Part("  "), link(command, command, style), Part(space + words))
+
+
+def _error(call: Call, error: BaseException) -> list[Line]:
+    node = failing_node(error)
+    lines = [
+        plain(_BAR),
+        plain(f"Call #{call.number}, {call.what}, failed.", Style.ERROR),
+        (),
+    ]
+    if node is None:
+        lines.append(plain("The error does not name the op that failed."))
+    else:
+        lines += [
+            plain("Where to begin:", Style.HEADING),
+            _hint(command_line("ni", "-a", "-d", "-t", node), "the op that failed"),
+            _hint(command_line("li", "-r", node), "its inputs, and theirs"),
+            _hint("lt", "the tensors that were recorded before it failed"),
+        ]
+    lines += [
+        (),
+        plain(f"Op name:    {node or '?'}"),
+        plain(f"Error type: {type(error).__name__}"),
+        (),
+        plain("Details:"),
+        *(plain(line, Style.ERROR) for line in str(error).splitlines()),
+    ]
+    return [*lines, plain(_BAR)]
+
+
+def failing_node(error: BaseException) -> str | None:
+    """Returns the name of the op that an error of TensorFlow is about; None if it does not say."""
+    op = getattr(error, "op", None)
+    name = getattr(op, "name", None)
+    if isinstance(name, str) and name:
+        return name
+    found = (pattern.findall(str(error)) for pattern in _FAILING)
+    return next((names[-1] for names in found if names), None)
+
+
+COMMAND: Final = Command(
+    "run_info",
+    ("ri",),
+    "show the call at which the program is stopped, or what the recording holds",
+    _info,
+    needs=Needs.NOTHING,
+)
