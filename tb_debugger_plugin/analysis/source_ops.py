@@ -224,6 +224,16 @@ def ops_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[int]]:
     }
 
 
+def executions_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, int]:
+    """Returns how many ops and functions each line of a file ran from Python."""
+    counts = executions_by_stack(snapshot)
+    sums = {
+        line: sum(counts.get(stack, 0) for stack in stacks)
+        for line, stacks in stacks_by_line(snapshot, sources).items()
+    }
+    return {line: count for line, count in sums.items() if count}
+
+
 def _group_by_stack(snapshot: Snapshot) -> dict[int, list[int]]:
     groups: dict[int, list[int]] = defaultdict(list)
     for op in snapshot.catalog.ops:

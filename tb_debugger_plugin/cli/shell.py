@@ -9,8 +9,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tb_debugger_plugin.cli.reading import a_location, check_folder
+from tb_debugger_plugin.cli.reading import a_location, check_folder, say
 from tb_debugger_plugin.shell.program import Leave
+from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.converse import UIS, converse
 from tb_debugger_plugin.shell.ui.plain_lines import run_commands
@@ -37,8 +38,10 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer command lines; returns the exit code."""
     check_folder(args.logdir)
-    with Shell(args.logdir, args.name) as shell:
+    with Shell(args.logdir, args.name, settings=Settings(user_file())) as shell:
         if args.commands:
             return run_commands(shell, args.commands, sys.stdout)
+        if shell.settings.problem is not None:
+            say(shell.settings.problem)
         end = converse(shell, ui=args.ui)
         return end.code if isinstance(end, Leave) else 0

@@ -121,6 +121,11 @@ class Shell:
         """The name of the run that is open; None before the first question."""
         return None if self._run is None else self._run.name
 
+    @property
+    def has_name(self) -> bool:
+        """Whether a run was chosen by its name."""
+        return self._name is not None
+
     def choose_run(self, name: str) -> Run:
         """Open another run of the logdir.
 

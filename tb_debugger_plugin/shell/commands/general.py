@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tb_debugger_plugin import __version__
+from tb_debugger_plugin.errors import DebuggerError
 from tb_debugger_plugin.shell.command import Answer, Command, Completes, Needs
+from tb_debugger_plugin.shell.commands.groups import in_groups
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, of_text, plain
 
@@ -25,17 +28,20 @@ def _help_arguments(parser: argparse.ArgumentParser) -> None:
 def _help(shell: Shell, args: argparse.Namespace) -> Answer:
     if args.command is not None:
         return Screen(_of_command(shell.command(args.command)))
-    lines: list[Line] = [plain("Commands", Style.HEADING)]
-    for command in shell.commands():
-        names = ", ".join((command.name, *command.aliases))
-        space = " " * max(1, _NAME_WIDTH - len(names))
-        lines.append((link(names, f"help {command.name}"), Part(space + command.summary)))
+    lines: list[Line] = []
+    for title, commands in in_groups(shell.commands()):
+        lines += [plain(title, Style.HEADING), *map(_summary, commands), ()]
     lines += [
-        (),
         plain("COMMAND > FILE writes the answer to a file. COMMAND @[3, 4] scrolls to an element."),
         plain("`help COMMAND` shows the arguments of a command."),
     ]
     return Screen(lines)
+
+
+def _summary(command: Command) -> Line:
+    names = ", ".join((command.name, *command.aliases))
+    space = " " * max(1, _NAME_WIDTH - len(names))
+    return (Part("  "), link(names, f"help {command.name}"), Part(space + command.summary))
 
 
 def _of_command(command: Command) -> list[Line]:
@@ -48,8 +54,14 @@ def _of_command(command: Command) -> list[Line]:
 
 
 def _version(shell: Shell, args: argparse.Namespace) -> Answer:
-    del shell, args
-    return of_text(f"tb-debugger-plugin {__version__}\nnumpy {np.__version__}")
+    del args
+    lines = [f"tb-debugger-plugin {__version__}", f"numpy {np.__version__}"]
+    # Without a recording, and with several, there is nothing more to say.
+    with contextlib.suppress(DebuggerError):
+        facts = shell.run.status()
+        lines.append(f"the recording: TensorFlow {facts['tensorflow_version'] or 'of an unknown version'}")
+        lines += [f"recorded by {facts['recorder']}"] if facts["recorder"] else []
+    return of_text("\n".join(lines))
 
 
 def _exit(shell: Shell, args: argparse.Namespace) -> Answer:

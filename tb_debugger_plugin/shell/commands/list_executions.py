@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
+from tb_debugger_plugin.analysis.source_ops import recorded_file
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.reading.rows import Execution, Rows
@@ -40,6 +41,8 @@ def _list(shell: Shell, args: argparse.Namespace) -> Answer:
     rows = _rows(shell, args)
     title = f"{len(rows):,} execution(s)"
     title += f' passing filter "{args.tensor_filter}"' if args.tensor_filter else ""
+    title += f" run by {args.path}" if args.path else ""
+    title += f", line {args.line}" if args.line else ""
     begin = shell.run.start_time
     head = [plain(f"{title}:", Style.HEADING), (), _head(args)]
     return Screen(LazyLines(head, rows, lambda row: _line(row, begin)))
@@ -50,7 +53,9 @@ def _rows(shell: Shell, args: argparse.Namespace) -> Rows[Execution]:
         raise UsageError(f"le cannot sort by {args.sort_by!r}: choose one of {', '.join(_SORTS)}.")
     if args.line is not None and args.path is None:
         raise UsageError("-l needs -p, the source file of the line.")
-    filters: dict[str, Any] = {"source": args.path, "line": args.line}
+    filters: dict[str, Any] = {"line": args.line}
+    if args.path is not None:
+        filters["source"] = _source(shell, args.path)
     if args.name_filter:
         # Functions have numbers around the names that their authors gave them.
         filters["op_type"] = f"^(?:__(?:inference|forward)_)?(?:{args.name_filter})"
@@ -58,6 +63,14 @@ def _rows(shell: Shell, args: argparse.Namespace) -> Rows[Execution]:
         filters["health"] = _health(shell, args.tensor_filter)
     sort = _SORTS[args.sort_by] or ("wall_time" if args.reverse else None)
     return shell.run.executions(sort=sort, descending=args.reverse, **filters)
+
+
+def _source(shell: Shell, path: str) -> int:
+    with shell.run.snapshot() as snapshot:
+        sources = recorded_file(snapshot, path).sources
+    if len(sources) > 1:
+        raise UsageError(f"{len(sources)} hosts have {path}; le -p can only show what one host ran.")
+    return sources[0]
 
 
 def _health(shell: Shell, name: str) -> str:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source_ops import RecordedFile, ops_by_line, recorded_file
+from tb_debugger_plugin.analysis.source_ops import (
+    RecordedFile,
+    executions_by_line,
+    ops_by_line,
+    recorded_file,
+)
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.source_costs import add_cost_arguments, cost_screen, wants_costs
@@ -71,11 +76,12 @@ class _Listing:
 
     def screen(self) -> Screen:
         made = ops_by_line(self._snapshot, self._file.sources)
-        lines, begin = numbered_lines(self._file.lines, made, self._args.line_begin, self._elements(made))
+        below = {line: list(self._lines_of(line, ops)) for line, ops in made.items()}
+        for line, count in executions_by_line(self._snapshot, self._file.sources).items():
+            command = command_line("le", "-p", self._file.path, "-l", line)
+            below.setdefault(line, []).append((Part("    "), link(f"({count:,} execution(s))", command)))
+        lines, begin = numbered_lines(self._file.lines, below, self._args.line_begin)
         return Screen(lines, begin=begin)
-
-    def _elements(self, made: Mapping[int, Sequence[int]]) -> dict[int, list[Line]]:
-        return {line: list(self._lines_of(line, ops)) for line, ops in made.items()}
 
     def _lines_of(self, line: int, ops: Sequence[int]) -> Iterable[Line]:
         found = [pair for op in ops for pair in self._pairs(op)]
@@ -112,25 +118,21 @@ class _Listing:
 
 
 def numbered_lines(
-    texts: Mapping[int, str],
-    marked: Iterable[int],
-    begin_line: int,
-    below: Mapping[int, Sequence[Line]],
+    texts: Mapping[int, str], below: Mapping[int, Sequence[Line]], begin_line: int
 ) -> tuple[list[Line], int]:
     """Returns the lines of a file with their numbers.
 
     Args:
       texts: The lines that are on record, by number.
-      marked: Lines to show even if their text is not on record.
+      below: What follows a line; such lines are shown even if their text is not on record.
       begin_line: The line to go to.
-      below: What follows a line.
 
     Returns:
       The lines, and the position of ``begin_line`` or of the next line.
     """
     lines: list[Line] = []
     at, last = 0, 0
-    numbers = sorted({*texts, *marked})
+    numbers = sorted({*texts, *below})
     width = len(f"L{numbers[-1]}") + 2 if numbers else 0
     for number in numbers:
         if number > last + 1:

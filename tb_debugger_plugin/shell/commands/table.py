@@ -8,6 +8,7 @@ from typing import Final
 from tb_debugger_plugin.shell.command import Command
 from tb_debugger_plugin.shell.commands import (
     alerts,
+    config,
     general,
     goto,
     list_executions,
@@ -39,6 +40,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     *alerts.COMMANDS,
     *list_groups.COMMANDS,
     *run_program.COMMANDS,
+    config.COMMAND,
     *general.COMMANDS,
 )
 
