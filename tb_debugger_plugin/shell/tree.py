@@ -1,8 +1,8 @@
 """A walk along the edges of a graph as the lines of a tree.
 
 Goes depth first from a node to its neighbours, without recursion. What is below a node is shown where the
-node comes first with enough depth left; later the node is marked as shown above. So a tree has not many more
-lines than the graph has edges, however often ways meet again.
+node comes first; later it is marked as shown above, unless the depth ended below it there, and there is more
+depth now. So a tree has not many more lines than the graph has edges, however often ways meet again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class Step(NamedTuple):
 
 
 class _Level:
-    """The neighbours of a node on the way that is being walked."""
+    """A node on the way that is being walked, and its neighbours."""
 
-    def __init__(self, neighbours: Sequence[Neighbour]) -> None:
+    def __init__(self, op: int, neighbours: Sequence[Neighbour]) -> None:
+        self.op = op
         self._neighbours = neighbours
         self._at = 0
 
@@ -56,21 +57,25 @@ def steps(root: int, neighbours_of: Callable[[int], Sequence[Neighbour]], depth:
       depth: The greatest distance from the root.
     """
     reached = {root: depth}  # how deep the tree went below each op
-    levels = [_Level(neighbours_of(root))]
+    cut: set[int] = set()  # ops below which the tree ended too early
+    levels = [_Level(root, neighbours_of(root))]
     while levels:
         neighbour = levels[-1].take()
         if neighbour is None:
             levels.pop()
             continue
+        op, left = neighbour.op, depth - len(levels)
         bars = "".join(level.bar for level in levels[:-1])
-        below = neighbours_of(neighbour.op)
-        left = depth - len(levels)
-        is_above = bool(below) and reached.get(neighbour.op, 0) >= max(left, 1)
+        below = neighbours_of(op)
+        is_above = bool(below) and op in reached and (op not in cut or reached[op] >= left)
         yield Step(bars + _BRANCH, len(levels), neighbour, is_above)
+        if (is_above and op in cut) or (below and not is_above and left == 0):
+            cut.update(level.op for level in levels)
         if not below or is_above:
             continue
         if left == 0:
             yield Step(bars + levels[-1].bar + _BRANCH, len(levels) + 1, None)
         else:
-            reached[neighbour.op] = left
-            levels.append(_Level(below))
+            reached[op] = left
+            cut.discard(op)
+            levels.append(_Level(op, below))

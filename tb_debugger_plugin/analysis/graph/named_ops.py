@@ -14,8 +14,8 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import NotFoundError
 
 _NEAREST: Final = 3
-#: Names that are more different than this are not offered.
-_LEAST_SIMILARITY: Final = 0.7
+#: How many names are compared letter by letter.
+_CANDIDATES: Final = 50
 
 
 def ops_named(snapshot: Snapshot, name: str, graph: str | None = None) -> list[Op]:
@@ -32,7 +32,7 @@ def ops_named(snapshot: Snapshot, name: str, graph: str | None = None) -> list[O
     known = _by_name(snapshot)
     numbers = known.get(name) or known.get(op_of(name))
     if not numbers:
-        raise NotFoundError(f"There is no node {op_of(name)!r}; {_nearest_ops(snapshot, op_of(name))}")
+        raise NotFoundError(f"There is no node {op_of(name)!r}; {_nearest(snapshot, 'ops', op_of(name))}")
     ops = [snapshot.catalog.ops[number] for number in numbers]
     if graph is None:
         return ops
@@ -84,17 +84,16 @@ def _group(ops: list[Op]) -> dict[str, list[int]]:
     return dict(groups)
 
 
-def _nearest_ops(snapshot: Snapshot, name: str) -> str:
-    return _nearest(snapshot, "ops", name)
-
-
 def _nearest(snapshot: Snapshot, table: str, name: str) -> str:
     """Returns the end of a sentence that names what is near: the same in another scope, or spelled alike."""
     rows = snapshot.rows(
-        "SELECT name FROM (SELECT DISTINCT name, ends_with(name, '/' || $name) AS is_inside,"
-        f" jaro_winkler_similarity(name, $name) AS likeness FROM {table} WHERE name IS NOT NULL)"
-        " WHERE is_inside OR likeness >= $least ORDER BY is_inside DESC, likeness DESC, name LIMIT $limit",
-        {"name": name, "least": _LEAST_SIMILARITY, "limit": _NEAREST},
+        "SELECT name FROM (SELECT DISTINCT name,"
+        "  CASE WHEN ends_with(name, '/' || $name) THEN 0 WHEN contains(name, $name) THEN 1 ELSE 2 END AS kind,"
+        f"  jaro_winkler_similarity(name, $name) AS likeness FROM {table} WHERE name IS NOT NULL"
+        "  ORDER BY kind, likeness DESC, name LIMIT $candidates)"
+        " WHERE kind < 2 OR damerau_levenshtein(name, $name) <= $most"
+        " ORDER BY kind, damerau_levenshtein(name, $name), name LIMIT $limit",
+        {"name": name, "candidates": _CANDIDATES, "most": max(2, 2 * len(name) // 5), "limit": _NEAREST},
     )
     if not rows:
         return "`lt` lists the tensors, `lf` the functions."
