@@ -38,8 +38,23 @@ def commands(ops: int) -> list[str]:
     middle, last = (file_sets._name(op) for op in (ops // 2, ops - 1))
     return [
         *("ri", "lf", "ll", "lv", "ls", "ls -n transformer/layer_1", "ps file0.py", "ps file0.py -t -m 20"),
-        *(f"ni -a -d -t {middle}", f"ni {last}x", f"li {middle}", f"li -r -c {last}", f"li -r -t -d 200 {last}"),
-        *(f"lo -r {middle}", "le", "le -f has_inf_or_nan", "le -n train_step -r", "goto 5", "la", "why", "why 7"),
+        *(
+            f"ni -a -d -t {middle}",
+            f"ni {last}x",
+            f"li {middle}",
+            f"li -r -c {last}",
+            f"li -r -t -d 200 {last}",
+        ),
+        *(
+            f"lo -r {middle}",
+            "le",
+            "le -f has_inf_or_nan",
+            "le -n train_step -r",
+            "goto 5",
+            "la",
+            "why",
+            "why 7",
+        ),
     ]
 
 

@@ -116,16 +116,6 @@ class Shell:
             raise UsageError("Nothing is recorded yet: `run` records the next call.")
         return self.logdir
 
-    @property
-    def open_name(self) -> str | None:
-        """The name of the run that is open; None before the first question."""
-        return None if self._run is None else self._run.name
-
-    @property
-    def has_name(self) -> bool:
-        """Whether a run was chosen by its name."""
-        return self._name is not None
-
     def choose_run(self, name: str) -> Run:
         """Open another run of the logdir.
 

@@ -75,7 +75,9 @@ def opened(tmp_path_factory):
     waiting(folder / "waiting")
     calling(folder / "calling")
     training(folder / "training")
-    shells = {name: Shell(location(str(folder / name))) for name in ("small", "waiting", "calling", "training")}
+    shells = {
+        name: Shell(location(str(folder / name))) for name in ("small", "waiting", "calling", "training")
+    }
     yield shells
     for shell in shells.values():
         shell.close()

@@ -25,7 +25,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _runs(shell: Shell, args: argparse.Namespace) -> Answer:
     if args.name is not None:
         return Screen([*status_lines(shell.choose_run(args.name))])
-    return Screen(_list(shell.found_runs(), shell.open_name))
+    return Screen(_list(shell.found_runs(), shell.run_name))
 
 
 def _list(runs: Sequence[FoundRun], opened: str | None) -> list[Line]:
