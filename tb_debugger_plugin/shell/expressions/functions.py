@@ -106,8 +106,7 @@ def _factors(value: Any, *rest: Any, **named: Any) -> int:
     if size_of(value) > _MAX_MATRIX:
         raise UsageError(f"A matrix that is factored in an expression has at most {_MAX_MATRIX:,} elements.")
     shape = np.shape(value)
-    longest: int = max(shape, default=1)
-    return size_of(value) + math.prod(shape[:-2]) * longest**2
+    return size_of(value) + int(math.prod(shape[:-2]) * max(shape, default=1) ** 2)
 
 
 def _differences(value: Any, n: Any = 1, *rest: Any, **named: Any) -> int:
