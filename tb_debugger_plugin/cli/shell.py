@@ -10,9 +10,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.cli.reading import a_location, check_folder, say
+from tb_debugger_plugin.shell.filter_files import add_filters_of
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
+from tb_debugger_plugin.shell.tensor_filters import TensorFilters
 from tb_debugger_plugin.shell.ui.converse import UIS, converse
 from tb_debugger_plugin.shell.ui.plain_lines import run_commands
 
@@ -29,6 +31,13 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--run", dest="name", metavar="NAME", help="the run to open first")
     parser.add_argument(
+        "--filters",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file whose functions (datum, tensor) become tensor filters; it is run",
+    )
+    parser.add_argument(
         "-c", dest="commands", action="append", metavar="COMMAND", help="run this and leave; may be repeated"
     )
     parser.add_argument("--ui", choices=tuple(UIS), help="a full screen, or plain lines (default: what fits)")
@@ -38,7 +47,10 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer command lines; returns the exit code."""
     check_folder(args.logdir)
-    with Shell(args.logdir, args.name, settings=Settings(user_file())) as shell:
+    filters = TensorFilters()
+    for file in args.filters:
+        add_filters_of(file, filters)
+    with Shell(args.logdir, args.name, filters=filters, settings=Settings(user_file())) as shell:
         if args.commands:
             return run_commands(shell, args.commands, sys.stdout)
         if shell.settings.problem is not None:

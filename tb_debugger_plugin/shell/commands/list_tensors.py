@@ -4,86 +4,239 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
-import numpy as np
-
+from tb_debugger_plugin.analysis.lists.filters import check_regex
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.dtypes import NUMBER_OF, numpy_dtype
+from tb_debugger_plugin.reading.passing import passing
 from tb_debugger_plugin.reading.rows import GraphExecution, Rows
+from tb_debugger_plugin.shell.byte_counts import byte_text
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
+from tb_debugger_plugin.shell.moments import first_moment
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
 
-#: What ``-s`` may be, and the column that it sorts by; None is the list's own order, which is that of time.
-_SORTS: Final = {"timestamp": None, "dump_size": "size"}
-_TIME_WIDTH, _SIZE_WIDTH, _TYPE_WIDTH = 12, 10, 24
+#: What ``-s`` may be, and the column that it sorts by.
+_SORTS: Final = {
+    "timestamp": "wall_time",
+    "dump_size": "bytes",
+    "op_type": "op_type",
+    "tensor_name": "tensor_name",
+}
+_TIME_WIDTH: Final = 12
+_SIZE_WIDTH: Final = 10
+#: A longer name of a function or a type moves the rest of its line.
+_MOST_WIDTH: Final = 40
+
+
+class _Pattern(NamedTuple):
+    """An option with a regular expression.
+
+    Attributes:
+      option: The name of the option.
+      filter: The filter of the list.
+      is_anchored: Whether it must match from the beginning, as in tfdbg.
+      heading: What it is called above the list.
+    """
+
+    option: str
+    filter: str
+    is_anchored: bool
+    heading: str
+
+
+_PATTERNS: Final = (
+    _Pattern("op_type_filter", "op_type", True, "Op type regex filter"),
+    _Pattern("node_name_filter", "op_name", True, "Node name regex filter"),
+    _Pattern("filter_exclude_node_names", "not_op_name", True, "Excluded node names"),
+    _Pattern("function", "function", False, "Function"),
+    _Pattern("layer", "layer", False, "Layer"),
+    _Pattern("variable", "variable", False, "Variable"),
+)
+_PLAIN: Final = ("dtype", "where")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--tensor_filter", metavar="NAME", help="only tensors that pass this filter")
     parser.add_argument("-n", "--node_name_filter", metavar="RE", help="only nodes whose name begins so")
     parser.add_argument("-t", "--op_type_filter", metavar="RE", help="only ops whose type begins so")
+    parser.add_argument(
+        *("-fenn", "--filter_exclude_node_names"),
+        metavar="RE",
+        help="with -f: no nodes whose name begins so",
+    )
     parser.add_argument("-g", "--function", metavar="RE", help="only functions whose name contains this")
+    parser.add_argument("--layer", metavar="RE", help="only Keras layers whose path contains this")
+    parser.add_argument("--variable", metavar="RE", help="only ops that read or assign such a variable")
+    parser.add_argument("--dtype", metavar="NAME", help="only this dtype, such as float32")
+    parser.add_argument("--where", metavar="COMPARISONS", help='such as "nan>0,size>=100"')
     parser.add_argument("-s", "--sort_by", metavar="KEY", default="timestamp", help=", ".join(_SORTS))
-    parser.add_argument("-r", "--reverse", action="store_true", help="the largest first")
+    parser.add_argument("-r", "--reverse", action="store_true", help="the last or the largest first")
 
 
 def _list(shell: Shell, args: argparse.Namespace) -> Answer:
+    _check(shell, args)
+    with shell.run.snapshot() as snapshot:
+        counts = snapshot.num_graph_executions, snapshot.num_executions
+    if not counts[0]:
+        return _nothing(counts[1])
     rows = _rows(shell, args)
-    header = f"{len(rows):,} dumped tensor(s)"
-    if args.tensor_filter:
-        header += f' passing filter "{args.tensor_filter}"'
-    begin = shell.run.start_time
-    first = shell.run.graph_executions()
-    begin = first[0].wall_time if len(first) else begin
-    head = [plain(f"{header}:", Style.HEADING), (), _head(args)]
-    return Screen(LazyLines(head, rows, lambda row: _line(row, begin)))
+    columns = _columns(shell)
+    begin = first_moment(shell.run)
+    head = [*_heading(args, rows.matching), (), _head(args, columns)]
+    if rows.matching > len(rows):
+        what = f"The first {len(rows):,} of {rows.matching:,}; -n, -t, -g or --where leave fewer."
+        head.insert(-2, plain(what, Style.MUTED))
+    shown: Sequence[GraphExecution] = rows
+    if args.sort_by == "timestamp" and args.reverse:
+        shown = _Backwards(rows)
+    return Screen(LazyLines(head, shown, lambda row: _line(row, begin, columns)))
+
+
+def _check(shell: Shell, args: argparse.Namespace) -> None:
+    if args.sort_by not in _SORTS:
+        raise UsageError(f"lt cannot sort by {args.sort_by!r}: choose one of {', '.join(_SORTS)}.")
+    if args.filter_exclude_node_names and not args.tensor_filter:
+        raise UsageError("-fenn (--filter_exclude_node_names) needs -f (--tensor_filter).")
+    with shell.run.snapshot() as snapshot:
+        for one in _PATTERNS:
+            pattern = getattr(args, one.option)
+            if pattern:
+                check_regex(snapshot, f"--{one.option} {pattern}", pattern)
+
+
+def _nothing(num_executions: int) -> Screen:
+    lines: list[Line] = [plain("0 dumped tensor(s):", Style.HEADING), ()]
+    lines.append(plain("No tensor of a graph is recorded."))
+    if num_executions:
+        what = f"{num_executions:,} execution(s) of eager ops and functions"
+        lines.append((Part("Python ran "), link(what, "le"), Part(": le lists them.")))
+    return Screen(lines)
 
 
 def _rows(shell: Shell, args: argparse.Namespace) -> Rows[GraphExecution]:
-    if args.sort_by not in _SORTS:
-        raise UsageError(f"lt cannot sort by {args.sort_by!r}: choose one of {', '.join(_SORTS)}.")
-    filters: dict[str, Any] = {"function": args.function}
-    if args.node_name_filter:
-        filters["op_name"] = f"^(?:{args.node_name_filter})"
-    if args.op_type_filter:
-        filters["op_type"] = f"^(?:{args.op_type_filter})"
+    filters = _filters(args)
+    # The list is in the order of time, and can be read from its end.
+    sort = None if args.sort_by == "timestamp" else _SORTS[args.sort_by]
+    order: dict[str, Any] = {"sort": sort, "descending": args.reverse and sort is not None}
+    run = shell.run
+    if not args.tensor_filter:
+        return run.graph_executions(**order, **filters)
+    chosen = shell.filters.get(args.tensor_filter)
+    if chosen.health is not None:
+        return run.graph_executions(**order, **filters, health=chosen.health)
+    found = passing(run, run.graph_executions(**filters), chosen.predicate, chosen.name)
+    return run.graph_executions_at([row.index for row in found], **order)
+
+
+def _filters(args: argparse.Namespace) -> dict[str, Any]:
+    filters = {name: getattr(args, name) for name in _PLAIN if getattr(args, name)}
+    for one in _PATTERNS:
+        pattern = getattr(args, one.option)
+        if pattern:
+            filters[one.filter] = f"^(?:{pattern})" if one.is_anchored else pattern
+    return filters
+
+
+class _Backwards(Sequence[GraphExecution]):
+    """The rows of a list from its end."""
+
+    def __init__(self, rows: Sequence[GraphExecution]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> GraphExecution: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[GraphExecution]: ...
+
+    def __getitem__(self, index: int | slice) -> GraphExecution | list[GraphExecution]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        return self._rows[len(self) - 1 - range(len(self))[index]]
+
+
+class _Columns(NamedTuple):
+    """The widths of columns; 0 for one that is left out."""
+
+    op_type: int
+    function: int
+
+
+def _columns(shell: Shell) -> _Columns:
+    with shell.run.snapshot() as snapshot:
+        catalog = snapshot.catalog
+
+        def widths() -> _Columns:
+            names = {catalog.graphs[site.graph].name or "" for site in catalog.sites}
+            types = {catalog.ops[site.op].type or "?" for site in catalog.sites}
+            return _Columns(_width("Op type", types), _width("Function", names) if len(names) > 1 else 0)
+
+        return snapshot.remember_of_graphs("columns of lt", widths)
+
+
+def _width(head: str, texts: Iterable[str]) -> int:
+    return min(_MOST_WIDTH, max(map(len, (head, *texts)))) + 2
+
+
+def _heading(args: argparse.Namespace, count: int) -> list[Line]:
+    header = f"{count:,} dumped tensor(s)"
     if args.tensor_filter:
-        filters["health"] = shell.filters.get(args.tensor_filter).health
-    sort = _SORTS[args.sort_by] or ("wall_time" if args.reverse else None)
-    return shell.run.graph_executions(sort=sort, descending=args.reverse, **filters)
+        header += f' passing filter "{args.tensor_filter}"'
+    lines = [plain(f"{header}:", Style.HEADING)]
+    lines += [
+        plain(f'{one.heading}: "{getattr(args, one.option)}"') for one in _PATTERNS if _is_set(args, one)
+    ]
+    return lines + [plain(f"{name}: {getattr(args, name)}") for name in _PLAIN if getattr(args, name)]
 
 
-def _head(args: argparse.Namespace) -> Line:
+def _is_set(args: argparse.Namespace, pattern: _Pattern) -> bool:
+    return bool(getattr(args, pattern.option))
+
+
+def _head(args: argparse.Namespace, columns: _Columns) -> Line:
     def column(text: str, key: str, width: int) -> Part:
         flip = " -r" if args.sort_by == key and not args.reverse else ""
-        return link(text.ljust(width), f"lt -s {key}{flip}", Style.HEADING)
+        return link(text.ljust(width), f"lt{_options(args)} -s {key}{flip}", Style.HEADING)
 
+    function = (Part("Function".ljust(columns.function), Style.HEADING),) if columns.function else ()
     return (
         column("t (ms)", "timestamp", _TIME_WIDTH),
         column("Size (B)", "dump_size", _SIZE_WIDTH),
-        column("Op type", "op_type", _TYPE_WIDTH),
+        column("Op type", "op_type", columns.op_type),
+        *function,
         column("Tensor name", "tensor_name", 0),
     )
 
 
-def _line(row: GraphExecution, begin: float) -> Line:
-    cells = (
-        f"[{(row.wall_time - begin) * 1e3:.3f}]".ljust(_TIME_WIDTH),
-        _size(row).ljust(_SIZE_WIDTH),
-        (row.op_type or "?").ljust(_TYPE_WIDTH),
-    )
+def _options(args: argparse.Namespace) -> str:
+    """The options that choose tensors, as they are typed."""
+    names = ("tensor_filter", *(one.option for one in _PATTERNS), *_PLAIN)
+    given = [(name, getattr(args, name)) for name in names if getattr(args, name)]
+    return "".join(f" --{name} {shlex.quote(value)}" for name, value in given)
+
+
+def _line(row: GraphExecution, begin: float, columns: _Columns) -> Line:
+    cells = [
+        _cell(f"[{(row.wall_time - begin) * 1e3:.3f}]", _TIME_WIDTH),
+        _cell(byte_text(row.bytes), _SIZE_WIDTH),
+        _cell(row.op_type or "?", columns.op_type),
+    ]
+    if columns.function:
+        cells.append(_cell(row.function or "", columns.function))
     style = Style.BAD if row.health == "bad" else Style.PLAIN
-    return (*map(Part, cells), link(row.name, f"pt {shlex.quote(row.name)}", style))
+    return (*map(Part, cells), link(row.name, f"pt #{row.index}", style))
 
 
-def _size(row: GraphExecution) -> str:
-    dtype = None if row.dtype is None else numpy_dtype(NUMBER_OF[row.dtype])
-    return "?" if row.size is None or dtype is None else f"{row.size * np.dtype(dtype).itemsize}"
+def _cell(text: str, width: int) -> str:
+    return text.ljust(width) if len(text) < width else f"{text} "
 
 
 COMMAND: Final = Command(
@@ -92,7 +245,16 @@ COMMAND: Final = Command(
     "list the tensors that graphs computed",
     _list,
     _arguments,
-    completes=Completes.NOTHING,
-    option_completes=(("-f", Completes.FILTER), ("--tensor_filter", Completes.FILTER)),
-    examples=("lt -f has_inf_or_nan", "lt -n loss/ -s dump_size -r"),
+    option_completes=(
+        ("-f", Completes.FILTER),
+        ("--tensor_filter", Completes.FILTER),
+        ("-g", Completes.FUNCTION),
+        ("--function", Completes.FUNCTION),
+    ),
+    examples=(
+        "lt -f has_inf_or_nan",
+        "lt -f has_inf_or_nan -fenn .*gradients.*",
+        "lt -n loss/ -s dump_size -r",
+        'lt --where "nan>0,size>=100"',
+    ),
 )

@@ -9,6 +9,7 @@ from tb_debugger_plugin.shell.command import Command
 from tb_debugger_plugin.shell.commands import (
     alerts,
     config,
+    evaluate,
     general,
     goto,
     list_executions,
@@ -19,7 +20,9 @@ from tb_debugger_plugin.shell.commands import (
     list_tensors,
     node_info,
     on_screen,
+    print_feed,
     print_source,
+    print_tensor,
     run_info,
     run_program,
     runs,
@@ -41,6 +44,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
     *list_groups.COMMANDS,
     *run_program.COMMANDS,
     config.COMMAND,
+    print_tensor.COMMAND,
+    print_feed.COMMAND,
+    evaluate.COMMAND,
     *general.COMMANDS,
 )
 

@@ -97,8 +97,7 @@ def _dot(left: Any, right: Any, *rest: Any, **named: Any) -> int:
 
 
 def _square(value: Any, *rest: Any, **named: Any) -> int:
-    size: int = size_of(value)
-    return size**2
+    return size_of(value) ** 2
 
 
 def _factors(value: Any, *rest: Any, **named: Any) -> int:
@@ -106,7 +105,7 @@ def _factors(value: Any, *rest: Any, **named: Any) -> int:
     if size_of(value) > _MAX_MATRIX:
         raise UsageError(f"A matrix that is factored in an expression has at most {_MAX_MATRIX:,} elements.")
     shape = np.shape(value)
-    return size_of(value) + int(math.prod(shape[:-2]) * max(shape, default=1) ** 2)
+    return int(size_of(value) + math.prod(shape[:-2]) * max(shape, default=1) ** 2)
 
 
 def _differences(value: Any, n: Any = 1, *rest: Any, **named: Any) -> int:

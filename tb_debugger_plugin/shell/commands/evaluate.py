@@ -1,0 +1,113 @@
+"""`eval`: computes an expression of recorded tensors."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.errors import NotFoundError, UsageError
+from tb_debugger_plugin.index.values import widened
+from tb_debugger_plugin.reading.run import Run
+from tb_debugger_plugin.reading.value import Value
+from tb_debugger_plugin.shell.command import Answer, Command
+from tb_debugger_plugin.shell.commands.print_tensor import chosen_number, value_at
+from tb_debugger_plugin.shell.expressions.evaluate import evaluate
+from tb_debugger_plugin.shell.expressions.functions import MAX_ELEMENTS
+from tb_debugger_plugin.shell.screen import Screen, Style, plain
+from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
+from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
+from tb_debugger_plugin.shell.value_options import add_display_options
+from tb_debugger_plugin.shell.value_screen import ArraySource, Wanted, value_screen
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.shell.shell import Shell
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "expression", nargs="+", metavar="EXPRESSION", help="NumPy's notation, with tensors in backticks"
+    )
+    add_display_options(parser)
+
+
+def _evaluate(shell: Shell, args: argparse.Namespace) -> Answer:
+    text = " ".join(args.expression)
+    result = evaluate(text, lambda name: tensor_in_backticks(shell.run, name))
+    label = f"from eval of expression '{text}'"
+    if isinstance(result, tuple) and len({np.shape(one) for one in result}) > 1:
+        return Screen([plain(f'Tensor "{label}":', Style.HEADING), (), *(plain(repr(one)) for one in result)])
+    array = np.asarray(result)
+    if array.dtype.kind not in "fiucbO" or (array.dtype.hasobject and not _is_of_texts(array)):
+        return Screen([plain(f'Tensor "{label}":', Style.HEADING), (), plain(repr(result))])
+    return value_screen(label, ArraySource(array), Wanted("", args.all, None, True, args.write_path))
+
+
+def _is_of_texts(array: npt.NDArray[Any]) -> bool:
+    return all(isinstance(one, bytes) for one in array.flat)
+
+
+def tensor_in_backticks(run: Run, text: str) -> npt.NDArray[Any]:
+    """Returns the array that a name in an expression means.
+
+    Args:
+      run: The run.
+      text: ``node:slot``, with a device before it, a debug op after it and ``[k]`` for the time that it was
+        computed, from 0; or a position such as ``#12``. bfloat16 and float8 become float32.
+
+    Raises:
+      NotFoundError: There is no such tensor, or its value is not kept.
+      UsageError: There is no such time, or the tensor is too large.
+    """
+    name = parse_tensor_name(text)
+    number = _number(name)
+    if name.is_position:
+        return _array(value_at(run, name))
+    if has_own_dumps(name):
+        data = dumps_of(run, name)
+        tensor = data[chosen_number(number, len(data), name.text)].get_tensor()
+        if not isinstance(tensor, np.ndarray):
+            raise NotFoundError(f"{name.text} has no value here. {tensor}")
+        return tensor
+    sites = sites_of(run, name)
+    slots = sorted({site.slot for site in sites})
+    if len(slots) > 1:
+        raise UsageError(f"{name.node} has several outputs: write `{name.node}:{slots[0]}`.")
+    rows = occurrences(run, sites)
+    return _array(rows[chosen_number(number, len(rows), name.text)].value())
+
+
+def _number(name: TensorName) -> int:
+    """The number of ``[k]``; 0 without it."""
+    inner = name.slicing.strip("[] ")
+    if not name.slicing:
+        return 0
+    if name.is_position or not inner.removeprefix("-").isdecimal():
+        raise UsageError(
+            f"`{name.text}{name.slicing}`: brackets in backticks hold the time that a tensor was computed;"
+            " write slices after the backticks."
+        )
+    return int(inner)
+
+
+def _array(value: Value) -> npt.NDArray[Any]:
+    size = int(np.prod(value.shape or (1,), dtype=np.float64))
+    if size > MAX_ELEMENTS:
+        raise UsageError(f"{value.name} has {size:,} elements; an expression takes at most {MAX_ELEMENTS:,}.")
+    return widened(value[...])
+
+
+COMMAND: Final = Command(
+    "eval",
+    ("ev",),
+    "compute an expression of tensors",
+    _evaluate,
+    _arguments,
+    examples=(
+        "eval np.max(np.abs(`Log:0`))",
+        'eval "np.sum(`Log:0[1]` > 3)"',
+        "eval `#12` @ `#13` -a",
+    ),
+)

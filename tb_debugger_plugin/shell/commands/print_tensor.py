@@ -1,0 +1,227 @@
+"""`pt`: prints a tensor."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, overload
+
+import numpy as np
+
+from tb_debugger_plugin.analysis.catalog import Site
+from tb_debugger_plugin.errors import NotFoundError, UsageError
+from tb_debugger_plugin.reading.datum import DebugTensorDatum
+from tb_debugger_plugin.reading.rows import GraphExecution
+from tb_debugger_plugin.reading.run import Run
+from tb_debugger_plugin.reading.value import Value
+from tb_debugger_plugin.shell.command import Answer, Command, Completes
+from tb_debugger_plugin.shell.lazy_lines import LazyLines
+from tb_debugger_plugin.shell.moments import first_moment
+from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
+from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
+from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
+from tb_debugger_plugin.shell.value_options import add_value_options, typed_options, wanted
+from tb_debugger_plugin.shell.value_screen import ArraySource, RecordedSource, unkept_screen, value_screen
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.shell.shell import Shell
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tensor", metavar="TENSOR", help="Log:0, Log:0[:, 3], #12 of lt, or #e5:0 of le")
+    parser.add_argument("-n", "--number", type=int, metavar="K", help="which time it was computed, from 0")
+    parser.add_argument("-g", "--function", metavar="FUNCTION", help="the function that has the tensor")
+    add_value_options(parser)
+
+
+def _print(shell: Shell, args: argparse.Namespace) -> Answer:
+    name = parse_tensor_name(args.tensor)
+    run = shell.run
+    if name.is_position:
+        return _value(value_at(run, name), name, args)
+    if has_own_dumps(name):
+        return _dump(shell, name, args)
+    sites = sites_of(run, name, args.function)
+    if len({site.slot for site in sites}) > 1:
+        return _slots(name, sites, args)
+    tensor = name._replace(slot=sites[0].slot)
+    found = occurrences(run, sites)
+    if not len(found):
+        raise NotFoundError(f"{_shown(tensor)} was never computed.")
+    if len(found) == 1 and args.number in (None, 0, -1):
+        return _value(found[0].value(), tensor, args)
+    if args.number is None:
+        return _several(shell, tensor, found, args)
+    number = chosen_number(args.number, len(found), _shown(tensor))
+    return _value(found[number].value(), tensor, args, f" (dump #{number})")
+
+
+def value_at(run: Run, name: TensorName) -> Value:
+    """Returns the value at a position.
+
+    Args:
+      run: The run.
+      name: A position in the list of graph executions or of executions.
+
+    Raises:
+      BadQueryError: There is no such position.
+      NotFoundError: The execution has no such output.
+    """
+    if name.execution is None:
+        return run.value(graph_execution=name.graph_execution)
+    return run.value(execution=name.execution, slot=name.slot or 0)
+
+
+def _value(value: Value, name: TensorName, args: argparse.Namespace, which: str = "") -> Screen:
+    if not value.is_kept:
+        return unkept_screen(value)
+    return value_screen(value.name, RecordedSource(value), wanted(args, name.slicing), which)
+
+
+def chosen_number(number: int, count: int, what: str) -> int:
+    """Returns which of several occurrences a number means.
+
+    Args:
+      number: From 0; negative numbers count from the end.
+      count: How many occurrences there are.
+      what: What has them, for the message.
+
+    Raises:
+      UsageError: There is no such occurrence.
+    """
+    if not -count <= number < count:
+        raise UsageError(f"{what} was computed {count:,} time(s), so there is no number {number}.")
+    return number % count
+
+
+def _shown(name: TensorName) -> str:
+    return name.node if name.slot is None else f"{name.node}:{name.slot}"
+
+
+def _slots(name: TensorName, sites: list[Site], args: argparse.Namespace) -> Screen:
+    slots = sorted({site.slot for site in sites})
+    lines: list[Line] = [plain(f'Node "{name.node}" has {len(slots)} recorded outputs:', Style.HEADING)]
+    for slot in slots:
+        tensor = f"{name.node}:{slot}"
+        lines.append((Part("  "), link(tensor, _command(name._replace(slot=slot), args))))
+    return Screen(lines)
+
+
+def _command(name: TensorName, args: argparse.Namespace, number: int | None = None) -> str:
+    """The command line that prints a tensor with the options that were typed."""
+    device = f"{name.device}:" if name.device else ""
+    debug_op = f":{name.debug_op}" if name.debug_op else ""
+    tensor = shlex.quote(f"{device}{_shown(name)}{debug_op}{name.slicing}")
+    function = f" -g {shlex.quote(args.function)}" if args.function else ""
+    which = "" if number is None else f" -n {number}"
+    return f"pt {tensor}{which}{function}{typed_options(args)}"
+
+
+class _Occurrence(NamedTuple):
+    """A row and its number among the occurrences of its tensor."""
+
+    number: int
+    row: GraphExecution
+
+
+class _Numbered(Sequence[_Occurrence]):
+    """Rows with their numbers."""
+
+    def __init__(self, rows: Sequence[GraphExecution]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> _Occurrence: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[_Occurrence]: ...
+
+    def __getitem__(self, index: int | slice) -> _Occurrence | list[_Occurrence]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        return _Occurrence(number, self._rows[number])
+
+
+def _several(
+    shell: Shell, name: TensorName, rows: Sequence[GraphExecution], args: argparse.Namespace
+) -> Screen:
+    begin = first_moment(shell.run)
+    functions = {row.function for row in rows[:2]}
+    head = _several_head(_shown(name), len(rows))
+
+    def line(one: _Occurrence) -> Line:
+        row = one.row
+        style = Style.BAD if row.health == "bad" else Style.PLAIN
+        text = f"#{one.number} [{(row.wall_time - begin) * 1e3:.3f} ms] "
+        function = f"  in {row.function}" if len(functions) > 1 or args.function else ""
+        counted = f"  {_counts(row)}" if args.numeric_summary else ""
+        tensor = link(row.name, _command(name, args, one.number), style)
+        return (Part(text), tensor, Part(function + counted))
+
+    return Screen(LazyLines(head, _Numbered(rows), line))
+
+
+def _several_head(tensor: str, count: int) -> list[Line]:
+    return [
+        plain(f'Tensor "{tensor}" generated {count:,} dumps:', Style.HEADING),
+        plain("-n K prints one of them; -n -1 prints the last.", Style.MUTED),
+        (),
+    ]
+
+
+def _counts(row: GraphExecution) -> str:
+    """What is on record of a tensor, in one line."""
+    named = {
+        **{"nan": row.nan, "-inf": row.neg_inf, "-": row.negative, "0": row.zero, "+": row.positive},
+        **{"+inf": row.pos_inf, "total": row.size, "min": row.min, "max": row.max, "mean": row.mean},
+    }
+    known = {head: value for head, value in named.items() if value is not None and (value or head in _SHOWN)}
+    return ", ".join(f"{head} {value:.7g}" for head, value in known.items()) or "not measured"
+
+
+_SHOWN: Final = ("total", "min", "max", "mean")
+
+
+def _dump(shell: Shell, name: TensorName, args: argparse.Namespace) -> Screen:
+    """The dumps of a debug op such as DebugNumericSummary."""
+    data = dumps_of(shell.run, name)
+    if len(data) > 1 and args.number is None:
+        return _several_dumps(name, data, args)
+    number = chosen_number(args.number or 0, len(data), name.text)
+    tensor = data[number].get_tensor()
+    if not isinstance(tensor, np.ndarray):
+        raise NotFoundError(f"{name.text} has no value here. {tensor}")
+    which = f" (dump #{number})" if len(data) > 1 else ""
+    return value_screen(data[number].watch_key, ArraySource(tensor), wanted(args, name.slicing), which)
+
+
+def _several_dumps(name: TensorName, data: list[DebugTensorDatum], args: argparse.Namespace) -> Screen:
+    begin = data[0].timestamp
+    lines = _several_head(name.text, len(data))
+    for number, datum in enumerate(data):
+        text = f"#{number} [{(datum.timestamp - begin) / 1e3:.3f} ms] "
+        lines.append((Part(text), link(datum.watch_key, _command(name, args, number))))
+    return Screen(lines)
+
+
+COMMAND: Final = Command(
+    "print_tensor",
+    ("pt",),
+    "print a tensor, or a slice of it",
+    _print,
+    _arguments,
+    completes=Completes.TENSOR,
+    option_completes=(("-g", Completes.FUNCTION), ("--function", Completes.FUNCTION)),
+    examples=(
+        "pt Log:0",
+        "pt Log:0[:, 3] -n 2",
+        'pt Log:0 -s -r "[-inf, 0]"',
+        "pt #12 -a",
+        "pt #e5:0 -w value.npy",
+    ),
+)
