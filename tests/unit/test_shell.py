@@ -7,12 +7,11 @@ import pytest
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell import words
-from tb_debugger_plugin.shell.command import Answer
 from tb_debugger_plugin.shell.program import Leave
-from tb_debugger_plugin.shell.screen import Screen, text_of
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.words import CommandLine
 from tests.support.events import values_program
+from tests.support.shells import error, texts
 
 
 @pytest.fixture(scope="module")
@@ -21,19 +20,6 @@ def shell(tmp_path_factory):
     values_program(logdir).close()
     with Shell(location(str(logdir))) as shell:
         yield shell
-
-
-def texts(answer: Answer | None) -> list[str]:
-    """The lines of a screen, which is no error."""
-    assert isinstance(answer, Screen) and not answer.is_error
-    return [text_of(line).rstrip() for line in answer.lines]
-
-
-def error(answer: Answer | None) -> str:
-    """The line of a screen that is an error."""
-    assert isinstance(answer, Screen) and answer.is_error
-    (line,) = answer.lines
-    return text_of(line)
 
 
 @pytest.mark.parametrize(

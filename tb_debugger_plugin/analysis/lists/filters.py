@@ -171,7 +171,7 @@ def check_regex(snapshot: Snapshot, name: str, pattern: str) -> None:
     try:
         snapshot.rows("SELECT regexp_matches('', ?)", [pattern])
     except duckdb.Error as error:
-        reason = str(error).splitlines()[0].rpartition(": ")[2].rstrip(".")
+        reason = str(error).splitlines()[0].partition(": ")[2].rstrip(".")
         raise BadQueryError(f"{name} is not a regular expression: {reason}.") from None
 
 
