@@ -122,18 +122,6 @@ class Value:
         """
         return self[parse(slicing)]
 
-    def at(self, slicing: Slicing) -> npt.NDArray[Any]:
-        """Returns a slice that was computed before; for this package only.
-
-        Args:
-          slicing: The slice.
-
-        Raises:
-          NotFoundError: The elements are not kept, are cut off or are damaged.
-        """
-        with self._recorded.elements() as elements:
-            return read_slice(elements, slicing)
-
     def statistics(
         self, slicing: str = "...", *, bins: int = 40, low: float | None = None, high: float | None = None
     ) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.values.slicing import Slicing, parse, slicing_of
+from tb_debugger_plugin.analysis.values.slicing import Axis, Slicing, parse, slicing_of
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.index.values import widened
 from tb_debugger_plugin.reading.value import Value
@@ -89,18 +89,19 @@ class ArraySource:
 
     def read(self, slicing: Slicing) -> Array:
         """Returns a slice."""
-        indices = tuple(
-            slice(axis.first, _stop(axis.first, axis.step, axis.count), axis.step)
-            if axis.is_kept
-            else axis.first
-            for axis in slicing.axes
-        )
-        return np.asarray(self.array[indices])
+        return np.asarray(self.array[_indices(slicing)])
 
 
-def _stop(first: int, step: int, count: int) -> int | None:
-    end = first + step * count
-    return None if end < 0 else end
+def _indices(slicing: Slicing) -> tuple[int | slice, ...]:
+    return tuple(_along(axis) if axis.is_kept else axis.first for axis in slicing.axes)
+
+
+def _along(axis: Axis) -> slice:
+    if not axis.count:
+        return slice(0, 0)
+    end = axis.first + axis.step * axis.count
+    # A negative end would count from the end of the axis.
+    return slice(axis.first, None if end < 0 else end, axis.step)
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class RecordedSource:
 
     def read(self, slicing: Slicing) -> Array:
         """Returns a slice."""
-        return self.value.at(slicing)
+        return self.value[_indices(slicing)]
 
 
 def value_screen(label: str, source: Source, wanted: Wanted, note: str = "") -> Screen:
