@@ -23,15 +23,22 @@ from tb_debugger_plugin.events.dtypes import NAMES, numpy_dtype
 Floats = npt.NDArray[np.float64]
 
 
+class _Key(NamedTuple):
+    """SQL of a number that is never NULL, and its SQL type."""
+
+    sql: str
+    type: str
+
+
 class Groups(NamedTuple):
     """A division of the rows ``t`` into groups that have one value each.
 
     Attributes:
-      keys: SQL of numbers, never NULL, that are equal in a group.
+      keys: Numbers that are equal in a group.
       value_of: Returns the values of some keys ``k0``, ``k1`` …; NaN for no value.
     """
 
-    keys: tuple[str, ...]
+    keys: tuple[_Key, ...]
     value_of: Callable[[Catalog, Columns], Floats]
 
 
@@ -76,9 +83,9 @@ def first_rows(snapshot: Snapshot, table: str, condition: Condition, order: Orde
 def _of_groups(
     snapshot: Snapshot, condition: Condition, order: Order, groups: Groups, count: int
 ) -> FirstRows:
-    names = ", ".join(f"{sql} AS k{number}" for number, sql in enumerate(groups.keys))
     found = snapshot.columns(
-        f"SELECT {names}, count(*) AS count FROM graph_executions t WHERE {condition.sql} GROUP BY ALL",
+        f"SELECT {_named(groups)}, count(*) AS count FROM graph_executions t"
+        f" WHERE {condition.sql} GROUP BY ALL",
         list(condition.parameters),
     )
     places = _places(groups.value_of(snapshot.catalog, found), order)
@@ -107,14 +114,19 @@ def _rows_of(
     snapshot: Snapshot, condition: Condition, groups: Groups, chosen: Columns, limit: int | None
 ) -> Columns:
     """The rows of some groups in the order of the list."""
-    names = ", ".join(f"{sql} AS k{number}" for number, sql in enumerate(groups.keys))
-    keys = ", ".join(groups.keys)
-    lists = ", ".join("unnest(?::DOUBLE[])" for _ in groups.keys)
+    if not len(chosen["count"]):
+        return {"idx": np.empty(0, np.int64), **chosen}
+    keys = ", ".join(key.sql for key in groups.keys)
+    lists = ", ".join(f"unnest(?::{key.type}[])" for key in groups.keys)
     return snapshot.columns(
-        f"SELECT t.idx, {names} FROM graph_executions t WHERE ({keys}) IN (SELECT {lists})"
+        f"SELECT t.idx, {_named(groups)} FROM graph_executions t WHERE ({keys}) IN (SELECT {lists})"
         f" AND ({condition.sql}) ORDER BY t.idx" + ("" if limit is None else f" LIMIT {limit}"),
         [*(chosen[f"k{number}"].tolist() for number in range(len(groups.keys))), *condition.parameters],
     )
+
+
+def _named(groups: Groups) -> str:
+    return ", ".join(f"{key.sql} AS k{number}" for number, key in enumerate(groups.keys))
 
 
 def _by_site(text_of: Callable[[Catalog, Site], Any]) -> Groups:
@@ -125,7 +137,7 @@ def _by_site(text_of: Callable[[Catalog, Site], Any]) -> Groups:
         values: Floats = np.array([places.get(text, math.nan) for text in texts], np.float64)
         return values[keys["k0"].astype(np.int64)]
 
-    return Groups(("t.site",), value_of)
+    return Groups((_Key("t.site", "INTEGER"),), value_of)
 
 
 def _bytes(catalog: Catalog, keys: Columns) -> Floats:
@@ -159,12 +171,15 @@ for _number in NAMES:
 _GROUPS: Final[dict[str, Groups]] = {
     "op_type": _by_site(lambda catalog, site: catalog.ops[site.op].type),
     "tensor_name": _by_site(lambda catalog, site: (catalog.ops[site.op].name, site.slot)),
-    "size": Groups(("coalesce(t.size, -1)",), lambda _, keys: np.where(keys["k0"] < 0, math.nan, keys["k0"])),
+    "size": Groups(
+        (_Key("coalesce(t.size, -1)", "DOUBLE"),),
+        lambda _, keys: np.where(keys["k0"] < 0, math.nan, keys["k0"]),
+    ),
     "bytes": Groups(
         (
-            "CASE WHEN t.dtype = 0 OR t.size IS NULL THEN t.site ELSE -1 END",
-            "coalesce(t.size, -1)",
-            "t.dtype",
+            _Key("CASE WHEN t.dtype = 0 OR t.size IS NULL THEN t.site ELSE -1 END", "INTEGER"),
+            _Key("coalesce(t.size, -1)", "DOUBLE"),
+            _Key("t.dtype", "UTINYINT"),
         ),
         _bytes,
     ),
