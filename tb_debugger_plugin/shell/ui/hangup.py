@@ -32,13 +32,29 @@ def survived_hangup(*, is_wanted: bool) -> Iterator[None]:
     if not (is_wanted and _is_deadly()):
         yield
         return
-    terminals = [number for number in _STREAMS if _is_terminal(number)]
+    streams = TerminalStreams()
     before = signal.signal(signal.SIGHUP, raise_closed)
     try:
         yield
     finally:
         signal.signal(signal.SIGHUP, before)
-        for number in terminals:
+        streams.replace_closed()
+
+
+class TerminalStreams:
+    """The standard streams that are a terminal when this is made."""
+
+    def __init__(self) -> None:
+        self._numbers = [number for number in _STREAMS if _is_terminal(number)]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a terminal of them is closed."""
+        return not all(map(_is_terminal, self._numbers))
+
+    def replace_closed(self) -> None:
+        """Lead streams of a closed terminal nowhere, so that what the program prints does not raise."""
+        for number in self._numbers:
             if not _is_terminal(number):
                 _lead_nowhere(number)
 
@@ -60,7 +76,6 @@ def _is_terminal(number: int) -> bool:
 
 
 def _lead_nowhere(number: int) -> None:
-    """Replace a stream: what the program prints from now on must not raise."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, number)
     os.close(nowhere)

@@ -74,8 +74,12 @@ class Recall:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._found: list[str] = [""]
+        self._found: list[str] = []
         self._at = 0
+
+    def forget(self) -> None:
+        """Begin a new look: the line was run, or cleared."""
+        self._found, self._at = [], 0
 
     def older(self, typed: str) -> str:
         """Returns the next older line; what is typed if there is none."""
@@ -86,7 +90,7 @@ class Recall:
         return self._step(typed, -1)
 
     def _step(self, typed: str, step: int) -> str:
-        if self._found[self._at] != typed:
+        if not self._found or self._found[self._at] != typed:
             # It was edited, so it is what the lines begin with now.
             self._found = [typed, *(line for line in self._history.with_prefix(typed) if line != typed)]
             self._at = 0

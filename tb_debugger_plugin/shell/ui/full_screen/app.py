@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from collections.abc import Callable
 from typing import ClassVar, Final, TypeVar
 
@@ -84,6 +85,7 @@ class ShellApp(App[Resume | Leave | Detach]):
         self._first = first
         self._history = history
         self._job: Job | None = None
+        self._waiting: deque[str] = deque()
         self._interrupts = 0
         self._is_at_terminal = _stdin_is_terminal()
 
@@ -160,6 +162,11 @@ class ShellApp(App[Resume | Leave | Detach]):
         """Whether matches of a search are marked."""
         return self.pages.current is not None and self.pages.current.search is not None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a command is being answered, or a screen searched."""
+        return self._job is not None
+
     def say(self, message: str) -> None:
         """Show a message in the status line, until the next line is run."""
         self.message = printable(message)
@@ -177,20 +184,24 @@ class ShellApp(App[Resume | Leave | Detach]):
     # Lines.
 
     def submit(self) -> None:
-        """Run the line that is typed, unless another one is still running."""
-        line = self.prompt.value
-        if self._job is None:
-            self.prompt.set_line("")
-            self._history.add(line)
-            self.run_line(line)
+        """Run the line that is typed, after those before it."""
+        line = self.prompt.take_line()
+        self._history.add(line)
+        self._waiting.append(line)
+        self._run_waiting()
+
+    def _run_waiting(self) -> None:
+        while self._waiting and not self.is_busy:
+            self.run_line(self._waiting.popleft())
 
     def on_chosen(self, event: Chosen) -> None:
         """Run the line of a link, or type it if it needs an argument."""
         self.output.forget_link()
         if event.line.startswith(TYPED):
             self.prompt.set_line(event.line[len(TYPED) :])
-        elif self._job is None:
-            self.run_line(event.line)
+        else:
+            self._waiting.append(event.line)
+            self._run_waiting()
 
     def run_line(self, line: str) -> None:
         """Run a command line."""
@@ -219,6 +230,7 @@ class ShellApp(App[Resume | Leave | Detach]):
             self._job = None
             done(result)
             self.draw_status()
+            self._run_waiting()
 
     def _take(self, line: str, answer: Answer | None) -> None:
         if isinstance(answer, Screen):
@@ -284,15 +296,14 @@ class ShellApp(App[Resume | Leave | Detach]):
         self.say("")
 
     def interrupt(self) -> None:
-        """Leave aside the command that is running, or clear the line, or leave."""
+        """Clear the line, or leave aside the command that is running, or leave."""
         self._hide_candidates()
-        if self._job is not None:
-            self._job.is_dropped = True
-            self._job = None
-            self.say("The command was left aside.")
-        elif self.prompt.value:
-            self.prompt.set_line("")
+        if self.prompt.take_line():
             self._interrupts = 0
+        elif self._job is not None:
+            self._job.is_dropped, self._job = True, None
+            self._waiting.clear()
+            self.say("The command was left aside.")
         else:
             self._interrupts += 1
             self.say("Ctrl-C again leaves the shell.")

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from tb_debugger_plugin.shell.program import Detach, Leave, Resume
 from tb_debugger_plugin.shell.screen import Screen
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.full_screen.app import ShellApp
-from tb_debugger_plugin.shell.ui.hangup import raise_closed
+from tb_debugger_plugin.shell.ui.hangup import TerminalStreams, raise_closed
 from tb_debugger_plugin.shell.ui.history import History, history_file
 
 if TYPE_CHECKING:
@@ -44,17 +45,21 @@ class FullScreen:
     def converse(self, shell: Shell, first: Screen | None = None) -> Resume | Leave | Detach:
         """Show a screen and answer command lines, until one ends the shell."""
         app = ShellApp(shell, first, History(history_file()))
+        streams = TerminalStreams()
         try:
-            with _signals_kept(), _stderr_at_terminal():
+            with _signals_kept(), _drawing_on(sys.stdout):
                 _run(app)
         finally:
+            streams.replace_closed()
             for is_stderr, text in app.printed:
                 print(text, end="", file=sys.stderr if is_stderr else sys.stdout)
-        if app.return_value is None:
-            print("tbdbg: The full screen failed, so these are plain lines.", file=sys.stderr)
-            shell.has_screen = False
-            return self._instead.converse(shell, first)
-        return app.return_value
+        if app.return_value is not None:
+            return app.return_value
+        if streams.is_closed:
+            return Detach()
+        print("tbdbg: The full screen failed, so these are plain lines.", file=sys.stderr)
+        shell.has_screen = False
+        return self._instead.converse(shell, first)
 
 
 def _run(app: ShellApp) -> None:
@@ -85,19 +90,26 @@ def _signals_kept() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
+class _Canvas(io.TextIOWrapper):
+    """The terminal as Textual's thread writes to it: a closed one takes everything."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            super().flush()
+
+
 @contextlib.contextmanager
-def _stderr_at_terminal() -> Iterator[None]:
-    """Textual draws on stderr; lead it to the terminal if the program sends its own to a file."""
-    if sys.__stderr__ is None or sys.__stdout__ is None or sys.__stderr__.isatty():
-        yield
-        return
-    sys.__stderr__.flush()
-    number = sys.__stderr__.fileno()
-    kept = os.dup(number)
-    os.dup2(sys.__stdout__.fileno(), number)
-    try:
-        yield
-    finally:
-        sys.__stderr__.flush()
-        os.dup2(kept, number)
-        os.close(kept)
+def _drawing_on(terminal: TextIO) -> Iterator[None]:
+    """Let Textual draw on a terminal. Without this it draws on stderr, which may be a file."""
+    kept = sys.__stderr__
+    with open(os.dup(terminal.fileno()), "wb", buffering=0) as raw:
+        sys.__stderr__ = _Canvas(io.BufferedWriter(raw), "utf-8", "replace", write_through=True)  # type: ignore[misc]
+        try:
+            yield
+        finally:
+            sys.__stderr__ = kept  # type: ignore[misc]

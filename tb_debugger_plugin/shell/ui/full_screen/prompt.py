@@ -40,6 +40,13 @@ class Prompt(Input):
         self.value = line
         self.cursor_position = len(line) if cursor is None else cursor
 
+    def take_line(self) -> str:
+        """Returns what is typed, and clears it."""
+        line = self.value
+        self.set_line("")
+        self._recall.forget()
+        return line
+
     def recall(self, step: int) -> None:
         """Show the next older line, or the next newer one for -1."""
         self.set_line(self._recall.older(self.value) if step > 0 else self._recall.newer(self.value))
