@@ -138,4 +138,4 @@ def test_candidates_stand_in_columns_and_the_rest_is_counted():
 
 def test_a_status_line_leaves_out_what_has_no_room():
     assert fitting(("a message", "", "Scroll: 10%", "run"), 20) == "a message | run"
-    assert fitting(("a long message",), 6) == "a long"
+    assert fitting(("a long message", "run"), 6) == "a lon…"

@@ -151,7 +151,7 @@ class ShellApp(App[Resume | Leave | Detach]):
             self.pages.current,
             message=self._busy() or self.message,
             top=output.scroll_offset.y,
-            height=output.size.height,
+            height=output.window.height,
             width=self.size.width,
             mouse_is_on=self.mouse_is_on,
         )

@@ -73,9 +73,10 @@ def in_columns(words: Sequence[str], width: int, height: int, total: int) -> lis
 
 
 def fitting(parts: Sequence[str], width: int, separator: str = " | ") -> str:
-    """Returns as many of some texts, side by side, as a window has room for."""
-    text = ""
-    for part in (part for part in parts if part):
-        longer = f"{text}{separator}{part}" if text else part
+    """Returns as many texts, side by side, as a window has room for; the first one is always there."""
+    first, *others = [part for part in parts if part] or [""]
+    text = first if len(first) <= width else first[: max(0, width - 1)] + "…"
+    for part in others:
+        longer = f"{text}{separator}{part}"
         text = longer if len(longer) <= width else text
-    return text or next((part[:width] for part in parts if part), "")
+    return text

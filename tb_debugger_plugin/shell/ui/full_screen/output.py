@@ -62,9 +62,14 @@ class Output(ScrollView):
         if self.page is not None:
             self.page.top, self.page.left = round(self.scroll_y), round(self.scroll_x)
 
+    @property
+    def window(self) -> Size:
+        """The size of the window, without the scroll bar."""
+        return self.scrollable_content_region.size
+
     def show_line(self, line: int) -> None:
         """Scroll as far as needed to see a line, and then some lines before it too."""
-        height = max(1, self.size.height)
+        height = max(1, self.window.height)
         if not self.scroll_offset.y <= line < self.scroll_offset.y + height:
             self.go_to(max(0, line - height // 3), round(self.scroll_x))
 
@@ -78,11 +83,11 @@ class Output(ScrollView):
 
     def move_pages(self, step: int) -> None:
         """Scroll windows, each less a line."""
-        self.move_rows(step * max(1, self.size.height - 1))
+        self.move_rows(step * max(1, self.window.height - 1))
 
     def move_columns(self, step: int) -> None:
         """Scroll sideways by half windows."""
-        column = round(self.scroll_x) + step * max(1, self.size.width // 2)
+        column = round(self.scroll_x) + step * max(1, self.window.width // 2)
         self.go_to(round(self.scroll_y), max(0, column))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -100,7 +105,7 @@ class Output(ScrollView):
 
     def render_line(self, y: int) -> Strip:
         """Returns a line of the window."""
-        number, width = y + self.scroll_offset.y, self.size.width
+        number, width = y + self.scroll_offset.y, self.window.width
         base = self.rich_style
         if self.page is None or number >= len(self.page.lines):
             return Strip.blank(width, base)
@@ -176,15 +181,15 @@ class Output(ScrollView):
         if self.page is None:
             return
         column = cell_len("".join(one.text for one in self.page.lines[number][:part]))
-        if not self.scroll_offset.x <= column < self.scroll_offset.x + self.size.width:
-            self._widen(column + self.size.width)
+        if not self.scroll_offset.x <= column < self.scroll_offset.x + self.window.width:
+            self._widen(column + self.window.width)
             self.go_to(self.scroll_offset.y, column)
 
     def _next_link(self, step: int, by_line: bool) -> tuple[int, int] | None:
         page, at = self.page, self._selected
         if page is None:
             return None
-        top, height = self.scroll_offset.y, max(1, self.size.height)
+        top, height = self.scroll_offset.y, max(1, self.window.height)
         if at is None or not top <= at[0] < top + height:
             at, by_line = (top - 1 if step > 0 else min(top + height, len(page.lines)), 0), True
         number, last = at[0], at[0] + step * (height + _REACH)
