@@ -7,7 +7,7 @@ from typing import Final, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
-_PAGE: Final = 500
+_PAGE: Final = 200
 
 
 class Pages(Sequence[T], Generic[T]):

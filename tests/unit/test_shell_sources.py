@@ -19,7 +19,7 @@ LIBRARY = "/usr/lib/python3.11/site-packages/tensorflow/python/ops/math_ops.py"
 
 
 def profiled(folder: Path) -> None:
-    """Writes a session whose runs 1 and 3 were profiled, on two devices; line 2 made `a` and `b`, line 3 `c`."""
+    """Writes a session whose runs 1 and 3 were profiled; line 2 made `a` and `b`, line 3 made `c`."""
     recording = Recording(folder)
     recording.source("/home/me/net.py", ["import tf", "ab = a() + b()", "c()", "done()"])
     recording.source(LIBRARY, ["# ops"])
@@ -184,13 +184,29 @@ def test_two_hosts_with_one_file_count_together(tmp_path):
         ("small", "ls -n '*'", "ERROR: the node name filter is not a regular expression"),
         ("small", "lp", "ERROR: No run of a session was profiled: `run -p` profiles the next one"),
         ("small", "ps train.py --cost_type op_time", "ERROR: No run of a session was profiled"),
-        ("small", "ps train.py --cost_type size", "ERROR: print_source: argument --cost_type: invalid choice"),
-        ("training", "ps train.py", "ERROR: The recording holds no source files: dump folders of tfdbg have none."),
-        ("profiled", "lp -s size", "ERROR: lp cannot sort by 'size': choose one of node, op_type, start_time"),
+        (
+            "small",
+            "ps train.py --cost_type size",
+            "ERROR: print_source: argument --cost_type: invalid choice",
+        ),
+        (
+            "training",
+            "ps train.py",
+            "ERROR: The recording holds no source files: dump folders of tfdbg have none.",
+        ),
+        (
+            "profiled",
+            "lp -s size",
+            "ERROR: lp cannot sort by 'size': choose one of node, op_type, start_time",
+        ),
         ("profiled", "lp --time_unit h", "ERROR: There is no time unit 'h': choose one of us, ms, s."),
         ("profiled", "lp -e 100", "ERROR: '100' is no interval of times: write '>100ms'"),
         ("profiled", "lp -n '*'", "ERROR: the node name filter is not a regular expression"),
-        ("profiled", "lp --run 2", "ERROR: No such run was profiled; the last ones are run 1 of session 1, 3 of"),
+        (
+            "profiled",
+            "lp --run 2",
+            "ERROR: No such run was profiled; the last ones are run 1 of session 1, 3 of",
+        ),
     ],
 )
 def test_a_wrong_line_is_an_error_of_one_line(opened, name, line, message):

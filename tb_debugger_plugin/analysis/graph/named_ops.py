@@ -88,8 +88,8 @@ def _nearest(snapshot: Snapshot, table: str, name: str) -> str:
     """Returns the end of a sentence that names what is near: the same in another scope, or spelled alike."""
     rows = snapshot.rows(
         "SELECT name FROM (SELECT DISTINCT name,"
-        "  CASE WHEN ends_with(name, '/' || $name) THEN 0 WHEN contains(name, $name) THEN 1 ELSE 2 END"
-        f"  AS kind, jaro_winkler_similarity(name, $name) AS likeness FROM {table} WHERE name IS NOT NULL"
+        "  CASE WHEN ends_with(name, '/' || $name) THEN 0 WHEN contains(name, $name) THEN 1 ELSE 2 END kind,"
+        f"  jaro_winkler_similarity(name, $name) AS likeness FROM {table} WHERE name IS NOT NULL"
         "  ORDER BY kind, likeness DESC, name LIMIT $candidates)"
         " WHERE kind < 2 OR damerau_levenshtein(name, $name) <= $most"
         " ORDER BY kind, damerau_levenshtein(name, $name), name LIMIT $limit",

@@ -58,14 +58,21 @@ def _by_op(snapshot: Snapshot, query: str) -> npt.NDArray[np.int64]:
 
 
 def counts_by(
-    snapshot: Snapshot, keys_of: Callable[[Op], Iterable[str | int]]
+    snapshot: Snapshot, what: str, keys_of: Callable[[Op], Iterable[str | int]]
 ) -> dict[str | int, GroupCounts]:
     """Returns the counts of groups of ops.
 
     Args:
       snapshot: The run.
+      what: What the groups are; the counts are kept under this name.
       keys_of: Returns the groups that an op is in.
     """
+    return snapshot.remember(f"counts_by_{what}", lambda: _count_groups(snapshot, keys_of))
+
+
+def _count_groups(
+    snapshot: Snapshot, keys_of: Callable[[Op], Iterable[str | int]]
+) -> dict[str | int, GroupCounts]:
     counts = tensor_counts(snapshot)
     tensors, bad = counts.tensors.tolist(), counts.bad.tolist()
     groups: dict[str | int, list[int]] = {}

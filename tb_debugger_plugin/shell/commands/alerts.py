@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis.alerts.diagnosis.explain import Diagnosis, diag
 from tb_debugger_plugin.analysis.alerts.diagnosis.phrases import Phrase, Target
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.analysis.source_ops import user_lines
+from tb_debugger_plugin.analysis.source_lines import user_lines
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.shell.command import Answer, Command

@@ -33,7 +33,7 @@ def _functions(shell: Shell, args: argparse.Namespace) -> Answer:
     with shell.run.snapshot() as snapshot:
         graphs = snapshot.catalog.graphs
         chosen = graphs if args.function is None else graphs_named(snapshot, args.function)
-        counts = counts_by(snapshot, lambda op: (op.graph,))
+        counts = counts_by(snapshot, "graph", lambda op: (op.graph,))
         executions = dict(
             snapshot.rows("SELECT graph, count(*) FROM executions WHERE graph >= 0 GROUP BY graph")
         )
@@ -74,7 +74,7 @@ def _bad(counts: GroupCounts, command: str | None) -> Part:
 def _layers(shell: Shell, args: argparse.Namespace) -> Answer:
     del args
     with shell.run.snapshot() as snapshot:
-        counts = counts_by(snapshot, lambda op: () if op.layer is None else (op.layer,))
+        counts = counts_by(snapshot, "layer", lambda op: () if op.layer is None else (op.layer,))
     return _groups("layer", "--layer", counts)
 
 
@@ -82,7 +82,7 @@ def _variables(shell: Shell, args: argparse.Namespace) -> Answer:
     del args
     with shell.run.snapshot() as snapshot:
         catalog = snapshot.catalog
-        counts = counts_by(snapshot, lambda op: _variables_of(catalog, op))
+        counts = counts_by(snapshot, "variable", lambda op: _variables_of(catalog, op))
     return _groups("variable", "--variable", counts)
 
 

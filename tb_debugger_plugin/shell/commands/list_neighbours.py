@@ -21,6 +21,7 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.nodes import HIDDEN_TYPES, add_node, find_node
+from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.links import command_line, graph_option
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 from tb_debugger_plugin.shell.tree import Step, steps
@@ -78,8 +79,7 @@ def _answer(direction: _Direction) -> Callable[[Shell, argparse.Namespace], Answ
             op = find_node(snapshot, args, [direction.alias, *_options(args)])
             if isinstance(op, Screen):
                 return op
-            tree = _Tree(snapshot, direction, args)
-            return Screen([*tree.head(op, _depth(shell, args)), *tree.lines(op, _depth(shell, args))])
+            return Screen(_Tree(snapshot, direction, args).lines(op, _depth(shell, args)))
 
     return answer
 
@@ -98,26 +98,23 @@ class _Tree:
         self._args = args
         self._edges = adjacency(snapshot)
         self._bad = tensor_counts(snapshot).bad
+        # Lines are made when they are shown, after the snapshot is closed.
+        self._calls = graph_calls(snapshot).graphs
         self._known: dict[int, Sequence[Neighbour]] = {}
 
-    def head(self, op: Op, depth: int) -> list[Line]:
-        control = f", control {self._direction.words} included" if self._args.control else ""
-        return [
-            (
-                Part(f'{self._direction.title} node "'),
-                Part(op.name, Style.HEADING),
-                Part(f'" (Depth limit = {depth}{control}):'),
-            )
-        ]
-
-    def lines(self, op: Op, depth: int) -> list[Line]:
+    def lines(self, op: Op, depth: int) -> Sequence[Line]:
         walk = steps(op.number, self._below, depth)
-        lines = [self._line(step) for step in itertools.islice(walk, MAX_LINES)]
-        if not lines:
-            lines.append(plain("  [None]"))
+        found = list(itertools.islice(walk, MAX_LINES))
+        foot = [] if found else [plain("  [None]")]
         if next(walk, None) is not None:
-            lines.append(plain(f"(Cut after {MAX_LINES:,} lines: give a smaller depth with -d.)"))
-        return lines + self._legend()
+            foot.append(plain(f"(Cut after {MAX_LINES:,} lines: give a smaller depth with -d.)"))
+        rows: list[Step | Line] = [*found, *foot, *self._legend()]
+        return LazyLines([self._head(op, depth)], rows, self._line)
+
+    def _head(self, op: Op, depth: int) -> Line:
+        control = f", control {self._direction.words} included" if self._args.control else ""
+        title, end = f'{self._direction.title} node "', f'" (Depth limit = {depth}{control}):'
+        return (Part(title), Part(op.name, Style.HEADING), Part(end))
 
     def _below(self, op: int) -> Sequence[Neighbour]:
         if op not in self._known:
@@ -134,7 +131,9 @@ class _Tree:
             found = found + self._direction.calls(self._snapshot, op)
         return [one for one in found if ops[one.op].type not in HIDDEN_TYPES]
 
-    def _line(self, step: Step) -> Line:
+    def _line(self, step: Step | Line) -> Line:
+        if not isinstance(step, Step):
+            return step
         if step.neighbour is None:
             return plain(f"{step.indent}...")
         op = self._snapshot.catalog.ops[step.neighbour.op]
@@ -152,7 +151,7 @@ class _Tree:
         )
 
     def _called(self, op: Op) -> list[Part]:
-        called = graph_calls(self._snapshot).graphs.get(op.number)
+        called = self._calls.get(op.number)
         if not called or self._args.follow_calls:
             return []
         names = [self._snapshot.catalog.graphs[number].name or "a graph" for number, _ in called]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.index.tensors import BAD
 from tb_debugger_plugin.shell.links import command_line
@@ -18,9 +19,7 @@ _SHOWN: Final = 1000
 def dump_lines(snapshot: Snapshot, op: Op) -> list[Line]:
     """Returns a line for each recorded tensor of an op, in the order of time, after an empty line."""
     sites = {site.number: site.slot for site in snapshot.catalog.op_sites.get(op.number, ())}
-    ((count,),) = snapshot.rows(
-        "SELECT count(*) FROM graph_executions WHERE site IN (SELECT unnest(?::INTEGER[]))", [list(sites)]
-    )
+    count = int(tensor_counts(snapshot).tensors[op.number])
     begin = first_time(snapshot)
     others = _other_dumps(snapshot, op, begin)
     lines: list[Line] = [(), plain(f"{count + len(others):,} dumped tensor(s):", Style.HEADING), ()]

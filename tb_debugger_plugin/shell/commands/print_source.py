@@ -6,20 +6,18 @@ Only lines that are on record are printed; a path of a recording is never opened
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source_ops import (
-    RecordedFile,
-    executions_by_line,
-    ops_by_line,
-    recorded_file,
-)
+from tb_debugger_plugin.analysis.source_lines import RecordedFile, recorded_file
+from tb_debugger_plugin.analysis.source_ops import executions_by_line, ops_by_line
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.source_costs import add_cost_arguments, cost_screen, wants_costs
+from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.links import command_line, node_command, tensor_command
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 
@@ -63,6 +61,25 @@ def _print(shell: Shell, args: argparse.Namespace) -> Answer:
         return cost_screen(snapshot, file, args) if costs else _Listing(snapshot, file, args).screen()
 
 
+class _Kind(enum.Enum):
+    """What a row of the screen shows."""
+
+    GAP = "lines that are not on record"
+    TEXT = "a line of the file"
+    ELEMENT = "a node or a tensor that the line made"
+    OMITTED = "how many more there are"
+    EXECUTIONS = "how many executions the line ran"
+
+
+class _Row(NamedTuple):
+    """A row of the screen; the number is that of an op, or a count."""
+
+    line: int
+    kind: _Kind
+    number: int = 0
+    slot: int = 0
+
+
 class _Listing:
     """The lines of a file with what they made; lives for one command."""
 
@@ -73,27 +90,52 @@ class _Listing:
         self._tensors = args.tensors is not None
         self._dumps = tensor_counts(snapshot).tensors
         self._bad = tensor_counts(snapshot).bad
+        self._width = len(f"L{max(file.lines, default=1)}") + 2
 
     def screen(self) -> Screen:
-        made = ops_by_line(self._snapshot, self._file.sources)
-        below = {line: list(self._lines_of(line, ops)) for line, ops in made.items()}
-        for line, count in executions_by_line(self._snapshot, self._file.sources).items():
-            command = command_line("le", "-p", self._file.path, "-l", line)
-            below.setdefault(line, []).append((Part("    "), link(f"({count:,} execution(s))", command)))
-        lines, begin = numbered_lines(self._file.lines, below, self._args.line_begin)
-        return Screen(lines, begin=begin)
+        rows, begin = self._rows()
+        return Screen(LazyLines([], rows, self._line), begin=begin)
 
-    def _lines_of(self, line: int, ops: Sequence[int]) -> Iterable[Line]:
-        found = [pair for op in ops for pair in self._pairs(op)]
+    def _rows(self) -> tuple[list[_Row], int]:
+        """Returns the rows of the screen, and the position of the line to go to, or of the next line."""
+        made = {
+            line: self._pairs_of(ops) for line, ops in ops_by_line(self._snapshot, self._file.sources).items()
+        }
+        executions = executions_by_line(self._snapshot, self._file.sources)
         limit = self._args.max_elements_per_line
-        for op, slot in found[:limit]:
-            yield (Part("    "), self._link(op, slot))
-        if len(found) > limit:
-            what = "tensor(s)" if self._tensors else "op(s)"
-            words = Part(
-                f"    (... Omitted {len(found) - limit:,} of {len(found):,} {what} ...) ", Style.MUTED
-            )
-            yield (words, link(f"+{_MORE}", self._more(line)))
+        rows: list[_Row] = []
+        at = last = 0
+        for line in sorted({*self._file.lines, *made, *executions}):
+            if line > last + 1:
+                rows.append(_Row(line, _Kind.GAP))
+            if last < self._args.line_begin <= line:
+                at = len(rows)
+            last = line
+            rows.append(_Row(line, _Kind.TEXT))
+            pairs = made.get(line, [])
+            rows += [_Row(line, _Kind.ELEMENT, *pair) for pair in pairs[:limit]]
+            rows += [_Row(line, _Kind.OMITTED, len(pairs))] if len(pairs) > limit else []
+            rows += [_Row(line, _Kind.EXECUTIONS, executions[line])] if line in executions else []
+        return rows, at
+
+    def _line(self, row: _Row) -> Line:
+        if row.kind is _Kind.GAP:
+            return plain("...", Style.MUTED)
+        if row.kind is _Kind.TEXT:
+            text = self._file.lines.get(row.line, "(not on record)").rstrip("\r\n")
+            return (Part(f"L{row.line}".ljust(self._width), Style.MUTED), Part(text))
+        if row.kind is _Kind.ELEMENT:
+            return (Part("    "), self._link(row.number, row.slot))
+        if row.kind is _Kind.EXECUTIONS:
+            command = command_line("le", "-p", self._file.path, "-l", row.line)
+            return (Part("    "), link(f"({row.number:,} execution(s))", command))
+        left = row.number - self._args.max_elements_per_line
+        what = "tensor(s)" if self._tensors else "op(s)"
+        words = Part(f"    (... Omitted {left:,} of {row.number:,} {what} ...) ", Style.MUTED)
+        return (words, link(f"+{_MORE}", self._more(row.line)))
+
+    def _pairs_of(self, ops: Sequence[int]) -> list[tuple[int, int]]:
+        return [pair for op in ops for pair in self._pairs(op)]
 
     def _pairs(self, op: int) -> list[tuple[int, int]]:
         """Returns the op and its recorded slots, or the op alone."""
@@ -115,35 +157,6 @@ class _Listing:
         return command_line(
             "ps", self._file.path, "-b", line, "-m", count, *(["-t"] if self._tensors else [])
         )
-
-
-def numbered_lines(
-    texts: Mapping[int, str], below: Mapping[int, Sequence[Line]], begin_line: int
-) -> tuple[list[Line], int]:
-    """Returns the lines of a file with their numbers.
-
-    Args:
-      texts: The lines that are on record, by number.
-      below: What follows a line; such lines are shown even if their text is not on record.
-      begin_line: The line to go to.
-
-    Returns:
-      The lines, and the position of ``begin_line`` or of the next line.
-    """
-    lines: list[Line] = []
-    at, last = 0, 0
-    numbers = sorted({*texts, *below})
-    width = len(f"L{numbers[-1]}") + 2 if numbers else 0
-    for number in numbers:
-        if number > last + 1:
-            lines.append(plain("...", Style.MUTED))
-        if last < begin_line <= number:
-            at = len(lines)
-        last = number
-        text = texts.get(number, "(not on record)")
-        lines.append((Part(f"L{number}".ljust(width), Style.MUTED), Part(text.rstrip("\r\n"))))
-        lines += below.get(number, ())
-    return lines, at
 
 
 COMMAND: Final = Command(
