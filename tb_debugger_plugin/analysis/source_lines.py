@@ -53,7 +53,7 @@ def _no_file(text: str, several: list[str], has_files: bool) -> str:
         more = f" and {left} more" if left > 0 else ""
         return f"{len(several)} source files have {text!r}: {', '.join(several[:_SHOWN])}{more}."
     if not has_files:
-        return "The recording holds no source files: dump folders of tfdbg have none."
+        return "No source files are on record: TensorFlow's own dumps hold none."
     return f"No source file has {text!r} in its path; `ls` lists those that are on record."
 
 

@@ -152,18 +152,37 @@ def executions_by_stack(snapshot: Snapshot) -> dict[int, int]:
 
 def stacks_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[int]]:
     """Returns, for each line of a file, the stacks in which it is the innermost line of the file."""
+    name = f"stacks_by_line_{','.join(map(str, sources))}"
+    return snapshot.remember(name, lambda: _find_stacks(snapshot, sources))
+
+
+def _find_stacks(snapshot: Snapshot, sources: list[int]) -> dict[int, list[int]]:
     rows = _stack_files(snapshot)
     chosen = np.flatnonzero(np.isin(rows["source"], sources))
     lines: dict[int, list[int]] = defaultdict(list)
     for line, stack in zip(rows["line"][chosen].tolist(), rows["stack"][chosen].tolist(), strict=True):
         lines[line].append(stack)
-    return lines
+    return dict(lines)
 
 
 def ops_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[int]]:
     """Returns the numbers of the ops that each line of a file made, sorted by name."""
     name = f"ops_by_line_{','.join(map(str, sources))}"
     return snapshot.remember(name, lambda: _group_by_line(snapshot, sources))
+
+
+def tensors_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[tuple[int, int]]]:
+    """Returns op and slot of the recorded tensors whose ops each line of a file made, sorted by name."""
+    name = f"tensors_by_line_{','.join(map(str, sources))}"
+    return snapshot.remember(name, lambda: _tensors_by_line(snapshot, sources))
+
+
+def _tensors_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[tuple[int, int]]]:
+    sites = snapshot.catalog.op_sites
+    return {
+        line: [(op, slot) for op in ops for slot in sorted({site.slot for site in sites.get(op, ())})]
+        for line, ops in ops_by_line(snapshot, sources).items()
+    }
 
 
 def _group_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[int]]:

@@ -8,11 +8,13 @@ depth now. So a tree has not many more lines than the graph has edges, however o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour
 
 _OPEN, _CLOSED, _BRANCH = "|  ", "   ", "|- "
+#: Deeper levels are not moved further to the right: their depth is written beside them.
+_MOST_INDENT: Final = 150
 
 
 class Step(NamedTuple):
@@ -34,8 +36,10 @@ class Step(NamedTuple):
 class _Level:
     """A node on the way that is being walked, and its neighbours."""
 
-    def __init__(self, op: int, neighbours: Sequence[Neighbour]) -> None:
+    def __init__(self, op: int, neighbours: Sequence[Neighbour], indent: str) -> None:
         self.op = op
+        self.indent = indent
+        self.is_cut = False
         self._neighbours = neighbours
         self._at = 0
 
@@ -44,8 +48,10 @@ class _Level:
         return self._neighbours[self._at - 1] if self._at <= len(self._neighbours) else None
 
     @property
-    def bar(self) -> str:
-        return _OPEN if self._at < len(self._neighbours) else _CLOSED
+    def below(self) -> str:
+        """The lines that lead to what is below the neighbour that was taken last."""
+        bar = _OPEN if self._at < len(self._neighbours) else _CLOSED
+        return (self.indent + bar)[-_MOST_INDENT:]
 
 
 def steps(root: int, neighbours_of: Callable[[int], Sequence[Neighbour]], depth: int) -> Iterator[Step]:
@@ -58,24 +64,27 @@ def steps(root: int, neighbours_of: Callable[[int], Sequence[Neighbour]], depth:
     """
     reached = {root: depth}  # how deep the tree went below each op
     cut: set[int] = set()  # ops below which the tree ended too early
-    levels = [_Level(root, neighbours_of(root))]
+    levels = [_Level(root, neighbours_of(root), "")]
     while levels:
         neighbour = levels[-1].take()
         if neighbour is None:
-            levels.pop()
+            ended = levels.pop()
+            if ended.is_cut and levels:
+                cut.add(ended.op)
+                levels[-1].is_cut = True
             continue
         op, left = neighbour.op, depth - len(levels)
-        bars = "".join(level.bar for level in levels[:-1])
+        indent = levels[-1].indent
         below = neighbours_of(op)
         is_above = bool(below) and op in reached and (op not in cut or reached[op] >= left)
-        yield Step(bars + _BRANCH, len(levels), neighbour, is_above)
+        yield Step(indent + _BRANCH, len(levels), neighbour, is_above)
         if (is_above and op in cut) or (below and not is_above and left == 0):
-            cut.update(level.op for level in levels)
+            levels[-1].is_cut = True
         if not below or is_above:
             continue
         if left == 0:
-            yield Step(bars + levels[-1].bar + _BRANCH, len(levels) + 1, None)
+            yield Step(levels[-1].below + _BRANCH, len(levels) + 1, None)
         else:
             reached[op] = left
             cut.discard(op)
-            levels.append(_Level(op, below))
+            levels.append(_Level(op, below, levels[-1].below))

@@ -155,7 +155,7 @@ def test_attributes_dumps_and_stack_come_on_demand(opened):
 def test_what_a_recording_does_not_hold_of_a_node_is_said(opened):
     lines = lines_of(opened["waiting"].answer("ni -a -t x"))
     assert any("Not recorded" in line for line in lines[lines.index("Node attributes:") :])
-    assert lines[-1] == "(Not recorded: dump folders of tfdbg hold no stacks.)"
+    assert lines[-1] == "(Not recorded: TensorFlow's own dumps hold no stacks.)"
 
 
 def test_a_node_of_several_graphs_lists_them(opened):
@@ -310,7 +310,7 @@ def test_the_graphs_of_dump_folders_have_attributes_but_no_stacks():
     with Shell(location(str(DUMPS))) as shell:
         lines = lines_of(shell.answer("ni -a -t logs"))
     assert lines[lines.index("Node attributes:") :][1:3] == ["  T:", "    type: DT_FLOAT"]
-    assert lines[-1] == "(Not recorded: dump folders of tfdbg hold no stacks.)"
+    assert lines[-1] == "(Not recorded: TensorFlow's own dumps hold no stacks.)"
 
 
 def test_recordings_of_tensorflow_itself_have_nodes_stacks_and_trees():

@@ -192,7 +192,7 @@ def test_two_hosts_with_one_file_count_together(tmp_path):
         (
             "training",
             "ps train.py",
-            "ERROR: The recording holds no source files: dump folders of tfdbg have none.",
+            "ERROR: No source files are on record: TensorFlow's own dumps hold none.",
         ),
         (
             "profiled",

@@ -46,7 +46,7 @@ def _list(shell: Shell, args: argparse.Namespace) -> Answer:
 def _nothing(has_files: bool) -> str:
     if has_files:
         return "[No source file fits.]"
-    return "[No source files are on record: dump folders of tfdbg hold none.]"
+    return "[No source files are on record: TensorFlow's own dumps hold none.]"
 
 
 def _table(title: str, files: Sequence[SourceCounts], style: Style) -> list[Line]:

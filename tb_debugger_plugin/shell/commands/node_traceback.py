@@ -27,7 +27,7 @@ def traceback_lines(snapshot: Snapshot, op: Op) -> list[Line]:
 
 def _lines_of(snapshot: Snapshot, stack: int) -> list[Line]:
     frames = stack_lines(snapshot, stack)
-    return frames or [plain("(Not recorded: dump folders of tfdbg hold no stacks.)")]
+    return frames or [plain("(Not recorded: TensorFlow's own dumps hold no stacks.)")]
 
 
 def stack_lines(snapshot: Snapshot, stack: int) -> list[Line]:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import argparse
 import enum
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source_lines import RecordedFile, recorded_file
-from tb_debugger_plugin.analysis.source_ops import executions_by_line, ops_by_line
+from tb_debugger_plugin.analysis.source_ops import executions_by_line, ops_by_line, tensors_by_line
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.source_costs import add_cost_arguments, cost_screen, wants_costs
@@ -98,23 +97,24 @@ class _Listing:
 
     def _rows(self) -> tuple[list[_Row], int]:
         """Returns the rows of the screen, and the position of the line to go to, or of the next line."""
-        made = {
-            line: self._pairs_of(ops) for line, ops in ops_by_line(self._snapshot, self._file.sources).items()
-        }
-        executions = executions_by_line(self._snapshot, self._file.sources)
+        sources = self._file.sources
+        ops = ops_by_line(self._snapshot, sources)
+        tensors = tensors_by_line(self._snapshot, sources) if self._tensors else {}
+        executions = executions_by_line(self._snapshot, sources)
         limit = self._args.max_elements_per_line
         rows: list[_Row] = []
         at = last = 0
-        for line in sorted({*self._file.lines, *made, *executions}):
+        for line in sorted({*self._file.lines, *ops, *executions}):
             if line > last + 1:
                 rows.append(_Row(line, _Kind.GAP))
             if last < self._args.line_begin <= line:
                 at = len(rows)
             last = line
             rows.append(_Row(line, _Kind.TEXT))
-            pairs = made.get(line, [])
-            rows += [_Row(line, _Kind.ELEMENT, *pair) for pair in pairs[:limit]]
-            rows += [_Row(line, _Kind.OMITTED, len(pairs))] if len(pairs) > limit else []
+            made = tensors.get(line, []) if self._tensors else ops.get(line, [])
+            pairs = [one if isinstance(one, tuple) else (one, 0) for one in made[:limit]]
+            rows += [_Row(line, _Kind.ELEMENT, *pair) for pair in pairs]
+            rows += [_Row(line, _Kind.OMITTED, len(made))] if len(made) > limit else []
             rows += [_Row(line, _Kind.EXECUTIONS, executions[line])] if line in executions else []
         return rows, at
 
@@ -133,16 +133,6 @@ class _Listing:
         what = "tensor(s)" if self._tensors else "op(s)"
         words = Part(f"    (... Omitted {left:,} of {row.number:,} {what} ...) ", Style.MUTED)
         return (words, link(f"+{_MORE}", self._more(row.line)))
-
-    def _pairs_of(self, ops: Sequence[int]) -> list[tuple[int, int]]:
-        return [pair for op in ops for pair in self._pairs(op)]
-
-    def _pairs(self, op: int) -> list[tuple[int, int]]:
-        """Returns the op and its recorded slots, or the op alone."""
-        if not self._tensors:
-            return [(op, 0)]
-        slots = {site.slot for site in self._snapshot.catalog.op_sites.get(op, ())}
-        return [(op, slot) for slot in sorted(slots)]
 
     def _link(self, number: int, slot: int) -> Part:
         op = self._snapshot.catalog.ops[number]
