@@ -42,4 +42,4 @@ def _dumped(run: Run, snapshot: Snapshot, op: Op) -> list[tuple[str, str]] | Non
     ((folder, device),) = rows
     with DebugDumpDir(run.folder, call=folder) as dump:
         attributes = dump.node_attributes(op.name, device_name=op.device or device)
-    return [(name, " ".join(str(value).split())) for name, value in attributes.items()]
+    return [(name, " ".join(str(attributes[name]).split())) for name in sorted(attributes)]
