@@ -3,8 +3,9 @@
 Takes inputs and returns the problems. One input is a run of its own; the others are the hosts of one job,
 which the viewer merges.
 
-It checks these invariants: every route answers 200, 400 or 404 with complete JSON or columns, and every whole
-record of a file is served. A plain reader of this module finds the whole records.
+It checks these invariants: every route answers 200, 400 or 404 with complete JSON or columns, every command
+of the shell answers a screen, and every whole record of a file is served. A plain reader of this module finds
+the whole records.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from google.protobuf.message import DecodeError
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.messages import DebugEvent
+from tests.fuzz.commands import type_commands
 from tests.fuzz.inputs import Input
 from tests.support.asking import FITTING, Asker, decoded, facts_of, fitting, hostile
 
@@ -52,7 +54,10 @@ def look(folder: Path, inputs: Sequence[Input], rng: random.Random) -> list[str]
     with Asker(folder) as asker:
         problems = list(_missing_runs(asker, inputs))
         for number, run in enumerate(asker.json("/runs", {})):
-            problems += _ask(asker, run, rng, all_of_them=number < _ASKED_EVERYTHING)
+            asked_everything = number < _ASKED_EVERYTHING
+            problems += _ask(asker, run, rng, all_of_them=asked_everything)
+            if asked_everything:
+                problems += type_commands(folder, facts_of(asker, run, rng), rng)
         problems += _not_served(asker, inputs)
     return problems
 

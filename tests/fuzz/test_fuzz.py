@@ -6,8 +6,11 @@ import pytest
 
 from tb_debugger_plugin.analysis import sources
 from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.shell.command import Needs
+from tb_debugger_plugin.shell.commands.table import COMMANDS
+from tb_debugger_plugin.shell.shell import Shell
 from tests.fuzz import __main__ as fuzz
-from tests.fuzz import worker
+from tests.fuzz import commands, worker
 from tests.fuzz.inputs import Input, huge, make_input
 from tests.fuzz.looking import num_whole
 from tests.support.asking import FITTING, Asker
@@ -40,6 +43,17 @@ def test_an_input_is_made_again_from_its_number():
 def test_every_route_is_asked(tmp_path):
     with Asker(tmp_path) as asker:
         assert asker.routes == set(FITTING)
+
+
+def test_every_command_that_needs_no_program_is_typed():
+    on_recordings = {one.name for one in COMMANDS if one.needs in (Needs.RECORDING, Needs.NOTHING)}
+    assert on_recordings == set(commands.FITTING)
+
+
+def test_a_command_that_fails_is_seen(monkeypatch):
+    monkeypatch.setattr(Shell, "command", lambda shell, name: 1 / 0)
+    problems = worker.look_at_case(_SEED, 0, [make_input(_SEED, 0)])["problems"]
+    assert any("mistake in the shell" in problem for problem in problems)
 
 
 def test_a_route_that_fails_is_seen(monkeypatch):
