@@ -16,6 +16,8 @@ from tb_debugger_plugin.events.dumps import files
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.dumps.folders import CallFiles, below, call_files, call_folders, read_start
 from tb_debugger_plugin.events.dumps.graphs import Node, PartitionGraph, attributes, partition_graph
+from tb_debugger_plugin.events.dumps.names import PYTHON_GRAPH
+from tb_debugger_plugin.events.dumps.python_graph import Frame, stacks
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.dumps.describe_graph import fingerprint
@@ -98,8 +100,19 @@ class DumpSource:
         return key, Partition(device, "", _debug_graph(graph), attributes_of, graph_def)
 
     def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
-        """Returns None: dump folders do not say where a node was made."""
-        return None
+        """Returns where a node was made: file, line, function and text of each frame, outermost first.
+
+        Returns:
+          None if it is not known: TensorFlow's own wrappers do not write it.
+        """
+        frames = self._stacks.get(node_name)
+        return None if frames is None else tuple(map(tuple, frames))
+
+    @cached_property
+    def _stacks(self) -> dict[str, tuple[Frame, ...]]:
+        # A call inside a session root has the file of the root above it.
+        folders = (self.folder, self.folder.parent)
+        return next(filter(None, (stacks(below(one, PYTHON_GRAPH)) for one in folders)), {})
 
     @cached_property
     def core_metadata(self) -> list[CoreMetadata]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tb_debugger_plugin.events.dumps.names import (
+    CALL_TIMES,
     CORE_METADATA,
     DEVICE,
     FEEDS,
@@ -43,6 +44,7 @@ class CallFiles:
       metadata: The files of core metadata, in order.
       fetches: The files that name the fetches.
       feeds: The files that name the feeds.
+      times: The file with the times of a call that was profiled.
       changed: When an entry was last added, in nanoseconds since 1970; 0 if not known.
     """
 
@@ -52,6 +54,7 @@ class CallFiles:
     metadata: list[str] = field(default_factory=list)
     fetches: list[str] = field(default_factory=list)
     feeds: list[str] = field(default_factory=list)
+    times: list[str] = field(default_factory=list)
     changed: int = 0
 
 
@@ -89,6 +92,7 @@ def call_files(folder: Location) -> CallFiles:
             (CORE_METADATA, found.metadata),
             (FETCHES, found.fetches),
             (FEEDS, found.feeds),
+            (CALL_TIMES, found.times),
         ):
             if name.startswith(prefix):
                 paths.append(name)

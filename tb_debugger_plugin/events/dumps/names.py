@@ -18,6 +18,9 @@ GRAPH: Final = f"{_METADATA}graph_"
 CORE_METADATA: Final = f"{_METADATA}core_metadata_"
 FETCHES: Final = f"{_METADATA}fetches_info_"
 FEEDS: Final = f"{_METADATA}feed_keys_info_"
+#: Files of ours, which TensorFlow ignores: what Python knows of the graph, and the times of a call.
+PYTHON_GRAPH: Final = "_tbdbg_python_graph"
+CALL_TIMES: Final = "_tbdbg_times"
 #: The debug op that dumps the tensor itself.
 IDENTITY: Final = "DebugIdentity"
 
@@ -87,6 +90,11 @@ def parse_device_folder(name: str) -> str | None:
         return None
     parts = name[len(DEVICE) :].split(",")
     return "/".join(part.replace("device_", "device:").replace("_", ":", 1) for part in parts)
+
+
+def device_folder(device: str) -> str:
+    """Returns the name of the folder of a device such as ``/job:a/replica:0/task:0/device:CPU:0``."""
+    return DEVICE + device.replace("/", ",").replace("device:", "device_").replace(":", "_")
 
 
 def parse_call_folder(name: str) -> CallName | None:

@@ -24,6 +24,7 @@ from tb_debugger_plugin.index.columns import insert_rows
 from tb_debugger_plugin.index.describe import Describer
 from tb_debugger_plugin.index.dumps.calls import Call
 from tb_debugger_plugin.index.dumps.describe_graph import GraphDescriber
+from tb_debugger_plugin.index.dumps.python_rows import PythonRows, TimeRows
 from tb_debugger_plugin.index.rows import DumpCallRow, DumpGraphRow, kinds_of
 from tb_debugger_plugin.index.source import Notice
 
@@ -56,12 +57,16 @@ class CallRows:
     Args:
       folder: The folder of the run.
       describer: Holds rows of graphs and ops until they are written.
+      python: Knows where ops were made.
+      times: Takes the times of calls.
     """
 
-    def __init__(self, folder: Location, describer: Describer) -> None:
+    def __init__(self, folder: Location, describer: Describer, python: PythonRows, times: TimeRows) -> None:
         self._folder = folder
         self._registry = describer.registry
-        self._graphs = GraphDescriber(describer)
+        self._python = python
+        self._times = times
+        self._graphs = GraphDescriber(describer, python.location_of)
         self._described: dict[int, _Described] = {}
         self._changed: set[int] = set()
         self._notices: list[Notice] = []
@@ -73,11 +78,14 @@ class CallRows:
           What could not be read.
         """
         found = call.files
-        paths = (*found.metadata, *found.fetches, *found.feeds, *found.graphs.values())
+        paths = (*found.metadata, *found.fetches, *found.feeds, *found.times, *found.graphs.values())
         known = self._described.get(call.number)
         if known is not None and known.files == paths and not call.hot:
             return []
         self._notices = []
+        self._python.update()
+        for path in found.times:
+            self._times.add(below(below(self._folder, call.name), path))
         row = DumpCallRow(
             call.number,
             call.name,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from tb_debugger_plugin.errors import FormatError
@@ -69,10 +69,14 @@ class GraphDescriber:
 
     Args:
       describer: Holds the rows until they are written.
+      location_of: Returns the stack of an op as a ``CodeLocation``; None if it is not known.
     """
 
-    def __init__(self, describer: Describer) -> None:
+    def __init__(
+        self, describer: Describer, location_of: Callable[[str], Any] = lambda op_name: None
+    ) -> None:
         self._describer = describer
+        self._location_of = location_of
         # By graph: the names in the tables of the ops that send tensors, by their stable names.
         self._first_names: dict[str, dict[str, str]] = {}
 
@@ -117,7 +121,11 @@ class GraphDescriber:
         self._describer.add(0, event)
         outputs = _num_outputs(graph)
         for node in graph.nodes.values():
-            self._describer.add(0, _creation(node, graph_id, device, outputs.get(node.name, 0), data))
+            event = _creation(node, graph_id, device, outputs.get(node.name, 0), data)
+            location = self._location_of(node.name)
+            if location is not None:
+                event.graph_op_creation.code_location.CopyFrom(location)
+            self._describer.add(0, event)
 
 
 def _num_outputs(graph: PartitionGraph) -> dict[str, int]:

@@ -33,8 +33,10 @@ from tb_debugger_plugin.index.bookkeeping import load_notices, replace_hosts
 from tb_debugger_plugin.index.bounds import bounded_text
 from tb_debugger_plugin.index.columns import Array, insert, insert_lists
 from tb_debugger_plugin.index.describe import load_describer
+from tb_debugger_plugin.index.dumps import python_rows
 from tb_debugger_plugin.index.dumps.call_rows import CallRows
 from tb_debugger_plugin.index.dumps.calls import Call, Calls, Dump
+from tb_debugger_plugin.index.dumps.python_rows import PythonRows, TimeRows
 from tb_debugger_plugin.index.dumps.read_dumps import DumpBatch
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Progress
 from tb_debugger_plugin.index.rows import DumpFileRow, HostRow, kinds_of
@@ -138,7 +140,9 @@ class DumpImporter:
         )
         self._calls = Calls(self._run.folder, self._load_calls(), self._clock)
         self._describer = load_describer(self._connection, [_host(self._run)])
-        self._call_rows = CallRows(self._run.folder, self._describer)
+        self._python = PythonRows(self._run.folder, self._describer, meta.get(python_rows.OFFSET, 0))
+        times = TimeRows(self._connection, self._describer)
+        self._call_rows = CallRows(self._run.folder, self._describer, self._python, times)
         self._notices = load_notices(self._connection)
         self._waiting: list[Dump] = []
         self._listed: list[Call] = []
@@ -231,7 +235,7 @@ class DumpImporter:
         for call in self._listed:
             if call.settled and call.number not in waiting:
                 call.final.clear()
-        schema.write_meta(self._connection, **at.facts())
+        schema.write_meta(self._connection, **at.facts(), **{python_rows.OFFSET: self._python.offset})
         return at
 
     def _take_back(self) -> None:
