@@ -22,6 +22,7 @@ class RunRequest(NamedTuple):
       node_names: Record only nodes whose names match this from their beginning; None for all.
       op_types: The same for op types.
       dtypes: The same for names of dtypes.
+      excluded_names: The regular expression of the nodes that were not given to this filter; None for none.
       is_profiled: Whether the times of ops are recorded.
     """
 
@@ -64,6 +65,8 @@ class Call:
       feeds: The values that are fed, or passed as arguments, by name.
       error: What it raised; None if it did not.
       passed_filter: The filter that a tensor of it passed; None if there is none.
+      excluded_names: The regular expression of the nodes that were not given to this filter; None for none.
+      is_profiled: Whether the times of its ops are recorded, instead of tensors.
       notes: Lines to show at its start, such as why a recording is not whole.
     """
 
@@ -75,4 +78,6 @@ class Call:
     feeds: Mapping[str, Any] = field(default_factory=dict)
     error: BaseException | None = None
     passed_filter: str | None = None
+    excluded_names: str | None = None
+    is_profiled: bool = False
     notes: tuple[str, ...] = ()

@@ -10,18 +10,24 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from tb_debugger_plugin.errors import user_message
+from tb_debugger_plugin.errors import DebuggerError, user_message
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.index.runs import Run as FoundRun
+from tb_debugger_plugin.index.runs import RunKind
+from tb_debugger_plugin.reading import choose
+from tb_debugger_plugin.reading.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
+from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.shell import Shell
+from tb_debugger_plugin.shell.tensor_filters import TensorFilter
 
 #: Opens the shell, and returns how the program goes on.
 Converse: TypeAlias = Callable[[Shell], "Resume | Leave | Detach"]
 
-_NOT_RECORDED = RunRequest(is_recorded=False)
+_NOT_RECORDED: Final = RunRequest(is_recorded=False)
 
 
 class _Found(NamedTuple):
@@ -60,9 +66,7 @@ class Conductor:
         Raises:
           SystemExit: The user left the shell.
         """
-        if self._detached:
-            return _NOT_RECORDED
-        if self._request is None:
+        if not self._detached and self._request is None:
             self._open(None, call)
         request = self._request
         if self._detached or request is None:
@@ -93,26 +97,32 @@ class Conductor:
             if found.failure is not None:
                 # Once is enough: the run goes on without the filter.
                 print(f"tbdbg: {found.failure}", file=sys.stderr)
-                self._request, self._left = replace_filter(request), 1
-                return
+                self._request, self._left = without_filter(request), 1
             if not found.passed:
                 return
-            call = replace(call, passed_filter=request.till_filter)
+            call = replace(call, passed_filter=request.till_filter, excluded_names=request.exclude_names)
         self._open(logdir, call)
 
     def _find(self, request: RunRequest, logdir: Location) -> _Found:
-        chosen = self._shell.filters.get(request.till_filter or "")
+        name = request.till_filter or ""
         try:
-            with DebugDumpDir(str(logdir)) as dump:
-                found = dump.find(chosen.predicate, 1, exclude_node_names=request.exclude_names)
-            return _Found(bool(found))
-        except Exception as error:  # the filter is the user's
-            return _Found(False, f"The tensor filter {chosen.name!r} failed: {user_message(error)}.")
+            chosen = self._shell.filters.get(name)
+            excluded = re.compile(request.exclude_names) if request.exclude_names else None
+            found = choose.single(logdir, choose.all_runs(logdir), "its own folder")
+            # Tables of a recording hold the health of each tensor. Making tables of a dump folder would take
+            # a hundred times longer than looking at the dumps of a small graph.
+            if chosen.health is not None and found.kind is not RunKind.DUMPS:
+                return _Found(_has_health(found, chosen.health, excluded))
+            return _first_passing(chosen, logdir, request.exclude_names)
+        except (DebuggerError, OSError, re.error) as error:
+            return _Found(False, f"The tensor filter {name!r} cannot be used: {user_message(error)}")
 
     def _open(self, logdir: Location | None, call: Call) -> None:
         self._shell.look_at(logdir, call)
-        answer = self._converse(self._shell)
-        self._shell.close()
+        try:
+            answer = self._converse(self._shell)
+        finally:
+            self._shell.close()
         if isinstance(answer, Leave):
             print("tbdbg: The shell was left with `exit`, so the program ends.", file=sys.stderr)
             raise SystemExit(answer.code or 1)
@@ -122,11 +132,32 @@ class Conductor:
         self._request, self._left = answer.request, answer.request.times
 
 
-def replace_filter(request: RunRequest) -> RunRequest:
+def _has_health(found: FoundRun, health: str, excluded: re.Pattern[str] | None) -> bool:
+    with Run(found) as run:
+        rows = run.graph_executions(health=health)
+        if excluded is None:
+            return len(rows) > 0 or len(run.executions(health=health)) > 0
+        names = (row.op_name for row in rows)
+        types = (row.op_type for row in run.executions(health=health))
+        return any(not excluded.match(name or "") for group in (names, types) for name in group)
+
+
+def _first_passing(chosen: TensorFilter, logdir: Location, exclude_names: str | None) -> _Found:
+    asked: list[DebugTensorDatum] = []
+
+    def passes(datum: DebugTensorDatum, value: Any) -> bool:
+        asked[:] = [datum]
+        return bool(chosen.predicate(datum, value))
+
+    try:
+        with DebugDumpDir(str(logdir)) as dump:
+            return _Found(bool(dump.find(passes, 1, exclude_node_names=exclude_names)))
+    except Exception as error:  # the filter is the user's
+        where = f" on {asked[0].tensor_name}" if asked else ""
+        reason = f"The tensor filter {chosen.name!r} failed{where}: {user_message(error)}."
+        return _Found(False, f"{reason} The program goes on without it.")
+
+
+def without_filter(request: RunRequest) -> RunRequest:
     """Returns a request without its tensor filter."""
     return request._replace(till_filter=None, exclude_names=None)
-
-
-def matches(pattern: str | None, text: str) -> bool:
-    """Whether a text matches a regular expression from its beginning; None matches every text."""
-    return pattern is None or re.match(pattern, text) is not None

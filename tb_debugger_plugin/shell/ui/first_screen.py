@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from tb_debugger_plugin.shell.command import Answer
 from tb_debugger_plugin.shell.commands.table import by_name
 from tb_debugger_plugin.shell.program import Call
@@ -21,7 +23,12 @@ def first_screen(shell: Shell) -> Screen | None:
 def _line_of_call(call: Call) -> str:
     if not call.is_over or call.error is not None:
         return "run_info"
-    return "lt" if call.passed_filter is None else f"lt -f {call.passed_filter}"
+    if call.is_profiled:
+        return "lp"
+    if call.passed_filter is None:
+        return "lt"
+    excluded = "" if call.excluded_names is None else f" -fenn {shlex.quote(call.excluded_names)}"
+    return f"lt -f {shlex.quote(call.passed_filter)}{excluded}"
 
 
 def _answer(shell: Shell, line: str) -> Screen | None:
