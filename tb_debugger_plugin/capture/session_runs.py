@@ -12,7 +12,7 @@ import itertools
 import threading
 import time
 import weakref
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
 from tensorflow.core.protobuf import config_pb2
@@ -90,12 +90,8 @@ class SessionRuns:
 
     def _add_op_times(self, ran: SessionRan, session: int, run: int) -> None:
         stats = config_pb2.RunMetadata.FromString(run_metadata(ran)).step_stats
-        for device in stats.dev_stats:
-            nodes = [node for node in device.node_stats if not node.node_name.startswith(self._own_scope)]
-            nodes.sort(key=lambda node: node.all_start_micros)
-            for begin in range(0, len(nodes), _OPS_AT_ONCE):
-                event = _op_times(device.device, nodes[begin : begin + _OPS_AT_ONCE], session, run)
-                self._sink.about_session_run(event.SerializeToString())
+        for event in op_times(stats, session, run, own_scope=self._own_scope):
+            self._sink.about_session_run(event.SerializeToString())
 
     def _add_session(self, made: TfSession) -> _Session:
         with self._lock:
@@ -148,6 +144,24 @@ def _request(ran: SessionRan) -> Message:
         tensor = ref.deref()
         request.feeds.add(name=tensor.name, dtype=tensor.dtype.as_datatype_enum, dims=value.shape)
     return request
+
+
+def op_times(stats: Any, session: int, run: int, *, own_scope: str | None = None) -> Iterator[Message]:
+    """Yields the records of the times of ops.
+
+    Args:
+      stats: The ``StepStats`` of the run.
+      session: The number of the session.
+      run: The number of the run in the session.
+      own_scope: Ops whose names begin so are left out; None = none.
+    """
+    for device in stats.dev_stats:
+        nodes = [
+            node for node in device.node_stats if not (own_scope and node.node_name.startswith(own_scope))
+        ]
+        nodes.sort(key=lambda node: node.all_start_micros)
+        for begin in range(0, len(nodes), _OPS_AT_ONCE):
+            yield _op_times(device.device, nodes[begin : begin + _OPS_AT_ONCE], session, run)
 
 
 def _op_times(device: str, nodes: list[Any], session: int, run: int) -> Message:

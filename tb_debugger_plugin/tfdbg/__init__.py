@@ -1,1 +1,78 @@
-"""The shell around a running program: sessions, hooks, functions and Keras."""
+"""tfdbg for today's TensorFlow: sessions and hooks that open the shell, or that dump tensors.
+
+Use::
+
+    from tb_debugger_plugin import tfdbg
+
+    session = tfdbg.LocalCLIDebugWrapperSession(session)
+    hooks = [tfdbg.DumpingDebugHook("/path/to/dumps")]
+
+The names are those of ``tensorflow.python.debug``. They are looked up when they are first used, because the
+viewer imports this package without TensorFlow.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+import tb_debugger_plugin
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.reading.datum import DebugTensorDatum as DebugTensorDatum
+    from tb_debugger_plugin.reading.datum import has_inf_or_nan as has_inf_or_nan
+    from tb_debugger_plugin.reading.dump_dir import DebugDumpDir as DebugDumpDir
+    from tb_debugger_plugin.tfdbg.dumping_session import (
+        DumpingDebugWrapperSession as DumpingDebugWrapperSession,
+    )
+    from tb_debugger_plugin.tfdbg.hooks import DumpingDebugHook as DumpingDebugHook
+    from tb_debugger_plugin.tfdbg.hooks import LocalCLIDebugHook as LocalCLIDebugHook
+    from tb_debugger_plugin.tfdbg.local_session import (
+        LocalCLIDebugWrapperSession as LocalCLIDebugWrapperSession,
+    )
+    from tb_debugger_plugin.tfdbg.watches import WatchOptions as WatchOptions
+    from tb_debugger_plugin.tfdbg.watches import add_debug_tensor_watch as add_debug_tensor_watch
+    from tb_debugger_plugin.tfdbg.watches import watch_graph as watch_graph
+    from tb_debugger_plugin.tfdbg.watches import watch_graph_with_denylists as watch_graph_with_denylists
+
+#: The modules of the public names.
+_MODULES: Final = {
+    "DebugDumpDir": "tb_debugger_plugin.reading.dump_dir",
+    "DebugTensorDatum": "tb_debugger_plugin.reading.datum",
+    "DumpingDebugHook": "tb_debugger_plugin.tfdbg.hooks",
+    "DumpingDebugWrapperSession": "tb_debugger_plugin.tfdbg.dumping_session",
+    "LocalCLIDebugHook": "tb_debugger_plugin.tfdbg.hooks",
+    "LocalCLIDebugWrapperSession": "tb_debugger_plugin.tfdbg.local_session",
+    "WatchOptions": "tb_debugger_plugin.tfdbg.watches",
+    "add_debug_tensor_watch": "tb_debugger_plugin.tfdbg.watches",
+    "has_inf_or_nan": "tb_debugger_plugin.reading.datum",
+    "watch_graph": "tb_debugger_plugin.tfdbg.watches",
+    "watch_graph_with_denylists": "tb_debugger_plugin.tfdbg.watches",
+}
+
+__all__ = [
+    "DebugDumpDir",
+    "DebugTensorDatum",
+    "DumpingDebugHook",
+    "DumpingDebugWrapperSession",
+    "LocalCLIDebugHook",
+    "LocalCLIDebugWrapperSession",
+    "WatchOptions",
+    "add_debug_tensor_watch",
+    "has_inf_or_nan",
+    "watch_graph",
+    "watch_graph_with_denylists",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if module.startswith("tb_debugger_plugin.reading."):
+        return getattr(importlib.import_module(module), name)
+    return tb_debugger_plugin._from_recorder(f"{__name__}.{name}", module)
+
+
+def __dir__() -> list[str]:
+    return tb_debugger_plugin._names(globals())

@@ -1,0 +1,118 @@
+"""What a call of a session asks for, by names.
+
+Takes the arguments of ``Session.run`` and of callables, and returns the names of fetches and targets, and the
+values of feeds by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from tensorflow.python.framework import ops
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A call of a session that is about to run.
+
+    Attributes:
+      what: What is called.
+      start: Runs it with ``RunOptions`` and ``RunMetadata``, each of which may be None.
+      fetches: The names of the tensors that it returns.
+      targets: The names of the ops that it runs without returning them.
+      feeds: The values that are fed, by name.
+      options: The ``RunOptions`` of the program; None if it gave none.
+      metadata: The ``RunMetadata`` that the program wants filled; None if it wants none.
+      texts: Fetches and keys of feeds as Python prints them.
+      raw: Fetches and feeds as the program gave them, for a ``watch_fn``.
+    """
+
+    what: str
+    start: Callable[[Any, Any], Any]
+    fetches: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    feeds: Mapping[str, Any] = field(default_factory=dict)
+    options: Any = None
+    metadata: Any = None
+    texts: tuple[str, str] = ("None", "None")
+    raw: tuple[Any, Any] = (None, None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is fetched and no op is run."""
+        return not self.fetches and not self.targets
+
+    def run_plainly(self) -> Any:
+        """Run it as the program asked."""
+        return self.start(self.options, self.metadata)
+
+
+def of_run(fetches: Any, feed_dict: Any, **more: Any) -> Asked:
+    """Returns what a call of ``Session.run`` asks for.
+
+    Args:
+      fetches: As for ``Session.run``.
+      feed_dict: The same.
+      **more: Other attributes of :class:`Asked`.
+    """
+    leaves = list(_leaves(fetches))
+    targets = [one for one in leaves if _is_target(one)]
+    feeds = dict(feed_dict) if isinstance(feed_dict, Mapping) else {}
+    keys = repr(feed_dict.keys()) if feeds else repr(feed_dict)
+    return Asked(
+        fetches=tuple(_name(one) for one in leaves if not any(one is other for other in targets)),
+        targets=tuple(map(_name, targets)),
+        feeds={_name(key): _array(value) for key, value in feeds.items()},
+        texts=(repr(fetches), keys),
+        raw=(fetches, feed_dict),
+        **more,
+    )
+
+
+def of_callable(fetches: Any, feed_list: Sequence[Any], values: Sequence[Any], **more: Any) -> Asked:
+    """Returns what a call of a function of ``Session.make_callable`` asks for.
+
+    Args:
+      fetches: As for ``Session.make_callable``.
+      feed_list: The same.
+      values: The arguments of the call.
+      **more: Other attributes of :class:`Asked`.
+    """
+    feeds = dict(zip(map(_name, feed_list), values, strict=False))
+    return of_run(fetches, feeds or None, **more)
+
+
+def _leaves(fetches: Any) -> Iterator[Any]:
+    if isinstance(fetches, Mapping):
+        fetches = list(fetches.values())
+    if isinstance(fetches, (list, tuple)):
+        for one in fetches:
+            yield from _leaves(one)
+    elif fetches is not None:
+        yield fetches
+
+
+def _is_target(fetch: Any) -> bool:
+    if isinstance(fetch, (str, bytes)):
+        # A name without a slot is that of an op.
+        text = fetch.decode("utf-8", "replace") if isinstance(fetch, bytes) else fetch
+        return ":" not in text
+    return isinstance(fetch, ops.Operation)
+
+
+def _name(element: Any) -> str:
+    if isinstance(element, bytes):
+        return element.decode("utf-8", "replace")
+    name = element if isinstance(element, str) else getattr(element, "name", None)
+    return name if isinstance(name, str) else repr(element)
+
+
+def _array(value: Any) -> Any:
+    # Feeds of other kinds, such as sparse tensors and handles, are shown as they are.
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError):
+        return value
