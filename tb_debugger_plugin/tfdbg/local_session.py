@@ -22,6 +22,7 @@ from tb_debugger_plugin.capture.tf_types import TfGraph, TfSession
 from tb_debugger_plugin.index.cache import database_path, remove_unused
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
+from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import Predicate, TensorFilters
 from tb_debugger_plugin.tfdbg.asked import Asked
@@ -60,6 +61,7 @@ class LocalDebugger:
     Args:
       dump_root: The folder for dumps, which must be empty or not exist; None = a temporary one.
       ui_type: The user interface.
+      config_file_path: The file with the settings of the shell; None or False = the user's own.
 
     Attributes:
       filters: The tensor filters.
@@ -81,7 +83,8 @@ class LocalDebugger:
         self._finalizer = weakref.finalize(self, _delete, self._folder)
         self.filters = TensorFilters()
         self.lock = threading.Lock()
-        self._shell = Shell(None, filters=self.filters)
+        settings = Settings(_settings_file(config_file_path))
+        self._shell = Shell(None, filters=self.filters, settings=settings)
         self._conductor = Conductor(self._shell, self._converse)
         self._python_graph = PythonGraph()
         self._graph: TfGraph | None = None
@@ -114,7 +117,8 @@ class LocalDebugger:
         options.output_partition_graphs = True
         if request.is_profiled:
             options.trace_level = config_pb2.RunOptions.FULL_TRACE
-        else:
+        if not request.is_profiled or request.till_filter is not None:
+            # Debug ops take time of their own.
             watches = Watches() if watches is None else watches
             watches.add(graph, _watch_options(request), f"file://{self._folder}")
             watches.write(options, resets_disk_usage=True)
@@ -158,6 +162,10 @@ class LocalDebugger:
             write_graphs(self._folder, self._metadata)
             self._python_graph.write_to(self._folder, self._graph)
         return self._open(shell)
+
+
+def _settings_file(path: str | os.PathLike[str] | bool | None) -> Path:
+    return Path(path).expanduser() if isinstance(path, (str, os.PathLike)) else user_file()
 
 
 def _dump_folder(dump_root: str | os.PathLike[str] | None) -> Path:
