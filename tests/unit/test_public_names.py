@@ -10,12 +10,13 @@ import pytest
 
 import tb_debugger_plugin
 import tb_debugger_plugin.keras
+import tb_debugger_plugin.tfdbg
 from tb_debugger_plugin.cli.main import main
 from tests.support.checkout import ROOT
 from tests.support.events import small_program
 
-_NEED_NO_TENSORFLOW = ["DebugDumpDir", "has_inf_or_nan", "open_run"]
-_MODULES = [tb_debugger_plugin, tb_debugger_plugin.keras]
+_NEED_NO_TENSORFLOW = ["DebugDumpDir", "DebugTensorDatum", "has_inf_or_nan", "open_run"]
+_MODULES = [tb_debugger_plugin, tb_debugger_plugin.keras, tb_debugger_plugin.tfdbg]
 
 
 def _without_tensorflow(program):
@@ -35,8 +36,8 @@ def test_a_module_lists_its_public_names_and_nothing_that_it_only_imports(module
 
 def test_without_tensorflow_the_names_are_there_and_say_what_is_missing_when_they_are_used():
     said = _without_tensorflow(
-        "import tb_debugger_plugin as t, tb_debugger_plugin.keras as k\n"
-        "for module in (t, k):\n"
+        "import tb_debugger_plugin as t, tb_debugger_plugin.keras as k, tb_debugger_plugin.tfdbg as d\n"
+        "for module in (t, d, k):\n"
         "    for name in module.__all__:\n"
         "        assert hasattr(module, name)\n"
         f"        if name in {_NEED_NO_TENSORFLOW}: continue\n"
@@ -44,7 +45,8 @@ def test_without_tensorflow_the_names_are_there_and_say_what_is_missing_when_the
         "        except ImportError as error: print(error)\n"
         "assert not hasattr(t, 'nonsense')\n"
     ).splitlines()
-    assert len(said) == sum(len(module.__all__) for module in _MODULES) - len(_NEED_NO_TENSORFLOW)
+    names = [name for module in _MODULES for name in module.__all__]
+    assert len(said) == len([name for name in names if name not in _NEED_NO_TENSORFLOW])
     assert all("TensorFlow is not installed: run `pip install tensorflow`" in line for line in said)
     assert said[-1].startswith("tb_debugger_plugin.keras.DebuggerCallback records")
 
