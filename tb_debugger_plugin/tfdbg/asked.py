@@ -26,7 +26,6 @@ class Asked:
       feeds: The values that are fed, by name.
       options: The ``RunOptions`` of the program; None if it gave none.
       metadata: The ``RunMetadata`` that the program wants filled; None if it wants none.
-      texts: Fetches and keys of feeds as Python prints them.
       raw: Fetches and feeds as the program gave them, for a ``watch_fn``.
     """
 
@@ -37,13 +36,18 @@ class Asked:
     feeds: Mapping[str, Any] = field(default_factory=dict)
     options: Any = None
     metadata: Any = None
-    texts: tuple[str, str] = ("None", "None")
     raw: tuple[Any, Any] = (None, None)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is fetched and no op is run."""
         return not self.fetches and not self.targets
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Fetches and keys of feeds as Python prints them, as TensorFlow writes them into dump folders."""
+        fetches, feeds = self.raw
+        return repr(fetches), repr(feeds.keys() if feeds and isinstance(feeds, Mapping) else feeds)
 
     def run_plainly(self) -> Any:
         """Run it as the program asked."""
@@ -61,12 +65,10 @@ def of_run(fetches: Any, feed_dict: Any, **more: Any) -> Asked:
     leaves = list(_leaves(fetches))
     targets = [one for one in leaves if _is_target(one)]
     feeds = dict(feed_dict) if isinstance(feed_dict, Mapping) else {}
-    keys = repr(feed_dict.keys()) if feeds else repr(feed_dict)
     return Asked(
         fetches=tuple(_name(one) for one in leaves if not any(one is other for other in targets)),
         targets=tuple(map(_name, targets)),
-        feeds={_name(key): _array(value) for key, value in feeds.items()},
-        texts=(repr(fetches), keys),
+        feeds=_Feeds({_name(key): value for key, value in feeds.items()}),
         raw=(fetches, feed_dict),
         **more,
     )
@@ -110,9 +112,21 @@ def _name(element: Any) -> str:
     return name if isinstance(name, str) else repr(element)
 
 
-def _array(value: Any) -> Any:
-    # Feeds of other kinds, such as sparse tensors and handles, are shown as they are.
-    try:
-        return np.asarray(value)
-    except (ValueError, TypeError):
-        return value
+class _Feeds(Mapping[str, Any]):
+    """Values that are fed, by name; each is an array once it is looked at: few calls are."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __getitem__(self, name: str) -> Any:
+        # Feeds of other kinds, such as sparse tensors and handles, are shown as they are.
+        try:
+            return np.asarray(self._values[name])
+        except (ValueError, TypeError):
+            return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)

@@ -12,6 +12,7 @@ import weakref
 from typing import Any, Final
 
 from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.framework import errors
 from tensorflow.python.training import session_run_hook
 
 from tb_debugger_plugin.shell.tensor_filters import Predicate
@@ -51,7 +52,7 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):  # type: ignore[misc]
         with tf.compat.v1.train.MonitoredSession(hooks=[tfdbg.LocalCLIDebugHook()]) as session:
             session.run(train)
 
-    A call that fails raises its error without the shell, since the session closes itself first.
+    An error of TensorFlow in a call opens the shell at the op that failed; the session then raises it.
 
     Args:
       ui_type: The user interface, as for :class:`LocalCLIDebugWrapperSession`.
@@ -102,7 +103,30 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):  # type: ignore[misc]
         graph = run_context.session.graph
         running = self._debugger.begin(graph, _asked(run_context), self._calls, _watches_of(run_context))
         self._running = running
+        self._catch_errors(run_context.session, running)
         return _run_args(running.options)
+
+    def _catch_errors(self, session: Any, running: Running) -> None:
+        """Open the shell when the next run of a session fails: TensorFlow does not tell hooks of errors."""
+        before = vars(session).get("run")
+        run = session.run
+
+        def run_once(*args: Any, **kwargs: Any) -> Any:
+            if before is None:
+                del session.run
+            else:
+                session.run = before
+            try:
+                return run(*args, **kwargs)
+            except errors.OutOfRangeError:
+                raise  # the end of the data
+            except errors.OpError as error:
+                if self._running is running:
+                    self._running = None
+                    self._debugger.end(running, error)
+                raise
+
+        session.run = run_once
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Take a call that has run; may open the shell.

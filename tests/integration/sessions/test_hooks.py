@@ -121,10 +121,24 @@ def _in_graph(net, hooks):
         _losses(net, hooks)
 
 
-def test_an_error_reaches_the_program_and_the_next_session_is_debugged(net):
-    script = Script(go_on(), go_on(), ["lt"])
-    hook = tfdbg.LocalCLIDebugHook(ui_type=script)
-    with pytest.raises(tf.errors.InvalidArgumentError), v1.train.MonitoredSession(hooks=[hook]) as session:
+def test_an_error_opens_the_shell_and_reaches_the_program(net):
+    first, second = Script(go_on(), ["ni -t checked", go_on()], go_on()), Script(*[go_on()] * 9)
+    hooks = [tfdbg.LocalCLIDebugHook(ui_type=script) for script in (first, second)]
+    with pytest.raises(tf.errors.InvalidArgumentError), v1.train.MonitoredSession(hooks=hooks) as session:
+        raw = session._tf_sess()
         session.run(net.checked, {net.x: [0, 5]})
-    _losses(net, [hook], starts=(1.0,))
-    assert "logs:0" in script.texts()[-1]
+    assert "run" not in vars(raw)
+    assert [call.error is None for call in first.calls] == [True, False]
+    assert "session_nets.py" in first.texts()[1] and second.calls[1].error is first.calls[1].error
+    _losses(net, hooks, starts=(1.0,))
+    assert "logs:0" in first.texts()[-1] and first.calls[-1].error is None
+
+
+def test_the_end_of_the_data_is_no_error(net):
+    with net.graph.as_default():
+        data = v1.data.make_one_shot_iterator(tf.data.Dataset.range(2)).get_next()
+        script = Script(*[go_on()] * 9)
+        with v1.train.MonitoredSession(hooks=[tfdbg.LocalCLIDebugHook(ui_type=script)]) as session:
+            while not session.should_stop():
+                session.run(data)
+    assert all(call.error is None for call in script.calls) and len(script.calls) == 3

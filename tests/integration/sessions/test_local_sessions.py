@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
+import tb_debugger_plugin
 from tb_debugger_plugin import tfdbg
 from tb_debugger_plugin.shell.program import Detach, Leave
 from tests.support.scripted import Script, go_on
@@ -304,3 +305,15 @@ def test_the_shell_may_be_around_a_monitored_session(net):
         np.testing.assert_allclose(result, np.log([1, 2]), rtol=1e-6)
         assert wrapped.should_stop() is False
     assert "logs:0" in script.texts()[1]
+
+
+def test_a_session_that_is_recorded_can_be_debugged(net, tmp_path, database_folder):
+    with tb_debugger_plugin.record(tmp_path, mode="FULL_HEALTH"), net.session() as session:
+        expected = session.run(net.logs, {net.x: [3, 5]})
+        script, wrapped = _wrapped(session, go_on(), ["lt"])
+        assert wrapped.run(net.logs, {net.x: [3, 5]}).tobytes() == expected.tobytes()
+    assert "logs:0" in script.texts()[1] and "scaled:0" in script.texts()[1]
+    with tb_debugger_plugin.open_run(tmp_path) as run:
+        assert len(run.graph_executions(op_name="^logs$")) == 2
+    for tables in database_folder.iterdir():  # those of the recording
+        tables.unlink()
