@@ -19,11 +19,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from tb_debugger_plugin.capture.api import BadValue as BadValue
     from tb_debugger_plugin.capture.api import KeepValues as KeepValues
+    from tb_debugger_plugin.capture.api import check_numerics as check_numerics
+    from tb_debugger_plugin.capture.api import disable_check_numerics as disable_check_numerics
     from tb_debugger_plugin.capture.api import disable_dump_debug_info as disable_dump_debug_info
     from tb_debugger_plugin.capture.api import enable_dump_debug_info as enable_dump_debug_info
     from tb_debugger_plugin.capture.api import record as record
     from tb_debugger_plugin.capture.api import step as step
+    from tb_debugger_plugin.errors import NumericsError as NumericsError
     from tb_debugger_plugin.reading.datum import has_inf_or_nan as has_inf_or_nan
     from tb_debugger_plugin.reading.dump_dir import DebugDumpDir as DebugDumpDir
     from tb_debugger_plugin.reading.run import open_run as open_run
@@ -32,8 +36,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BadValue",
     "DebugDumpDir",
     "KeepValues",
+    "NumericsError",
+    "check_numerics",
+    "disable_check_numerics",
     "disable_dump_debug_info",
     "enable_dump_debug_info",
     "has_inf_or_nan",
@@ -45,6 +53,7 @@ __all__ = [
 #: The names that need no TensorFlow, and their modules.
 _OF_READER = {
     "DebugDumpDir": "tb_debugger_plugin.reading.dump_dir",
+    "NumericsError": "tb_debugger_plugin.errors",
     "has_inf_or_nan": "tb_debugger_plugin.reading.datum",
     "open_run": "tb_debugger_plugin.reading.run",
 }

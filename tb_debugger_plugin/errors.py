@@ -8,6 +8,8 @@ subclasses).
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class DebuggerError(Exception):
     """Base class of all exceptions of this package; its text names the problem and what to do about it."""
@@ -23,6 +25,22 @@ class RecordingError(DebuggerError, RuntimeError):
 
 class FormatError(DebuggerError, ValueError):
     """Some bytes are not the debug event, or the file set, that they should be."""
+
+
+class NumericsError(DebuggerError, ArithmeticError):
+    """A program with `check_numerics()`, or a recording with `on_alert="raise"`, has computed a bad value.
+
+    Its text says which op made the value, on which line, from which inputs, and why. It is also a
+    `tf.errors.InvalidArgumentError`, which `tf.debugging.enable_check_numerics` raises.
+
+    Args:
+      message: The text.
+      bad_value: The value, a `tb_debugger_plugin.BadValue`; None if it is not known.
+    """
+
+    def __init__(self, message: str, bad_value: Any = None) -> None:
+        super().__init__(message)
+        self.bad_value = bad_value
 
 
 class QueryError(DebuggerError):

@@ -9,22 +9,27 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from tb_debugger_plugin.capture.alarm import BadValue as BadValue
 from tb_debugger_plugin.capture.keep_values import MAX_TENSOR_BYTES, KeepArgument
 from tb_debugger_plugin.capture.keep_values import KeepValues as KeepValues
+from tb_debugger_plugin.capture.on_alert import OnAlert, OnAlertArgument, make_on_alert
 from tb_debugger_plugin.capture.options import DTypeFilter, Options, as_given, make_options
 from tb_debugger_plugin.capture.recording import Recording
-from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.errors import RecordingError, UsageError
 
 #: The last recording; it may have ended.
 _current: Recording | None = None
 _current_lock = threading.RLock()  # guards _current
 #: The folder of a recording as the user gives it; None when it is not given.
 _Root: TypeAlias = "str | os.PathLike[str] | None"
+#: The tensors that `check_numerics` has on record to explain a bad value.
+_CHECKED_TENSORS = 10_000
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -43,6 +48,9 @@ def enable_dump_debug_info(
     max_tensor_bytes: int | None = MAX_TENSOR_BYTES,
     keep_graph_optimizations: bool = False,
     keep_values: KeepArgument = None,
+    on_alert: OnAlertArgument = None,
+    alert_kinds: Iterable[str] | None = None,
+    ignore_alerts: Iterable[str] | str = (),
 ) -> Recording:
     """Record what the program computes from now on, for the debugger's page in TensorBoard.
 
@@ -104,6 +112,20 @@ def enable_dump_debug_info(
         such as `"^dense/MatMul$"`. None (the default): no values beside what the mode records. What the
         filters leave out is not recorded. Of functions that XLA compiles, arguments, results and constants
         can be kept. Without the native library, `only_bad` keeps nothing and `max_total_bytes` has no effect.
+      on_alert: What follows when a tensor with an infinity or NaN is recorded. `"raise"`: the op, or the call
+        of a function, raises a `NumericsError` that explains the value, and what is computed from the value
+        does not run; a function that XLA compiled raises after its call. `"stop"`: the recording ends right
+        after the call, so the culprit is the last on record, and the program goes on unrecorded; with
+        `DebuggerCallback`, the training ends too. A function: it is called with a `BadValue` after the call,
+        once for all bad values of a call, and what it raises reaches the program. None (the default):
+        nothing. Needs the native library and a mode that looks at elements. Steps that are not recorded, and
+        what filters leave out, are not checked.
+      alert_kinds: The bad values that count: some of `"nan"` and `"inf"`. `("inf",)` is for tensors without
+        NaN. None (the default): both, but only `"nan"` as soon as a constant of the program is infinite, such
+        as a mask. `"CURT_HEALTH"` does not distinguish them: all count as `"nan"`.
+      ignore_alerts: Regular expressions of ops whose bad values are meant: types, of which the whole must
+        match, such as `"Log|Xlogy"`, or names of graph ops, which must contain a match, such as
+        `"(^|/)mask/"`. The default: none.
 
     Returns:
       The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write buffered records to the
@@ -114,7 +136,6 @@ def enable_dump_debug_info(
         `ValueError`.
       RecordingError: The folder cannot be written. It is a `RuntimeError`.
     """
-    global _current
     root = _one_root(dump_root, logdir)
     options = make_options(
         root,
@@ -129,7 +150,13 @@ def enable_dump_debug_info(
         max_tensor_bytes=max_tensor_bytes,
         keep_graph_optimizations=keep_graph_optimizations,
         keep_values=keep_values,
+        on_alert=make_on_alert(on_alert, alert_kinds, ignore_alerts),
     )
+    return _begin(options)
+
+
+def _begin(options: Options) -> Recording:
+    global _current
     with _current_lock:
         on = running()
         if on is not None:
@@ -169,6 +196,84 @@ def _check_same(current: Options, requested: Options) -> None:
                 f"{current.dump_root} is recorded with {argument} {current_arguments[argument]!r}: call "
                 f"disable_dump_debug_info() before enabling it with {value!r}."
             )
+
+
+def check_numerics(
+    stack_height_limit: int = 30,
+    path_length_limit: int = 50,
+    *,
+    kinds: Iterable[str] | None = None,
+    ignore: Iterable[str] | str = (),
+) -> None:
+    """Raise a `NumericsError` as soon as any op computes an infinity or NaN, with the reason in its text.
+
+    A drop-in for `tf.debugging.enable_check_numerics`. Call it once, at any time::
+
+        tb_debugger_plugin.check_numerics()
+        ...  # the program
+
+    It covers all threads, gradients, and functions that were traced before, also those that XLA compiles,
+    which raise after their call. It records the last 10,000 tensors into a temporary folder to explain the
+    value, and removes the folder at the end. If a recording is on, give it `on_alert="raise"` instead. A
+    second call with the same arguments does nothing.
+
+    Args:
+      stack_height_limit: Accepted as TensorFlow's function does, and not needed: the error names the line of
+        the program.
+      path_length_limit: The same.
+      kinds: The bad values that count; see `alert_kinds` of `enable_dump_debug_info`.
+      ignore: Ops whose bad values are meant; see `ignore_alerts` of `enable_dump_debug_info`.
+
+    Raises:
+      UsageError: An argument cannot be used, or a recording is on. It is a `ValueError`.
+      RecordingError: There is no folder for temporary files. It is a `RuntimeError`.
+    """
+    del stack_height_limit, path_length_limit
+    on_alert = make_on_alert("raise", kinds, ignore)
+    with _current_lock:
+        on = running()
+        if on is not None:
+            if not on.requested.is_temporary:
+                raise UsageError(
+                    f"A recording to {on.dump_root} is on: give on_alert='raise' to its "
+                    "enable_dump_debug_info() or record(), or call disable_dump_debug_info() before "
+                    "check_numerics()."
+                )
+            if on.requested.on_alert == on_alert:
+                return
+            on.close()
+        _begin(_temporary(on_alert))
+
+
+def _temporary(on_alert: OnAlert | None) -> Options:
+    try:
+        folder = tempfile.mkdtemp(prefix="tb_debugger_numerics_")
+    except OSError as error:
+        raise RecordingError(
+            f"check_numerics() found no folder for temporary files ({error}): set TMPDIR to one."
+        ) from error
+    return make_options(
+        folder,
+        "FULL_HEALTH",
+        _CHECKED_TENSORS,
+        op_regex=None,
+        tensor_dtypes=None,
+        function_regex=None,
+        name_regex=None,
+        every_n_steps=1,
+        step_range=None,
+        max_tensor_bytes=MAX_TENSOR_BYTES,
+        keep_graph_optimizations=False,
+        on_alert=on_alert,
+        is_temporary=True,
+    )
+
+
+def disable_check_numerics() -> None:
+    """End what `check_numerics` began; does nothing when it is not on."""
+    with _current_lock:
+        if _current is not None and _current.requested.is_temporary:
+            _current.close()
 
 
 def step() -> None:

@@ -110,7 +110,7 @@ class EagerOps:
         inputs: Sequence[EagerTensor],
         outputs: Sequence[EagerTensor] | None,
         frame: FrameType,
-    ) -> None:
+    ) -> int:
         """Record an op that has just finished.
 
         Args:
@@ -118,6 +118,9 @@ class EagerOps:
           inputs: Its inputs.
           outputs: Its outputs.
           frame: The innermost frame that belongs to its stack.
+
+        Returns:
+          The number of a ring of the alarm, or 0.
 
         Raises:
           RecordingError: Recording has stopped by itself.
@@ -129,7 +132,9 @@ class EagerOps:
             thread = self._threads.number
         except AttributeError:
             thread = self._threads.add()
-        if site.prefix and not self._sink.eager_op(
+        if not site.prefix:
+            return 0
+        rang = self._sink.eager_op(
             site.prefix,
             inputs,
             outputs,
@@ -137,8 +142,10 @@ class EagerOps:
             site.is_recorded,
             self._value,
             thread,
-        ):
+        )
+        if rang < 0:
             raise RecordingError(self._sink.failure())
+        return rang
 
     def _add_call_site(self, key: tuple[str | bytes, int, Hashable], frame: FrameType) -> _CallSite:
         self._at_new_call_site()
@@ -167,7 +174,10 @@ class EagerOps:
 
     def _is_recorded(self, name: str, dtype: int) -> int:
         functions = (name,) if self._graphs.id_of_function(name) else ()
-        return self._options.choose(name, tf.as_dtype(dtype), functions=functions).bits
+        # The tensors inside a function ring.
+        rings = not functions or self._options.keep_graph_optimizations
+        choice = self._options.choose(name, tf.as_dtype(dtype), functions=functions)
+        return choice.bits(self._options.rings(name)) if rings else choice.bits()
 
     def _value(self, tensor: EagerTensor, keep: int) -> TensorValue:
         """What is recorded of a tensor that the sink cannot read in place; empty when it cannot be made."""

@@ -21,12 +21,28 @@ class FirstBad(NamedTuple):
       graph_id: The graph of the op; empty for an eager op.
       op_name: Name of an op of a graph.
       stack: Ids of the frames of an eager op, outermost first.
+      slot: Number of the output of an op of a graph.
+      kind: "NaN", "infinity", or "NaN or infinity" in a mode that does not distinguish them.
     """
 
     op_type: str = ""
     graph_id: str = ""
     op_name: str = ""
     stack: tuple[str, ...] = ()
+    slot: int = 0
+    kind: str = ""
+
+
+class Place(NamedTuple):
+    """Where the program makes a value.
+
+    Attributes:
+      headline: The op and the line: "Log in cross_entropy, train.py:68".
+      line: The line with the whole path; empty if it is not known.
+    """
+
+    headline: str
+    line: str
 
 
 def sentence(op_type: str, stack: Sequence[Frame], dump_root: str) -> str:
@@ -37,9 +53,20 @@ def sentence(op_type: str, stack: Sequence[Frame], dump_root: str) -> str:
       stack: Its stack, outermost frame first.
       dump_root: The folder of the recording.
     """
+    return f"First bad value: {place(op_type, stack).headline}. Run `tbdbg why {dump_root}` for the reason."
+
+
+def place(op_type: str, stack: Sequence[Frame]) -> Place:
+    """Returns where an op is made.
+
+    Args:
+      op_type: Type of the op, or name of the function.
+      stack: Its stack, outermost frame first.
+    """
     own = [frame for frame in stack if not is_library(frame.path)]
-    where = "".join(map(_where, (own or stack)[-1:]))
-    return f"First bad value: {display_name(op_type)}{where}. Run `tbdbg why {dump_root}` for the reason."
+    innermost = (own or stack)[-1:]
+    headline = display_name(op_type) + "".join(map(_where, innermost))
+    return Place(headline, "".join(f"{frame.path}:{frame.line}" for frame in innermost))
 
 
 def _where(frame: Frame) -> str:

@@ -85,8 +85,10 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
         self._end()
 
     def on_train_batch_end(self, batch: int, logs: _Logs = None) -> None:
-        """Mark the end of a step, for `every_n_steps` and `step_range`."""
+        """Mark the end of a step, for `every_n_steps` and `step_range`; end the training after an alert."""
         api.step()
+        if self._recording is not None and self._recording.stopped_at_bad_value:
+            self.model.stop_training = True
 
     def on_test_batch_end(self, batch: int, logs: _Logs = None) -> None:
         """Mark the end of a step."""

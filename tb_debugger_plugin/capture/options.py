@@ -22,6 +22,7 @@ from tb_debugger_plugin.capture.keep_values import (
     make_rules,
     number_of_bytes,
 )
+from tb_debugger_plugin.capture.on_alert import OnAlert
 from tb_debugger_plugin.capture.wrapped_names import unwrapped
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MODES, TensorDebugMode, spec_of
@@ -48,10 +49,18 @@ class Choice(NamedTuple):
     is_recorded: bool
     keep: int = 0
 
-    @property
-    def bits(self) -> int:
-        """Both in a number, which is 0 if the value is not recorded: bit 0, and the rules from bit 1 on."""
-        return self.is_recorded | self.keep << 1
+    def bits(self, rings: int = 0) -> int:
+        """All in a number, 0 if the value is not recorded: bit 0, two bits, and the rules from bit 3 on.
+
+        Args:
+          rings: Which outputs of an eager op may ring the alarm: 1 the first, 2 the others, 3 all.
+        """
+        return self.is_recorded and 1 | rings << 1 | self.keep << 3
+
+
+def keep_of(bits: int) -> int:
+    """Returns the rules in the number of `Choice.bits`."""
+    return bits >> 3
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,8 @@ class Options:
       max_tensor_bytes: Size of the largest value that FULL_TENSOR records whole; None for no limit.
       keep_graph_optimizations: Watch only survivors, so that Grappler does the same as without a recording.
       keep_values: Rules by which values are kept whole, beside what the mode records; any of them may hold.
+      on_alert: What follows a bad value; None for nothing.
+      is_temporary: Whether the folder is deleted when the recording ends.
     """
 
     dump_root: str
@@ -86,6 +97,8 @@ class Options:
     max_tensor_bytes: int | None = MAX_TENSOR_BYTES
     keep_graph_optimizations: bool = False
     keep_values: tuple[KeepValues, ...] = ()
+    on_alert: OnAlert | None = None
+    is_temporary: bool = False
 
     def choose(
         self,
@@ -114,6 +127,21 @@ class Options:
         if (is_covered or keep) and self._passes(op_type, dtype, op_name, functions):
             return Choice(True, keep)
         return Choice(False)
+
+    def rings(self, op_type: str, slot: int | None = None, op_name: str | None = None) -> int:
+        """Which outputs of an op may ring the alarm: see `Choice.bits`; for one slot, 1 if it may.
+
+        Args:
+          op_type: Type of the op, or name of a function.
+          slot: Number of the output; None for all outputs of an eager op.
+          op_name: Name of the op in its graph; None for an eager op.
+        """
+        if self.on_alert is None:
+            return 0
+        if slot is not None:
+            return int(self.on_alert.may_ring(op_type, slot, op_name))
+        first, others = (self.on_alert.may_ring(op_type, number, op_name) for number in (0, 1))
+        return first | others << 1
 
     def _passes(self, op_type: str, dtype: tf.DType, op_name: str | None, functions: tuple[str, ...]) -> bool:
         """Whether the filters let a tensor through."""
@@ -195,6 +223,17 @@ def as_given(options: Options) -> dict[str, object]:
         "max_tensor_bytes": options.max_tensor_bytes,
         "keep_graph_optimizations": options.keep_graph_optimizations,
         "keep_values": list(options.keep_values),
+        **_as_given(options.on_alert),
+    }
+
+
+def _as_given(on_alert: OnAlert | None) -> dict[str, object]:
+    if on_alert is None:
+        return {"on_alert": None, "alert_kinds": None, "ignore_alerts": []}
+    return {
+        "on_alert": on_alert.function or on_alert.action.value,
+        "alert_kinds": on_alert.kinds and list(on_alert.kinds),
+        "ignore_alerts": list(on_alert.ignore),
     }
 
 
@@ -219,6 +258,8 @@ def make_options(
     max_tensor_bytes: int | None,
     keep_graph_optimizations: bool,
     keep_values: KeepArgument = None,
+    on_alert: OnAlert | None = None,
+    is_temporary: bool = False,
 ) -> Options:
     """Check the user's arguments.
 
@@ -239,6 +280,8 @@ def make_options(
         number_of_bytes("max_tensor_bytes", max_tensor_bytes),
         _flag("keep_graph_optimizations", keep_graph_optimizations),
         _rules(mode, keep_values),
+        _checked(mode, on_alert),
+        is_temporary,
     )
 
 
@@ -312,6 +355,15 @@ def _rules(mode: TensorDebugMode, chosen: KeepArgument) -> tuple[KeepValues, ...
             "'FULL_HEALTH'."
         )
     return rules
+
+
+def _checked(mode: TensorDebugMode, on_alert: OnAlert | None) -> OnAlert | None:
+    if on_alert is not None and not spec_of(mode).judges:
+        raise UsageError(
+            f"on_alert needs a mode that looks at elements, and tensor_debug_mode is {mode.name!r}: give "
+            "'FULL_HEALTH', for example."
+        )
+    return on_alert
 
 
 def _flag(argument: str, value: object) -> bool:

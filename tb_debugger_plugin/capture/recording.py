@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -21,10 +22,11 @@ from typing import Any
 
 from tensorflow.python.framework import func_graph
 
+from tb_debugger_plugin.capture.alarm import Alarm, BadValue, Explanation, reason_of
 from tb_debugger_plugin.capture.backends import other_backend
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
-from tb_debugger_plugin.capture.first_bad import sentence
+from tb_debugger_plugin.capture.first_bad import FirstBad, sentence
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
 from tb_debugger_plugin.capture.graph.session_graph import Watches
 from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
@@ -92,7 +94,10 @@ class Recording:
         self._on = True
         self._failure = ""
         self._call: Call | None = None
-        self._threads = EveryThread(self._on_op)
+        self._alarm: Alarm | None = None
+        if options.on_alert is not None:
+            self._alarm = Alarm(options.on_alert, self._bad_value, self.close)
+        self._threads = EveryThread(self._on_op, self._alarm.translated if self._alarm else None)
         self._sessions = Sessions(self._watch_session, self._not_recorded, self._on_session_run)
         self._functions_hook = FunctionHook(self._on_function)
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
@@ -129,6 +134,11 @@ class Recording:
     def on(self) -> bool:
         """Whether it still records."""
         return self._on
+
+    @property
+    def stopped_at_bad_value(self) -> bool:
+        """Whether it has ended at a bad value, because of `on_alert="stop"`."""
+        return self._alarm is not None and self._alarm.has_stopped
 
     def counts(self) -> tuple[int, int]:
         """Numbers of executions and traces so far, including those that the circular buffer dropped."""
@@ -205,19 +215,28 @@ class Recording:
                     self._functions.restore()
                 self._close_sink()
                 _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
-                self._name_first_bad()
+                if self.options.is_temporary:
+                    shutil.rmtree(self.dump_root, ignore_errors=True)
+                else:
+                    self._name_first_bad()
 
     def _name_first_bad(self) -> None:
         """Log which op made the first bad value, and where the reason is to be had."""
         try:
             first = self._sink.first_bad()
             if first is not None:
-                op_type, ids = first.op_type, first.stack
-                if first.op_name:
-                    op_type, ids = self._graphs.type_and_stack(first.graph_id, first.op_name)
-                _log.warning("%s", sentence(op_type, self._frames.of_ids(ids), self.dump_root))
+                first = self._with_type(first)
+                stack = self._frames.of_ids(first.stack)
+                _log.warning("%s", sentence(first.op_type, stack, self.dump_root))
         except Exception as error:  # whatever it is, the program must not see it
             _log.debug("The first bad value cannot be named.", exc_info=error)
+
+    def _with_type(self, first: FirstBad) -> FirstBad:
+        """A bad value with the type and the stack of its op, which the records of graphs do not have."""
+        if not first.op_name:
+            return first
+        op_type, stack = self._graphs.type_and_stack(first.graph_id, first.op_name)
+        return first._replace(op_type=op_type, stack=stack)
 
     def abandon(self) -> None:
         """End the recording without touching its files: for a forked child, whose parent goes on."""
@@ -276,17 +295,37 @@ class Recording:
         if not self._on:
             self._threads.leave_this_thread()
             return outputs
+        rang = 0
         try:
             if graph is None:
                 if self._steps.is_recorded:
-                    self._eager.on_op(op_type, inputs, outputs, sys._getframe(1))
+                    rang = self._eager.on_op(op_type, inputs, outputs, sys._getframe(1))
             else:
                 # For a constant, `op_name` is the requested name, which may differ from the name of the op.
                 name = outputs[0].op.name if outputs else op_name or ""
                 self._graphs.note_op(graph, name, sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)
+        if rang:
+            self._handle(rang)
         return self._threads.callback_result(outputs)
+
+    def _handle(self, rang: int) -> None:
+        """Act on a bad value as the user wants; this may raise."""
+        if self._alarm is not None:
+            self._alarm.handle(rang)
+
+    def _bad_value(self, ring: int) -> BadValue | None:
+        """The bad value that rang the alarm."""
+        first = self._sink.ring(ring)
+        if first is None:
+            return None
+        first = self._with_type(first)
+        return BadValue(first, self._frames.of_ids(first.stack), self.dump_root, self._reason_of)
+
+    def _reason_of(self, bad: BadValue) -> Explanation | None:
+        self.FlushExecutionFiles()
+        return reason_of(bad, is_temporary=self.options.is_temporary)
 
     def _on_function(self, name: str, graph: TfGraph, attrs: FunctionAttributes) -> None:
         if self._on:
@@ -308,12 +347,18 @@ class Recording:
             self._fail(error)
         return Watches()
 
-    def _on_session_run(self, ran: SessionRan) -> None:
+    def _on_session_run(self, ran: SessionRan) -> BaseException | None:
+        rang = 0
         if self._on:
             try:
-                self._session_runs.add(ran, is_recorded=self._steps.is_recorded)
+                rang = self._session_runs.add(ran, is_recorded=self._steps.is_recorded)
             except Exception as error:  # the program must not see any error
                 self._fail(error)
+        if rang:
+            self._handle(rang)
+        if ran.error is None or self._alarm is None:
+            return ran.error
+        return self._alarm.translated(ran.error)
 
     def _check_sink(self) -> None:
         if self._sink.failure():

@@ -68,25 +68,30 @@ class SessionRuns:
         self._num_sessions = 0
         self._requests: dict[bytes, int] = {}
 
-    def add(self, ran: SessionRan, *, is_recorded: bool) -> None:
+    def add(self, ran: SessionRan, *, is_recorded: bool) -> int:
         """Write a run that has ended.
 
         Args:
           ran: The run.
           is_recorded: Whether the current step is recorded; otherwise the run only gets its number.
+
+        Returns:
+          The number of a ring of the alarm, or 0.
         """
         session = self._sessions.get(ran.session) or self._add_session(ran.session)
         number = next(session.runs)
         if not is_recorded:
-            return
+            return 0
         prefix = self._prefix_of(session, ran)
         if ran.error is not None:
             error = f"{type(ran.error).__name__}: {ran.error}"[:_MAX_ERROR]
             prefix += SessionRun(error=error).SerializeToString()
-        if not self._sink.session_run(prefix, number, ran.begin):
+        rang = self._sink.session_run(prefix, number, ran.begin)
+        if rang < 0:
             raise RecordingError(self._sink.failure())
         if ran.metadata is not None:  # after the run, whose end is the time at which it is written
             self._add_op_times(ran, session.number, number)
+        return rang
 
     def _add_op_times(self, ran: SessionRan, session: int, run: int) -> None:
         stats = config_pb2.RunMetadata.FromString(run_metadata(ran)).step_stats

@@ -77,6 +77,7 @@ class TfOp(Protocol):
     control_inputs: Sequence[TfOp]
     node_def: NodeDef
     traceback: StackTrace | None
+    op_def: Any
     _c_op: CObject
     _id: int
 

@@ -17,12 +17,14 @@ class TraceTarget(NamedTuple):
       tensor_id: The tensor id.
       rank: Rank of a tensor that has the same elements as the watched one; -1 for the watched tensor itself.
       keep: The rules by which the watched tensor may be kept whole, as bits.
+      rings: Whether it may ring the alarm when it is bad.
     """
 
     prefix: bytes
     tensor_id: int
     rank: int
     keep: int = 0
+    rings: bool = True
 
 
 class TensorValue(NamedTuple):

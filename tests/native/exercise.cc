@@ -317,6 +317,50 @@ void PinTheFirstBadOne(const std::string& base) {
   CHECK(RecordsIn(base + ".execution") == kRing + kRing / 2 + 1 + kRing);
 }
 
+// Each bad tensor rings, or only the first until the ring is taken; masks and ignored tensors do not.
+void RingTheAlarm(const std::string& base) {
+  const int64_t dims[] = {1};
+  const float values[] = {1, INFINITY, NAN};
+  const auto rang = [&](Recorder* recorder, int value, bool rings = true) {
+    TraceBatch batch(recorder);
+    batch.Trace({{"op", 1, -1, 0, {}, rings}}, {&values[value], sizeof(float), kFloat, 1, 1, dims});
+    return batch.rang();
+  };
+  Recorder failing(Mode::kFullHealth, -1);
+  CHECK(failing.Open(base + " failing", 0).empty());
+  CHECK(rang(&failing, 2) == 0);  // nobody has armed it
+  failing.alarm().Arm({true, true, true, true});
+  CHECK(rang(&failing, 0) == 0 && rang(&failing, 1, false) == 0);
+  CHECK(rang(&failing, 1) == 1 && rang(&failing, 2) == 2);
+  CHECK(failing.Execution("call", "call", Bad::kNan) == 0);
+  CHECK(failing.Execution("call", "call", Bad::kNan, {}, Bad::kNan) == 3);
+  CHECK(failing.alarm().TakePending() == 0);
+  CHECK(failing.alarm().Get(1).prefix == "op" && failing.alarm().Get(1).bad == Bad::kInfinite);
+  CHECK(failing.alarm().Get(3).is_execution && failing.alarm().Get(4).prefix.empty());
+  failing.alarm().NoteConstant(Bad::kInfinite);
+  CHECK(rang(&failing, 1) == 0 && rang(&failing, 2) == 4);
+  for (size_t i = 0; i < Alarm::kKept; ++i) CHECK(rang(&failing, 2) != 0);
+  CHECK(failing.alarm().Get(4).prefix.empty() && failing.alarm().Get(5).prefix == "op");
+  failing.Close();
+  CHECK(rang(&failing, 2) == 0);
+
+  Recorder noting(Mode::kFullHealth, -1);
+  CHECK(noting.Open(base + " noting", 0).empty());
+  noting.alarm().Arm({true, false, false, false});
+  CHECK(rang(&noting, 2) == 0);
+  std::vector<std::thread> threads;
+  std::atomic<int> rings{0};
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) rings += rang(&noting, 1) != 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(rings == 1 && noting.alarm().TakePending() == 1 && noting.alarm().TakePending() == 0);
+  CHECK(rang(&noting, 1) == 2);
+  noting.Close();
+}
+
 // Tensors that hold the same elements are recorded together, each with its own id.
 void RecordTwins(const std::string& base) {
   Recorder recorder(Mode::kFullHealth, -1);
@@ -458,6 +502,7 @@ int main(int, char** arguments) {
   KeepTheLastOnes(folder + "/last");
   PinTheFirstBadOne(folder + "/pinned");
   RecordTwins(folder + "/twins");
+  RingTheAlarm(folder + "/alarm");
   PinNoMoreThanTheBound(folder + "/many NaN", NAN, 10);
   PinNoMoreThanTheBound(folder + "/many infinite", INFINITY, 5);
   ChooseByRules();

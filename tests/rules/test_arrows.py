@@ -91,6 +91,19 @@ def test_inside_the_recorder_imports_go_down():
     assert not wrong
 
 
+def test_the_recorder_reads_recordings_in_one_function_only():
+    importers = [
+        module.relative_to(PACKAGE).as_posix()
+        for module in modules_of("capture")
+        if any(name.startswith(f"{_OURS}reading") for name in imports_of(module))
+    ]
+    assert importers == ["capture/alarm.py"]
+    lines = (PACKAGE / "capture" / "alarm.py").read_text("utf-8").splitlines()
+    assert all(
+        line.startswith("    ") for line in lines if "import" in line and "reading" in line and "from" in line
+    )
+
+
 def test_apache_beam_is_imported_by_one_module_only():
     modules = [module for room in ROOMS for module in modules_of(room)]
     assert [

@@ -117,7 +117,8 @@ def _add_watches(
             run.append(made[-1].name)
     _rewire(definition.node, moved)
     definition.node.extend(nodes)
-    _add_control_inputs(definition.node, waits(planned, _watch_name))
+    order = waits(planned, _watch_name, effects_wait=sink.fails_graphs)
+    _add_control_inputs(definition.node, order)
     return moved, run
 
 
@@ -224,6 +225,7 @@ def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
         dtype,
         static_dims(item.tensor),
         item.keep,
+        item.rings,
     )
 
 

@@ -50,8 +50,8 @@ class SessionRan(NamedTuple):
     error: BaseException | None
 
 
-#: Takes each run; must not fail.
-OnRun: TypeAlias = Callable[[SessionRan], None]
+#: Takes each run, and returns the exception that the program gets: its `error`, or another one.
+OnRun: TypeAlias = Callable[[SessionRan], "BaseException | None"]
 
 
 class Sessions:
@@ -139,8 +139,10 @@ def _run(
     try:
         result = original(made, handle, all_targets, fetches, feeds, options, metadata)
     except BaseException as error:
-        on_run(SessionRan(made, feeds, fetches, targets, begin, None, error))
-        raise
+        other = on_run(SessionRan(made, feeds, fetches, targets, begin, None, error))
+        if other is None or other is error:
+            raise
+        raise other from None
     on_run(SessionRan(made, feeds, fetches, targets, begin, metadata, None))
     return result
 

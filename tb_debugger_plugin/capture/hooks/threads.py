@@ -24,9 +24,14 @@ class EveryThread:
     Args:
       callback: An op callback of TensorFlow: `(op_type, inputs, attrs, outputs, op_name, graph)`. It returns
         `callback_result(outputs)`.
+      translated: Takes the exception of an op or function that failed, and returns the one that the program
+        gets, often the same.
     """
 
-    def __init__(self, callback: Callable[..., Any]) -> None:
+    def __init__(
+        self, callback: Callable[..., Any], translated: Callable[[Exception], BaseException] | None = None
+    ) -> None:
+        self._translated = translated or (lambda error: error)
         self._callback = callback
         self._thread = threading.local()
         self._add_callback()
@@ -74,9 +79,22 @@ class EveryThread:
             self._thread.has_callback  # noqa: B018 - missing until the thread has the callback
         except AttributeError:
             self._add_callback()
-        return self._run_op(*args)
+        try:
+            return self._run_op(*args)
+        except Exception as error:
+            self._raise_other(error)
+            raise
 
     def _slow_path(self, *args: Any, **kwargs: Any) -> Any:
         if not hasattr(self._thread, "has_callback"):
             self._add_callback()
-        return execute.execute_with_callbacks(*args, **kwargs)
+        try:
+            return execute.execute_with_callbacks(*args, **kwargs)
+        except Exception as error:
+            self._raise_other(error)
+            raise
+
+    def _raise_other(self, error: Exception) -> None:
+        other = self._translated(error)
+        if other is not error:
+            raise other from None

@@ -31,6 +31,7 @@ class Planned:
       same: Tensors with the same elements, recorded with it.
       coalesced: Other tensors that its watch op records before it.
       keep: The rules by which its value may be kept whole; see `Choice`.
+      rings: Whether it may ring the alarm when it is bad.
     """
 
     op: TfOp
@@ -39,6 +40,7 @@ class Planned:
     same: tuple[Planned, ...] = ()
     coalesced: tuple[Planned, ...] = ()
     keep: int = 0
+    rings: bool = True
 
     @property
     def tensor(self) -> TfTensor:
@@ -106,7 +108,8 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
         tensor = op.outputs[slot]
         can_be_inline = supports_inline and uses.allow_inline(tensor)
         attachment = attachment_of(tensor, options, can_be_inline=can_be_inline, may_be_kept=bool(keep))
-        tensors.append(Planned(op, slot, attachment, keep=keep))
+        rings = bool(options.rings(op.type, slot, op.name))
+        tensors.append(Planned(op, slot, attachment, keep=keep, rings=rings))
     if supports_inline and spec_of(options.mode).reads_elements:
         tensors = _with_same_elements(tensors)
     if all(tensor.attachment is Attachment.CONSTANT for tensor in tensors):
@@ -190,6 +193,7 @@ def plan_of_session(
             slot,
             _attachment_in_session(op.outputs[slot], options, supports_inline, may_be_kept=bool(keep)),
             keep=keep,
+            rings=bool(options.rings(op.type, slot, op.name)),
         )
         for op, slot, keep in _chosen(new, known, options)
     ]

@@ -2,8 +2,8 @@
 
 An inline watch op is always in order. A watch op beside a tensor may run late, after a tensor that was
 computed from its own is recorded: the first NaN on record would not be the first. Takes the planned tensors
-and returns which watch ops must wait for others. Only watch ops and calls of functions wait; other ops of the
-program do not.
+and returns which watch ops must wait for others. Only watch ops and calls of functions wait, and, if watch
+ops can fail, ops with effects, such as assignments; other ops of the program do not.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from tb_debugger_plugin.capture.tf_types import TfOp
 _CONTROL_FLOW = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", "RefSwitch", "RefMerge"))
 
 
-def waits(planned: Sequence[Planned], name_of: Callable[[Planned], str]) -> dict[str, list[str]]:
-    """The names of the watch ops that a watch op or a call waits for, by its name.
+def waits(
+    planned: Sequence[Planned], name_of: Callable[[Planned], str], *, effects_wait: bool = False
+) -> dict[str, list[str]]:
+    """The names of the watch ops that another op waits for, by its name.
 
     Args:
       planned: The tensors of one graph.
       name_of: Returns the name of the watch op of a tensor.
+      effects_wait: Whether ops with effects wait too, so that they do not run after a watch op that failed.
     """
     if not any(map(_is_late, planned)):
         return {}
@@ -39,6 +42,8 @@ def waits(planned: Sequence[Planned], name_of: Callable[[Planned], str]) -> dict
         if before and function_attributes(op.type):
             result[op.name] = before
             before = []
+        elif before and effects_wait and op.op_def.is_stateful:
+            result[op.name] = before
         for slot in range(len(op.outputs)):
             item = items.get((op.name, slot))
             if item is None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -20,6 +21,7 @@ import tensorflow as tf
 from tb_debugger_plugin import __version__
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
+from tb_debugger_plugin.capture.on_alert import KINDS, Action, OnAlert
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import CompiledSink, CompiledTensor, WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
@@ -82,6 +84,7 @@ class NativeSink:
                 base, self._mode, options.circular_buffer_size, max_tensor_bytes, limits
             )
             undo.callback(self._recorder.close)
+            self._arm(options.on_alert)
             self._write_metadata(options, host, run_id)
             undo.pop_all()
         self.eager_op = self._recorder.eager_op
@@ -91,6 +94,12 @@ class NativeSink:
         self.value = self._summaries.value
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
+
+    def _arm(self, on_alert: OnAlert | None) -> None:
+        self.fails_graphs = on_alert is not None and on_alert.action is Action.RAISE
+        if on_alert is not None:
+            kinds = on_alert.kinds or KINDS
+            self._recorder.arm("inf" in kinds, "nan" in kinds, on_alert.kinds is None, self.fails_graphs)
 
     def _write_metadata(self, options: Options, host: str, run_id: str) -> None:
         # The last file of the set: readers that find it expect the other files to exist.
@@ -136,10 +145,13 @@ class NativeSink:
         number = self._watches.get(key)
         if number is None:
             constants = self._constants_of(tensor.graph_id)
-            targets = [arguments.TraceTarget(_prefix(tensor, device), tensor.tensor_id, -1, tensor.keep)]
+            prefix = _prefix(tensor, device)
+            targets = [
+                arguments.TraceTarget(prefix, tensor.tensor_id, -1, keep=tensor.keep, rings=tensor.rings)
+            ]
             for other in same:
-                rank = len(other.dims or ())
-                targets.append(arguments.TraceTarget(_prefix(other, device), other.tensor_id, rank))
+                prefix, rank = _prefix(other, device), len(other.dims or ())
+                targets.append(arguments.TraceTarget(prefix, other.tensor_id, rank, rings=other.rings))
             number = self._module.add_watch(targets, tensor.dtype, tensor.dims, constants, coalesced)
             self._watches[key] = number
         return number
@@ -240,14 +252,24 @@ class NativeSink:
 
     def first_bad(self) -> FirstBad | None:
         """The first bad value on record."""
-        found = self._recorder.first_bad
+        return self._described_bad(self._recorder.first_bad)
+
+    def ring(self, number: int) -> FirstBad | None:
+        """The bad value that rang the alarm; None if it was too long ago."""
+        return self._described_bad(self._recorder.ring(number))
+
+    def _described_bad(self, found: Any) -> FirstBad | None:
         if found is None:
             return None
+        kind = "NaN" if found.is_nan else "infinity"
+        if self._mode == TensorDebugMode.CURT_HEALTH:
+            kind = "NaN or infinity"
         if found.is_execution:
             execution = Execution.FromString(found.prefix)
-            return FirstBad(execution.op_type, stack=tuple(execution.code_location.stack_frame_ids))
+            stack = tuple(execution.code_location.stack_frame_ids)
+            return FirstBad(execution.op_type, stack=stack, kind=kind)
         trace = GraphExecutionTrace.FromString(found.prefix)
-        return FirstBad(graph_id=trace.tfdbg_context_id, op_name=trace.op_name)
+        return FirstBad("", trace.tfdbg_context_id, trace.op_name, (), trace.output_slot, kind)
 
     def failure(self) -> str:
         """Why the sink stopped recording; empty while it records."""

@@ -31,6 +31,7 @@ class WatchedTensor:
       dtype: TensorFlow's DataType number.
       dims: The static dimensions, -1 for an unknown one; None when the rank is unknown.
       keep: The rules by which its value may be kept whole; see `Choice`.
+      rings: Whether it may ring the alarm when it is bad.
     """
 
     graph_id: str
@@ -40,6 +41,7 @@ class WatchedTensor:
     dtype: int
     dims: tuple[int, ...] | None
     keep: int = 0
+    rings: bool = True
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ class Sink(Protocol):
 
     #: Whether `watch_nodes` can make inline watch ops.
     supports_inline: bool
+    #: Whether a watch op fails when its tensor is bad.
+    fails_graphs: bool
 
     @property
     def for_compiled(self) -> CompiledSink | None:
@@ -116,8 +120,10 @@ class Sink(Protocol):
         is_recorded: dict[int, int],
         summarize: Callable[[EagerTensor, int], TensorValue],
         thread: int = 0,
-    ) -> bool:
-        """Record the execution of an op; returns whether the recording goes on.
+    ) -> int:
+        """Record the execution of an op.
+
+        Returns -1 if the recording has stopped, the number of a ring of the alarm to handle, or 0.
 
         `prefix`: the encoded fields of an Execution that the other arguments do not give. `devices`: device
         numbers by name. `is_recorded`: how outputs are recorded, by dtype (`Choice.bits`). `summarize`: takes
@@ -125,8 +131,8 @@ class Sink(Protocol):
         `thread`: number of the running thread.
         """
 
-    def session_run(self, prefix: bytes, run: int, begin_time: float) -> bool:
-        """Record a run of a session that ends now; returns whether the recording goes on.
+    def session_run(self, prefix: bytes, run: int, begin_time: float) -> int:
+        """Record a run of a session that ends now; returns the same as `eager_op`.
 
         `prefix`: the encoded fields of a `SessionRun` that the other arguments do not give. With a circular
         buffer of N records, the last N are kept.
@@ -168,6 +174,9 @@ class Sink(Protocol):
 
     def first_bad(self) -> FirstBad | None:
         """The first bad value on record; None when there is none, or the sink does not know."""
+
+    def ring(self, number: int) -> FirstBad | None:
+        """The bad value that rang the alarm; None if it was too long ago."""
 
     def failure(self) -> str:
         """Why the sink stopped recording; empty while it records."""

@@ -21,7 +21,7 @@ from tensorflow.python.debug.lib import debug_events_writer
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.keep_values import KeepValues
-from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options
+from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options, keep_of
 from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
@@ -58,6 +58,7 @@ class StockSink:
     """
 
     supports_inline = False
+    fails_graphs = False
     #: XLA has no kernels for TensorFlow's debug ops.
     for_compiled = None
 
@@ -127,7 +128,7 @@ class StockSink:
         is_recorded: dict[int, int],
         summarize: Callable[[EagerTensor, int], TensorValue],
         thread: int = 0,
-    ) -> bool:
+    ) -> int:
         """Record the execution of an op."""
         # TensorFlow's class keeps a field that it does not know.
         execution = debug_event_pb2.Execution.FromString(
@@ -139,7 +140,8 @@ class StockSink:
         how = [is_recorded[tensor._datatype_enum()] for tensor in outputs]
         none = TensorValue(b"", int(self._options.mode))
         values = [
-            summarize(tensor, bits >> 1) if bits else none for tensor, bits in zip(outputs, how, strict=True)
+            summarize(tensor, keep_of(bits)) if bits else none
+            for tensor, bits in zip(outputs, how, strict=True)
         ]
         mode = TensorDebugMode.FULL_TENSOR if any(map(_is_whole, values)) else self._options.mode
         execution.tensor_debug_mode = int(mode)
@@ -150,14 +152,14 @@ class StockSink:
         execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
         self._writer.WriteExecution(execution)
         self._counts[0] += 1
-        return True
+        return 0
 
-    def session_run(self, prefix: bytes, run: int, begin_time: float) -> bool:
+    def session_run(self, prefix: bytes, run: int, begin_time: float) -> int:
         """Record a run of a session."""
         ran = SessionRun(run=run, begin_time=begin_time)
         ran.MergeFromString(prefix)
         self.about_session_run(DebugEvent(wall_time=time.time(), session_run=ran).SerializeToString())
-        return True
+        return 0
 
     def about_session_run(self, event: bytes) -> None:
         """Append an event to `.graphs`; with a circular buffer only the first ones, as nothing drops them."""
@@ -240,6 +242,9 @@ class StockSink:
         """None: TensorFlow's debug ops do not report what they record."""
         return None
 
+    def ring(self, number: int) -> None:
+        """None: there is no alarm."""
+
     def failure(self) -> str:
         """Empty: TensorFlow's writer reports no failure."""
         return ""
@@ -307,6 +312,7 @@ def _refuse_unsupported(options: Options) -> None:
         f"tensor_debug_mode {options.mode.name!r}": not spec_of(options.mode).is_stock,
         "every_n_steps and step_range": options.chooses_steps,
         "keep_graph_optimizations": options.keep_graph_optimizations,
+        "on_alert and check_numerics": options.on_alert is not None,
     }
     for name, is_requested in unsupported.items():
         if is_requested:

@@ -110,8 +110,9 @@ void FirstBad::Note(Bad bad, std::string_view prefix, bool is_execution) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!IsNews(bad)) return;
   worst_ = static_cast<int>(bad);
-  if (first_.prefix.empty()) first_ = {std::string(prefix), is_execution};
-  if (bad == Bad::kNan) first_nan_ = {std::string(prefix), is_execution};
+  const bool is_nan = bad == Bad::kNan;
+  if (first_.prefix.empty()) first_ = {std::string(prefix), is_execution, is_nan};
+  if (is_nan) first_nan_ = {std::string(prefix), is_execution, is_nan};
 }
 
 void FirstBad::NoteConstant(Bad bad) {

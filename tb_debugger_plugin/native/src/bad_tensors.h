@@ -50,6 +50,7 @@ class FirstBad {
   struct Value {
     std::string prefix;  // of a trace or of an execution; empty if there is no bad value
     bool is_execution = false;
+    bool is_nan = false;
   };
 
   // Whether Note would remember a value that is this bad. Cheap.

@@ -166,7 +166,8 @@ void Record(const CompiledKernel& kernel, size_t i, const Vector& measurements, 
   }
 }
 
-void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {
+// Returns the number of a ring of the alarm, or 0.
+int64_t RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {
   const Vector measurements(context, kMeasurements);
   const Vector first_bad_turn(context, kFirstBadTurn);
   kernel->Prepare(context);
@@ -183,11 +184,12 @@ void RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* re
     const int64_t magnitude = LargestOf(tensor, measurements);
     if (magnitude < 0) continue;  // in a branch that was not taken
     if (!tensor.tensor_proto.empty()) {
-      batch.Trace(targets[0].prefix, {tensor.tensor_proto, recorder->mode(), {}});
+      batch.Trace(targets[0], {tensor.tensor_proto, recorder->mode(), {}});
       continue;
     }
     Record(*kernel, i, measurements, HowBad(magnitude), &batch);
   }
+  return batch.rang();
 }
 
 void* Create(TF_OpKernelConstruction* construction) {
@@ -206,7 +208,8 @@ void Compute(void* state, TF_OpKernelContext* context) {
   Recorder* recorder = CurrentRecorder();
   if (recorder == nullptr || !recorder->wanted()) return;
   if (kernel->tensors == nullptr || kernel->tensors->empty()) return;
-  if (kernel->tensors->front().watch->recorder == recorder) RecordAll(kernel, context, recorder);
+  if (kernel->tensors->front().watch->recorder != recorder) return;
+  FailIf(RecordAll(kernel, context, recorder), context, recorder);
 }
 
 void Delete(void* kernel) { delete static_cast<CompiledKernel*>(kernel); }

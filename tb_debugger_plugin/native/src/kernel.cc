@@ -5,6 +5,9 @@ namespace {
 
 constexpr char kDeviceNameTag = 6 << 3 | 2;  // GraphExecutionTrace.device_name
 
+// TF_INVALID_ARGUMENT, which TensorFlow's own op CheckNumerics fails with.
+constexpr int kInvalidArgument = 3;
+
 void NoShape(TF_ShapeInferenceContext*, TF_Status*) {}
 
 }  // namespace
@@ -61,6 +64,17 @@ std::vector<TraceTarget> TargetsOn(TF_OpKernelContext* context, const Watch& wat
     target.PrepareTo(watch.recorder->mode());
   }
   return targets;
+}
+
+bool FailIf(int64_t rang, TF_OpKernelContext* context, Recorder* recorder) {
+  if (rang == 0 || !recorder->alarm().fails_graphs()) return false;
+  // Python finds the number (capture/alarm.py) and replaces the message.
+  const std::string message =
+      "A tensor has an infinity or NaN [tb_debugger_plugin " + std::to_string(rang) + "]";
+  Status status;
+  tf.TF_SetStatus(status.get(), kInvalidArgument, message.c_str());
+  tf.TF_OpKernelContext_Failure(context, status.get());
+  return true;
 }
 
 std::string RegisterOnCpu(const char* name, TF_OpDefinitionBuilder* op,

@@ -56,6 +56,10 @@ bool IntAttr(TF_OpKernelConstruction* construction, const char* name, int64_t* v
 // The trace targets of a watch, completed by the device on which an op runs.
 std::vector<TraceTarget> TargetsOn(TF_OpKernelContext* context, const Watch& watch);
 
+// Fails the op that is running if a tensor that it recorded rang the alarm and the recording fails graphs.
+// `rang`: number of the ring, or 0. Returns whether the op failed.
+bool FailIf(int64_t rang, TF_OpKernelContext* context, Recorder* recorder);
+
 // Registers an op as stateful, so that it is never folded, merged with an equal op, or
 // dropped as unused. Returns an empty string, or an error.
 std::string RegisterOnCpu(const char* name, TF_OpDefinitionBuilder* op,

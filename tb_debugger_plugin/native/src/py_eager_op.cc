@@ -38,6 +38,10 @@ int64_t HowRecorded(PyObject* tensor, PyObject* is_recorded) {
   return dtype == nullptr ? -1 : ToNumber(Owned(PyObject_GetItem(is_recorded, dtype.get())));
 }
 
+// The parts of such a number.
+Rings RingsOf(int64_t how) { return static_cast<Rings>(how >> 1 & kAllRing); }
+int64_t KeepOf(int64_t how) { return how >> 3; }
+
 // Appends `number_of` each tensor as a packed field. `tensors`: of PySequence_Fast.
 template <typename Number>
 bool AppendNumbers(int field, PyObject* tensors, Number number_of, std::string* out) {
@@ -60,13 +64,13 @@ bool SummarizeInPython(PyObject* summarize, PyObject* tensor, int64_t keep, Enco
   return value != nullptr && ReadTensorValue(value.get(), encoded);
 }
 
-// Encodes an output. The proto is empty if the output is not recorded.
-bool EncodeOutput(const EagerOp& op, PyObject* tensor, Recorder* recorder, EncodedTensor* encoded) {
+// Encodes an output. The proto is empty if the output is not recorded. `how`: see EagerOp::is_recorded.
+bool EncodeOutput(const EagerOp& op, PyObject* tensor, int64_t how, Recorder* recorder,
+                  EncodedTensor* encoded) {
   encoded->mode = recorder->mode();
-  const int64_t how = HowRecorded(tensor, op.is_recorded);
   if (how < 0) return false;
   if (how == 0) return true;
-  const int64_t keep = how >> 1;
+  const int64_t keep = KeepOf(how);
   const EagerTensor eager(tensor);
   if (!eager.ok()) return SummarizeInPython(op.summarize, tensor, keep, encoded);
   Py_BEGIN_ALLOW_THREADS
@@ -113,7 +117,12 @@ bool EncodeEagerOp(const EagerOp& op, Recorder* recorder, EncodedOp* encoded) {
   std::vector<EncodedTensor> tensors(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* output = PySequence_Fast_GET_ITEM(outputs.get(), i);
-    if (!EncodeOutput(op, output, recorder, &tensors[static_cast<size_t>(i)])) return false;
+    const int64_t how = HowRecorded(output, op.is_recorded);
+    EncodedTensor& tensor = tensors[static_cast<size_t>(i)];
+    if (!EncodeOutput(op, output, how, recorder, &tensor)) return false;
+    if (RingsOf(how) & (i == 0 ? kFirstRings : kOthersRing)) {
+      encoded->ringing = std::max(encoded->ringing, HowBad(tensor.proto, tensor.mode));
+    }
   }
   AppendProtos(&tensors, recorder, encoded);
   return true;

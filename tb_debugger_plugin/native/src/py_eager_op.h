@@ -18,8 +18,8 @@ struct EagerOp {
   PyObject* inputs;   // a sequence of eager tensors
   PyObject* outputs;  // a sequence of eager tensors
   PyObject* devices;  // a dict: numbers of devices by name, which may have to make them
-  // A dict: how outputs are recorded, by dtype. 0: not at all. Otherwise bit 0 is set, and
-  // the other bits are the rules by which they may be kept whole.
+  // A dict: how outputs are recorded, by dtype. 0: not at all. Otherwise bit 0 is set, the
+  // next two are Rings (alarm.h), and the other bits are the rules by which they may be kept whole.
   PyObject* is_recorded;
   // Takes an output that only Python can read, and its rules; returns a TensorValue
   // (native/arguments.py).
@@ -30,6 +30,7 @@ struct EagerOp {
 struct EncodedOp {
   std::string execution;        // the fields of an Execution
   Bad bad = Bad::kNo;           // how bad the worst output is
+  Bad ringing = Bad::kNo;       // the same of outputs that may ring the alarm
   std::vector<KeptBytes> kept;  // the outputs that are kept by rules
 };
 

@@ -61,6 +61,21 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   return self.release();
 }
 
+// -1 if recording has stopped, else the number of a ring that Python has to handle, or 0. `rang`: number of
+// the ring of what was just recorded.
+PyObject* AfterRecord(Recorder* recorder, int64_t rang) {
+  if (!recorder->on()) return PyLong_FromLong(-1);
+  Alarm& alarm = recorder->alarm();
+  return PyLong_FromLongLong(alarm.fails_graphs() ? rang : alarm.TakePending());
+}
+
+PyObject* Arm(PyObject* self, PyObject* args) {
+  int infinities, nans, spares_masks, fails_graphs;
+  if (!PyArg_ParseTuple(args, "pppp", &infinities, &nans, &spares_masks, &fails_graphs)) return nullptr;
+  Self(self)->alarm().Arm({infinities != 0, nans != 0, spares_masks != 0, fails_graphs != 0});
+  Py_RETURN_NONE;
+}
+
 PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
   EagerOp op;
   if (!PyArg_ParseTuple(args, "SOOO!O!O|i", &op.prefix, &op.inputs, &op.outputs, &PyDict_Type, &op.devices,
@@ -70,10 +85,11 @@ PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
   EncodedOp encoded;
   if (!EncodeEagerOp(op, Self(self), &encoded)) return nullptr;
   const std::string_view prefix = BytesOf(op.prefix);
+  int64_t rang = 0;
   Py_BEGIN_ALLOW_THREADS
-  Self(self)->Execution(encoded.execution, prefix, encoded.bad, encoded.kept);
+  rang = Self(self)->Execution(encoded.execution, prefix, encoded.bad, encoded.kept, encoded.ringing);
   Py_END_ALLOW_THREADS
-  return PyBool_FromLong(Self(self)->on());
+  return AfterRecord(Self(self), rang);
 }
 
 PyObject* ChooseKeep(PyObject* self, PyObject* args) {
@@ -98,7 +114,7 @@ PyObject* WriteSessionRun(PyObject* self, PyObject* args) {
   Py_BEGIN_ALLOW_THREADS
   Self(self)->SessionRun(BytesOf(prefix), run, begin_time);
   Py_END_ALLOW_THREADS
-  return PyBool_FromLong(Self(self)->on());
+  return AfterRecord(Self(self), 0);
 }
 
 PyObject* WriteAboutSessionRun(PyObject* self, PyObject* event) {
@@ -143,23 +159,36 @@ PyObject* Abandon(PyObject* self, PyObject*) {
 PyStructSequence_Field first_bad_fields[] = {
     {"is_execution", "Whether it is an output of an execution; else of an op of a graph."},
     {"prefix", "The encoded fields of the Execution, or of the GraphExecutionTrace, that were known before."},
+    {"is_nan", "Whether the tensor has a NaN; in CURT_HEALTH, whether it is bad at all."},
     {nullptr, nullptr}};
-enum { kIsExecution, kPrefix, kFirstBadFields };  // indices of the fields
+enum { kIsExecution, kPrefix, kIsNan, kFirstBadFields };  // indices of the fields
 
 PyStructSequence_Desc first_bad_description = {"tb_debugger_plugin.native._native.FirstBad",
-                                               "The first bad value on record.", first_bad_fields,
-                                               kFirstBadFields};
+                                               "A bad value on record.", first_bad_fields, kFirstBadFields};
 PyTypeObject* first_bad_type = nullptr;  // never deleted
+
+// The FirstBad of a value; None for an empty one.
+PyObject* ToFirstBad(const std::string& prefix_bytes, bool is_execution, bool is_nan) {
+  if (prefix_bytes.empty()) Py_RETURN_NONE;
+  Owned prefix(ToBytes(prefix_bytes));
+  Owned result(PyStructSequence_New(first_bad_type));
+  if (prefix == nullptr || result == nullptr) return nullptr;
+  PyStructSequence_SetItem(result.get(), kIsExecution, PyBool_FromLong(is_execution));
+  PyStructSequence_SetItem(result.get(), kPrefix, prefix.release());
+  PyStructSequence_SetItem(result.get(), kIsNan, PyBool_FromLong(is_nan));
+  return result.release();
+}
 
 PyObject* GetFirstBad(PyObject* self, void*) {
   const FirstBad::Value value = Self(self)->first_bad();
-  if (value.prefix.empty()) Py_RETURN_NONE;
-  Owned prefix(ToBytes(value.prefix));
-  Owned result(PyStructSequence_New(first_bad_type));
-  if (prefix == nullptr || result == nullptr) return nullptr;
-  PyStructSequence_SetItem(result.get(), kIsExecution, PyBool_FromLong(value.is_execution));
-  PyStructSequence_SetItem(result.get(), kPrefix, prefix.release());
-  return result.release();
+  return ToFirstBad(value.prefix, value.is_execution, value.is_nan);
+}
+
+PyObject* GetRing(PyObject* self, PyObject* number) {
+  const long long which = PyLong_AsLongLong(number);
+  if (which == -1 && PyErr_Occurred()) return nullptr;
+  const Alarm::Value value = Self(self)->alarm().Get(which);
+  return ToFirstBad(value.prefix, value.is_execution, value.bad == Bad::kNan);
 }
 
 PyObject* GetOn(PyObject* self, void*) { return PyBool_FromLong(Self(self)->on()); }
@@ -171,13 +200,16 @@ PyObject* GetFailure(PyObject* self, void*) { return PyUnicode_FromString(Self(s
 PyMethodDef methods[] = {
     {"eager_op", WriteEagerOp, METH_VARARGS,
      "eager_op(prefix, inputs, outputs, devices, is_recorded, summarize, thread=0): record the execution of an op, see "
-     "EagerOp in py_eager_op.h; returns whether recording goes on."},
+     "EagerOp in py_eager_op.h; returns -1 if recording has stopped, the number of a ring of the alarm to handle, or 0."},
+    {"arm", Arm, METH_VARARGS,
+     "arm(infinities, nans, spares_masks, fails_graphs): let bad values ring, see alarm.h. Before anything is recorded."},
+    {"ring", GetRing, METH_O, "ring(number): the FirstBad that rang; None if it was too long ago."},
     {"choose_keep", ChooseKeep, METH_VARARGS,
      "choose_keep(keep, num_bytes, is_bad): the rule that keeps a value, -1 if it is too large for its rules, "
      "None if no rule wants it. `keep`: the rules of the tensor, as bits."},
     {"session_run", WriteSessionRun, METH_VARARGS,
      "session_run(prefix, run, begin_time): record a run of a session that ends now, see recorder.h; returns "
-     "whether recording goes on."},
+     "as eager_op."},
     {"about_session_run", WriteAboutSessionRun, METH_O,
      "about_session_run(event): append another encoded DebugEvent about a run of a session."},
     {"set_wanted", SetWanted, METH_O,

@@ -50,11 +50,12 @@ bool ToWatches(PyObject* tuple, std::vector<const Watch*>* watches) {
 }
 
 bool ToTarget(PyObject* value, TraceTarget* target) {
-  int64_t tensor_id, rank, keep;
+  int64_t tensor_id, rank, keep, rings;
   if (!Read(value, "prefix", &target->prefix) || !Read(value, "tensor_id", &tensor_id) ||
-      !Read(value, "rank", &rank) || !Read(value, "keep", &keep)) {
+      !Read(value, "rank", &rank) || !Read(value, "keep", &keep) || !Read(value, "rings", &rings)) {
     return false;
   }
+  target->rings = rings != 0;
   target->keep = static_cast<uint64_t>(keep);
   target->tensor_id = static_cast<double>(tensor_id);
   target->rank = static_cast<int>(rank);

@@ -70,12 +70,14 @@ void Recorder::AppendTrace(const std::string& prefix, const EncodedTensor& tenso
 }
 
 void Recorder::TraceConstant(const std::string& prefix, const EncodedTensor& tensor) {
-  first_bad_.NoteConstant(Trace(prefix, tensor));
+  const Bad bad = Trace(prefix, tensor);
+  first_bad_.NoteConstant(bad);
+  alarm_.NoteConstant(bad);
 }
 
-void Recorder::Execution(const std::string& execution, std::string_view prefix, Bad bad,
-                         const std::vector<KeptBytes>& kept) {
-  if (!on()) return;
+int64_t Recorder::Execution(const std::string& execution, std::string_view prefix, Bad bad,
+                            const std::vector<KeptBytes>& kept, Bad ringing) {
+  if (!on()) return 0;
   CountIf(bad);
   NoteBad(prefix, bad, true);
   thread_local std::string event;
@@ -83,6 +85,7 @@ void Recorder::Execution(const std::string& execution, std::string_view prefix, 
   const double now = Now();
   EncodeExecution(now, execution, &event);
   StopIf(executions_.Append(now, &event, kept));
+  return alarm_.RingIf(ringing, prefix, true);
 }
 
 void Recorder::SessionRun(std::string_view prefix, int64_t run, double begin_time) {
@@ -172,7 +175,7 @@ void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView
     thread_local EncodedTensor encoded;
     encoded.proto.clear();
     recorder_->Encode(tensor, targets[0].tensor_id, 0, &encoded);
-    return Trace(targets[0].prefix, encoded);
+    return Trace(targets[0], encoded);
   }
   double columns[kMaxSummary];
   Summarize(tensor, mode, targets[0].tensor_id, columns);
@@ -200,6 +203,7 @@ void TraceBatch::TraceByRules(const std::vector<TraceTarget>& targets, const Ten
   if (!recorder_->on()) return;
   recorder_->CountIf(bad);
   recorder_->NoteBad(target.prefix, bad, false);
+  RingIf(target, bad);
   recorder_->AppendTrace(target.prefix, encoded);
   TraceColumns(&target + 1, end, columns, bad);
 }
@@ -217,14 +221,21 @@ void TraceBatch::Trace(const TraceTarget& target, const double* columns, Bad bad
     Send();  // Earlier tensors are written before the pin begins.
     recorder_->NoteBad(target.prefix, bad, false);
   }
+  RingIf(target, bad);
   if (count_ == kMost) Send();
   traces_[count_++].Fill(target.trace, now_, columns);
 }
 
-void TraceBatch::Trace(const std::string& prefix, const EncodedTensor& tensor) {
+void TraceBatch::Trace(const TraceTarget& target, const EncodedTensor& tensor) {
   Send();
-  const Bad bad = recorder_->Trace(prefix, tensor);
-  recorder_->first_bad_.Note(bad, prefix, false);
+  const Bad bad = recorder_->Trace(target.prefix, tensor);
+  recorder_->first_bad_.Note(bad, target.prefix, false);
+  RingIf(target, bad);
+}
+
+void TraceBatch::RingIf(const TraceTarget& target, Bad bad) {
+  if (bad == Bad::kNo || rang_ != 0 || !target.rings || !recorder_->on()) return;
+  rang_ = recorder_->alarm_.RingIf(bad, target.prefix, false);
 }
 
 void TraceBatch::Send() {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "alarm.h"
 #include "bad_tensors.h"
 #include "encode.h"
 #include "event_file.h"
@@ -29,6 +30,8 @@ struct TraceTarget {
   uint64_t keep = 0;
   // The record in a mode that has a vector; empty until PrepareTo.
   TraceOfVector trace;
+  // Whether the tensor may ring the alarm, and those that hold the same elements.
+  bool rings = true;
 
   // Makes the record in `mode`; the prefix must be complete.
   void PrepareTo(Mode mode);
@@ -67,9 +70,10 @@ class Recorder {
   void TraceConstant(const std::string& prefix, const EncodedTensor& tensor);
   // Records an execution. `execution`: the encoded fields of an Execution. `prefix`: those
   // that are equal for executions of the same op at the same line of the program. `bad`:
-  // how bad its worst output is. `kept`: its outputs that are kept by a rule.
-  void Execution(const std::string& execution, std::string_view prefix, Bad bad,
-                 const std::vector<KeptBytes>& kept = {});
+  // how bad its worst output is. `kept`: its outputs that are kept by a rule. `ringing`: how
+  // bad the worst output is that may ring the alarm. Returns the number of a ring, or 0.
+  int64_t Execution(const std::string& execution, std::string_view prefix, Bad bad,
+                    const std::vector<KeptBytes>& kept = {}, Bad ringing = Bad::kNo);
   // Records a run of a session that ends now. The first one makes the file. `prefix`: the
   // encoded fields of a SessionRun but its number and its beginning.
   void SessionRun(std::string_view prefix, int64_t run, double begin_time);
@@ -89,6 +93,7 @@ class Recorder {
   Mode mode() const { return mode_; }
   int64_t max_tensor_bytes() const { return max_tensor_bytes_; }
   KeepRules& rules() { return rules_; }
+  Alarm& alarm() { return alarm_; }
   int64_t executions() const { return executions_.appended(); }
   int64_t traces() const { return traces_.appended(); }
   FirstBad::Value first_bad() const { return first_bad_.Get(); }
@@ -130,6 +135,7 @@ class Recorder {
   std::atomic<int64_t> num_bad_{0};
   BadOps bad_ops_;
   FirstBad first_bad_;
+  Alarm alarm_;
   mutable std::mutex mutex_;
   std::string failure_;  // guarded by mutex_
 };
@@ -148,11 +154,15 @@ class TraceBatch {
   // Records a tensor by its columns, in the mode for which the target was prepared.
   void Trace(const TraceTarget& target, const double* columns, Bad bad);
   // Records a tensor that is encoded already.
-  void Trace(const std::string& prefix, const EncodedTensor& tensor);
+  void Trace(const TraceTarget& target, const EncodedTensor& tensor);
+
+  // The number of the first ring of these tensors, or 0.
+  int64_t rang() const { return rang_; }
 
  private:
   // Records a tensor whose first target has rules.
   void TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor);
+  void RingIf(const TraceTarget& target, Bad bad);
   void TraceColumns(const TraceTarget* begin, const TraceTarget* end, double* columns, Bad bad);
   void Send();
 
@@ -163,6 +173,7 @@ class TraceBatch {
   const double now_;
   FilledTrace traces_[kMost];
   size_t count_ = 0;
+  int64_t rang_ = 0;
 };
 
 // The recorder that watch ops use; null while nothing is recorded. A recorder that was

@@ -32,6 +32,7 @@ namespace tbdbg {
   X(TF_NewStatus, TF_Status*, (void))                                                                       \
   X(TF_DeleteStatus, void, (TF_Status*))                                                                    \
   X(TF_GetCode, int, (const TF_Status*))                                                                    \
+  X(TF_SetStatus, void, (TF_Status*, int, const char*))                                                     \
   X(TF_Message, const char*, (const TF_Status*))                                                            \
   X(TF_NewOpDefinitionBuilder, TF_OpDefinitionBuilder*, (const char*))                                      \
   X(TF_OpDefinitionBuilderAddAttr, void, (TF_OpDefinitionBuilder*, const char*))                            \

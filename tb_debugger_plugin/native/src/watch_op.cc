@@ -130,7 +130,8 @@ void* CreateReduced(TF_OpKernelConstruction* construction) {
 
 void Delete(void* kernel) { delete static_cast<WatchKernel*>(kernel); }
 
-void Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input, Recorder* recorder) {
+// Returns the number of a ring of the alarm, or 0.
+int64_t Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input, Recorder* recorder) {
   const Watch& watch = *kernel->watch;
   watch.constants->RecordOnce(recorder);
   kernel->Prepare(context);
@@ -141,6 +142,7 @@ void Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* inpu
     if (earlier.View(ShapeOf(watch, i), &view)) batch.Trace(kernel->targets[i], view);
   }
   if (input->View(watch.shape, &view)) batch.Trace(kernel->targets[0], view);
+  return batch.rang();
 }
 
 // The recorder that records this node's tensor now, or null.
@@ -155,15 +157,16 @@ void ComputeBeside(void* state, TF_OpKernelContext* context) {
   Recorder* recorder = WatchingRecorder(kernel);
   if (recorder == nullptr) return;
   WatchedInput input(context, 0, kernel->classes());
-  Record(kernel, context, &input, recorder);
+  FailIf(Record(kernel, context, &input, recorder), context, recorder);
 }
 
 void ComputeInline(void* state, TF_OpKernelContext* context) {
   auto* kernel = static_cast<WatchKernel*>(state);
   WatchedInput input(context, 0, kernel->classes());
   Recorder* recorder = WatchingRecorder(kernel);
-  if (recorder != nullptr) Record(kernel, context, &input, recorder);
-  input.PassOn();
+  const bool failed =
+      recorder != nullptr && FailIf(Record(kernel, context, &input, recorder), context, recorder);
+  if (!failed) input.PassOn();
 }
 
 // Records the numbers in the input; in NO_TENSOR, only that the tensor was computed.
@@ -186,7 +189,9 @@ void ComputeReduced(void* state, TF_OpKernelContext* context) {
   } else {
     EncodeVector(static_cast<const double*>(view.data), static_cast<int>(view.num_elements), &encoded.proto);
   }
-  TraceBatch(recorder).Trace(target.prefix, encoded);
+  TraceBatch batch(recorder);
+  batch.Trace(target, encoded);
+  FailIf(batch.rang(), context, recorder);
 }
 
 // The output has the shape of the input.

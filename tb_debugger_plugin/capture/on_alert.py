@@ -1,0 +1,119 @@
+"""Describes what happens when a bad value is recorded: which values count, and what follows.
+
+Takes the user's `on_alert`, `alert_kinds` and `ignore_alerts`, and returns an `OnAlert`, or raises a
+`UsageError` that says what to do. Which ops may ring the alarm is decided when their graph is built, or when
+an eager op first runs on a line; the native library notices the bad value when it is recorded.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from tb_debugger_plugin.errors import UsageError
+
+#: The kinds of bad values that a user may choose.
+KINDS: Final = ("nan", "inf")
+#: Outputs that hold no results: empty batches make them NaN, and kernels keep scratch values in them.
+_ONLY_FIRST: Final = re.compile(r"FusedBatchNorm(V[23])?")
+
+
+class Action(enum.Enum):
+    """What follows a bad value."""
+
+    #: The op or graph fails.
+    RAISE = "raise"
+    #: The recording ends after the call, and the program goes on.
+    STOP = "stop"
+    #: A function of the user is called after the call.
+    CALL = "call"
+
+
+#: The forms in which a user may give `on_alert`; a function takes a `BadValue`.
+OnAlertArgument: TypeAlias = "str | Callable[[Any], object] | None"
+
+
+@dataclass(frozen=True)
+class OnAlert:
+    """Which values are bad, and what follows.
+
+    Attributes:
+      action: What follows.
+      function: The user's function for `Action.CALL`.
+      kinds: The kinds that count; None for all, and only NaN as soon as a constant of the program is
+        infinite.
+      ignore: Patterns of op types, which must match the whole type, and of op names, in which they must
+        occur.
+    """
+
+    action: Action
+    function: Callable[[Any], object] | None = None
+    kinds: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    _memo: dict[tuple[str, str], bool] = field(default_factory=dict, compare=False, repr=False)
+
+    def may_ring(self, op_type: str, slot: int, op_name: str | None) -> bool:
+        """Whether an output of an op may ring the alarm.
+
+        Args:
+          op_type: Type of the op, or name of a function.
+          slot: Number of the output.
+          op_name: Name of the op in its graph; None for an eager op.
+        """
+        if slot and _ONLY_FIRST.fullmatch(op_type):
+            return False
+        key = op_type, op_name or ""
+        if key not in self._memo:
+            self._memo[key] = not any(
+                re.fullmatch(pattern, op_type) or (op_name and re.search(pattern, op_name))
+                for pattern in self.ignore
+            )
+        return self._memo[key]
+
+
+def make_on_alert(
+    on_alert: OnAlertArgument, kinds: Iterable[str] | None, ignore: Iterable[str] | str
+) -> OnAlert | None:
+    """Check the user's arguments.
+
+    Raises:
+      UsageError: An argument cannot be used.
+    """
+    patterns = _patterns(ignore)
+    if on_alert is None:
+        if kinds is not None or patterns:
+            raise UsageError(
+                "alert_kinds and ignore_alerts need on_alert: give on_alert='raise', for example."
+            )
+        return None
+    if callable(on_alert):
+        return OnAlert(Action.CALL, on_alert, _kinds(kinds), patterns)
+    if on_alert not in (Action.RAISE.value, Action.STOP.value):
+        raise UsageError(
+            f"on_alert is {on_alert!r}: give 'raise', 'stop', or a function that takes the bad value."
+        )
+    return OnAlert(Action(on_alert), None, _kinds(kinds), patterns)
+
+
+def _kinds(kinds: Iterable[str] | None) -> tuple[str, ...] | None:
+    if kinds is None:
+        return None
+    chosen = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    if not chosen or any(kind not in KINDS for kind in chosen):
+        raise UsageError(
+            f"The kinds of bad values are {kinds!r}: give some of {', '.join(map(repr, KINDS))}."
+        )
+    return tuple(kind for kind in KINDS if kind in chosen)
+
+
+def _patterns(ignore: Iterable[str] | str) -> tuple[str, ...]:
+    patterns = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except (re.error, TypeError) as error:
+            raise UsageError(f"{pattern!r}, an op to ignore, is not a regular expression: {error}.") from None
+    return patterns
