@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.reading.datum import has_inf_or_nan as has_inf_or_nan
     from tb_debugger_plugin.reading.dump_dir import DebugDumpDir as DebugDumpDir
     from tb_debugger_plugin.reading.run import open_run as open_run
+    from tb_debugger_plugin.techniques.assertions import assert_finite as assert_finite
+    from tb_debugger_plugin.techniques.assertions import assert_that as assert_that
+    from tb_debugger_plugin.techniques.breakpoints import breakpoint_here as breakpoint_here
+    from tb_debugger_plugin.techniques.fetching import fetch as fetch
+    from tb_debugger_plugin.techniques.gradients import gradient_of as gradient_of
+    from tb_debugger_plugin.techniques.interposing import interpose as interpose
+    from tb_debugger_plugin.techniques.plotting import plot_tensor as plot_tensor
+    from tb_debugger_plugin.techniques.printing import print_tensor as print_tensor
 
 #: The version of the package, defined only here.
 __version__ = "0.1.0"
@@ -40,12 +48,20 @@ __all__ = [
     "DebugDumpDir",
     "KeepValues",
     "NumericsError",
+    "assert_finite",
+    "assert_that",
+    "breakpoint_here",
     "check_numerics",
     "disable_check_numerics",
     "disable_dump_debug_info",
     "enable_dump_debug_info",
+    "fetch",
+    "gradient_of",
     "has_inf_or_nan",
+    "interpose",
     "open_run",
+    "plot_tensor",
+    "print_tensor",
     "record",
     "step",
 ]
@@ -58,13 +74,26 @@ _OF_READER = {
     "open_run": "tb_debugger_plugin.reading.run",
 }
 
+#: The techniques, and their modules in `techniques`.
+_TECHNIQUES = {
+    "assert_finite": "assertions",
+    "assert_that": "assertions",
+    "breakpoint_here": "breakpoints",
+    "fetch": "fetching",
+    "gradient_of": "gradients",
+    "interpose": "interposing",
+    "plot_tensor": "plotting",
+    "print_tensor": "printing",
+}
+
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _OF_READER:
         return getattr(importlib.import_module(_OF_READER[name]), name)
-    return _from_recorder(f"{__name__}.{name}", "tb_debugger_plugin.capture.api")
+    module = f"techniques.{_TECHNIQUES[name]}" if name in _TECHNIQUES else "capture.api"
+    return _from_recorder(f"{__name__}.{name}", f"{__name__}.{module}")
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tb_debugger_plugin.capture.alarm import BadValue as BadValue
@@ -22,6 +23,7 @@ from tb_debugger_plugin.capture.on_alert import OnAlert, OnAlertArgument, make_o
 from tb_debugger_plugin.capture.options import DTypeFilter, Options, as_given, make_options
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import RecordingError, UsageError
+from tb_debugger_plugin.events.modes import TensorDebugMode
 
 #: The last recording; it may have ended.
 _current: Recording | None = None
@@ -247,10 +249,10 @@ def check_numerics(
 
 def _temporary(on_alert: OnAlert | None) -> Options:
     try:
-        folder = tempfile.mkdtemp(prefix="tb_debugger_numerics_")
+        folder = tempfile.mkdtemp(prefix="tb_debugger_")
     except OSError as error:
         raise RecordingError(
-            f"check_numerics() found no folder for temporary files ({error}): set TMPDIR to one."
+            f"There is no folder for temporary files ({error}): set TMPDIR to one."
         ) from error
     return make_options(
         folder,
@@ -267,6 +269,39 @@ def _temporary(on_alert: OnAlert | None) -> Options:
         on_alert=on_alert,
         is_temporary=True,
     )
+
+
+def begin_to_fetch(rules: tuple[KeepValues, ...]) -> Recording:
+    """Begin a recording into a temporary folder that keeps only some values: for `techniques.fetching`.
+
+    Args:
+      rules: The values.
+
+    Raises:
+      UsageError: A recording is on.
+      RecordingError: There is no folder for temporary files.
+    """
+    with _current_lock:
+        on = running()
+        if on is not None:
+            what = (
+                "check_numerics() is on"
+                if on.requested.is_temporary
+                else f"a recording to {on.dump_root} is on"
+            )
+            raise UsageError(
+                f"fetch() records the call, and {what}: there is one recording at a time. End it before, or "
+                "give keep_values to the recording."
+            )
+        return _begin(
+            replace(
+                _temporary(None),
+                mode=TensorDebugMode.NO_TENSOR,
+                circular_buffer_size=-1,
+                keep_values=rules,
+                keeps_identities=True,
+            )
+        )
 
 
 def disable_check_numerics() -> None:

@@ -83,6 +83,7 @@ class Options:
       keep_values: Rules by which values are kept whole, beside what the mode records; any of them may hold.
       on_alert: What follows a bad value; None for nothing.
       is_temporary: Whether the folder is deleted when the recording ends.
+      keeps_identities: Whether a rule may also keep what an Identity op passes on.
     """
 
     dump_root: str
@@ -99,6 +100,7 @@ class Options:
     keep_values: tuple[KeepValues, ...] = ()
     on_alert: OnAlert | None = None
     is_temporary: bool = False
+    keeps_identities: bool = False
 
     def choose(
         self,

@@ -68,6 +68,8 @@ _NOT_COMPUTED = frozenset(
         *("DebugIdentityV2", "DebugNumericSummaryV2"),
     )
 )
+#: A user gives a tensor a name with it.
+_IDENTITY = "Identity"
 #: An op that Grappler splits: it drops what is only needed for outputs without consumers.
 _PASSES_ON_ONE_BY_ONE = "IdentityN"
 #: Ops with outputs in uninitialised memory: the first slot that must not be read.
@@ -163,12 +165,13 @@ def _chosen(
 ) -> Iterator[tuple[TfOp, int, int]]:
     """Yields the outputs whose values are recorded: the op, the slot, and the rules of the output."""
     for op in ops:
-        if op.type not in _NOT_COMPUTED:
+        is_computed = op.type not in _NOT_COMPUTED
+        if is_computed or (options.keeps_identities and op.type == _IDENTITY):
             layer = known.layers.get(op.name, "")
             for slot in _watchable_slots(op, known):
                 dtype = op.outputs[slot].dtype
                 choice = options.choose(op.type, dtype, op_name=op.name, layer=layer, functions=functions)
-                if choice.is_recorded:
+                if choice.is_recorded and (is_computed or choice.keep):
                     yield op, slot, choice.keep
 
 

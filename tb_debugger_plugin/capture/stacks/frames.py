@@ -237,6 +237,13 @@ def _frames_of(stack: Iterable[StackFrame]) -> list[Frame]:
     ]
 
 
+def user_frame() -> Frame:
+    """The innermost running line of the program, also in code that AutoGraph has converted."""
+    frames = _frames_of(tf_stack.extract_stack())
+    own = [frame for frame in frames if not is_library(frame.path)]
+    return (own or frames)[-1]
+
+
 def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[Frame, ...]]:
     """The creation stacks of graph ops, outermost frame first, without our own frames.
 
