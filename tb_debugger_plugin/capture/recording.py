@@ -16,7 +16,7 @@ import shutil
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -94,6 +94,7 @@ class Recording:
         self._on = True
         self._failure = ""
         self._call: Call | None = None
+        self._at_end_of_step: Callable[[], None] | None = None
         self._alarm: Alarm | None = None
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_value, self.close)
@@ -175,6 +176,37 @@ class Recording:
     def end_step(self) -> None:
         """Mark the end of a step of the program: see `tb_debugger_plugin.step`."""
         self._steps.end()
+        if self._at_end_of_step is not None:
+            self._at_end_of_step()
+
+    def call_at_end_of_step(self, call: Callable[[], None]) -> None:
+        """Call a function whenever the program marks the end of a step. What it raises, the program gets."""
+        self._at_end_of_step = call
+
+    def pause(self) -> None:
+        """Record no executions and no values of tensors until `resume()`; graphs and sources still are.
+
+        This is a switch, and costs nothing. Needs the native library; without it, nothing happens.
+        """
+        self._steps.pause(True)
+
+    def resume(self) -> None:
+        """Record again after `pause()`."""
+        self._steps.pause(False)
+
+    def enable_rules(self, rules: Collection[int]) -> None:
+        """Apply only some of the rules of `keep_values` from now on; at first all apply.
+
+        Args:
+          rules: Their positions in `keep_values`.
+        """
+        self._sink.enable_rules(sum(1 << rule for rule in rules))
+
+    def discard(self) -> None:
+        """Drop the records that the circular buffer holds now, and go on as if the recording began here."""
+        with self._lock:
+            if self._on:
+                self._sink.discard()
 
     def FlushNonExecutionFiles(self) -> None:
         """Do nothing: metadata, sources, stack frames and graphs are never buffered.
@@ -200,11 +232,12 @@ class Recording:
         """End the recording: the same as `close`. The method exists because TensorFlow's writer has it."""
         self.close()
 
-    def close(self, *, exiting: bool = False) -> None:
+    def close(self, *, exiting: bool = False, is_temporary: bool = False) -> None:
         """End the recording. Further calls do nothing.
 
         Args:
           exiting: Whether the program ends; then its functions are not restored.
+          is_temporary: Whether the files are about to be deleted; then the log does not name them.
         """
         with self._lock:
             if self._on:
@@ -214,10 +247,10 @@ class Recording:
                 if not exiting:
                     self._functions.restore()
                 self._close_sink()
-                _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
                 if self.options.is_temporary:
                     shutil.rmtree(self.dump_root, ignore_errors=True)
-                else:
+                elif not is_temporary:
+                    _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
                     self._name_first_bad()
 
     def _name_first_bad(self) -> None:

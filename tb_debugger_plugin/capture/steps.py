@@ -1,7 +1,8 @@
 """Counts the steps of the program and decides which are recorded.
 
 A step is what the program does between two calls of `tb_debugger_plugin.step()`. Step 0 begins with the
-recording. At each call, the sink gets the decision for the next step.
+recording. At each call, the sink gets the decision for the next step. While the recording is paused, nothing
+is recorded.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ class Steps:
       sink: Gets the decision for each step.
 
     Attributes:
-      is_recorded: Whether the current step is recorded.
+      is_recorded: Whether what the program computes now is recorded.
     """
 
     def __init__(self, options: Options, sink: Sink) -> None:
         self._options = options
         self._sink = sink
-        self._lock = threading.Lock()  # guards _number, and the order of calls of the sink
+        self._lock = threading.Lock()  # guards _number and _is_paused, and the order of calls of the sink
         self._number = -1
+        self._is_paused = False
         self.is_recorded = True
         self.end()
 
@@ -35,8 +37,17 @@ class Steps:
         """End the current step and begin the next one."""
         with self._lock:
             self._number += 1
-            self.is_recorded = self._options.records_step(self._number)
-            self._sink.set_wanted(self.is_recorded)
+            self._decide()
+
+    def pause(self, is_paused: bool) -> None:
+        """Record nothing from now on, or go on."""
+        with self._lock:
+            self._is_paused = is_paused
+            self._decide()
+
+    def _decide(self) -> None:
+        self.is_recorded = not self._is_paused and self._options.records_step(self._number)
+        self._sink.set_wanted(self.is_recorded)
 
     @property
     def never_marked(self) -> bool:

@@ -10,10 +10,9 @@ of gradients are made, but error messages do not show them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
-from tb_debugger_plugin.capture.hooks.hook import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook
-from tb_debugger_plugin.capture.stacks.frames import HOOKS
+from tb_debugger_plugin.capture.hooks.hook import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook, hidden
 from tb_debugger_plugin.capture.tf_types import TfGraph
 
 #: Tensors, variables or gradients: one, or several in lists, tuples and dicts.
@@ -21,13 +20,6 @@ Nested: TypeAlias = Any
 #: Takes the tensors or variables for which gradients were made, the gradients, and the graph of the forward
 #: ops if it is another one. It must not raise.
 OnGradients: TypeAlias = Callable[[Nested, Nested, TfGraph | None], None]
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def _hidden(function: _Function) -> _Function:
-    """Give a function a file name of TensorFlow, so that TensorFlow leaves it out of error messages."""
-    function.__code__ = function.__code__.replace(co_filename=HOOKS)
-    return function
 
 
 class GradientHooks:
@@ -49,7 +41,7 @@ class GradientHooks:
         self._of_tape.remove()
         self._of_graph.remove()
 
-    @_hidden
+    @hidden
     def _tape_gradients(
         self, tape: Any, target: Nested, sources: Nested, *args: Any, **kwargs: Any
     ) -> Nested:
@@ -57,7 +49,7 @@ class GradientHooks:
         self._on_gradients(sources, gradients, None)
         return gradients
 
-    @_hidden
+    @hidden
     def _graph_gradients(self, ys: Nested, xs: Nested, *args: Any, **kwargs: Any) -> Nested:
         gradients = self._of_graph.original(ys, xs, *args, **kwargs)
         self._on_gradients(xs, gradients, kwargs.get("src_graph"))

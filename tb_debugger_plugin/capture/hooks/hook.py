@@ -8,13 +8,21 @@ Invariant: after `remove()` TensorFlow has its own function again, unless anothe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.client import session
 from tensorflow.python.eager import context, execute, imperative_grad
-from tensorflow.python.eager.polymorphic_function import atomic_function
+from tensorflow.python.eager.polymorphic_function import (
+    atomic_function,
+    concrete_function,
+    polymorphic_function,
+)
 from tensorflow.python.ops import gradients_util
+
+from tb_debugger_plugin.capture.stacks.frames import HOOKS
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Target(NamedTuple):
@@ -45,6 +53,9 @@ GET_HANDLE: Final = Target(context.context, "get_c_function")
 GET_DEFINITION: Final = Target(context.context, "get_function_def")
 ADD_DEFINITION: Final = Target(context.context, "add_function_def")
 GET_COMPILER_IR: Final = Target(context.context, "get_compiler_ir")
+#: These two are replaced by the shell around functions, not by a recording.
+CALL_FUNCTION: Final = Target(lambda: polymorphic_function.Function, "__call__")
+CALL_CONCRETE: Final = Target(lambda: concrete_function.ConcreteFunction, "__call__")
 
 TARGETS: Final = (
     FROM_FUNC_GRAPH,
@@ -58,7 +69,19 @@ TARGETS: Final = (
     GET_DEFINITION,
     ADD_DEFINITION,
     GET_COMPILER_IR,
+    CALL_FUNCTION,
+    CALL_CONCRETE,
 )
+
+
+def hidden(function: _Function) -> _Function:
+    """Give a function a file name of TensorFlow, so that TensorFlow leaves it out of error messages.
+
+    Args:
+      function: A function of ours that is on the stack while TensorFlow makes ops for the program.
+    """
+    function.__code__ = function.__code__.replace(co_filename=HOOKS)
+    return function
 
 
 class Hook:

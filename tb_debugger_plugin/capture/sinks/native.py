@@ -242,6 +242,14 @@ class NativeSink:
         """Set whether graph executions are recorded from now on."""
         self._recorder.set_wanted(wanted)
 
+    def enable_rules(self, rules: int) -> None:
+        """Switch some rules of `keep_values` on, as bits, and the others off."""
+        self._recorder.enable_rules(rules)
+
+    def discard(self) -> None:
+        """Drop the records of the circular buffers."""
+        self._recorder.discard()
+
     def counts(self) -> tuple[int, int]:
         """Numbers of executions and traces so far."""
         return self._recorder.executions, self._recorder.traces

@@ -166,6 +166,12 @@ class Sink(Protocol):
     def set_wanted(self, wanted: bool) -> None:
         """Set whether graph executions are recorded from now on; at first they are."""
 
+    def enable_rules(self, rules: int) -> None:
+        """Switch some rules of `keep_values` on, as bits, and the others off; at first all are on."""
+
+    def discard(self) -> None:
+        """Drop the records of the circular buffers, as if the recording began now."""
+
     def counts(self) -> tuple[int, int]:
         """Numbers of executions and traces so far."""
 

@@ -235,6 +235,12 @@ class StockSink:
         """Number of executions so far, and 0: TensorFlow does not count traces."""
         return self._counts[0], self._counts[1]
 
+    def enable_rules(self, rules: int) -> None:
+        """Do nothing: all rules stay on."""
+
+    def discard(self) -> None:
+        """Do nothing: TensorFlow's circular buffers cannot be emptied."""
+
     def num_bad(self) -> None:
         """None: TensorFlow's debug ops do not report what they record."""
 

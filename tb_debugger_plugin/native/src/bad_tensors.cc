@@ -105,6 +105,12 @@ bool BadOps::IsFirst(std::string_view prefix, Bad bad) {
   return true;
 }
 
+void BadOps::Clear() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  seen_.clear();
+  full_ = false;
+}
+
 void FirstBad::Note(Bad bad, std::string_view prefix, bool is_execution) {
   if (!IsNews(bad)) return;
   std::lock_guard<std::mutex> lock(mutex_);

@@ -32,6 +32,8 @@ class BadOps {
   // its op. Returns true at most kMax times. Infinite tensors may use only the first half
   // of them, so that masks of -inf leave room for NaN.
   bool IsFirst(std::string_view prefix, Bad bad);
+  // Forgets all of them.
+  void Clear();
 
   static constexpr size_t kMax = 1000;
 

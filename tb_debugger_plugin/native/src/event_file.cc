@@ -153,6 +153,14 @@ std::string EventFile::Flush() {
   return fd_ < 0 ? "" : FlushLocked();
 }
 
+void EventFile::Discard() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (fd_ < 0 || limit_ == 0) return;
+  in_tail_ = to_pin_ = pinned_ = 0;
+  values_.clear();  // Recorder::Discard gives back their bytes.
+  tail_.Drained(file_size_);
+}
+
 std::string EventFile::FailureIfRemoved() const {
   struct stat status;
   if (fstat(fd_, &status) == 0 && status.st_nlink > 0) return "";

@@ -38,6 +38,9 @@ class EventFile {
   std::string Append(const FilledTrace* traces, size_t count);
   std::string Flush();
 
+  // Drops the records that a circular buffer holds now. Does nothing without one.
+  void Discard();
+
   // Pins the records that a circular buffer holds now, and half as many of the next
   // ones: they are written to the event file before they would be overwritten. Does
   // nothing if the pinned records could then be more than `buffers` times the records

@@ -14,6 +14,7 @@ bool KeepRules::Rule::Take(int64_t bytes) {
 
 Choice KeepRules::Choose(uint64_t chosen, int64_t bytes, Bad bad, KeptBytes* kept) {
   Choice choice = Choice::kSummary;
+  chosen = Enabled(chosen);
   for (size_t i = 0; i < rules_.size(); ++i) {
     if ((chosen >> i & 1) == 0 || (rules_[i].limits.only_bad && bad == Bad::kNo)) continue;
     if (rules_[i].Take(bytes)) {
@@ -29,6 +30,10 @@ void KeepRules::GiveBack(KeptBytes kept) {
   if (kept.rule < 0 || static_cast<size_t>(kept.rule) >= rules_.size()) return;
   Rule& rule = rules_[kept.rule];
   if (rule.limits.max_total_bytes >= 0) rule.left.fetch_add(kept.bytes, std::memory_order_relaxed);
+}
+
+void KeepRules::Reset() {
+  for (Rule& rule : rules_) rule.left = rule.limits.max_total_bytes;
 }
 
 }  // namespace tbdbg

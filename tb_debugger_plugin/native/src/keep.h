@@ -41,12 +41,18 @@ class KeepRules {
   }
 
   bool empty() const { return rules_.empty(); }
+  // Switches rules off and on, as bits; at first all are on. Thread-safe.
+  void SetEnabled(uint64_t enabled) { enabled_.store(enabled, std::memory_order_relaxed); }
+  // The rules among `chosen` that are on.
+  uint64_t Enabled(uint64_t chosen) const { return chosen & enabled_.load(std::memory_order_relaxed); }
   // Chooses what is recorded of a value of `bytes` bytes. `chosen`: the rules that the
   // tensor has, as bits. For kWhole, the bytes are taken from the first rule that allows
   // it, and `kept` says so.
   Choice Choose(uint64_t chosen, int64_t bytes, Bad bad, KeptBytes* kept);
   // Gives the bytes of a value back, because it is no longer on record.
   void GiveBack(KeptBytes kept);
+  // Gives all bytes back, because nothing is on record any more.
+  void Reset();
 
  private:
   struct Rule {
@@ -58,6 +64,7 @@ class KeepRules {
   };
 
   std::deque<Rule> rules_;  // constant but for `left`
+  std::atomic<uint64_t> enabled_{~uint64_t{0}};
 };
 
 }  // namespace tbdbg

@@ -135,6 +135,20 @@ PyObject* SetWanted(PyObject* self, PyObject* wanted) {
   Py_RETURN_NONE;
 }
 
+PyObject* EnableRules(PyObject* self, PyObject* enabled) {
+  const unsigned long long rules = PyLong_AsUnsignedLongLong(enabled);
+  if (PyErr_Occurred()) return nullptr;
+  Self(self)->rules().SetEnabled(rules);
+  Py_RETURN_NONE;
+}
+
+PyObject* Discard(PyObject* self, PyObject*) {
+  Py_BEGIN_ALLOW_THREADS
+  Self(self)->Discard();
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
 PyObject* Flush(PyObject* self, PyObject*) {
   Py_BEGIN_ALLOW_THREADS
   Self(self)->Flush();
@@ -214,6 +228,9 @@ PyMethodDef methods[] = {
      "about_session_run(event): append another encoded DebugEvent about a run of a session."},
     {"set_wanted", SetWanted, METH_O,
      "set_wanted(wanted): decide whether tensors that graphs compute from now on are recorded."},
+    {"enable_rules", EnableRules, METH_O,
+     "enable_rules(rules): switch rules for values that are kept whole on, as bits, and the others off."},
+    {"discard", Discard, METH_NOARGS, "Drop the records of the circular buffers."},
     {"flush", Flush, METH_NOARGS, "Write buffered records to the event files."},
     {"close", Close, METH_NOARGS, "Flush and end the recording."},
     {"abandon", Abandon, METH_NOARGS, "End the recording without changing the files, for a forked child."},

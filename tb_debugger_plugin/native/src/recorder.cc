@@ -11,6 +11,9 @@ constexpr int kPinnedBuffers = 10, kPinnedBuffersInfinite = 5;
 
 std::atomic<Recorder*> current{nullptr};
 
+// Whether a mode records tensors of a dtype without any rule.
+bool Measures(Mode mode, int dtype) { return !SpecOf(mode).judges || MeasuredBytes(dtype) > 0; }
+
 }  // namespace
 
 double Now() {
@@ -39,6 +42,8 @@ void TraceTarget::PrepareTo(Mode mode) {
 void Recorder::Encode(const TensorView& tensor, double tensor_id, uint64_t keep, EncodedTensor* encoded) {
   Choice choice = Choice::kSummary;
   int64_t bytes = 0;
+  if (keep != 0 && rules_.Enabled(keep) == 0 && !Measures(mode_, tensor.dtype)) return;
+  keep = rules_.Enabled(keep);
   if (keep != 0) {
     bytes = ValueBytes(tensor);
     choice = rules_.Choose(keep, bytes, HowBad(tensor), &encoded->kept);
@@ -130,6 +135,16 @@ void Recorder::PinIfFirst(std::string_view prefix, Bad bad) {
   session_runs_.Pin(buffers);
 }
 
+void Recorder::Discard() {
+  if (!on()) return;
+  executions_.Discard();
+  traces_.Discard();
+  session_runs_.Discard();
+  rules_.Reset();
+  bad_ops_.Clear();
+  discards_.fetch_add(1, std::memory_order_relaxed);
+}
+
 void Recorder::Flush() {
   if (!on()) return;
   StopIf(executions_.Flush());
@@ -170,7 +185,10 @@ void Recorder::StopIf(const std::string& failure) {
 
 void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor) {
   const Mode mode = recorder_->mode_;
-  if (targets[0].keep != 0) return TraceByRules(targets, tensor);
+  if (targets[0].keep != 0) {
+    if (recorder_->rules_.Enabled(targets[0].keep) != 0) return TraceByRules(targets, tensor);
+    if (!Measures(mode, tensor.dtype)) return;
+  }
   if (targets[0].trace.empty()) {
     thread_local EncodedTensor encoded;
     encoded.proto.clear();

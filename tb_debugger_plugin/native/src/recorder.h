@@ -83,6 +83,10 @@ class Recorder {
   // Whether tensors that graphs compute from now on are recorded; true at first.
   void SetWanted(bool wanted) { wanted_ = wanted; }
 
+  // Drops the records of the circular buffers, as if the recording began now: constants of
+  // graphs are recorded again, and the first bad tensor of each op is pinned again.
+  void Discard();
+
   void Flush();
   void Close();
   void Abandon();
@@ -94,6 +98,8 @@ class Recorder {
   int64_t max_tensor_bytes() const { return max_tensor_bytes_; }
   KeepRules& rules() { return rules_; }
   Alarm& alarm() { return alarm_; }
+  // How often Discard was called.
+  int64_t discards() const { return discards_.load(std::memory_order_relaxed); }
   int64_t executions() const { return executions_.appended(); }
   int64_t traces() const { return traces_.appended(); }
   FirstBad::Value first_bad() const { return first_bad_.Get(); }
@@ -123,6 +129,7 @@ class Recorder {
   KeepRules rules_;
   std::atomic<bool> on_{false};
   std::atomic<bool> wanted_{true};
+  std::atomic<int64_t> discards_{0};
   EventFile executions_;
   EventFile traces_;
   std::string base_;                  // constant after Open

@@ -27,14 +27,21 @@ T* Find(std::deque<T>& table, int64_t number) {
 void Constants::Add(std::string prefix, EncodedTensor tensor) {
   std::lock_guard<std::mutex> lock(mutex_);
   records_.emplace_back(std::move(prefix), std::move(tensor));
-  pending_ = true;
+  recorded_ = kNever;
 }
 
 void Constants::Record(Recorder* recorder) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& record : records_) recorder->TraceConstant(record.first, record.second);
-  records_.clear();
-  pending_ = false;
+  if (discard_ != recorder->discards()) done_ = 0;
+  discard_ = recorder->discards();
+  for (; done_ < records_.size(); ++done_) {
+    recorder->TraceConstant(records_[done_].first, records_[done_].second);
+  }
+  if (discard_ == 0) {  // Nothing is recorded a second time.
+    records_.clear();
+    done_ = 0;
+  }
+  recorded_ = discard_;
 }
 
 int64_t AddConstants() {

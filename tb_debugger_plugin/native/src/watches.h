@@ -16,22 +16,27 @@
 namespace tbdbg {
 
 // The constants of a graph. They are recorded when the graph first runs, so that
-// graphs that never run have no records.
+// graphs that never run have no records; and again after each Recorder::Discard.
 class Constants {
  public:
   // `prefix` and `tensor`: see Recorder::Trace.
   void Add(std::string prefix, EncodedTensor tensor);
-  // Records the constants that are not recorded yet. Thread-safe.
+  // Records the constants that are not on record. Thread-safe.
   void RecordOnce(Recorder* recorder) {
-    if (pending_.load(std::memory_order_relaxed)) Record(recorder);
+    if (recorded_.load(std::memory_order_relaxed) != recorder->discards()) Record(recorder);
   }
 
  private:
   void Record(Recorder* recorder);
 
-  std::atomic<bool> pending_{false};
+  // Recorder::discards when all were recorded; kNever until then.
+  static constexpr int64_t kNever = -1;
+  std::atomic<int64_t> recorded_{kNever};
   std::mutex mutex_;
-  std::vector<std::pair<std::string, EncodedTensor>> records_;  // guarded by mutex_
+  // Guarded by mutex_. Of the records, the first `done_` were recorded after discard `discard_`.
+  std::vector<std::pair<std::string, EncodedTensor>> records_;
+  int64_t discard_ = 0;
+  size_t done_ = 0;
 };
 
 // A watched tensor of a graph. Lives as long as the process: graphs refer to it by
