@@ -1,14 +1,17 @@
-"""tfdbg for today's TensorFlow: sessions and hooks that open the shell, or that dump tensors.
+"""tfdbg for today's TensorFlow: the shell around functions, Keras, sessions and hooks, and dumps of sessions.
 
 Use::
 
     from tb_debugger_plugin import tfdbg
 
+    with tfdbg.shell():
+        train()
+
     session = tfdbg.LocalCLIDebugWrapperSession(session)
     hooks = [tfdbg.DumpingDebugHook("/path/to/dumps")]
 
-The names are those of ``tensorflow.python.debug``. They are looked up when they are first used, because the
-viewer imports this package without TensorFlow.
+The names of sessions and hooks are those of ``tensorflow.python.debug``. All names are looked up when they are
+first used, because the viewer imports this package without TensorFlow.
 """
 
 from __future__ import annotations
@@ -25,11 +28,13 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.tfdbg.dumping_session import (
         DumpingDebugWrapperSession as DumpingDebugWrapperSession,
     )
+    from tb_debugger_plugin.tfdbg.function_shell import shell as shell
     from tb_debugger_plugin.tfdbg.hooks import DumpingDebugHook as DumpingDebugHook
     from tb_debugger_plugin.tfdbg.hooks import LocalCLIDebugHook as LocalCLIDebugHook
     from tb_debugger_plugin.tfdbg.local_session import (
         LocalCLIDebugWrapperSession as LocalCLIDebugWrapperSession,
     )
+    from tb_debugger_plugin.tfdbg.shell_callback import ShellCallback as ShellCallback
     from tb_debugger_plugin.tfdbg.watches import WatchOptions as WatchOptions
     from tb_debugger_plugin.tfdbg.watches import add_debug_tensor_watch as add_debug_tensor_watch
     from tb_debugger_plugin.tfdbg.watches import watch_graph as watch_graph
@@ -43,9 +48,11 @@ _MODULES: Final = {
     "DumpingDebugWrapperSession": "tb_debugger_plugin.tfdbg.dumping_session",
     "LocalCLIDebugHook": "tb_debugger_plugin.tfdbg.hooks",
     "LocalCLIDebugWrapperSession": "tb_debugger_plugin.tfdbg.local_session",
+    "ShellCallback": "tb_debugger_plugin.tfdbg.shell_callback",
     "WatchOptions": "tb_debugger_plugin.tfdbg.watches",
     "add_debug_tensor_watch": "tb_debugger_plugin.tfdbg.watches",
     "has_inf_or_nan": "tb_debugger_plugin.reading.datum",
+    "shell": "tb_debugger_plugin.tfdbg.function_shell",
     "watch_graph": "tb_debugger_plugin.tfdbg.watches",
     "watch_graph_with_denylists": "tb_debugger_plugin.tfdbg.watches",
 }
@@ -57,9 +64,11 @@ __all__ = [
     "DumpingDebugWrapperSession",
     "LocalCLIDebugHook",
     "LocalCLIDebugWrapperSession",
+    "ShellCallback",
     "WatchOptions",
     "add_debug_tensor_watch",
     "has_inf_or_nan",
+    "shell",
     "watch_graph",
     "watch_graph_with_denylists",
 ]

@@ -1,0 +1,56 @@
+"""`tbdbg run`: runs a program with the shell around its calls, or records it.
+
+Takes a script or a module with its arguments. The program replaces this process: its exit status, its signals
+and its terminal are its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from tb_debugger_plugin.errors import NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+#: The module that runs the program: in its process, because only there TensorFlow is imported.
+_RUNNER: Final = "tb_debugger_plugin.tfdbg.run_program"
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `run` to the command line."""
+    parser = subparsers.add_parser(
+        "run",
+        help="run a program with the shell around its calls, or record it",
+        usage="tbdbg run [--shell] [--logdir DIR] [--mode MODE] (SCRIPT | -m MODULE) [ARGUMENT ...]",
+    )
+    parser.add_argument("--shell", action="store_true", help="stop before and after each call of a function")
+    parser.add_argument(
+        "--logdir", metavar="DIR", help="the folder for the recording; needed without --shell"
+    )
+    parser.add_argument(
+        "--mode", default="FULL_HEALTH", help="what to record of each tensor, without --shell"
+    )
+    parser.add_argument("--ui", choices=("full", "plain"), help="the user interface of the shell")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as `python -m`")
+    parser.add_argument("script", nargs=argparse.REMAINDER, help="the program and its arguments")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replace this process by the program; returns only if that fails."""
+    program = ["-m", *args.module] if args.module else args.script
+    if not program:
+        raise UsageError("tbdbg run needs a program: a script, or -m and a module.")
+    if not args.shell and args.logdir is None:
+        raise UsageError("Give --logdir, the folder for the recording; or --shell.")
+    if program[0] != "-m" and not os.path.exists(program[0]):
+        raise NotFoundError(f"There is no program {program[0]}.")
+    settings = {"shell": args.shell, "logdir": args.logdir, "mode": args.mode, "ui": args.ui}
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", _RUNNER, json.dumps(settings), *program])

@@ -1,0 +1,137 @@
+"""Runs a program under the shell, or records it: the other half of `tbdbg run`.
+
+`python -m tb_debugger_plugin.tfdbg.run_program SETTINGS PROGRAM ARGUMENT …`, where SETTINGS is a JSON object
+with the fields of :class:`Settings`, and PROGRAM is a script, or ``-m`` and a module. The program finds
+`sys.argv`, `sys.path` and `__main__` as if Python ran it, and its exit status is that of the process.
+
+TensorFlow is imported by the program, not before: the program may choose environment variables first.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import NamedTuple
+
+from tb_debugger_plugin.errors import DebuggerError
+
+
+class Settings(NamedTuple):
+    """What happens around the program.
+
+    Attributes:
+      shell: Whether the shell opens around its calls.
+      logdir: Folder for the recording; None for a temporary one, with the shell.
+      mode: What to record of each tensor, without the shell.
+      ui: The user interface of the shell; None to choose.
+    """
+
+    shell: bool
+    logdir: str | None
+    mode: str
+    ui: str | None
+
+
+def main(argv: Sequence[str]) -> None:
+    """Run a program.
+
+    Args:
+      argv: The settings, the program, and its arguments.
+    """
+    settings, program = Settings(**json.loads(argv[0])), list(argv[1:])
+    stop: list[Callable[[], None]] = []
+    _after_import("tensorflow", lambda: stop.append(_begin(settings)))
+    try:
+        if program[0] == "-m":
+            _run_module(program[1:])
+        else:
+            _run_script(program)
+    finally:
+        for each in stop:
+            each()
+
+
+def _begin(settings: Settings) -> Callable[[], None]:
+    """Begin to debug the program that has just imported TensorFlow; returns what ends it."""
+    try:
+        if settings.shell:
+            from tb_debugger_plugin.tfdbg.function_shell import shell
+
+            opened = shell(settings.logdir, ui=settings.ui)
+            opened.start()
+            return opened.stop
+        from tb_debugger_plugin.capture import api
+
+        api.enable_dump_debug_info(settings.logdir, settings.mode, circular_buffer_size=-1)
+        return api.disable_dump_debug_info
+    except DebuggerError as error:
+        print(f"tbdbg: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+def _run_script(program: list[str]) -> None:
+    path = program[0]
+    if os.path.isdir(path):
+        sys.argv = program
+        sys.path.pop(0)  # run_path adds the folder
+        runpy.run_path(path, run_name="__main__")
+        return
+    sys.argv, sys.path[0] = program, os.path.dirname(os.path.realpath(path))
+    module = ModuleType("__main__")
+    module.__file__, module.__builtins__ = path, __builtins__  # type: ignore[attr-defined]
+    sys.modules["__main__"] = module
+    with open(path, "rb") as source:
+        code = compile(source.read(), path, "exec", dont_inherit=True)
+    exec(code, vars(module))
+
+
+def _run_module(program: list[str]) -> None:
+    sys.argv = program
+    runpy.run_module(program[0], run_name="__main__", alter_sys=True)
+
+
+def _after_import(name: str, call: Callable[[], None]) -> None:
+    """Call a function when the program has imported a module for the first time."""
+    sys.meta_path.insert(0, _Finder(name, call))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Lets other finders find a module, once, and its loader call a function afterwards."""
+
+    def __init__(self, name: str, call: Callable[[], None]) -> None:
+        self._name = name
+        self._call = call
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find the module without this finder."""
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            self._follow(spec.loader)
+        return spec
+
+    def _follow(self, loader: importlib.abc.Loader) -> None:
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            del loader.exec_module  # the method of the class is there again
+            execute(module)
+            self._call()
+
+        loader.exec_module = exec_module  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
