@@ -10,8 +10,8 @@ Use::
     session = tfdbg.LocalCLIDebugWrapperSession(session)
     hooks = [tfdbg.DumpingDebugHook("/path/to/dumps")]
 
-The names of sessions and hooks are those of ``tensorflow.python.debug``. All names are looked up when they are
-first used, because the viewer imports this package without TensorFlow.
+The names of sessions and hooks are those of ``tensorflow.python.debug``. All names are looked up when they
+are first used, because the viewer imports this package without TensorFlow.
 """
 
 from __future__ import annotations

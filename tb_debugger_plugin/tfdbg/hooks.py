@@ -44,7 +44,7 @@ def _run_args(options: Any) -> Any:
     return session_run_hook.SessionRunArgs(None, feed_dict=None, options=options)
 
 
-class LocalCLIDebugHook(session_run_hook.SessionRunHook):  # type: ignore[misc]
+class LocalCLIDebugHook(session_run_hook.SessionRunHook):
     """A hook that opens the shell before and after the calls of a session.
 
     Use::
@@ -140,7 +140,7 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):  # type: ignore[misc]
             self._debugger.end(running._replace(metadata=run_values.run_metadata))
 
 
-class DumpingDebugHook(session_run_hook.SessionRunHook):  # type: ignore[misc]
+class DumpingDebugHook(session_run_hook.SessionRunHook):
     """A hook that dumps the tensors of each call.
 
     Use::

@@ -49,7 +49,7 @@ class ThreadNames:
         return self._pattern is None or bool(self._pattern.match(threading.current_thread().name))
 
 
-class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):  # type: ignore[misc]
+class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
     """A session that does something around each call; lives as long as the session that it wraps.
 
     Args:

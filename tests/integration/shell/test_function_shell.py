@@ -278,7 +278,7 @@ def test_a_dump_root_that_is_used_is_refused(tmp_path: Path) -> None:
 def test_a_temporary_folder_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    debug(ScriptedUser(look=lambda shell: None if shell.logdir is None else None), GOOD, BAD)
+    debug(ScriptedUser(), GOOD, BAD)
     assert not list(tmp_path.glob("tbdbg-*"))
     assert not list((tmp_path / "cache").glob("*.duckdb"))
 
