@@ -8,7 +8,9 @@ a few eager ops between the steps. In the last hundredth of the steps, every ten
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import google_crc32c
 import numpy as np
@@ -25,9 +27,8 @@ from tb_debugger_plugin.events.fileset import (
 from tb_debugger_plugin.events.framing import FOOTER_SIZE, HEADER_SIZE, frame, read_records
 from tb_debugger_plugin.events.messages import DebugEvent, TensorProto
 
-#: Number of ops of the training function, as in a transformer of four layers.
-OPS = 3000
 EAGER_OPS = 4
+_LINES = 500
 _START = 1.7e9
 _STEP_S = 0.05
 _GRAPH = "0f3a9b2c-1d2e-4f5a-8b7c-2a9b31f00001"
@@ -36,19 +37,41 @@ _KINDS = ("MatMul", "AddV2", "Mul", "Softmax", "Reshape", "Rsqrt", "Sum")
 _SIZE = 4096
 
 
-def write(folder: Path, num_graph_executions: int, hosts: int = 1) -> int:
+class Program(NamedTuple):
+    """The program of a made recording.
+
+    Attributes:
+      ops: Number of ops of the training function.
+      files: Number of source files; all but the first one are a library's.
+      frames: Number of frames of the stack of an op, in different files.
+    """
+
+    ops: int
+    files: int
+    frames: int
+
+
+#: A transformer of four layers.
+TRANSFORMER: Final = Program(ops=3000, files=1, frames=2)
+
+
+def write(
+    folder: Path, num_graph_executions: int, hosts: int = 1, program: Program = TRANSFORMER
+) -> int:
     """Write the file set of each host of a job.
 
     Args:
       folder: The dump root.
       num_graph_executions: Number of graph executions of all hosts together.
       hosts: Number of hosts.
+      program: What they ran.
 
     Returns:
       Number of bytes of traces.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return sum(_write_host(folder, host, num_graph_executions // hosts) for host in range(hosts))
+    count = num_graph_executions // hosts
+    return sum(_write_host(folder, host, count, program) for host in range(hosts))
 
 
 def repeat(recording: Path, folder: Path, num_graph_executions: int) -> int:
@@ -94,22 +117,23 @@ def _times(records: list[bytes]) -> npt.NDArray[np.float64]:
     return np.array([DebugEvent.FromString(record).wall_time for record in records])
 
 
-def _write_host(folder: Path, host: int, num_graph_executions: int) -> int:
-    name, start = f"worker{host}", _START + host * 1e-6
+def _write_host(folder: Path, host: int, num_graph_executions: int, program: Program) -> int:
+    name, start, ops = f"worker{host}", _START + host * 1e-6, program.ops
     with FileSetWriter(folder, name, start) as writer:
         writer.write_metadata(
             tensorflow_version="2.21.0", tfdbg_run_id="bench", recorder_version="0.1.0", host_name=name
         )
-        _describe(writer)
-        good, bad = (_Step([_trace(op, bad) for op in range(OPS)]) for bad in (False, True))
+        _describe(writer, program)
+        good = _Step([_trace(op, is_bad=False) for op in range(ops)])
+        bad = _Step([_trace(op, is_bad=op >= ops // 2) for op in range(ops)])
         path = writer.files.path(GRAPH_EXECUTION_TRACES)
         calls = []
         with path.open("wb") as stream:
-            for begin in range(0, num_graph_executions, OPS):
-                now = start + begin // OPS * _STEP_S
+            for begin in range(0, num_graph_executions, ops):
+                now = start + begin // ops * _STEP_S
                 step = bad if begin >= num_graph_executions * 0.99 else good
-                stream.write(step.at(now + np.arange(OPS) * 1e-5, num_graph_executions - begin))
-                calls += _executions(now + OPS * 1e-5)
+                stream.write(step.at(now + np.arange(ops) * 1e-5, num_graph_executions - begin))
+                calls += _executions(now + ops * 1e-5)
         writer.files.path(EXECUTION).write_bytes(b"".join(calls))
         end = DebugEvent(wall_time=now + 1)
         end.recording_counts.executions, end.recording_counts.graph_execution_traces = (
@@ -121,50 +145,63 @@ def _write_host(folder: Path, host: int, num_graph_executions: int) -> int:
         return path.stat().st_size
 
 
-def _name(op: int) -> str:
+def name_of(op: int) -> str:
+    """Returns the name of an op."""
     return f"transformer/layer_{op % 4}/block_{op % 97}/{_KINDS[op % len(_KINDS)]}_{op}"
 
 
-def _describe(writer: FileSetWriter) -> None:
-    source, stack = DebugEvent(wall_time=_START), DebugEvent(wall_time=_START)
-    source.source_file.file_path, source.source_file.host_name = "/home/me/train.py", "worker0"
-    source.source_file.lines.extend(f"line {n}" for n in range(1000))
-    writer.write("source_files", source)
-    for line in range(1, 300):
-        stack_frame, location = stack.stack_frame_with_id, stack.stack_frame_with_id.file_line_col
-        stack_frame.id, location.line, location.func = f"frame{line}", line, "step"
-        writer.write("stack_frames", stack)
+def _describe(writer: FileSetWriter, program: Program) -> None:
+    for number in range(program.files):
+        event = DebugEvent(wall_time=_START)
+        source = event.source_file
+        source.file_path = f"/usr/lib/site-packages/library/file{number}.py" if number else "/home/me/train.py"
+        source.host_name = "worker0"
+        source.lines.extend(f"line {line}" for line in range(_LINES))
+        writer.write("source_files", event)
+    for number in range(program.files * _LINES):
+        event = DebugEvent(wall_time=_START)
+        stack_frame, place = event.stack_frame_with_id, event.stack_frame_with_id.file_line_col
+        stack_frame.id, place.line, place.func = f"frame{number}", 1 + number % _LINES, "step"
+        place.file_index = number // _LINES
+        writer.write("stack_frames", event)
     graph = DebugEvent(wall_time=_START)
     graph.debugged_graph.graph_id, graph.debugged_graph.graph_name = _GRAPH, "train_step"
-    writer.write(GRAPHS, graph, *(_creation(op) for op in range(OPS)))
+    writer.write(GRAPHS, graph, *(_creation(op, program) for op in range(program.ops)))
 
 
-def _creation(op: int) -> DebugEvent:
+def _stack(op: int, program: Program) -> Iterator[str]:
+    """Yields the frames of an op: a line of the first file, and some that many ops have."""
+    for frame in range(program.frames):
+        line = (op * 7 if frame == 0 else op % (13 + frame)) % _LINES
+        yield f"frame{frame % program.files * _LINES + line}"
+
+
+def _creation(op: int, program: Program) -> DebugEvent:
     event = DebugEvent(wall_time=_START)
     created = event.graph_op_creation
-    created.op_name, created.op_type = _name(op), _KINDS[op % len(_KINDS)]
+    created.op_name, created.op_type = name_of(op), _KINDS[op % len(_KINDS)]
     created.graph_id, created.graph_name, created.device_name = _GRAPH, "train_step", _DEVICE
     created.num_outputs = 1
     created.output_tensor_ids.append(op)
-    created.input_names.extend(f"{_name(source)}:0" for source in (op - 1, op - 7) if source >= 0)
+    created.input_names.extend(f"{name_of(source)}:0" for source in (op - 1, op - 7) if source >= 0)
     created.code_location.host_name = "worker0"
-    created.code_location.stack_frame_ids.extend([f"frame{1 + op % 299}", f"frame{1 + op % 13}"])
+    created.code_location.stack_frame_ids.extend(_stack(op, program))
     return event
 
 
-def _health(op: int, bad: bool) -> TensorProto:
-    nan = _SIZE if bad and op >= OPS // 2 else 0
+def _health(op: int, *, is_bad: bool) -> TensorProto:
+    nan = _SIZE if is_bad else 0
     numbers = [op, -1, 1, 2, _SIZE, 0, 0, nan, *((0, 0, 0) if nan else (2000 + op % 7, 96, 2000 - op % 7))]
     proto = TensorProto(dtype=2, tensor_content=np.array(numbers, "<f8").tobytes())
     proto.tensor_shape.dim.add(size=len(numbers))
     return proto
 
 
-def _trace(op: int, bad: bool) -> bytes:
+def _trace(op: int, *, is_bad: bool) -> bytes:
     event = DebugEvent(wall_time=1.0)
     trace = event.graph_execution_trace
-    trace.tfdbg_context_id, trace.op_name, trace.tensor_debug_mode = _GRAPH, _name(op), 4
-    trace.tensor_proto.CopyFrom(_health(op, bad))
+    trace.tfdbg_context_id, trace.op_name, trace.tensor_debug_mode = _GRAPH, name_of(op), 4
+    trace.tensor_proto.CopyFrom(_health(op, is_bad=is_bad))
     trace.device_name = _DEVICE
     return bytes(event.SerializeToString())
 

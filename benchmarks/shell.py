@@ -1,125 +1,91 @@
 """Measures how fast the commands of the shell answer on a long run.
 
-    python -m benchmarks.shell [--traces 10000000] [--ops 60000] [--times 20] [--logdir FOLDER]
+    python -m benchmarks.shell [--traces 10000000] [--ops 60000] [--logdir FOLDER] [-c COMMAND]
 
-Generates the recording of a large program, unless a folder is given, and prints for each command the first
-time, the median and the 95th percentile. An answer counts when its first screen of 100 lines is made.
+Generates the recording of a large program, unless a folder has one, and times each command until the lines of
+a page are there, at a random place of the answer. No selection of rows is kept from one answer to the next.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import random
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import file_sets
-from tb_debugger_plugin.events.fileset import FileSetWriter
+from benchmarks.file_sets import Program, name_of
 from tb_debugger_plugin.events.locations import location
-from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.shell.screen import Screen, text_of
 from tb_debugger_plugin.shell.shell import Shell
 
-_SHOWN: Final = 100
-#: Frames of each stack, the program's own among those of libraries.
-_FRAMES: Final = 20
-_FILES: Final = 40
-_LINES: Final = 500
+_PAGE: Final = 100
+_OF_TENSORS: Final = (
+    *("lt", "lt -r", "lt -f has_inf_or_nan", "lt -f has_inf_or_nan -fenn .*_1", 'lt --where "nan>0"'),
+    *("lt -n transformer/layer_1", "lt -t MatMul", "lt -t MatMul -r", "lt -g train"),
+    *("lt -s dump_size", "lt -s dump_size -r", "lt -s op_type", "lt -s op_type -r"),
+    *("lt -s tensor_name", "lt -s tensor_name -r", "lt -n transformer/layer_1 -s tensor_name"),
+)
+_OF_THE_RUN: Final = (
+    *("ri", "lf", "ll", "lv", "ls", "ls -n transformer/layer_1", "ps train.py", "ps train.py -t -m 20"),
+    *("le", "le -f has_inf_or_nan", "le -n train_step -r", "goto 5", "la", "why", "why 7"),
+)
 
 
 def commands(ops: int) -> list[str]:
     """Returns the command lines to measure, for a graph of some ops."""
-    middle, last = (file_sets._name(op) for op in (ops // 2, ops - 1))
-    return [
-        *("ri", "lf", "ll", "lv", "ls", "ls -n transformer/layer_1", "ps file0.py", "ps file0.py -t -m 20"),
-        *(
-            f"ni -a -d -t {middle}",
-            f"ni {last}x",
-            f"li {middle}",
-            f"li -r -c {last}",
-            f"li -r -t -d 200 {last}",
-        ),
-        *(
-            f"lo -r {middle}",
-            "le",
-            "le -f has_inf_or_nan",
-            "le -n train_step -r",
-            "goto 5",
-            "la",
-            "why",
-            "why 7",
-        ),
-    ]
+    middle, last = name_of(ops // 2), name_of(ops - 1)
+    of_nodes = (
+        *(f"pt {middle}", "pt #1234567", f"ni -a -d -t {middle}", f"ni {last}x", f"li {middle}"),
+        *(f"li -r -c {last}", f"li -r -t -d 200 {last}", f"lo -r {middle}"),
+    )
+    return [*_OF_TENSORS, *of_nodes, *_OF_THE_RUN]
 
 
-def write(folder: Path, traces: int, ops: int) -> None:
-    """Write the recording of a graph of many ops, each with its own stack."""
-    file_sets.OPS = ops  # type: ignore[misc]
-    file_sets._describe = lambda writer: _describe(writer, ops)
-    file_sets.write(folder, traces)
+def answer_seconds(shell: Shell, command: str, at: float) -> float:
+    """Returns how long a command takes, with a page of its lines at a part of the answer.
 
-
-def _describe(writer: FileSetWriter, ops: int) -> None:
-    for number in range(_FILES):
-        event = DebugEvent(wall_time=1.0)
-        folder = "/home/me" if number == 0 else "/usr/lib/python3.11/site-packages/tensorflow"
-        event.source_file.file_path, event.source_file.host_name = f"{folder}/file{number}.py", "worker0"
-        event.source_file.lines.extend(f"line {line}" for line in range(_LINES))
-        writer.write("source_files", event)
-    for number in range(_FILES * _LINES):
-        event = DebugEvent(wall_time=1.0)
-        frame, place = event.stack_frame_with_id, event.stack_frame_with_id.file_line_col
-        frame.id, place.line, place.func = f"frame{number}", 1 + number % _LINES, "step"
-        place.file_index = number // _LINES
-        writer.write("stack_frames", event)
-    graph = DebugEvent(wall_time=1.0)
-    graph.debugged_graph.graph_id, graph.debugged_graph.graph_name = file_sets._GRAPH, "train_step"
-    writer.write("graphs", graph, *_creations(ops))
-
-
-def _creations(ops: int) -> Iterator[Any]:
-    random = np.random.default_rng(1)
-    for op in range(ops):
-        event = file_sets._creation(op)
-        event.graph_op_creation.code_location.stack_frame_ids[:] = [
-            f"frame{(file % _FILES) * _LINES + line}"
-            for file, line in enumerate(random.integers(0, _LINES, _FRAMES).tolist())
-        ]
-        yield event
-
-
-def answered(shell: Shell, command: str) -> int:
-    """Answer a command and make its first screen; returns the number of lines."""
+    Raises:
+      ValueError: The command answered no screen.
+    """
+    with shell.run.snapshot() as snapshot:
+        snapshot.loader.memory.pop("selections", None)
+    begin = time.perf_counter()
     answer = shell.answer(command)
     if not isinstance(answer, Screen):
-        raise SystemExit(f"{command} gave no screen.")
-    for line in answer.lines[answer.begin : answer.begin + _SHOWN]:
+        raise ValueError(f"{command} gave no screen.")
+    first = int(at * max(0, len(answer.lines) - _PAGE))
+    for line in answer.lines[first : first + _PAGE]:
         text_of(line)
-    return len(answer.lines)
+    return time.perf_counter() - begin
 
 
-def measure(logdir: Path, lines: Sequence[str], times: int, console: Console) -> None:
-    """Print a table of times of command lines."""
-    table = Table("command", "lines", "first, ms", "median, ms", "p95, ms")
+def measure(logdir: Path, lines: Sequence[str], times: int) -> Table:
+    """Returns a table of the times of command lines."""
+    table = Table("command", "first, ms", "median, ms", "p95, ms")
+    places = random.Random(1)
+    everything: list[float] = []
     with Shell(location(str(logdir))) as shell:
         shell.run.status()
         for line in lines:
-            seconds = []
-            count = 0
-            for _ in range(times):
-                begin = time.perf_counter()
-                count = answered(shell, line)
-                seconds.append((time.perf_counter() - begin) * 1e3)
-            later = seconds[1:]
-            figures = (seconds[0], float(np.median(later)), float(np.percentile(later, 95)))
-            table.add_row(line, f"{count:,}", *(f"{figure:.1f}" for figure in figures))
-    console.print(table)
+            found = [answer_seconds(shell, line, places.random()) * 1e3 for _ in range(times)]
+            everything += found
+            _add_row(table, line, found)
+    _add_row(table, "all", everything)
+    return table
+
+
+def _add_row(table: Table, name: str, found: list[float]) -> None:
+    figures = (found[0], float(np.median(found)), float(np.percentile(found, 95)))
+    table.add_row(name, *(f"{figure:.0f}" for figure in figures))
 
 
 def main() -> None:
@@ -129,14 +95,16 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=10_000_000)
     parser.add_argument("--ops", type=int, default=60_000)
     parser.add_argument("--times", type=int, default=20)
-    parser.add_argument("--logdir", type=Path, help="measure these files, which an earlier call has written")
-    parser.add_argument("-c", dest="commands", action="append", help="measure this command; may be repeated")
+    parser.add_argument("--logdir", type=Path, help="the files; they are written unless they exist")
+    parser.add_argument("-c", dest="commands", action="append", help="measure this; may be repeated")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        logdir = args.logdir or Path(temporary)
-        if not (logdir / "run").exists():
-            write(logdir / "run", args.traces, args.ops)
-        measure(logdir, args.commands or commands(args.ops), args.times, Console(width=120))
+        os.environ.setdefault("TB_DEBUGGER_CACHE", str(Path(temporary) / "cache"))
+        run = (args.logdir or Path(temporary)) / "run"
+        if not run.exists():
+            file_sets.write(run, args.traces, program=Program(ops=args.ops, files=40, frames=20))
+        table = measure(run, args.commands or commands(args.ops), args.times)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell.tensor_names import TensorName
 
 _NEAR: Final = (
-    "SELECT o.name || ':' || s.slot AS tensor, contains(lower(o.name), lower($name)) AS is_part,"
+    "SELECT o.name || ':' || s.slot AS tensor,"
+    " contains(lower(o.name), lower($name)) OR ends_with($name, '/' || o.name) AS is_part,"
     " max(jaro_winkler_similarity(lower(o.name), lower($name))) AS near"
     " FROM sites s JOIN ops o ON o.op = s.op GROUP BY tensor, is_part HAVING near > 0.7 OR is_part"
     " ORDER BY is_part DESC, near DESC, tensor LIMIT 3"
