@@ -150,59 +150,82 @@ def executions_by_stack(snapshot: Snapshot) -> dict[int, int]:
     )
 
 
-def stacks_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[int]]:
-    """Returns, for each line of a file, the stacks in which it is the innermost line of the file."""
-    name = f"stacks_by_line_{','.join(map(str, sources))}"
-    return snapshot.remember(name, lambda: _find_stacks(snapshot, sources))
+class Place(NamedTuple):
+    """The lines of a file that are asked about.
+
+    Attributes:
+      sources: The numbers of the file.
+      with_callers: Whether an op counts at each line of the file in its stack, not only at the innermost one.
+    """
+
+    sources: tuple[int, ...]
+    with_callers: bool = False
+
+    def key(self, what: str) -> str:
+        """Returns the name under which something about the place is kept."""
+        return f"{what}_by_line_{self.with_callers}_{','.join(map(str, self.sources))}"
 
 
-def _find_stacks(snapshot: Snapshot, sources: list[int]) -> dict[int, list[int]]:
-    rows = _stack_files(snapshot)
-    chosen = np.flatnonzero(np.isin(rows["source"], sources))
+def stacks_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
+    """Returns the stacks of each line of a file."""
+    return snapshot.remember(place.key("stacks"), lambda: _find_stacks(snapshot, place))
+
+
+def _find_stacks(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
+    if place.with_callers:
+        rows = snapshot.columns(
+            "SELECT DISTINCT k.stack, f.line FROM stacks k"
+            " JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"
+            " JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
+            " WHERE s.source IN (SELECT unnest(?)) ORDER BY k.stack",
+            [list(place.sources)],
+        )
+    else:
+        rows = _stack_files(snapshot)
+        chosen = np.flatnonzero(np.isin(rows["source"], place.sources))
+        rows = {name: rows[name][chosen] for name in ("line", "stack")}
     lines: dict[int, list[int]] = defaultdict(list)
-    for line, stack in zip(rows["line"][chosen].tolist(), rows["stack"][chosen].tolist(), strict=True):
+    for line, stack in zip(rows["line"].tolist(), rows["stack"].tolist(), strict=True):
         lines[line].append(stack)
     return dict(lines)
 
 
-def ops_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[int]]:
+def ops_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
     """Returns the numbers of the ops that each line of a file made, sorted by name."""
-    name = f"ops_by_line_{','.join(map(str, sources))}"
-    return snapshot.remember(name, lambda: _group_by_line(snapshot, sources))
+    return snapshot.remember(place.key("ops"), lambda: _group_by_line(snapshot, place))
 
 
-def tensors_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[tuple[int, int]]]:
-    """Returns op and slot of the recorded tensors whose ops each line of a file made, sorted by name."""
-    name = f"tensors_by_line_{','.join(map(str, sources))}"
-    return snapshot.remember(name, lambda: _tensors_by_line(snapshot, sources))
-
-
-def _tensors_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[tuple[int, int]]]:
-    sites = snapshot.catalog.op_sites
-    return {
-        line: [(op, slot) for op in ops for slot in sorted({site.slot for site in sites.get(op, ())})]
-        for line, ops in ops_by_line(snapshot, sources).items()
-    }
-
-
-def _group_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, list[int]]:
+def _group_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
     ops = snapshot.catalog.ops
     of_stack = snapshot.remember_of_graphs("ops_by_stack", lambda: _group_by_stack(snapshot))
     return {
         line: sorted(made, key=lambda number: ops[number].name)
-        for line, stacks in stacks_by_line(snapshot, sources).items()
+        for line, stacks in stacks_by_line(snapshot, place).items()
         if (made := [number for stack in stacks for number in of_stack.get(stack, ())])
     }
 
 
-def executions_by_line(snapshot: Snapshot, sources: list[int]) -> dict[int, int]:
+def tensors_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[tuple[int, int]]]:
+    """Returns op and slot of the recorded tensors whose ops each line of a file made, sorted by name."""
+    return snapshot.remember(place.key("tensors"), lambda: _tensors_by_line(snapshot, place))
+
+
+def _tensors_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[tuple[int, int]]]:
+    sites = snapshot.catalog.op_sites
+    return {
+        line: [(op, slot) for op in ops for slot in sorted({site.slot for site in sites.get(op, ())})]
+        for line, ops in ops_by_line(snapshot, place).items()
+    }
+
+
+def executions_by_line(snapshot: Snapshot, place: Place) -> dict[int, int]:
     """Returns how many ops and functions each line of a file ran from Python."""
     counts = executions_by_stack(snapshot)
     if not counts:
         return {}
     sums = {
         line: sum(counts.get(stack, 0) for stack in stacks)
-        for line, stacks in stacks_by_line(snapshot, sources).items()
+        for line, stacks in stacks_by_line(snapshot, place).items()
     }
     return {line: count for line, count in sums.items() if count}
 

@@ -161,6 +161,7 @@ def test_a_node_belongs_to_the_innermost_line_of_a_file(tmp_path):
     recording.close()
     with Shell(location(str(tmp_path))) as shell:
         assert lines_of(shell.answer("ps main.py")) == ["L1  f()", "L2  def f(): op()", "    a"]
+        assert lines_of(shell.answer("ps main.py -c")) == ["L1  f()", "    a", "L2  def f(): op()", "    a"]
 
 
 def test_two_hosts_with_one_file_count_together(tmp_path):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source_lines import RecordedFile, recorded_file
-from tb_debugger_plugin.analysis.source_ops import executions_by_line, ops_by_line, tensors_by_line
+from tb_debugger_plugin.analysis.source_ops import Place, executions_by_line, ops_by_line, tensors_by_line
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.source_costs import add_cost_arguments, cost_screen, wants_costs
@@ -43,6 +43,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RE",
         help="tensors instead of nodes; with costs, only ops whose type begins with RE",
     )
+    parser.add_argument("-c", "--callers", action="store_true", help="also at the lines that called the line")
     add_cost_arguments(parser)
 
 
@@ -97,10 +98,10 @@ class _Listing:
 
     def _rows(self) -> tuple[list[_Row], int]:
         """Returns the rows of the screen, and the position of the line to go to, or of the next line."""
-        sources = self._file.sources
-        ops = ops_by_line(self._snapshot, sources)
-        tensors = tensors_by_line(self._snapshot, sources) if self._tensors else {}
-        executions = executions_by_line(self._snapshot, sources)
+        place = Place(tuple(self._file.sources), self._args.callers)
+        ops = ops_by_line(self._snapshot, place)
+        tensors = tensors_by_line(self._snapshot, place) if self._tensors else {}
+        executions = executions_by_line(self._snapshot, place)
         limit = self._args.max_elements_per_line
         rows: list[_Row] = []
         at = last = 0
@@ -142,11 +143,12 @@ class _Listing:
             return link(name, tensor_command(self._snapshot, op, slot), style)
         return link(name, node_command(self._snapshot, op), Style.MUTED)
 
+    def _options(self) -> list[str]:
+        return [*(["-t"] if self._tensors else []), *(["-c"] if self._args.callers else [])]
+
     def _more(self, line: int) -> str:
         count = self._args.max_elements_per_line + _MORE
-        return command_line(
-            "ps", self._file.path, "-b", line, "-m", count, *(["-t"] if self._tensors else [])
-        )
+        return command_line("ps", self._file.path, "-b", line, "-m", count, *self._options())
 
 
 COMMAND: Final = Command(
