@@ -71,9 +71,9 @@ def _no_interval(text: str) -> UsageError:
 
 
 def in_unit(micros: float, unit: str) -> str:
-    """Returns a time in a unit, with at most three decimals, such as ``1.5ms``."""
+    """Returns a time in a unit, with at most three decimals, such as ``1.5ms``; ``0`` if there is none."""
     number = f"{micros / UNITS[unit]:.3f}".rstrip("0").rstrip(".")
-    return f"{number}{unit}"
+    return f"{number}{unit}" if micros else "0"
 
 
 def check_unit(unit: str) -> str:

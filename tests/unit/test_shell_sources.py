@@ -341,6 +341,7 @@ def test_an_interval_knows_whether_it_has_its_ends():
 
 def test_a_time_has_at_most_three_decimals():
     assert [in_unit(1234, unit) for unit in ("us", "ms", "s")] == ["1234us", "1.234ms", "0.001s"]
+    assert in_unit(0, "ms") == "0"
 
 
 def test_a_bad_value_on_a_line_is_marked(opened):

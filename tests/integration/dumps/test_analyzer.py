@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
-from tensorflow.python.debug.cli import analyzer_cli, cli_config
+from tensorflow.python.debug.cli import analyzer_cli, cli_config, profile_analyzer_cli
 from tensorflow.python.debug.lib import debug_data, debug_utils, source_utils
 
 import tb_debugger_plugin
@@ -201,3 +201,39 @@ def _elements(lines: list[str]) -> dict[int, list[str]]:
         if not match and text.startswith("    ") and not text.endswith("execution(s))"):
             found.setdefault(line, []).append(text.strip())
     return {line: sorted(set(names)) for line, names in found.items()}
+
+
+def test_times_of_ops_are_those_of_tensorflows_profiler(tmp_path):
+    gc.collect()
+    metadata = config_pb2.RunMetadata()
+    options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
+    with tf.Graph().as_default() as graph:
+        end, start = _straight(), tf1.global_variables_initializer()
+        with tb_debugger_plugin.record(tmp_path), tf1.Session() as session:
+            session.run(start)
+            session.run(end, options=options, run_metadata=metadata)
+        analyzer = profile_analyzer_cli.ProfileAnalyzer(graph, metadata)
+        theirs = _times(_theirs(analyzer.list_profile))
+        costs = _theirs(analyzer.print_source, __file__, "--cost_type", "op_time")
+    with Shell(location(str(tmp_path))) as shell:
+        ours = _times(lines_of(shell.answer("lp")))
+        own_costs = lines_of(shell.answer(f"ps {Path(__file__).name} --cost_type op_time"))
+    assert {node: row for node, row in theirs.items() if not node.startswith("TbDebugger")} == ours
+    assert "twice" in ours and "Mul" in ours["twice"]
+    assert _cost_lines(own_costs) == _cost_lines(costs)
+
+
+def _times(lines: list[str]) -> dict[str, list[str]]:
+    """The columns of each op but its start, which TensorFlow counts from 1970; without times of 0."""
+    rows = [line.split() for line in lines]
+    return {row[0]: [cell for cell in row[1:] if not cell.isdigit()] for row in rows if _is_time(row)}
+
+
+def _is_time(row: list[str]) -> bool:
+    return len(row) > 3 and any(re.fullmatch(r"[\d.]+us", cell) for cell in row) and row[0] != "Device"
+
+
+def _cost_lines(lines: list[str]) -> dict[str, list[str]]:
+    """Bar, time and counts by line."""
+    found = (re.match(r"(\[.*\]) +(\S+) +(\S+) +(L\d+) ", line) for line in lines)
+    return {match[4]: [match[1], match[2], match[3]] for match in found if match}
