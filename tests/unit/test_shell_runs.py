@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.shell.commands.groups import GROUPS
@@ -501,3 +503,51 @@ def test_version_names_the_tensorflow_of_the_recording(opened):
 def test_each_command_explains_itself(command):
     answer = Shell(None).answer(f"help '{command.name}'")
     assert isinstance(answer, Screen) and not answer.is_error and len(answer.lines) > 1
+
+
+# `tbdbg shell`.
+
+
+@pytest.fixture
+def tbdbg_shell(monkeypatch, capsys, tmp_path):
+    """Runs `tbdbg shell` with typed lines; returns its exit code, output and errors."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    def run(folder: Path, *arguments: str, typed: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+        code = main(["shell", str(folder), *arguments])
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def test_the_shell_of_several_runs_opens_with_their_list(tbdbg_shell, tmp_path):
+    for name in ("one", "two"):
+        small_program(tmp_path / "logs" / name).close()
+    code, out, err = tbdbg_shell(tmp_path / "logs", typed="lf\nruns two\nlf\n")
+    assert (code, err) == (0, "")
+    assert out.startswith("2 run(s); `runs NAME` opens one:")
+    assert out.index("choose one with `runs NAME`") < out.index("Run two") < out.index("2 function(s):")
+
+
+def test_the_shell_of_one_run_opens_with_what_it_holds(tbdbg_shell, tmp_path):
+    small_program(tmp_path / "logs").close()
+    assert tbdbg_shell(tmp_path / "logs")[1].startswith("Run .")
+    assert tbdbg_shell(tmp_path / "logs", "-c", "ni Lgo")[0] == 1
+
+
+def test_the_shell_of_a_folder_without_runs_ends_with_a_sentence(tbdbg_shell, tmp_path):
+    (tmp_path / "logs" / "run_1_0").mkdir(parents=True)
+    (tmp_path / "logs" / "run_1_0" / "notes.txt").write_text("no dump")
+    for folder in (tmp_path / "logs", tmp_path / "logs" / "run_1_0"):
+        code, out, err = tbdbg_shell(folder)
+        assert (code, out) == (1, "") and "holds no debug events" in err
+    assert tbdbg_shell(tmp_path / "nothing")[0] == 1
+
+
+def test_a_damaged_file_of_settings_does_not_keep_the_shell_from_opening(tbdbg_shell, tmp_path):
+    small_program(tmp_path / "logs").close()
+    (tmp_path / "config" / "tb_debugger_plugin").mkdir(parents=True)
+    (tmp_path / "config" / "tb_debugger_plugin" / "shell.json").write_text("{")
+    code, out, err = tbdbg_shell(tmp_path / "logs", typed="config\n")
+    assert code == 0 and "graph_recursion_depth: 20" in out and err.count("\n") == 1
