@@ -55,9 +55,7 @@ class Program(NamedTuple):
 TRANSFORMER: Final = Program(ops=3000, files=1, frames=2)
 
 
-def write(
-    folder: Path, num_graph_executions: int, hosts: int = 1, program: Program = TRANSFORMER
-) -> int:
+def write(folder: Path, num_graph_executions: int, hosts: int = 1, program: Program = TRANSFORMER) -> int:
     """Write the file set of each host of a job.
 
     Args:
@@ -154,7 +152,9 @@ def _describe(writer: FileSetWriter, program: Program) -> None:
     for number in range(program.files):
         event = DebugEvent(wall_time=_START)
         source = event.source_file
-        source.file_path = f"/usr/lib/site-packages/library/file{number}.py" if number else "/home/me/train.py"
+        source.file_path = (
+            f"/usr/lib/site-packages/library/file{number}.py" if number else "/home/me/train.py"
+        )
         source.host_name = "worker0"
         source.lines.extend(f"line {line}" for line in range(_LINES))
         writer.write("source_files", event)
@@ -171,9 +171,9 @@ def _describe(writer: FileSetWriter, program: Program) -> None:
 
 def _stack(op: int, program: Program) -> Iterator[str]:
     """Yields the frames of an op: a line of the first file, and some that many ops have."""
-    for frame in range(program.frames):
-        line = (op * 7 if frame == 0 else op % (13 + frame)) % _LINES
-        yield f"frame{frame % program.files * _LINES + line}"
+    for depth in range(program.frames):
+        line = (op * 7 if depth == 0 else op % (13 + depth)) % _LINES
+        yield f"frame{depth % program.files * _LINES + line}"
 
 
 def _creation(op: int, program: Program) -> DebugEvent:
@@ -266,7 +266,7 @@ def _executions(now: float) -> list[bytes]:
         execution.num_outputs, execution.tensor_debug_mode = 1, 4
         execution.output_tensor_ids.append(number)
         execution.input_tensor_ids.extend([number + 1])
-        execution.tensor_protos.append(_health(number, False))
+        execution.tensor_protos.append(_health(number, is_bad=False))
         execution.code_location.host_name = "worker0"
         execution.code_location.stack_frame_ids.extend(["frame1", "frame2"])
         events.append(frame(event.SerializeToString()))
