@@ -22,9 +22,9 @@ from tb_debugger_plugin.reading.value import Value
 if TYPE_CHECKING:
     from tb_debugger_plugin.reading.run import Run
 
-#: Rows that are read at once: when all are wanted, and when one of them is.
+#: Rows that are read at once by who reads all of them, and at first by who asks for one.
 _PAGE: Final = 10_000
-_NEAR: Final = 250
+_WINDOW: Final = 256
 _HEALTH: Final = {BAD: "bad", GOOD: "good"}
 
 
@@ -240,7 +240,7 @@ class Rows(Sequence[Row], Generic[Row]):
         self._count = count
         self.matching = count if matching is None else matching
         self._names = {one.name for one in fields(row_type)}
-        self._kept: tuple[Range, list[Row]] = (Range(0, 0), [])
+        self._kept: tuple[int, list[Row]] = (0, [])
 
     def __len__(self) -> int:
         """Returns the number of rows, as it was when they were asked for."""
@@ -267,26 +267,33 @@ class Rows(Sequence[Row], Generic[Row]):
         number = index + self._count if index < 0 else index
         if not 0 <= number < self._count:
             raise IndexError(f"There is no row {index}; there are {self._count}.")
-        kept, rows = self._kept
-        if not kept.begin <= number < kept.end:
-            kept = self._range(number // _NEAR, _NEAR)
-            rows = self._rows_of(kept)
-            self._kept = kept, rows
-        return rows[number - kept.begin]
+        begin, rows = self._kept
+        if not begin <= number < begin + len(rows):
+            begin, rows = self._kept = self._window(number)
+        return rows[number - begin]
+
+    def _window(self, number: int) -> tuple[int, list[Row]]:
+        """Reads rows around one: few, unless it is the one after those that are kept, as in a loop."""
+        begin, rows = self._kept
+        if rows and number == begin + len(rows):
+            begin, size = number, min(_PAGE, 2 * len(rows))
+        else:
+            begin, size = max(0, number - _WINDOW // 2), _WINDOW
+        return begin, self._read(Range(begin, min(self._count, begin + size)))
 
     def __iter__(self) -> Iterator[Row]:
         """Yields all rows in order."""
         for page in range(-(-self._count // _PAGE)):
-            yield from self._rows_of(self._range(page, _PAGE))
+            yield from self._read(self._range(page))
 
-    def _rows_of(self, positions: Range) -> list[Row]:
+    def _read(self, positions: Range) -> list[Row]:
         columns = _decoded(self._page(positions))
         known = {name: values for name, values in columns.items() if name in self._names}
         rows = zip(*known.values(), strict=True)
         return [self._row_type(**dict(zip(known, row, strict=True)), run=self._run) for row in rows]
 
-    def _range(self, number: int, size: int) -> Range:
-        return Range(number * size, min(self._count, (number + 1) * size))
+    def _range(self, number: int) -> Range:
+        return Range(number * _PAGE, min(self._count, (number + 1) * _PAGE))
 
     def after(self, count: int) -> Rows[Row]:
         """Returns the rows without the first ones.
@@ -317,7 +324,7 @@ class Rows(Sequence[Row], Generic[Row]):
         """
         lists: dict[str, list[Any]] = {name: [] for name in self._names - {"run"}}
         for page in range(-(-self._count // _PAGE)):
-            decoded = _decoded(self._page(self._range(page, _PAGE)))
+            decoded = _decoded(self._page(self._range(page)))
             count = len(decoded["index"])
             for name, values in lists.items():
                 values += decoded.get(name, [None] * count)

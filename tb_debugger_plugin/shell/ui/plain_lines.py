@@ -12,19 +12,22 @@ from typing import Final, TextIO
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.shell.command import Answer
 from tb_debugger_plugin.shell.program import Detach, Leave, Resume
-from tb_debugger_plugin.shell.screen import Screen, text_of
+from tb_debugger_plugin.shell.screen import Screen, Style
 from tb_debugger_plugin.shell.shell import Shell
+from tb_debugger_plugin.shell.ui.styles import painter
 
 #: Lines of an answer that are printed; ``> file`` writes all.
 MAX_LINES: Final = 10_000
 
 
 def show(answer: Screen, out: TextIO) -> None:
-    """Print a screen."""
+    """Print a screen; on a terminal in colours."""
+    paint = painter(out)
     if answer.title:
-        print(f"--- {printable(answer.title)} ---", file=out)
-    for line in answer.lines[answer.begin : answer.begin + MAX_LINES]:
-        print(printable(text_of(line)).rstrip(), file=out)
+        print(paint(f"--- {printable(answer.title)} ---", Style.HEADING), file=out)
+    for number in range(answer.begin, min(len(answer.lines), answer.begin + MAX_LINES)):
+        line = answer.lines[number]
+        print("".join(paint(printable(part.text), part.style) for part in line).rstrip(), file=out)
     left = len(answer.lines) - answer.begin - MAX_LINES
     if left > 0:
         print(f"({left:,} more lines; add `> FILE` to write all of them)", file=out)

@@ -45,22 +45,29 @@ class Output(ScrollView):
         super().__init__()
         self.page: Page | None = None
         self._selected: tuple[int, int] | None = None
+        # The width of lines that were never in the window is not known.
+        self._widest = 0
 
     # What is shown.
 
     def show(self, page: Page) -> None:
         """Show a page where it was scrolled to."""
-        self.page, self._selected = page, None
+        self.page, self._selected, self._widest = page, None, 0
         top, left = page.top, page.left
         self.virtual_size = Size(1, len(page.lines))
-        self.go_to(top, left)
+        self.go_to(top)
+        page.left = left
         self.refresh()
 
-    def go_to(self, line: int, column: int = 0) -> None:
+    def go_to(self, line: int) -> None:
         """Scroll so that a line comes first, or as far as there are lines."""
-        self.scroll_to(column, line, animate=False, force=True)
+        self.scroll_to(y=max(0, line), animate=False, force=True)
+
+    def go_to_column(self, column: int) -> None:
+        """Scroll sideways so that a column comes first, or as far as the lines that were shown go."""
         if self.page is not None:
-            self.page.top, self.page.left = round(self.scroll_y), round(self.scroll_x)
+            self.page.left = max(0, min(column, self._widest - self.window.width))
+            self.refresh()
 
     @property
     def window(self) -> Size:
@@ -71,15 +78,15 @@ class Output(ScrollView):
         """Scroll as far as needed to see a line, and then some lines before it too."""
         height = max(1, self.window.height)
         if not self.scroll_offset.y <= line < self.scroll_offset.y + height:
-            self.go_to(max(0, line - height // 3), round(self.scroll_x))
+            self.go_to(line - height // 3)
 
     def go_to_end(self, *, is_last: bool) -> None:
         """Scroll to the first line or to the last."""
-        self.go_to(len(self.page.lines) if is_last and self.page is not None else 0, round(self.scroll_x))
+        self.go_to(len(self.page.lines) if is_last and self.page is not None else 0)
 
     def move_rows(self, step: int) -> None:
         """Scroll some lines."""
-        self.go_to(max(0, round(self.scroll_y) + step), round(self.scroll_x))
+        self.go_to(round(self.scroll_y) + step)
 
     def move_pages(self, step: int) -> None:
         """Scroll windows, each less a line."""
@@ -87,8 +94,8 @@ class Output(ScrollView):
 
     def move_columns(self, step: int) -> None:
         """Scroll sideways by half windows."""
-        column = round(self.scroll_x) + step * max(1, self.window.width // 2)
-        self.go_to(round(self.scroll_y), max(0, column))
+        if self.page is not None:
+            self.go_to_column(self.page.left + step * max(1, self.window.width // 2))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Remember where the page is scrolled to."""
@@ -97,12 +104,6 @@ class Output(ScrollView):
             self.page.top = round(new_value)
         self.post_message(Moved())
 
-    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
-        """Remember where the page is scrolled to."""
-        super().watch_scroll_x(old_value, new_value)
-        if self.page is not None:
-            self.page.left = round(new_value)
-
     def render_line(self, y: int) -> Strip:
         """Returns a line of the window."""
         number, width = y + self.scroll_offset.y, self.window.width
@@ -110,15 +111,8 @@ class Output(ScrollView):
         if self.page is None or number >= len(self.page.lines):
             return Strip.blank(width, base)
         strip = strip_of(self.page.lines[number], self._marks(number), base)
-        if strip.cell_length > self.virtual_size.width:
-            # The width of lines that were never in the window is not known.
-            self.call_later(self._widen, strip.cell_length)
-        left = self.scroll_offset.x
-        return strip.crop_extend(left, left + width, base)
-
-    def _widen(self, width: int) -> None:
-        if self.page is not None and width > self.virtual_size.width:
-            self.virtual_size = Size(width, len(self.page.lines))
+        self._widest = max(self._widest, strip.cell_length)
+        return strip.crop_extend(self.page.left, self.page.left + width, base)
 
     def _marks(self, number: int) -> Marks:
         page, selected = self.page, self._selected
@@ -180,10 +174,11 @@ class Output(ScrollView):
         """Scroll sideways as far as needed to see where a part begins."""
         if self.page is None:
             return
-        column = cell_len("".join(one.text for one in self.page.lines[number][:part]))
-        if not self.scroll_offset.x <= column < self.scroll_offset.x + self.window.width:
-            self._widen(column + self.window.width)
-            self.go_to(self.scroll_offset.y, column)
+        line = self.page.lines[number]
+        column = cell_len("".join(one.text for one in line[:part]))
+        if not self.page.left <= column < self.page.left + self.window.width:
+            self._widest = max(self._widest, column + self.window.width)
+            self.go_to_column(column)
 
     def _next_link(self, step: int, by_line: bool) -> tuple[int, int] | None:
         page, at = self.page, self._selected

@@ -10,16 +10,8 @@ from rich.style import Style as RichStyle
 from textual.strip import Strip
 
 from tb_debugger_plugin.shell.screen import Line, Mood, Style
+from tb_debugger_plugin.shell.ui.styles import STYLES
 
-#: The colours are those of the terminal, so that dark and light ones look as their user likes.
-STYLES: Final = {
-    Style.PLAIN: RichStyle(),
-    Style.HEADING: RichStyle(bold=True),
-    Style.MUTED: RichStyle(dim=True),
-    Style.BAD: RichStyle(color="red", bold=True),
-    Style.ERROR: RichStyle(color="red"),
-    Style.HIGHLIGHT: RichStyle(color="black", bgcolor="yellow"),
-}
 #: The colours of the title, which are those of tfdbg.
 MOODS: Final = {
     Mood.ANSWER: RichStyle(reverse=True),
