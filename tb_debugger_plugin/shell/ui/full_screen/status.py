@@ -54,9 +54,15 @@ def status_text(
         _scrolled(page, top, height),
         _elements(page, top, height),
         f"Mouse: {'ON' if mouse_is_on else 'OFF'}",
-        printable(shell.run_name or ""),
+        printable(_name_of_run(shell)),
     )
     return f" {fitting(facts, width - 2)}".ljust(width)
+
+
+def _name_of_run(shell: Shell) -> str:
+    """The name of the run; that of its folder if the logdir is the run."""
+    name = shell.run_name or ""
+    return str(shell.logdir).rstrip("/").rpartition("/")[2] if name == "." else name
 
 
 def _scrolled(page: Page | None, top: int, height: int) -> str:
