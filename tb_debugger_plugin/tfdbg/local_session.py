@@ -179,7 +179,9 @@ def _delete(folder: Path) -> None:
         return
     for run in find_runs(folder):
         # The next call has other tables, and nobody asks for these again.
-        remove_unused(database_path(run))
+        tables = database_path(run)
+        if tables.exists():
+            remove_unused(tables)
     shutil.rmtree(folder, ignore_errors=True)
 
 

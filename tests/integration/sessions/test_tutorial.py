@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
 
+import tensorflow as tf
+
+from tb_debugger_plugin import tfdbg
 from tests.support.at_terminal import AtTerminal
 from tests.support.checkout import ROOT
+from tests.support.scripted import Script
+from tests.support.session_nets import Net
 
 _PROGRAM = str(ROOT / "docs" / "guide" / "train_in_a_session.py")
+_GUIDE = (ROOT / "docs" / "guide" / "sessions.md").read_text("utf-8")
 _PROMPT = "tbdbg> "
 
 
@@ -67,3 +74,24 @@ def test_ctrl_c_twice_leaves_the_shell_and_ends_the_program(tmp_path):
         program.interrupt()
         program.expect("so the program ends")
         assert program.wait() == 1
+
+
+def test_the_code_of_the_guide_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    net = Net()
+    wrap, add_filter, *others = re.findall(r"^```python\n(?!#)(.*?)^```", _GUIDE, re.MULTILINE | re.DOTALL)
+    with net.graph.as_default(), net.session() as session:
+        names = {"tfdbg": tfdbg, "session": session, "tf": tf, "train": net.init}
+        exec(wrap + add_filter, names)
+        names["session"] = session
+        for code in others:
+            exec(
+                code.replace("LocalCLIDebugHook()", "LocalCLIDebugHook(ui_type=Script())"),
+                names | {"Script": Script},
+            )
+            shutil.rmtree("dumps")
+
+
+def test_the_guide_names_each_public_name():
+    ours = [name for name in tfdbg.__all__ if name.endswith(("Session", "Hook", "Options"))]
+    assert ours and [name for name in ours if name not in _GUIDE] == []
