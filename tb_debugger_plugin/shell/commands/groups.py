@@ -32,6 +32,7 @@ GROUPS: Final = (
         ),
     ),
     Group("Source lines and times", ("list_source", "print_source", "list_profile")),
+    Group("The screen", ("prev", "next", "mouse", "/REGEX", "@[3, 4]")),
     Group("The shell", ("runs", "config", "help", "version", "exit")),
 )
 

@@ -1,4 +1,4 @@
-"""`techniques/`: values are printed, plotted, asserted and stopped at, wherever they are computed."""
+"""`techniques`: values are printed, plotted, asserted and stopped at, wherever they are computed."""
 
 from __future__ import annotations
 

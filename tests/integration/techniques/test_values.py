@@ -1,4 +1,4 @@
-"""`techniques/`: values inside functions are returned, changed, and have their gradients looked at."""
+"""`techniques`: values inside functions are returned, changed, and have their gradients looked at."""
 
 from __future__ import annotations
 
