@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import duckdb
@@ -112,10 +112,17 @@ class Order:
 
 @dataclass(frozen=True)
 class Condition:
-    """An SQL condition on the rows of a table ``t``, with its parameters."""
+    """An SQL condition on the rows of a table ``t``, with its parameters.
+
+    Attributes:
+      sql: The condition.
+      parameters: Its parameters.
+      is_of_sites: Whether it holds for all rows of a site or for none.
+    """
 
     sql: str
     parameters: tuple[Any, ...]
+    is_of_sites: bool = False
 
 
 def parse_comparisons(text: str) -> tuple[Comparison, ...]:
@@ -186,7 +193,7 @@ def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> Conditi
         _add_spans(snapshot, row_filter.executions, conditions)
     sites = _sites(snapshot, row_filter)
     if sites is not None:
-        conditions.add("t.site IN (SELECT unnest(?))", sites)
+        _add_sites(snapshot, sites, conditions)
     if row_filter.dtype is not None:
         number = _dtype(row_filter.dtype)
         static = np.flatnonzero(snapshot.catalog.site_statics[0] == number).tolist()
@@ -195,7 +202,18 @@ def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> Conditi
         conditions.add(f"t.{comparison.column} {comparison.sign} ?", comparison.number)
         if comparison.column == "rank":
             conditions.add("t.rank >= 0")
-    return conditions.build()
+    return replace(conditions.build(), is_of_sites=sites is not None and len(conditions.parts) == 1)
+
+
+def _add_sites(snapshot: Snapshot, sites: list[int], conditions: _Conditions) -> None:
+    # A long list takes the database longer than the few sites that are not in it.
+    others = sorted(set(range(len(snapshot.catalog.sites))).difference(sites))
+    if not others:
+        conditions.add("true")
+    elif len(others) < len(sites):
+        conditions.add("t.site NOT IN (SELECT unnest(?::INTEGER[]))", others)
+    else:
+        conditions.add("t.site IN (SELECT unnest(?::INTEGER[]))", sites)
 
 
 def execution_condition(snapshot: Snapshot, row_filter: Filter) -> Condition:

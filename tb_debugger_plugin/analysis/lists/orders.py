@@ -30,6 +30,9 @@ class _Key(NamedTuple):
     type: str
 
 
+_SITE: Final = (_Key("t.site", "INTEGER"),)
+
+
 class Groups(NamedTuple):
     """A division of the rows ``t`` into groups that have one value each.
 
@@ -116,6 +119,8 @@ def _rows_of(
     """The rows of some groups in the order of the list."""
     if not len(chosen["count"]):
         return {"idx": np.empty(0, np.int64), **chosen}
+    if condition.is_of_sites and groups.keys == _SITE:
+        condition = Condition("true", ())  # the chosen groups fulfil it
     keys = ", ".join(key.sql for key in groups.keys)
     lists = ", ".join(f"unnest(?::{key.type}[])" for key in groups.keys)
     return snapshot.columns(
@@ -137,7 +142,7 @@ def _by_site(text_of: Callable[[Catalog, Site], Any]) -> Groups:
         values: Floats = np.array([places.get(text, math.nan) for text in texts], np.float64)
         return values[keys["k0"].astype(np.int64)]
 
-    return Groups((_Key("t.site", "INTEGER"),), value_of)
+    return Groups(_SITE, value_of)
 
 
 def _bytes(catalog: Catalog, keys: Columns) -> Floats:
