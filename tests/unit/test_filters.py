@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis.lists import selection, tables
+from tb_debugger_plugin.analysis.lists import filters, orders, selection, tables
 from tb_debugger_plugin.analysis.lists.filters import Filter, Order, parse_comparisons
 from tb_debugger_plugin.analysis.lists.selection import select, select_at
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
@@ -179,6 +179,21 @@ def test_a_list_is_sorted_by_bytes_with_unmeasured_tensors_by_their_static_shape
 
     expected = [int(row["index"]) for row in sorted(traces, key=size)]
     assert _traces(snapshot, Filter(), Order("bytes", descending)) == expected
+
+
+@pytest.mark.parametrize("few_times", [0, 8])
+@pytest.mark.parametrize("column", ["op_type", "tensor_name", "size", "bytes"])
+def test_the_first_rows_are_those_of_the_whole_sorted_list(snapshot, monkeypatch, column, few_times):
+    monkeypatch.setattr(orders, "_FEW_TIMES", few_times)
+    condition = filters.graph_execution_condition(snapshot, Filter(not_op_name="Sum"))
+    for descending in (False, True):
+        order = Order(column, descending)
+        whole = orders.first_rows(snapshot, "graph_executions", condition, order, 1000)
+        assert whole.matching == len(whole.positions) == 28
+        for count in range(1, 30):
+            first = orders.first_rows(snapshot, "graph_executions", condition, order, count)
+            assert first.positions.tolist() == whole.positions.tolist()[:count]
+            assert first.matching == 28
 
 
 def test_rows_at_given_positions_keep_their_order_or_are_sorted(snapshot):

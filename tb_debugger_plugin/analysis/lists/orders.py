@@ -7,7 +7,6 @@ first values are read, and rows with equal values need no sorting.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -43,6 +42,10 @@ class Groups(NamedTuple):
 
     keys: tuple[_Key, ...]
     value_of: Callable[[Catalog, Columns], Floats]
+
+
+#: How many more rows than needed are read at once, instead of in two queries.
+_FEW_TIMES: Final = 8
 
 
 class FirstRows(NamedTuple):
@@ -96,16 +99,23 @@ def _of_groups(
     ends = np.cumsum(found["count"][in_order])
     if not len(ends):
         return FirstRows(np.empty(0, np.int64), 0)
-    last = places[in_order[min(int(np.searchsorted(ends, count)), len(ends) - 1)]]
-    chosen = functools.partial(_rows_of, snapshot, condition, groups)
-    before = chosen({name: values[places < last] for name, values in found.items()}, None)
-    # The rows that are equal to the last one are in the order of the list, so the first ones are enough.
-    equal = chosen(
-        {name: values[places == last] for name, values in found.items()}, count - len(before["idx"])
-    )
-    places = _places(groups.value_of(snapshot.catalog, before), order)
-    positions = before["idx"][np.argsort(places, kind="stable")]
-    return FirstRows(np.concatenate([positions, equal["idx"]]).astype(np.int64), int(ends[-1]))
+    end = min(int(np.searchsorted(ends, count)), len(ends) - 1)
+    last = places[in_order[end]]
+
+    def rows(mask: npt.NDArray[np.bool_], limit: int | None = None) -> npt.NDArray[Any]:
+        """The positions of the rows of some groups, sorted."""
+        chosen = {name: values[mask] for name, values in found.items()}
+        of_groups = _rows_of(snapshot, condition, groups, chosen, limit)
+        order_of_rows = _places(groups.value_of(snapshot.catalog, of_groups), order)
+        return of_groups["idx"][np.argsort(order_of_rows, kind="stable")]
+
+    if found["count"][places <= last].sum() <= _FEW_TIMES * count:
+        positions = rows(places <= last)[:count]
+    else:
+        # The rows that are equal to the last one are in the order of the list: the first ones are enough.
+        before = rows(places < last)
+        positions = np.concatenate([before, rows(places == last, count - len(before))])
+    return FirstRows(positions.astype(np.int64), int(ends[-1]))
 
 
 def _places(values: Floats, order: Order) -> Floats:
