@@ -7,6 +7,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.locations import location
@@ -435,3 +437,68 @@ class TestDumps:
                 "not initialized" in line or "no value" in line for line in texts(shell.answer("pt variable"))
             )
             assert texts(shell.answer("pf"))[2] == "x:0  ?"
+
+
+_TYPED = st.sampled_from(
+    [
+        *(
+            "float",
+            "float:0",
+            "long:0",
+            "texts",
+            "none:0",
+            "complex",
+            "#0",
+            "#e0",
+            "#",
+            "[",
+            "]",
+            "[0]",
+            "[::-1]",
+        ),
+        *(
+            "[..., None]",
+            "[9]",
+            "`float:0`",
+            "`",
+            "-a",
+            "-s",
+            "-r",
+            "[0, 1]",
+            "[[0,1],[2,inf]]",
+            "-n",
+            "0",
+            "-1",
+        ),
+        *("-g", "loss", "(", "'", '"', "np.sum(", ")", "+", "-t", "-f", "has_inf_or_nan", "-fenn", "--where"),
+        *(
+            "nan>0",
+            "--dtype",
+            "float32",
+            ":",
+            "/job:a/replica:0/task:0/device:CPU:0:float:0",
+            ":0:DebugX",
+            "\0",
+            "é",
+        ),
+        *(
+            "--layer",
+            "--variable",
+            "dump_size",
+            "op_type",
+            "99999999999999999999",
+            "#99999999999",
+            "@[0]",
+            "*",
+        ),
+    ]
+)
+
+
+@given(command=st.sampled_from(["lt", "pt", "pf", "eval"]), words=st.lists(_TYPED, max_size=6))
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_typed_gets_an_answer(shell, command, words):
+    answer = shell.answer(" ".join([command, *words]))
+    shown = [text_of(line) for line in answer.lines[:50]]
+    assert not any("a mistake in the shell" in line for line in shown), (words, shown)
+    assert not answer.is_error or len(shown) == 1
