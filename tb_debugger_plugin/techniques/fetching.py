@@ -60,15 +60,14 @@ def fetch(
 
     Args:
       function: What to call.
-      names: Names of ops (all outputs), of tensors such as `"split:1"`, paths of Keras layers (all tensors of
-        the layer), or regular expressions, which must occur in the name of an op. A name that is that of an
-        op or a tensor is not taken for a layer or an expression.
+      names: Names of ops (all outputs) or of tensors such as `"split:1"`, with or without their scopes; paths
+        of Keras layers (all tensors of the layer); or regular expressions, which must occur in the name of an
+        op. The first of these meanings that finds a tensor counts.
 
     Returns:
-      A function with the same arguments. It returns the result, and a dict of NumPy arrays. The key is the
-      name of the tensor if it was asked for as such or has an op with one output, as it was asked for;
-      otherwise `"op:slot"`. A tensor that was computed several times, as in a loop, has a list of arrays, in
-      the order of time.
+      A function with the same arguments. It returns the result, and a dict of NumPy arrays. If a name stands
+      for one tensor, it is the key; the keys of several are `"op:slot"`. A tensor that was computed several
+      times, as in a loop, has a list of arrays, in the order of time.
 
     Raises:
       UsageError: When it is called: a recording is on, or, after the call, no tensor has such a name. It is a
@@ -94,7 +93,7 @@ def _rules(requests: Sequence[str]) -> tuple[KeepValues, ...]:
     if not requests:
         raise UsageError("names is empty: give the names of the tensors to fetch.")
     names = "|".join(
-        f"^{re.escape(request.partition(':')[0])}$|(?:{request})" for request in map(_checked, requests)
+        f"(^|/){re.escape(request.partition(':')[0])}$|(?:{_checked(request)})" for request in requests
     )
     layers = "|".join(f"^{re.escape(request)}$" for request in requests)
     unlimited = KeepValues(max_tensor_bytes=None, max_total_bytes=None)
@@ -118,9 +117,11 @@ def _found(folder: Path, requests: Sequence[str]) -> dict[str, Fetched]:
             creation = record.event.graph_op_creation
             layers[creation.graph_id, creation.op_name] = creation.layer
     values: dict[_Tensor, list[Array]] = {}
+    ran: set[str] = set()
     in_layer: dict[str, list[_Tensor]] = {}
     for record in read_with_tail(files, GRAPH_EXECUTION_TRACES).records:
         trace = record.event.graph_execution_trace
+        ran.add(trace.tfdbg_context_id)
         if trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR:
             tensor = _Tensor(trace.op_name, trace.output_slot)
             values.setdefault(tensor, []).append(_array(trace.tensor_proto))
@@ -129,7 +130,7 @@ def _found(folder: Path, requests: Sequence[str]) -> dict[str, Fetched]:
     for request in requests:
         chosen = _chosen(request, values, in_layer)
         if not chosen:
-            raise UsageError(_sentence(request, {name for _, name in layers}))
+            raise UsageError(_sentence(request, {name for graph, name in layers if graph in ran}))
         for key, tensor in chosen.items():
             found[key] = values[tensor][0] if len(values[tensor]) == 1 else values[tensor]
     return found
@@ -144,7 +145,11 @@ def _chosen(
     request: str, tensors: Iterable[_Tensor], in_layer: dict[str, list[_Tensor]]
 ) -> dict[str, _Tensor]:
     """The tensors that a request stands for, by key."""
+    end = f"/{request}"
+    tensors = list(tensors)
     exact = [one for one in tensors if request in (one.op_name, one.name)]
+    if not exact:
+        exact = [one for one in tensors if one.op_name.endswith(end) or one.name.endswith(end)]
     if len(exact) == 1:
         return {request: exact[0]}
     if not exact:

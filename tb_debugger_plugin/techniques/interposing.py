@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.techniques.observing import is_symbolic_of_keras, lambda_layer
-from tb_debugger_plugin.techniques.places import not_converted, refuse_xla, usage_error
+from tb_debugger_plugin.techniques.places import not_converted, noting, place_of_call, refuse_xla, usage_error
 
 #: Takes a value, and returns the value to go on with, or None for the same.
 Change: TypeAlias = Callable[[Array], Any]
@@ -59,7 +59,13 @@ def _changed(x: Any, change: Change | None) -> Any:
         return tf.identity(x)
     if tf.executing_eagerly() and hasattr(x, "numpy"):
         return tf.convert_to_tensor(_result(change, x.numpy()))
-    y = tf.numpy_function(lambda value: _result(change, value), [x], x.dtype)
+    place = place_of_call()
+
+    def run(value: Array) -> Array:
+        with noting("interpose", place):
+            return _result(change, value)
+
+    y = tf.numpy_function(run, [x], x.dtype)
     y.set_shape(x.shape)
     return y
 

@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from tb_debugger_plugin.capture.stacks.frames import Frame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.errors import NumericsError
-from tb_debugger_plugin.techniques.places import refuse_xla
+from tb_debugger_plugin.techniques.places import noting, place_of_call, refuse_xla
 
 #: Takes the values, in the order of the tensors.
 Look: TypeAlias = Callable[[Sequence[Array]], object]
@@ -40,6 +41,7 @@ def observed(technique: str, tensors: Sequence[Any], look: Look, when: When = No
         return _in_keras(technique, tensors, look, when)
     refuse_xla(technique)
     inputs = [tf.convert_to_tensor(tensor) for tensor in tensors]
+    place = place_of_call()
     if callable(when):
         look, when = _conditional(look, when), None
     if all(hasattr(tensor, "numpy") for tensor in inputs) and tf.executing_eagerly():
@@ -48,7 +50,7 @@ def observed(technique: str, tensors: Sequence[Any], look: Look, when: When = No
         return inputs
 
     def run() -> Any:
-        with tf.control_dependencies([tf.numpy_function(_without_result(look), inputs, [])]):
+        with tf.control_dependencies([tf.numpy_function(_in_graph(technique, place, look), inputs, [])]):
             return tf.no_op()
 
     ran = run() if when is None else tf.cond(tf.reduce_any(when), run, tf.no_op)
@@ -64,10 +66,11 @@ def _conditional(look: Look, when: Callable[..., Any]) -> Look:
     return look_if
 
 
-def _without_result(look: Look) -> Callable[..., list[Any]]:
+def _in_graph(technique: str, place: Frame, look: Look) -> Callable[..., list[Any]]:
     def run(*arrays: Array) -> list[Any]:
         try:
-            look(arrays)
+            with noting(technique, place):
+                look(arrays)
         except NumericsError as error:
             # TensorFlow makes an InvalidArgumentError of this, and an UnknownError of other exceptions.
             raise ValueError(str(error)) from None

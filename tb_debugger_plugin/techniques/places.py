@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -55,8 +56,24 @@ def place_of_call() -> Frame:
 
 def described(place: Frame) -> str:
     """Returns a line for a message: "in step, train.py:12"."""
-    function = f"in {place.function}, " if place.function else ""
+    function = f"in {place.function}, " if place.function else "at "  # AutoGraph's lambdas have no name
     return f"{function}{os.path.basename(place.path)}:{place.line}"
+
+
+@contextlib.contextmanager
+def noting(technique: str, place: Frame) -> Iterator[None]:
+    """Adds the line of the program to exceptions of the user's function: in a graph, no stack has it.
+
+    Args:
+      technique: Name of the function that the program calls.
+      place: The line.
+    """
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "add_note"):  # from Python 3.11 on
+            error.add_note(f"{technique}() is called {described(place)}")
+        raise
 
 
 def number_of_turn(kind: str, place: Frame, turns: Turns) -> int | None:

@@ -8,8 +8,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import FrameType, ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -150,15 +150,31 @@ def test_assertions_say_what_the_value_holds_and_where() -> None:
         assert_finite(complex_nan)
 
 
+class Stop(NamedTuple):
+    """A frame in which the program stopped."""
+
+    values: dict[str, Any]
+    path: str
+    function: str
+    line: int
+
+
 @pytest.fixture
-def stops(monkeypatch: pytest.MonkeyPatch) -> list[FrameType]:
-    """The frames in which `breakpoint()` is called; the program goes on at once."""
-    frames: list[FrameType] = []
-    monkeypatch.setattr(sys, "breakpointhook", lambda: frames.append(sys._getframe(1)))
-    return frames
+def stops(monkeypatch: pytest.MonkeyPatch) -> list[Stop]:
+    """The places in which `breakpoint()` is called; the program goes on at once."""
+    found: list[Stop] = []
+
+    def stop() -> None:
+        frame = sys._getframe(1)
+        found.append(
+            Stop(dict(frame.f_locals), frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno)
+        )
+
+    monkeypatch.setattr(sys, "breakpointhook", stop)
+    return found
 
 
-def test_a_breakpoint_has_the_arrays_by_name_at_the_line_of_the_program(stops: list[FrameType]) -> None:
+def test_a_breakpoint_has_the_arrays_by_name_at_the_line_of_the_program(stops: list[Stop]) -> None:
     @tf.function
     def run(x: tf.Tensor) -> tf.Tensor:
         for _ in tf.range(4):
@@ -171,24 +187,24 @@ def test_a_breakpoint_has_the_arrays_by_name_at_the_line_of_the_program(stops: l
         tape.watch(x)
         y = run(x)
     assert y.numpy() == 16.0 and tape.gradient(y, x).numpy() == 16.0
-    (frame,) = stops
-    assert (frame.f_locals["x"], frame.f_locals["two_words"]) == ([4.0], [5.0])
-    assert frame.f_code.co_filename == __file__ and frame.f_code.co_name == "run"
-    line = Path(__file__).read_text("utf-8").splitlines()[frame.f_lineno - 1]
+    (stop,) = stops
+    assert (stop.values["x"], stop.values["two_words"]) == ([4.0], [5.0])
+    assert (stop.path, stop.function) == (__file__, "run")
+    line = Path(__file__).read_text("utf-8").splitlines()[stop.line - 1]
     assert "breakpoint_here(" in line and '"two words"' in line
 
 
-def test_breakpoints_take_and_return_any_structure_in_eager_mode_and_keras(stops: list[FrameType]) -> None:
+def test_breakpoints_take_and_return_any_structure_in_eager_mode_and_keras(stops: list[Stop]) -> None:
     pair = breakpoint_here([tf.constant(1), tf.constant(2)])
     assert [int(one) for one in pair] == [1, 2]
-    assert (stops[0].f_locals["value_0"], stops[0].f_locals["value_1"]) == (1, 2)
+    assert (stops[0].values["value_0"], stops[0].values["value_1"]) == (1, 2)
     assert int(breakpoint_here(tf.constant(3), when=tf.constant([False, False]))) == 3
     assert len(stops) == 1
     inputs = tf.keras.Input([1])
     net = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(breakpoint_here(inputs)))
     net.compile("sgd", "mse")
     net.fit(np.ones([1, 1]), np.ones([1, 1]), verbose=0)
-    assert stops[1].f_locals["value"].tolist() == [[1.0]]
+    assert stops[1].values["value"].tolist() == [[1.0]]
 
 
 _PROGRAM = """\

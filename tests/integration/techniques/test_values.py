@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +47,11 @@ def test_tensors_of_functions_nested_functions_and_loops_are_fetched_by_name() -
     plain = model(_X)
     result, values = fetch(model, ["hidden", "active:0", "parts", "counted", "^MatMul$"])(_X)
     assert result.numpy() == plain.numpy()
-    assert values.keys() == {"hidden", "active:0", "parts:0", "parts:1", "while/counted:0", "MatMul:0"}
+    assert values.keys() == {"hidden", "active:0", "parts:0", "parts:1", "counted", "MatMul:0"}
     assert np.array_equal(values["hidden"], _X @ _KERNEL.numpy())
     assert np.array_equal(values["active:0"], np.maximum(values["hidden"], 0.0))
     assert np.array_equal(values["parts:0"], np.asarray(values["active:0"])[:, :1])
-    assert [float(np.squeeze(value)) for value in values["while/counted:0"]] == [8.0, 9.0, 10.0]
+    assert [float(np.squeeze(value)) for value in values["counted"]] == [8.0, 9.0, 10.0]
 
 
 def test_gradients_and_whole_programs_are_fetched() -> None:
@@ -58,10 +60,9 @@ def test_gradients_and_whole_programs_are_fetched() -> None:
             step(_X)
         return "done"
 
-    done, values = fetch(program, "gradient_tape.*matmul.*MatMul")(), None
-    assert done[0] == "done"
-    (values,) = done[1].values()
-    assert len(values) == 2 and values[0].shape == (2, 2)
+    done, found = fetch(program, "gradients/MatMul_grad/MatMul_1")()
+    (values,) = found.values()
+    assert done == "done" and len(values) == 2 and values[0].shape == (2, 2)
 
 
 def test_tensors_of_a_layer_of_keras_are_fetched() -> None:
@@ -69,10 +70,8 @@ def test_tensors_of_a_layer_of_keras_are_fetched() -> None:
     net = tf.keras.Sequential([tf.keras.Input([2]), layers.Dense(3, name="wide"), layers.Dense(1)])
     net.compile("sgd", "mse", jit_compile=False)
     _, values = fetch(net.fit, "wide")(_X, _X[:, :1], verbose=0, epochs=2)
-    products = [value for name, value in values.items() if name.endswith("wide/MatMul:0")]
-    assert products and len(products[0]) == 2 and products[0][0].shape == (1, 3)
-    result, values = fetch(net, "wide/MatMul")(tf.constant(_X)), None
-    assert result[0].shape == (1, 1)
+    products = [value for name, value in values.items() if re.search("^sequential.*MatMul:0", name)]
+    assert len(products) == 1 and len(products[0]) == 2 and products[0][0].shape == (1, 3)
 
 
 def test_a_name_that_is_nowhere_is_refused_with_those_that_are(tmp_path: Path) -> None:
@@ -105,9 +104,8 @@ def test_gradients_of_tensors_by_name() -> None:
         return tf.reduce_sum(tf.square(hidden, name="squares"))
 
     for function in (loss, tf.function(loss)):
-        value, gradients = gradient_of(function, ["hidden", "squares:0", "unused", "hid.*"])(
-            tf.constant([1.0, 2.0])
-        )
+        names = ["hidden", "squares:0", "unused", "hid[a-z]*"]
+        value, gradients = gradient_of(function, names)(tf.constant([1.0, 2.0]))
         assert value.numpy() == 45.0 and gradients["unused"] is None
         assert gradients.keys() == {"hidden", "squares:0", "unused", "hidden:0"}
         assert gradients["hidden"] is not None and (gradients["hidden"] == [6.0, 12.0]).all()
@@ -124,6 +122,10 @@ def test_gradients_through_variables_of_keras() -> None:
     (gradient,) = gradients.values()
     assert gradient is not None and (gradient == [[2.0]]).all()
     assert np.array_equal(net.weights[0].numpy(), kernel)
+
+
+def _fourth(value: Any) -> Any:
+    return list(value)[3]
 
 
 def _clip(value: Any) -> Any:
@@ -146,6 +148,10 @@ def test_interposed_python_changes_values_in_eager_mode_functions_and_loops() ->
 
 def test_gradients_pass_straight_through_and_can_be_looked_at_and_changed() -> None:
     seen: list[Any] = []
+
+    def third(upstream: Any) -> Any:
+        seen.append(upstream)
+        return upstream / 3.0
 
     def cube(x: tf.Tensor) -> tf.Tensor:
         for _ in tf.range(2):
@@ -176,15 +182,15 @@ def test_the_users_function_may_write_to_its_argument_and_does_not_change_the_te
 
 
 def test_errors_of_the_users_function_show_its_traceback() -> None:
-    def divide(value: Any) -> Any:
-        return value // int(value[0] - value[0])
-
     with pytest.raises(ZeroDivisionError):
         interpose(tf.constant([1.0]), lambda value: 1 // int(value[0] - 1.0))
-    with pytest.raises(tf.errors.OpError, match=r"test_values\.py.*line \d+, in <lambda>") as caught:
-        tf.function(lambda x: interpose(x, lambda value: [][3]))(tf.constant([1.0]))
-    assert "IndexError: list index out of range" in str(caught.value)
-    del divide
+    with pytest.raises(tf.errors.OpError) as caught:
+        tf.function(lambda x: interpose(x, _fourth))(tf.constant([1.0]))
+    text = str(caught.value)
+    assert "IndexError: list index out of range" in text
+    assert f'File "{__file__}", line ' in text and "in _fourth" in text
+    if sys.version_info >= (3, 11):
+        assert "interpose() is called at test_values.py:" in text
     with pytest.raises(UsageError, match=r"got a value of shape \[1\] and returned one of shape \[2\]"):
         interpose(tf.constant([1.0]), lambda value: [1.0, 2.0])
 
