@@ -95,6 +95,11 @@ class KeepValues:
         regex = self.function_regex
         return regex is None or any(re.search(regex, name) for f in functions for name in unwrapped(f))
 
+    @property
+    def names_tensors(self) -> bool:
+        """Whether it chooses tensors by their op, layer or function; else it is for all tensors."""
+        return any((self.op_regex, self.name_regex, self.layer_regex, self.function_regex))
+
     def limits(self) -> KeepLimits:
         """The part that the sink applies to each value."""
         return KeepLimits(self.only_bad, _limit(self.max_tensor_bytes), _limit(self.max_total_bytes))

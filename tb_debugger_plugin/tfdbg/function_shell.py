@@ -154,6 +154,11 @@ class FunctionShell:
         """Whether it still looks at calls: not before `start()`, and no longer when the user has left it."""
         return self._calls is not None
 
+    @property
+    def num_calls(self) -> int:
+        """Number of calls that it has seen."""
+        return self._number
+
     def start(self, until: Running | None = None) -> None:
         """Begin to look at calls; does nothing without a terminal, or inside another shell.
 

@@ -140,7 +140,12 @@ class CompiledFunctions:
                 )
                 graph_id = self._graphs.add(part.graph).graph_id
                 names = (f"values inside {of_user}",)
-                self._not_recorded.report(Missing(NotRecordedReason.COMPILED, message, names, graph_id))
+                # A rule for all tensors is known to keep what it can.
+                is_chosen = any(rule.names_tensors for rule in self._options.keep_values)
+                level = logging.WARNING if is_chosen else logging.INFO
+                self._not_recorded.report(
+                    Missing(NotRecordedReason.COMPILED, message, names, graph_id, level)
+                )
 
     def _items(self, function: Function) -> dict[Key, Planned]:
         """The tensors to record when a function runs, by op name and slot. Constants are recorded now."""
