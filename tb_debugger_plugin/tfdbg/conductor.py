@@ -138,7 +138,8 @@ def _has_health(found: FoundRun, health: str, excluded: re.Pattern[str] | None) 
         if excluded is None:
             return len(rows) > 0 or len(run.executions(health=health)) > 0
         names = (row.op_name for row in rows)
-        types = (row.op_type for row in run.executions(health=health))
+        # The results of a function are tensors of its graph, whose names the user can exclude.
+        types = (row.op_type for row in run.executions(health=health) if not row.graph_id)
         return any(not excluded.match(name or "") for group in (names, types) for name in group)
 
 

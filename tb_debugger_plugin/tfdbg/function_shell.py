@@ -10,10 +10,12 @@ is left in TensorFlow.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +33,7 @@ from tb_debugger_plugin.tfdbg.conductor import Conductor, Converse
 from tb_debugger_plugin.tfdbg.failures import is_failure
 from tb_debugger_plugin.tfdbg.function_calls import FunctionCall, FunctionCalls
 from tb_debugger_plugin.tfdbg.turns import Turns
+from tb_debugger_plugin.tfdbg.user_interface import opener
 
 _FIRST = RunRequest()
 _NO_TIMES = "TensorFlow gives the times of ops of sessions, not of functions, so there is no profile."
@@ -81,12 +84,11 @@ def shell(
 
 def _terminal(ui: str | None) -> Converse | None:
     """Returns what opens the shell at the terminal; None if there is none, and nothing else was chosen."""
-    from tb_debugger_plugin.shell.ui.converse import converse
-
+    open_shell = opener(ui or "auto")
     if ui is None and not (sys.stdin is not None and sys.stdin.isatty()):
         print("tbdbg: There is no terminal, so the program runs on without the shell.", file=sys.stderr)
         return None
-    return lambda opened: converse(opened, ui=ui)
+    return open_shell
 
 
 class FunctionShell:
@@ -177,9 +179,11 @@ class FunctionShell:
         self._records = CallRecords(root, is_temporary=self._root is None)
         self._records.recording.call_at_end_of_step(self._at_end_of_step)
         self._calls = FunctionCalls(self._around)
+        atexit.register(self.stop)
 
     def stop(self) -> None:
         """Remove everything from TensorFlow."""
+        atexit.unregister(self.stop)
         if self._calls is not None:
             self._calls.remove()
             self._calls = None
@@ -252,7 +256,8 @@ class FunctionShell:
     # What happens around a call.
 
     def _before(self, call: Call) -> RunRequest:
-        request = self._request = self._conductor.before(call)
+        with self._stopped_at_exit():
+            request = self._request = self._conductor.before(call)
         if self._conductor.is_detached:
             self.stop()
         if self._records is not None:
@@ -268,13 +273,23 @@ class FunctionShell:
             if request.is_profiled:
                 call = replace(call, notes=(_NO_TIMES,))
             folder = records.cut(call.number, request) if request.is_recorded else None
-            self._conductor.after(call, request, folder)
+            with self._stopped_at_exit():
+                self._conductor.after(call, request, folder)
             if folder is not None and self._shell.logdir != folder:
                 records.drop(folder)  # no tensor has passed
         if self._conductor.is_detached:
             self.stop()
         else:
             records.forget()
+
+    @contextmanager
+    def _stopped_at_exit(self) -> Iterator[None]:
+        """Stop if the user ends the program: nobody else does where Keras calls us."""
+        try:
+            yield
+        except SystemExit:
+            self.stop()
+            raise
 
     def _has_to_be_seen(self, call: Call, request: RunRequest, records: CallRecords) -> bool:
         """Whether a call may have to be shown: not if it is known that no tensor has passed the filter."""
