@@ -6,7 +6,6 @@ edges, and then nothing else of it is read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from tb_debugger_plugin.reading.value import Value
 from tb_debugger_plugin.shell import numeric_summary
 from tb_debugger_plugin.shell.array_lines import ArrayLines, Criterion, read_edges
 from tb_debugger_plugin.shell.byte_counts import byte_text
+from tb_debugger_plugin.shell.highlights import criterion_of
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.screen import Line, Part, Places, Screen, Style, plain
 
@@ -31,8 +31,6 @@ Array = npt.NDArray[Any]
 THRESHOLD: Final = 2000
 #: Elements that are read at once.
 _MOST: Final = 1 << 28
-_NUMBER: Final = r"\s*([-+]?(?:inf|nan|\d+\.?\d*(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?))\s*"
-_RANGE: Final = re.compile(rf"\s*[\[(]{_NUMBER},{_NUMBER}[\])]\s*", re.IGNORECASE)
 
 
 class Wanted(NamedTuple):
@@ -141,7 +139,7 @@ def value_screen(label: str, source: Source, wanted: Wanted, note: str = "") -> 
       OSError: The file cannot be written.
     """
     slicing = slicing_of(parse(wanted.slicing), source.shape)
-    criterion = None if wanted.ranges is None else _criterion(wanted.ranges)
+    criterion = None if wanted.ranges is None else criterion_of(wanted.ranges)
     needs_all = wanted.has_summary or wanted.path is not None or criterion is not None
     is_long = slicing.size > THRESHOLD and not wanted.is_whole
     whole = _read_all(source, slicing) if needs_all or not is_long else None
@@ -215,33 +213,3 @@ def _saved(array: Array, text: str) -> Line:
     with path.open("wb") as stream:
         np.save(stream, widened(array), allow_pickle=False)
     return plain(f"Saved value to: {path} ({byte_text(path.stat().st_size)}B)")
-
-
-def _criterion(ranges: str) -> Criterion:
-    bounds = _bounds(ranges)
-
-    def chosen(values: Array) -> npt.NDArray[np.bool_]:
-        numbers = widened(values)
-        if numbers.dtype.kind not in "fiub":
-            raise UsageError("-r highlights numbers; the elements of this tensor are none, or complex.")
-        found = np.zeros(numbers.shape, bool)
-        for low, high in bounds:
-            found |= (numbers >= low) & (numbers <= high)
-        return found
-
-    return chosen
-
-
-def _bounds(text: str) -> list[tuple[float, float]]:
-    inner = text.strip()
-    if re.match(r"[\[(]\s*[\[(]", inner):
-        inner = inner[1:-1]
-    bounds, at = [], 0
-    while match := _RANGE.match(inner, at):
-        bounds.append((float(match[1]), float(match[2])))
-        at = match.end()
-        if inner[at : at + 1] == ",":
-            at += 1
-    if not bounds or at != len(inner):
-        raise UsageError(f'-r {text}: write a range such as "[-inf, 0]", or several as "[[-1, 0], [3, 4]]".')
-    return bounds

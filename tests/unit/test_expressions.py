@@ -102,7 +102,7 @@ ESCAPES = [
     *("`big`[:, None] @ `big`[None]", "np.where(`big`[:, None] > 0, `big`, 1)", "np.histogram(`big`, 10**9)"),
     *("np.repeat(1, 10**10)", "np.tile(1, 10**10)", "np.pad(`big`, 10**10)", "np.bincount([10**10])"),
     *("np.diff(`b:0[1]`, 10**9)", "np.linalg.matrix_power(np.eye(2), 10**18)", "np.kron(`big`, `big`)"),
-    *("np.linalg.svd(np.ones((8000, 8000)))", "np.quantile(`big`, `big`)", "np.ones(99)[np.ones((9, 9**9))]"),
+    *("np.linalg.svd(np.ones((3000, 3000)))", "np.quantile(`big`, `big`)", "np.ones(99)[np.ones((9, 9**9))]"),
     *("`big`[np.zeros((1, 100000000), 'int64')]", "np.zeros(3, 'U1000000000')", "np.zeros(3, dtype='V99')"),
     *(
         "`b:0[1]`.astype('O')",
@@ -152,7 +152,7 @@ def test_nothing_gets_out(text):
     before = {name: array.copy() for name, array in TENSORS.items()}
     with pytest.raises(UsageError) as refusal:
         compute(text)
-    assert "\n" not in str(refusal.value)[:-1]
+    assert time.perf_counter() - begin < 30 and "\n" not in str(refusal.value)[:-1]
     for name, array in TENSORS.items():
         np.testing.assert_array_equal(array, before[name])
 

@@ -12,6 +12,7 @@ from tb_debugger_plugin.analysis.lists import selection
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.reading.datum import NoTensor
 from tb_debugger_plugin.shell.filter_files import add_filters_of
 from tb_debugger_plugin.shell.screen import Style
@@ -173,6 +174,17 @@ def test_a_program_without_graphs_leads_to_its_executions(tmp_path):
             "Python ran 3 execution(s) of eager ops and functions: le lists them.",
         ]
         assert list(links(answer).values()) == ["le"]
+
+
+def test_a_recording_without_measurements_says_why_nothing_is_found(tmp_path):
+    recording = Recording(tmp_path, mode=TensorDebugMode.NO_TENSOR)
+    recording.graph("g1", "loss")
+    recording.op("g1", "x", "Log", ids=[1])
+    recording.trace("g1", "x", None)
+    recording.close()
+    with opened(tmp_path) as shell:
+        assert texts(shell.answer("lt -f has_inf_or_nan"))[-1].startswith("No tensor was measured")
+        assert texts(shell.answer("lt"))[-1] == "[0.000]     ?         Log      x:0"
 
 
 class TestFilters:

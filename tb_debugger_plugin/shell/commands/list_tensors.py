@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.lists.filters import check_regex
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.index.tensors import NOT_MEASURED
 from tb_debugger_plugin.reading.passing import passing
 from tb_debugger_plugin.reading.rows import GraphExecution, Rows
-from tb_debugger_plugin.shell.byte_counts import byte_text
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.moments import first_moment
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
+from tb_debugger_plugin.shell.tensor_table import (
+    SIZE_WIDTH,
+    TIME_WIDTH,
+    Backwards,
+    Columns,
+    columns_of,
+    line_of,
+)
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
@@ -27,10 +35,6 @@ _SORTS: Final = {
     "op_type": "op_type",
     "tensor_name": "tensor_name",
 }
-_TIME_WIDTH: Final = 12
-_SIZE_WIDTH: Final = 10
-#: A longer name of a function or a type moves the rest of its line.
-_MOST_WIDTH: Final = 40
 
 
 class _Pattern(NamedTuple):
@@ -85,16 +89,28 @@ def _list(shell: Shell, args: argparse.Namespace) -> Answer:
     if not counts[0]:
         return _nothing(counts[1])
     rows = _rows(shell, args)
-    columns = _columns(shell)
+    columns = columns_of(shell.run)
     begin = first_moment(shell.run)
     head = [*_heading(args, rows.matching), (), _head(args, columns)]
     if rows.matching > len(rows):
         what = f"The first {len(rows):,} of {rows.matching:,}; -n, -t, -g or --where leave fewer."
         head.insert(-2, plain(what, Style.MUTED))
+    if not rows.matching and args.tensor_filter and not _is_measured(shell):
+        head.append(plain(_UNMEASURED, Style.MUTED))
     shown: Sequence[GraphExecution] = rows
     if args.sort_by == "timestamp" and args.reverse:
-        shown = _Backwards(rows)
-    return Screen(LazyLines(head, shown, lambda row: _line(row, begin, columns)))
+        shown = Backwards(rows)
+    return Screen(LazyLines(head, shown, lambda row: line_of(row, begin, columns)))
+
+
+_UNMEASURED: Final = "No tensor was measured: record values, or in a mode such as FULL_HEALTH."
+
+
+def _is_measured(shell: Shell) -> bool:
+    """Whether the recording says of any tensor if it is bad."""
+    with shell.run.snapshot() as snapshot:
+        query = f"SELECT idx FROM graph_executions WHERE health <> {NOT_MEASURED} LIMIT 1"
+        return bool(snapshot.rows(query))
 
 
 def _check(shell: Shell, args: argparse.Namespace) -> None:
@@ -142,50 +158,6 @@ def _filters(args: argparse.Namespace) -> dict[str, Any]:
     return filters
 
 
-class _Backwards(Sequence[GraphExecution]):
-    """The rows of a list from its end."""
-
-    def __init__(self, rows: Sequence[GraphExecution]) -> None:
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> GraphExecution: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[GraphExecution]: ...
-
-    def __getitem__(self, index: int | slice) -> GraphExecution | list[GraphExecution]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        return self._rows[len(self) - 1 - range(len(self))[index]]
-
-
-class _Columns(NamedTuple):
-    """The widths of columns; 0 for one that is left out."""
-
-    op_type: int
-    function: int
-
-
-def _columns(shell: Shell) -> _Columns:
-    with shell.run.snapshot() as snapshot:
-        catalog = snapshot.catalog
-
-        def widths() -> _Columns:
-            names = {catalog.graphs[site.graph].name or "" for site in catalog.sites}
-            types = {catalog.ops[site.op].type or "?" for site in catalog.sites}
-            return _Columns(_width("Op type", types), _width("Function", names) if len(names) > 1 else 0)
-
-        return snapshot.remember_of_graphs("columns of lt", widths)
-
-
-def _width(head: str, texts: Iterable[str]) -> int:
-    return min(_MOST_WIDTH, max(map(len, (head, *texts)))) + 2
-
-
 def _heading(args: argparse.Namespace, count: int) -> list[Line]:
     header = f"{count:,} dumped tensor(s)"
     if args.tensor_filter:
@@ -201,15 +173,15 @@ def _is_set(args: argparse.Namespace, pattern: _Pattern) -> bool:
     return bool(getattr(args, pattern.option))
 
 
-def _head(args: argparse.Namespace, columns: _Columns) -> Line:
+def _head(args: argparse.Namespace, columns: Columns) -> Line:
     def column(text: str, key: str, width: int) -> Part:
         flip = " -r" if args.sort_by == key and not args.reverse else ""
         return link(text.ljust(width), f"lt{_options(args)} -s {key}{flip}", Style.HEADING)
 
     function = (Part("Function".ljust(columns.function), Style.HEADING),) if columns.function else ()
     return (
-        column("t (ms)", "timestamp", _TIME_WIDTH),
-        column("Size (B)", "dump_size", _SIZE_WIDTH),
+        column("t (ms)", "timestamp", TIME_WIDTH),
+        column("Size (B)", "dump_size", SIZE_WIDTH),
         column("Op type", "op_type", columns.op_type),
         *function,
         column("Tensor name", "tensor_name", 0),
@@ -221,22 +193,6 @@ def _options(args: argparse.Namespace) -> str:
     names = ("tensor_filter", *(one.option for one in _PATTERNS), *_PLAIN)
     given = [(name, getattr(args, name)) for name in names if getattr(args, name)]
     return "".join(f" --{name} {shlex.quote(value)}" for name, value in given)
-
-
-def _line(row: GraphExecution, begin: float, columns: _Columns) -> Line:
-    cells = [
-        _cell(f"[{(row.wall_time - begin) * 1e3:.3f}]", _TIME_WIDTH),
-        _cell(byte_text(row.bytes), _SIZE_WIDTH),
-        _cell(row.op_type or "?", columns.op_type),
-    ]
-    if columns.function:
-        cells.append(_cell(row.function or "", columns.function))
-    style = Style.BAD if row.health == "bad" else Style.PLAIN
-    return (*map(Part, cells), link(row.name, f"pt #{row.index}", style))
-
-
-def _cell(text: str, width: int) -> str:
-    return text.ljust(width) if len(text) < width else f"{text} "
 
 
 COMMAND: Final = Command(

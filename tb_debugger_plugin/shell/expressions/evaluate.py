@@ -9,7 +9,6 @@ before it is computed; arrays of tensors are read only.
 from __future__ import annotations
 
 import ast
-import math
 import operator
 import warnings
 from collections.abc import Callable
@@ -20,6 +19,13 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.errors import DebuggerError, UsageError
 from tb_debugger_plugin.shell.expressions import functions
+from tb_debugger_plugin.shell.expressions.checks import (
+    MAX_BITS,
+    check_argument,
+    check_bits,
+    check_numeric,
+    indexed_size,
+)
 from tb_debugger_plugin.shell.expressions.functions import (
     ATTRIBUTES,
     BUILTINS,
@@ -28,7 +34,6 @@ from tb_debugger_plugin.shell.expressions.functions import (
     KEYWORDS,
     METHODS,
     SPREAD,
-    WORDS,
     Function,
     check_size,
 )
@@ -37,8 +42,6 @@ from tb_debugger_plugin.shell.expressions.parse import TENSOR, Expression, parse
 #: Gives the array of a name in backticks.
 Tensors = Callable[[str], npt.NDArray[Any]]
 
-#: Bits of a whole number; NumPy has no more.
-_MAX_BITS: Final = 64
 _MODULES: Final = ("np", "numpy")
 
 _BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
@@ -125,8 +128,8 @@ class _Evaluation:
         result = _KINDS[type(node)](self, node)
         if isinstance(result, np.generic):
             result = np.asarray(result)
-        if isinstance(result, int) and result.bit_length() > _MAX_BITS:
-            raise UsageError(f"A whole number in an expression has at most {_MAX_BITS} bits.")
+        if isinstance(result, int) and result.bit_length() > MAX_BITS:
+            raise UsageError(f"A whole number in an expression has at most {MAX_BITS} bits.")
         return result
 
     def constant(self, node: ast.Constant) -> Any:
@@ -155,15 +158,15 @@ class _Evaluation:
     def unary(self, node: ast.UnaryOp) -> Any:
         operand = self.value(node.operand)
         if not isinstance(node.op, ast.Not):
-            _check_numeric(operand)
+            check_numeric(operand)
         return _UNARY[type(node.op)](operand)
 
     def binary(self, node: ast.BinOp) -> Any:
         left, right = self.value(node.left), self.value(node.right)
         for operand in (left, right):
-            _check_numeric(operand)
+            check_numeric(operand)
         if isinstance(left, int) and isinstance(right, int):
-            _check_bits(node.op, left, right)
+            check_bits(node.op, left, right)
         is_product = isinstance(node.op, ast.MatMult)
         check_size((functions.matmul_size if is_product else functions.broadcast_size)(left, right))
         return _BINARY[type(node.op)](left, right)
@@ -191,7 +194,7 @@ class _Evaluation:
     def subscript(self, node: ast.Subscript) -> Any:
         value, index = self.value(node.value), self.value(node.slice)
         if isinstance(value, np.ndarray):
-            check_size(_indexed_size(value, index))
+            check_size(indexed_size(value, index))
         elif not isinstance(value, (tuple, list)) or isinstance(index, str):
             raise UsageError("Only arrays, tuples and lists can be indexed in an expression.")
         elif isinstance(index, np.ndarray):
@@ -222,7 +225,7 @@ class _Evaluation:
                 raise UsageError(f"A function in an expression takes no argument {one.arg or '**'!r}.")
             named[one.arg] = self.value(one.value)
         for value in (*args, *named.values()):
-            _check_argument(value)
+            check_argument(value)
         check_size(function.elements(*args, **named))
         result = function.call(*args, **named)
         return tuple(result) if isinstance(result, tuple) else result
@@ -279,39 +282,6 @@ def _listed(names: frozenset[str]) -> str:
     return f"there is {', '.join(sorted(names))}."
 
 
-def _check_numeric(value: Any) -> None:
-    kinds = (np.ndarray, int, float, complex)
-    if not isinstance(value, kinds) or (isinstance(value, np.ndarray) and value.dtype.kind in "OSU"):
-        raise UsageError("Texts and lists can be compared in an expression, but not computed with.")
-
-
-def _check_argument(value: Any) -> None:
-    if isinstance(value, str) and value not in WORDS:
-        raise UsageError(f"{value[:50]!r} is no argument here; known are {', '.join(sorted(WORDS))}.")
-    if isinstance(value, (list, tuple)):
-        for one in value:
-            _check_argument(one)
-        value = np.asarray(value) if _is_regular(value) else value
-    if isinstance(value, np.ndarray) and value.dtype.kind in "OSU":
-        raise UsageError("Texts can be compared in an expression, but not computed with.")
-
-
-def _is_regular(values: Any) -> bool:
-    """Whether the items are numbers or of one shape, so that they make an array."""
-    return len({np.shape(one) for one in values}) <= 1
-
-
-def _check_bits(sign: ast.operator, left: int, right: int) -> None:
-    """Check that the result of whole numbers is not too long, before it is computed."""
-    bits = 0
-    if isinstance(sign, ast.Pow) and right > 0:
-        bits = left.bit_length() * right if abs(left) > 1 else 1
-    elif isinstance(sign, ast.LShift):
-        bits = left.bit_length() + right
-    if bits > 2 * _MAX_BITS:
-        raise UsageError(f"A whole number in an expression has at most {_MAX_BITS} bits.")
-
-
 def _compared(sign: ast.cmpop, left: Any, right: Any) -> Any:
     left, right = _for_texts(left, right), _for_texts(right, left)
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
@@ -324,18 +294,6 @@ def _for_texts(value: Any, other: Any) -> Any:
     """Returns a text as bytes, if it is compared with the elements of a tensor of strings."""
     is_text = isinstance(value, str) and isinstance(other, np.ndarray) and other.dtype.kind == "O"
     return value.encode() if is_text else value
-
-
-def _indexed_size(value: npt.NDArray[Any], index: Any) -> int:
-    """A bound of the number of elements that an index selects."""
-    parts = index if isinstance(index, tuple) else (index,)
-    lists = [np.asarray(one) for one in parts if isinstance(one, (list, np.ndarray))]
-    lists = [one for one in lists if one.dtype.kind != "b"]
-    if not lists:
-        return value.size
-    # Each of the selected positions may have all elements of the other axes.
-    others = sorted(value.shape, reverse=True)[: max(0, value.ndim - len(lists))]
-    return int(math.prod(np.broadcast_shapes(*(one.shape for one in lists))) * math.prod(others))
 
 
 #: By kind of node.
