@@ -36,7 +36,8 @@ def sites_of(run: Run, name: TensorName, function: str | None = None) -> list[Si
     Args:
       run: The run.
       name: Its name; without a slot, all outputs of the node are meant.
-      function: The name of the function; or a regular expression that its name contains. None for all.
+      function: The name of the function, or the id of its graph; or a regular expression that its name
+        contains. None for all.
 
     Raises:
       NotFoundError: No such tensor is recorded.
@@ -55,7 +56,8 @@ def sites_of(run: Run, name: TensorName, function: str | None = None) -> list[Si
 
 
 def _in_function(catalog: Catalog, sites: list[Site], function: str) -> list[Site]:
-    exact = [site for site in sites if catalog.graphs[site.graph].name == function]
+    graphs = catalog.graphs
+    exact = [site for site in sites if function in (graphs[site.graph].name, graphs[site.graph].graph_id)]
     if exact:
         return exact
     try:

@@ -366,3 +366,36 @@ def test_a_tree_with_too_many_lines_is_cut_with_a_word(tmp_path):
         answer = shell.answer("lo x")
     assert isinstance(answer, Screen)
     assert f"(Cut after {MAX_LINES:,} lines: give a smaller depth with -d.)" in lines_of(answer)
+
+
+def test_the_links_to_tensors_lead_to_values(tmp_path):
+    """Also where two graphs of one name have the tensor."""
+    recording = Recording(tmp_path)
+    recording.source("/home/me/net.py", ["log()"])
+    recording.frame("f1", 0, 1, "call")
+    for graph in ("g1", "g2"):
+        recording.graph(graph, "call")
+        recording.op(graph, "Log", "Log", ids=[1], stack=["f1"])
+    recording.trace("g2", "Log", full_health([[np.nan, 2.0]], 5))
+    recording.trace("g1", "Log", full_health([[1.0, 2.0]], 5))
+    recording.close()
+    with Shell(location(str(tmp_path))) as shell:
+        made = [
+            part.command for line in screen(shell.answer("ps net.py")).lines for part in line if part.command
+        ]
+        assert made == ["pt Log:0 -g g1", "pt Log:0 -g g2"]
+        counted = [[line for line in lines_of(shell.answer(command)) if "total" in line] for command in made]
+        assert [len(lines) for lines in counted] == [1, 1] and "nan" in counted[1][0]
+        dumps = links_of(shell.answer("ni -d Log -g g1"))
+        assert lines_of(shell.answer(dumps["Slot 0 @ 1.000 ms"]))[0].startswith("Tensor")
+
+
+def test_the_links_to_dumps_of_other_debug_ops_lead_to_values(tmp_path):
+    call = DumpedCall(tmp_path / "run_1_1")
+    call.graph({"a": node("Const")})
+    call.dump("a", np.float32([1]), time=1_700_000_000_000_000)
+    call.dump("a", np.float64([7] * 14), time=1_700_000_000_000_500, debug_op="DebugNumericSummary")
+    with Shell(location(str(tmp_path))) as shell:
+        links = links_of(shell.answer("ni -d a"))
+        for text, command in links.items():
+            assert lines_of(shell.answer(command)), text
