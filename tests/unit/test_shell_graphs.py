@@ -173,6 +173,7 @@ def test_a_node_of_several_graphs_lists_them(opened):
     ("line", "message"),
     [
         ("ni Lgo", "ERROR: There is no node 'Lgo'; did you mean 'Log'?"),
+        ("ni other/scope/Log", "ERROR: There is no node 'other/scope/Log'; did you mean 'Log'?"),
         ("ni Log -g innner", "ERROR: There is no function 'innner'; did you mean 'inner'?"),
         ("ni call -g inner", "ERROR: 'inner' has no node 'call'; it is in outer."),
         ("li Lgo:0", "ERROR: There is no node 'Lgo'; did you mean 'Log'?"),

@@ -88,7 +88,8 @@ def _nearest(snapshot: Snapshot, table: str, name: str) -> str:
     """Returns the end of a sentence that names what is near: the same in another scope, or spelled alike."""
     rows = snapshot.rows(
         "SELECT name FROM (SELECT DISTINCT name,"
-        "  CASE WHEN ends_with(name, '/' || $name) THEN 0 WHEN contains(name, $name) THEN 1 ELSE 2 END kind,"
+        "  CASE WHEN ends_with(name, '/' || $name) OR ends_with($name, '/' || name) THEN 0"
+        "  WHEN contains(name, $name) THEN 1 ELSE 2 END AS kind,"
         f"  jaro_winkler_similarity(name, $name) AS likeness FROM {table} WHERE name IS NOT NULL"
         "  ORDER BY kind, likeness DESC, name LIMIT $candidates)"
         " WHERE kind < 2 OR damerau_levenshtein(name, $name) <= $most"
