@@ -480,6 +480,17 @@ def test_texts_of_a_recording_neither_move_the_cursor_nor_are_markup(shell):
     on_screen(shell, scenario, first)
 
 
+def test_a_screen_opens_at_the_line_that_it_names(shell):
+    first = Screen([plain(f"line {number}") for number in range(100)], begin=40)
+
+    async def scenario(seen: Seen) -> None:
+        assert seen.output[0] == "line 40"
+        await seen.press("home")
+        assert seen.output[0] == "line 0"
+
+    on_screen(shell, scenario, first)
+
+
 def test_wide_lines_are_scrolled_sideways(shell):
     async def scenario(seen: Seen) -> None:
         await seen.press("shift+right")
