@@ -13,7 +13,6 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.shell import Shell
-from tb_debugger_plugin.shell.ui.first_screen import first_screen
 from tb_debugger_plugin.shell.ui.full_screen.app import ShellApp
 from tb_debugger_plugin.shell.ui.history import History
 
@@ -27,8 +26,10 @@ _FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 
 async def _picture(shell: Shell, theme: str) -> str:
     """What is on the screen after a list and a search, as SVG."""
-    app = ShellApp(shell, first_screen(shell), History(None))
+    app = ShellApp(shell, "help", History(None))
     async with app.run_test(size=_SIZE) as pilot:
+        while app.is_busy:
+            await asyncio.sleep(0.01)
         for line in ("lt -f has_inf_or_nan", "/Log"):
             app.run_line(line)
             while app.is_busy:

@@ -7,11 +7,13 @@ import math
 import re
 import textwrap
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import tb_debugger_plugin
+from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError, UsageError
 from tb_debugger_plugin.reading.program import Alert, Frame, Graph, Op, Source
 from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Rows
@@ -302,3 +304,27 @@ def test_the_example_of_each_method_runs(method, run, train, logdir, tmp_path, m
     if method is Run.close:
         names["run"] = tb_debugger_plugin.open_run(logdir, "values")
     exec(compile(code, method.__qualname__, "exec"), names)
+
+
+def test_a_row_is_read_with_few_others_and_a_loop_reads_ever_more(run):
+    ranges = []
+    page = run.graph_executions()[0]
+    template = run.graph_executions()._page(Range(0, 1))
+
+    def read(positions):
+        ranges.append((positions.begin, positions.end))
+        count = positions.end - positions.begin
+        columns = {name: np.repeat(column, count) for name, column in template.columns.items()}
+        columns["index"] = np.arange(positions.begin, positions.end)
+        return replace(template, range=positions, columns=columns)
+
+    rows = Rows(run, type(page), read, 1_000_000)
+    assert [rows[at].index for at in (999_999, 500_000, 500_001, 499_990)] == [
+        999_999,
+        500_000,
+        500_001,
+        499_990,
+    ]
+    assert ranges == [(999_871, 1_000_000), (499_872, 500_128)]
+    assert [rows[at].index for at in range(500_001, 520_000)] == list(range(500_001, 520_000))
+    assert max(end - begin for begin, end in ranges) == 10_000 and len(ranges) < 10

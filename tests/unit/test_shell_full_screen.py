@@ -131,7 +131,7 @@ def shell(logdir):
 def on_screen(
     shell: Shell,
     scenario: Callable[[Seen], Awaitable[None]],
-    first: Screen | None = None,
+    first: Screen | str = "",
     size: tuple[int, int] = (80, 24),
     history: History | None = None,
 ) -> object:
@@ -499,6 +499,26 @@ def test_wide_lines_are_scrolled_sideways(shell):
         assert seen.output[0] == "x" * 79
 
     on_screen(shell, scenario, Screen([plain("x" * 79 + "y" * 39)]))
+
+
+def test_the_first_answer_is_made_while_the_screen_is_there(shell):
+    async def scenario(seen: Seen) -> None:
+        assert seen.status.startswith("… slow (") and seen.lines[1].startswith("<-- --> | help")
+        shell.go_on.set()
+        await seen.settle()
+        assert seen.output[0] == "slow answer"
+
+    on_screen(shell, scenario, "slow")
+
+
+def test_a_failure_of_the_screen_itself_is_one_line(shell, monkeypatch):
+    async def scenario(seen: Seen) -> None:
+        monkeypatch.setattr(shell, "commands", lambda: 1 / 0)
+        await seen.type("l")
+        await seen.press("tab")
+        assert "division by zero" in seen.status and seen.prompt == "l"
+
+    on_screen(shell, scenario)
 
 
 def test_help_names_the_commands_of_the_screen(shell):

@@ -19,7 +19,7 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.program import Detach, Leave, Resume
 from tb_debugger_plugin.shell.screen import Screen
 from tb_debugger_plugin.shell.shell import Shell
-from tb_debugger_plugin.shell.ui.first_screen import first_screen
+from tb_debugger_plugin.shell.ui.first_screen import first_line
 from tb_debugger_plugin.shell.ui.hangup import TerminalClosed, survived_hangup
 from tb_debugger_plugin.shell.ui.plain_lines import PlainLines
 from tb_debugger_plugin.shell.ui.typed_lines import typed_lines
@@ -34,8 +34,8 @@ class UserInterface(Protocol):
 
     has_screen: bool
 
-    def converse(self, shell: Shell, first: Screen | None = None) -> Resume | Leave | Detach:
-        """Show a screen and answer command lines, until one ends the shell."""
+    def converse(self, shell: Shell, first: Screen | str = "") -> Resume | Leave | Detach:
+        """Show a screen, or the answer of a line, and answer command lines, until one ends the shell."""
 
 
 def converse(shell: Shell, first: Screen | None = None, *, ui: str | None = None) -> Resume | Leave | Detach:
@@ -54,14 +54,14 @@ def converse(shell: Shell, first: Screen | None = None, *, ui: str | None = None
       How the program goes on. A closed terminal or the end of the input is a `Detach`.
 
     Raises:
+      NotFoundError: There is no run to look at.
       UsageError: There is no such user interface.
     """
     chosen = choose_ui(ui, sys.stdin, sys.stdout)
     shell.has_screen = chosen.has_screen
     try:
-        first = first_screen(shell) if first is None else first
         with survived_hangup(is_wanted=shell.call is not None):
-            return chosen.converse(shell, first)
+            return chosen.converse(shell, first_line(shell) if first is None else first)
     except TerminalClosed:
         return Detach()
     finally:

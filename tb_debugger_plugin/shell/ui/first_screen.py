@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import shlex
 
-from tb_debugger_plugin.shell.command import Answer
 from tb_debugger_plugin.shell.commands.table import by_name
 from tb_debugger_plugin.shell.program import Call
-from tb_debugger_plugin.shell.screen import Mood, Screen
+from tb_debugger_plugin.shell.screen import Mood
 from tb_debugger_plugin.shell.shell import Shell
 
 
-def first_screen(shell: Shell) -> Screen | None:
-    """Returns the screen with which a shell opens; None if it would say nothing."""
+def first_line(shell: Shell) -> str:
+    """Returns the command line whose answer a shell shows first.
+
+    Args:
+      shell: The shell.
+
+    Raises:
+      NotFoundError: There are no runs.
+    """
     if shell.call is not None:
-        return _answer(shell, _line_of_call(shell.call))
-    if len(shell.found_runs()) > 1 and shell.run_name is None:
-        return _answer(shell, "runs")
-    return _answer(shell, "run_info")
+        line = _line_of_call(shell.call)
+    else:
+        line = "runs" if len(shell.found_runs()) > 1 and shell.run_name is None else "run_info"
+    return line if line.split()[0] in by_name() else "help"
 
 
 def _line_of_call(call: Call) -> str:
@@ -29,12 +35,6 @@ def _line_of_call(call: Call) -> str:
         return "lt"
     excluded = "" if call.excluded_names is None else f" -fenn {shlex.quote(call.excluded_names)}"
     return f"lt -f {shlex.quote(call.passed_filter)}{excluded}"
-
-
-def _answer(shell: Shell, line: str) -> Screen | None:
-    known = line.split()[0] in by_name()
-    answer: Answer | None = shell.answer(line if known else "help")
-    return answer if isinstance(answer, Screen) else None
 
 
 def mood_of(call: Call | None) -> Mood:

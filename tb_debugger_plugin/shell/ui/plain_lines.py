@@ -6,6 +6,7 @@ recording.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TextIO
 
@@ -64,19 +65,22 @@ class PlainLines:
         self._lines = lines
         self._out = out
 
-    def converse(self, shell: Shell, first: Screen | None = None) -> Resume | Leave | Detach:
+    def converse(self, shell: Shell, first: Screen | str = "") -> Resume | Leave | Detach:
         """Show a screen and answer command lines, until one ends the shell.
 
         Args:
           shell: The shell.
-          first: What is shown at the start.
+          first: What is shown at the start: a screen, or the answer of a command line.
 
         Returns:
           How the program goes on. At the end of the lines it goes on without the shell.
         """
-        if first is not None:
+        lines = self._lines(shell)
+        if isinstance(first, Screen):
             show(first, self._out)
-        for line in self._lines(shell):
+        else:
+            lines = itertools.chain([first], lines)
+        for line in lines:
             answer = self._answer(shell, line)
             if isinstance(answer, (Resume, Leave, Detach)):
                 return answer

@@ -19,7 +19,7 @@ from tb_debugger_plugin.shell import words
 from tb_debugger_plugin.shell.command import Answer
 from tb_debugger_plugin.shell.completion import complete
 from tb_debugger_plugin.shell.program import Detach, Leave, Resume
-from tb_debugger_plugin.shell.screen import Mood, Part, Screen, of_text
+from tb_debugger_plugin.shell.screen import Mood, Part, Screen
 from tb_debugger_plugin.shell.shell import Shell, error_screen
 from tb_debugger_plugin.shell.ui.full_screen.actions import ACTIONS, action_of
 from tb_debugger_plugin.shell.ui.full_screen.bars import Bar, in_columns
@@ -45,7 +45,7 @@ class ShellApp(App[Resume | Leave | Detach]):
 
     Args:
       shell: Answers the lines.
-      first: The screen that is shown at the start; None for an empty one.
+      first: What is shown at the start: a screen, or the answer of a command line.
       history: The lines that were typed before.
     """
 
@@ -75,13 +75,13 @@ class ShellApp(App[Resume | Leave | Detach]):
         Binding("ctrl+q", "leave", show=False, priority=True),
     ]
 
-    def __init__(self, shell: Shell, first: Screen | None, history: History) -> None:
+    def __init__(self, shell: Shell, first: Screen | str, history: History) -> None:
         super().__init__(ansi_color=True)
         self.shell = shell
         self.pages = Pages()
         self.printed: list[tuple[bool, str]] = []
         self.message = ""
-        self.mouse_is_on = bool(shell.settings["mouse_mode"])
+        self._mouse_mode = self.mouse_is_on = bool(shell.settings["mouse_mode"])
         self._first = first
         self._history = history
         self._job: Job | None = None
@@ -107,7 +107,11 @@ class ShellApp(App[Resume | Leave | Detach]):
         self.prompt.focus()
         self.take_mouse(self.mouse_is_on)
         self.set_interval(_TICK_SECONDS, self._tick)
-        self._show(Page.of(self._first or of_text(""), ""))
+        self.draw_bars()
+        if isinstance(self._first, Screen):
+            self._show(Page.of(self._first, ""))
+        else:
+            self.run_line(self._first)
 
     # The widgets.
 
@@ -209,7 +213,7 @@ class ShellApp(App[Resume | Leave | Detach]):
         self._hide_candidates()
         action = action_of(line, self.pages.current)
         if action is not None:
-            self._try(lambda: ACTIONS[action.name](self, action.argument))
+            self.guard(lambda: ACTIONS[action.name](self, action.argument))
         elif line.strip():
             self.start_job(line, lambda job: self.shell.answer(line), lambda answer: self._take(line, answer))
         self.draw_status()
@@ -233,9 +237,12 @@ class ShellApp(App[Resume | Leave | Detach]):
             self._run_waiting()
 
     def _take(self, line: str, answer: Answer | None) -> None:
+        if self._mouse_mode != self.shell.settings["mouse_mode"]:
+            self._mouse_mode = bool(self.shell.settings["mouse_mode"])
+            self.take_mouse(self._mouse_mode)
         if isinstance(answer, Screen):
             self._show(Page.of(answer, line))
-            self._try(lambda: self._find_element(line))
+            self.guard(lambda: self._find_element(line))
         elif answer is not None:
             self.exit(answer)
         self.draw_bars()
@@ -248,7 +255,8 @@ class ShellApp(App[Resume | Leave | Detach]):
         if element is not None:
             ACTIONS["@"](self, "@" + ",".join(map(str, element)))
 
-    def _try(self, do: Callable[[], None]) -> None:
+    def guard(self, do: Callable[[], object]) -> None:
+        """Do something; if it fails, say so."""
         try:
             do()
         except Exception as error:  # such as an element that is not there: the screen stays

@@ -42,8 +42,8 @@ class FullScreen:
     def __init__(self, instead: UserInterface) -> None:
         self._instead = instead
 
-    def converse(self, shell: Shell, first: Screen | None = None) -> Resume | Leave | Detach:
-        """Show a screen and answer command lines, until one ends the shell."""
+    def converse(self, shell: Shell, first: Screen | str = "") -> Resume | Leave | Detach:
+        """Show a screen, or the answer of a line, and answer command lines, until one ends the shell."""
         app = ShellApp(shell, first, History(history_file()))
         streams = TerminalStreams()
         try:

@@ -74,7 +74,7 @@ EMPTY_LINE_KEYS: Final[Mapping[str, Do]] = {
 }
 KEYS: Final[Mapping[str, Do]] = {
     "enter": lambda app: app.submit(),
-    "tab": lambda app: app.complete(),
+    "tab": lambda app: app.guard(app.complete),
     "up": lambda app: app.prompt.recall(1),
     "down": lambda app: app.prompt.recall(-1),
     "pageup": lambda app: app.output.move_pages(-1),

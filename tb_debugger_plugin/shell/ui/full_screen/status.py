@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
+
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.shell.screen import Line, Mood, Part
+from tb_debugger_plugin.shell.screen import Line, Mood, Part, Places
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.first_screen import mood_of
 from tb_debugger_plugin.shell.ui.full_screen.bars import fitting
@@ -75,11 +78,15 @@ def _elements(page: Page | None, top: int, height: int) -> str:
     if page is None or page.screen.places is None:
         return ""
     lines = range(top, min(top + height, len(page.lines)))
-    places = (page.screen.places.indices_at(line) for line in lines)
-    first = next((place for place in places if place is not None), None)
-    backwards = (page.screen.places.indices_at(line) for line in reversed(lines))
-    last = next((place for place in backwards if place is not None), None)
-    return "" if first is None or last is None else f"{_indices(first)} to {_indices(last)}"
+    with contextlib.suppress(Exception):  # a line that cannot be read says so itself
+        first = _first_place(page.screen.places, lines)
+        last = _first_place(page.screen.places, reversed(lines))
+        return "" if first is None or last is None else f"{_indices(first)} to {_indices(last)}"
+    return ""
+
+
+def _first_place(places: Places, lines: Iterable[int]) -> tuple[int, ...] | None:
+    return next((place for place in map(places.indices_at, lines) if place is not None), None)
 
 
 def _indices(place: tuple[int, ...]) -> str:
