@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import io
+import sys
 import threading
 
 import pytest
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.shell.program import Detach, Leave
+from tb_debugger_plugin.shell.program import Call, Detach, Leave
 from tb_debugger_plugin.shell.screen import Part, Screen, Style, plain
 from tb_debugger_plugin.shell.shell import Shell
-from tb_debugger_plugin.shell.ui.converse import UIS, choose_ui
+from tb_debugger_plugin.shell.ui.converse import UIS, choose_ui, converse
+from tb_debugger_plugin.shell.ui.first_screen import first_line
 from tb_debugger_plugin.shell.ui.plain_lines import MAX_LINES, PlainLines, run_commands, show
 from tb_debugger_plugin.shell.ui.typed_lines import typed_lines
 
@@ -110,3 +112,22 @@ def test_a_thread_and_a_running_event_loop_have_plain_lines(monkeypatch, capsys)
     assert [type(one) for one in chosen] == [PlainLines, PlainLines]
     assert "in which no event loop of asyncio runs" in capsys.readouterr().err
     assert not isinstance(choose_ui(None, Tty(), Tty()), PlainLines)
+
+
+def test_a_program_without_input_goes_on(monkeypatch, capsys, tmp_path):
+    closed = io.StringIO()
+    closed.close()
+    for stdin in (None, closed, open(tmp_path / "not_readable", "a")):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        shell = Shell(None, call=Call(1, "step()", False))
+        assert isinstance(converse(shell, Screen([plain("stopped")])), Detach)
+        assert "stopped" in capsys.readouterr().out
+        if stdin is not None:
+            stdin.close()
+
+
+def test_the_first_answer_says_what_is_at_hand():
+    assert first_line(Shell(None, call=Call(1, "f()", True))) == "lt"
+    assert first_line(Shell(None, call=Call(1, "f()", True, passed_filter="has_inf_or_nan"))) == (
+        "lt -f has_inf_or_nan"
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import io
 import os
 import sys
 import threading
@@ -22,6 +23,7 @@ from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.first_screen import first_line
 from tb_debugger_plugin.shell.ui.hangup import TerminalClosed, survived_hangup
 from tb_debugger_plugin.shell.ui.plain_lines import PlainLines
+from tb_debugger_plugin.shell.ui.styles import is_terminal
 from tb_debugger_plugin.shell.ui.typed_lines import typed_lines
 
 
@@ -57,7 +59,8 @@ def converse(shell: Shell, first: Screen | None = None, *, ui: str | None = None
       NotFoundError: There is no run to look at.
       UsageError: There is no such user interface.
     """
-    chosen = choose_ui(ui, sys.stdin, sys.stdout)
+    # A process can be without either, and is then as one at the end of its input.
+    chosen = choose_ui(ui, sys.stdin or io.StringIO(), sys.stdout or io.StringIO())
     shell.has_screen = chosen.has_screen
     try:
         with survived_hangup(is_wanted=shell.call is not None):
@@ -104,7 +107,7 @@ UIS: Final[Mapping[str, Callable[[TextIO, TextIO], UserInterface]]] = {"full": _
 
 def _missing_for_full_screen(stdin: TextIO, stdout: TextIO) -> str:
     """Says what is not there; empty if all is."""
-    if not (stdin.isatty() and stdout.isatty()):
+    if not (is_terminal(stdin) and is_terminal(stdout)):
         return "a terminal"
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
         return "a terminal that can move its cursor (TERM says that this one cannot)"

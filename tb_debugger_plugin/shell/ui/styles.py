@@ -21,13 +21,18 @@ STYLES: Final = {
 }
 
 
+def is_terminal(file: TextIO) -> bool:
+    """Whether a file is a terminal; one that is closed is none."""
+    return not file.closed and file.isatty()
+
+
 def painter(out: TextIO) -> Callable[[str, Style], str]:
     """Returns what gives a text its colours, if a file is a terminal that has some.
 
     Args:
       out: Where the text goes. `NO_COLOR` in the environment, and files, have no colours.
     """
-    has_colours = out.isatty() and not os.environ.get("NO_COLOR") and "TERM" in os.environ
+    has_colours = is_terminal(out) and not os.environ.get("NO_COLOR") and "TERM" in os.environ
     if not has_colours or os.environ["TERM"] in ("dumb", "unknown", ""):
         return lambda text, style: text
     return lambda text, style: STYLES[style].render(text, color_system=ColorSystem.STANDARD)

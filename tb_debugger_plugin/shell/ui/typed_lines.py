@@ -14,6 +14,7 @@ from typing import Final, TextIO
 from tb_debugger_plugin.shell.completion import complete
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.history import History, history_file
+from tb_debugger_plugin.shell.ui.styles import is_terminal
 
 try:
     import readline
@@ -46,7 +47,7 @@ def typed_lines(shell: Shell, source: TextIO, out: TextIO) -> Iterator[str]:
       out: Where the prompt goes.
     """
     # Python edits lines of these two only.
-    at_terminal = source is sys.stdin and out is sys.stdout and source.isatty() and out.isatty()
+    at_terminal = source is sys.stdin and out is sys.stdout and is_terminal(source) and is_terminal(out)
     if at_terminal and readline is not None:
         return _edited_lines(shell, out)
     return _read_lines(source, out)
@@ -54,14 +55,21 @@ def typed_lines(shell: Shell, source: TextIO, out: TextIO) -> Iterator[str]:
 
 def _read_lines(source: TextIO, out: TextIO) -> Iterator[str]:
     # The commands of a pipe are not echoed, so prompts would stand alone.
-    prompt, end = (PROMPT, "\n") if source.isatty() else ("", "")
+    prompt, end = (PROMPT, "\n") if is_terminal(source) else ("", "")
     while True:
         print(prompt, end="", flush=True, file=out)
-        line = source.readline()
+        line = _next_line(source)
         if not line:
             print(end, end="", file=out)
             return
         yield line.rstrip("\n")
+
+
+def _next_line(source: TextIO) -> str:
+    """The next line; empty at the end, and where nothing can be read, as in a program without input."""
+    with contextlib.suppress(OSError, ValueError):
+        return source.readline()
+    return ""
 
 
 def _edited_lines(shell: Shell, out: TextIO) -> Iterator[str]:

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import ClassVar, Final, TypeVar
 
-from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -102,7 +101,7 @@ class ShellApp(App[Resume | Leave | Detach]):
 
     def on_mount(self) -> None:
         """Show the first screen."""
-        self.begin_capture_print(self)
+        self.app_resume_signal.subscribe(self, lambda app: self.draw_all())
         self.query_one("#sign", Bar).set_lines([(Part("tbdbg> "),)])
         self.prompt.focus()
         self.take_mouse(self.mouse_is_on)
@@ -125,9 +124,12 @@ class ShellApp(App[Resume | Leave | Detach]):
         """The widget of the line that is typed."""
         return self.query_one(Prompt)
 
-    def on_print(self, event: events.Print) -> None:
-        """Keep what the program prints until the screen is closed."""
-        self.printed.append((event.stderr, event.text))
+    def _print(self, text: str, stderr: bool = False) -> None:
+        """Keep what the program prints until the screen is closed.
+
+        Textual calls this for each print. Its own makes messages of them, and loses those of the last moment.
+        """
+        self.printed.append((stderr, text))
 
     def on_resize(self) -> None:
         """Draw the bars for another window."""
