@@ -14,6 +14,7 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.full_screen.app import ShellApp
+from tb_debugger_plugin.shell.ui.full_screen.completing import complete_line
 from tb_debugger_plugin.shell.ui.history import History
 
 pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
@@ -28,15 +29,15 @@ async def _picture(shell: Shell, theme: str) -> str:
     """What is on the screen after a list and a search, as SVG."""
     app = ShellApp(shell, "help", History(None))
     async with app.run_test(size=_SIZE) as pilot:
-        while app.is_busy:
+        while app.jobs.is_busy:
             await asyncio.sleep(0.01)
         for line in ("lt -f has_inf_or_nan", "/Log"):
             app.run_line(line)
-            while app.is_busy:
+            while app.jobs.is_busy:
                 await asyncio.sleep(0.01)
             await pilot.pause()
         app.prompt.set_line("lt -")
-        app.complete()
+        complete_line(app)
         await pilot.pause()
         out = Console(
             width=_SIZE[0],

@@ -80,14 +80,14 @@ class Seen:
     async def settle(self) -> None:
         await self.pilot.pause()
         until = time.monotonic() + 60
-        while self.app.is_busy and not self.is_blocked:
+        while self.app.jobs.is_busy and not self.is_blocked:
             assert time.monotonic() < until
             await asyncio.sleep(0.01)
         await self.pilot.pause()
 
     @property
     def is_blocked(self) -> bool:
-        return "slow" in str(self.app._job) and not self.app.shell.go_on.is_set()
+        return "slow" in self.app.jobs.text and not self.app.shell.go_on.is_set()
 
     @property
     def lines(self) -> list[str]:
@@ -399,11 +399,14 @@ def test_a_long_command_leaves_the_screen_alive_and_what_is_typed_waits(shell):
         await seen.run("slow")
         await seen.press("pagedown")
         assert seen.status.startswith("… slow (") and seen.output[0] == "line 19"
+        await seen.press("f1")
         await seen.run("ver")
-        assert "numpy" not in seen.text
+        assert "numpy" not in seen.text and "Commands" not in seen.text
         shell.go_on.set()
         await seen.settle()
         assert "numpy" in seen.text
+        await seen.press("alt+left")
+        assert seen.output[0] == "Commands"
         await seen.press("alt+left")
         assert seen.output[0] == "slow answer"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import deque
-from collections.abc import Callable
-from typing import ClassVar, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,14 +15,14 @@ from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.shell import words
 from tb_debugger_plugin.shell.command import Answer
-from tb_debugger_plugin.shell.completion import complete
 from tb_debugger_plugin.shell.program import Detach, Leave, Resume
 from tb_debugger_plugin.shell.screen import Mood, Part, Screen
 from tb_debugger_plugin.shell.shell import Shell, error_screen
 from tb_debugger_plugin.shell.ui.full_screen.actions import ACTIONS, action_of
 from tb_debugger_plugin.shell.ui.full_screen.bars import Bar, in_columns
-from tb_debugger_plugin.shell.ui.full_screen.job import Job
+from tb_debugger_plugin.shell.ui.full_screen.jobs import Jobs
 from tb_debugger_plugin.shell.ui.full_screen.keys import press
+from tb_debugger_plugin.shell.ui.full_screen.layout import CSS
 from tb_debugger_plugin.shell.ui.full_screen.menu import TYPED, menu_line
 from tb_debugger_plugin.shell.ui.full_screen.output import Chosen, Output
 from tb_debugger_plugin.shell.ui.full_screen.pages import Page, Pages
@@ -31,8 +30,6 @@ from tb_debugger_plugin.shell.ui.full_screen.prompt import Prompt
 from tb_debugger_plugin.shell.ui.full_screen.status import status_text, title_line
 from tb_debugger_plugin.shell.ui.full_screen.strips import MOODS
 from tb_debugger_plugin.shell.ui.history import History
-
-T = TypeVar("T")
 
 #: Lines of candidates above the prompt, in a window that has room for them.
 _CANDIDATES: Final = 4
@@ -49,26 +46,7 @@ class ShellApp(App[Resume | Leave | Detach]):
     """
 
     ENABLE_COMMAND_PALETTE = False
-    CSS = """
-    Screen, Output, Bar, Prompt { background: ansi_default; color: ansi_default; }
-    Bar { height: 1; }
-    #candidates { height: auto; display: none; }
-    Output {
-        height: 1fr;
-        overflow-x: hidden;
-        overflow-y: scroll;
-        scrollbar-size-vertical: 1;
-        scrollbar-color: ansi_blue;
-        scrollbar-color-hover: ansi_bright_blue;
-        scrollbar-color-active: ansi_bright_blue;
-        scrollbar-background: ansi_default;
-        scrollbar-background-hover: ansi_default;
-        scrollbar-background-active: ansi_default;
-    }
-    #line { height: 1; }
-    Prompt, Prompt:focus { border: none; height: 1; padding: 0; width: 1fr; background-tint: transparent 0%; }
-    #sign { width: 7; }
-    """
+    CSS = CSS
     BINDINGS: ClassVar[list[BindingType]] = [
         # Textual's own would leave without an answer.
         Binding("ctrl+q", "leave", show=False, priority=True),
@@ -83,8 +61,7 @@ class ShellApp(App[Resume | Leave | Detach]):
         self._mouse_mode = self.mouse_is_on = bool(shell.settings["mouse_mode"])
         self._first = first
         self._history = history
-        self._job: Job | None = None
-        self._waiting: deque[str] = deque()
+        self.jobs = Jobs(self.run_line, self.call_later, self.draw_status)
         self._interrupts = 0
         self._is_at_terminal = _stdin_is_terminal()
 
@@ -155,7 +132,7 @@ class ShellApp(App[Resume | Leave | Detach]):
         text = status_text(
             self.shell,
             self.pages.current,
-            message=self._busy() or self.message,
+            message=printable(self.jobs.text) or self.message,
             top=output.scroll_offset.y,
             height=output.window.height,
             width=self.size.width,
@@ -168,21 +145,13 @@ class ShellApp(App[Resume | Leave | Detach]):
         """Whether matches of a search are marked."""
         return self.pages.current is not None and self.pages.current.search is not None
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a command is being answered, or a screen searched."""
-        return self._job is not None
-
     def say(self, message: str) -> None:
         """Show a message in the status line, until the next line is run."""
         self.message = printable(message)
         self.draw_status()
 
-    def _busy(self) -> str:
-        return "" if self._job is None else printable(str(self._job))
-
     def _tick(self) -> None:
-        if self._job is not None:
+        if self.jobs.is_busy:
             self.draw_status()
         if self._is_at_terminal and not _stdin_is_terminal():
             self.exit(Detach())
@@ -193,12 +162,7 @@ class ShellApp(App[Resume | Leave | Detach]):
         """Run the line that is typed, after those before it."""
         line = self.prompt.take_line()
         self._history.add(line)
-        self._waiting.append(line)
-        self._run_waiting()
-
-    def _run_waiting(self) -> None:
-        while self._waiting and not self.is_busy:
-            self.run_line(self._waiting.popleft())
+        self.jobs.add(line)
 
     def on_chosen(self, event: Chosen) -> None:
         """Run the line of a link, or type it if it needs an argument."""
@@ -206,37 +170,20 @@ class ShellApp(App[Resume | Leave | Detach]):
         if event.line.startswith(TYPED):
             self.prompt.set_line(event.line[len(TYPED) :])
         else:
-            self._waiting.append(event.line)
-            self._run_waiting()
+            self.jobs.add(event.line)
 
     def run_line(self, line: str) -> None:
         """Run a command line."""
         self.message, self._interrupts = "", 0
-        self._hide_candidates()
+        self.hide_candidates()
         action = action_of(line, self.pages.current)
         if action is not None:
             self.guard(lambda: ACTIONS[action.name](self, action.argument))
         elif line.strip():
-            self.start_job(line, lambda job: self.shell.answer(line), lambda answer: self._take(line, answer))
+            self.jobs.start(
+                line, lambda job: self.shell.answer(line), lambda answer: self._take(line, answer)
+            )
         self.draw_status()
-
-    def start_job(self, line: str, work: Callable[[Job], T], done: Callable[[T], None]) -> None:
-        """Do what takes a while, without stopping the screen.
-
-        Args:
-          line: What it is.
-          work: Does it in a thread.
-          done: Takes the result, unless Ctrl-C was pressed before.
-        """
-        job = self._job = Job(line)
-        job.start(lambda: self.call_later(self._finish, job, work(job), done))
-
-    def _finish(self, job: Job, result: T, done: Callable[[T], None]) -> None:
-        if not job.is_dropped:
-            self._job = None
-            done(result)
-            self.draw_status()
-            self._run_waiting()
 
     def _take(self, line: str, answer: Answer | None) -> None:
         if self._mouse_mode != self.shell.settings["mouse_mode"]:
@@ -269,21 +216,15 @@ class ShellApp(App[Resume | Leave | Detach]):
         self.output.show(page)
         self.draw_bars()
 
-    # Completion.
+    # Candidates.
 
-    def complete(self) -> None:
-        """Complete what is typed, and show what else it may become."""
-        line, cursor = self.prompt.value, self.prompt.cursor_position
-        found = complete(self.shell, line, cursor)
-        if not found.total:
-            self.say("Nothing is known that begins so.")
-            return
-        is_only = found.total == 1 and found.is_final and not line[cursor:].startswith(" ")
-        begin = line[: found.start] + found.common + " " * is_only
-        self.prompt.set_line(begin + line[cursor:], len(begin))
-        self._show_candidates(found.candidates if found.total > 1 else (), found.total)
+    def show_candidates(self, candidates: Sequence[str], total: int) -> None:
+        """Show what the line may become, above it.
 
-    def _show_candidates(self, candidates: tuple[str, ...], total: int) -> None:
+        Args:
+          candidates: The first of them.
+          total: How many there are.
+        """
         bar = self.query_one("#candidates", Bar)
         height = max(1, min(_CANDIDATES, self.size.height // 5))
         lines = in_columns([printable(one) for one in candidates], self.size.width, height, total)
@@ -291,14 +232,15 @@ class ShellApp(App[Resume | Leave | Detach]):
         bar.styles.height = max(1, len(lines))
         bar.set_lines(lines)
 
-    def _hide_candidates(self) -> None:
+    def hide_candidates(self) -> None:
+        """Hide them."""
         self.query_one("#candidates", Bar).display = False
 
     # Keys.
 
     def forget_marks(self) -> None:
         """Hide the candidates and the matches of a search."""
-        self._hide_candidates()
+        self.hide_candidates()
         page = self.pages.current
         if page is not None:
             page.search, page.marked = None, -1
@@ -307,12 +249,10 @@ class ShellApp(App[Resume | Leave | Detach]):
 
     def interrupt(self) -> None:
         """Clear the line, or leave aside the command that is running, or leave."""
-        self._hide_candidates()
+        self.hide_candidates()
         if self.prompt.take_line():
             self._interrupts = 0
-        elif self._job is not None:
-            self._job.is_dropped, self._job = True, None
-            self._waiting.clear()
+        elif self.jobs.drop():
             self.say("The command was left aside.")
         else:
             self._interrupts += 1

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from tb_debugger_plugin.shell.ui.full_screen.completing import complete_line
+
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.ui.full_screen.app import ShellApp
 
@@ -56,9 +58,9 @@ LINK_KEYS: Final[Mapping[str, Do]] = {
 }
 #: The same, after a search.
 _SEARCH_KEYS: Final[Mapping[str, Do]] = {
-    "n": lambda app: app.run_line("n"),
-    "N": lambda app: app.run_line("N"),
-    "upper_n": lambda app: app.run_line("N"),
+    "n": lambda app: app.jobs.add("n"),
+    "N": lambda app: app.jobs.add("N"),
+    "upper_n": lambda app: app.jobs.add("N"),
 }
 #: While the line is empty; other keys are those of :data:`KEYS`.
 EMPTY_LINE_KEYS: Final[Mapping[str, Do]] = {
@@ -74,7 +76,7 @@ EMPTY_LINE_KEYS: Final[Mapping[str, Do]] = {
 }
 KEYS: Final[Mapping[str, Do]] = {
     "enter": lambda app: app.submit(),
-    "tab": lambda app: app.guard(app.complete),
+    "tab": lambda app: app.guard(lambda: complete_line(app)),
     "up": lambda app: app.prompt.recall(1),
     "down": lambda app: app.prompt.recall(-1),
     "pageup": lambda app: app.output.move_pages(-1),
@@ -85,9 +87,9 @@ KEYS: Final[Mapping[str, Do]] = {
     "ctrl+end": lambda app: app.output.go_to_end(is_last=True),
     "alt+left": lambda app: app.run_line("prev"),
     "alt+right": lambda app: app.run_line("next"),
-    "f1": lambda app: app.run_line("help"),
-    "f3": lambda app: app.run_line("/"),
-    "shift+f3": lambda app: app.run_line("N"),
+    "f1": lambda app: app.jobs.add("help"),
+    "f3": lambda app: app.jobs.add("/"),
+    "shift+f3": lambda app: app.jobs.add("N"),
     "escape": lambda app: app.forget_marks(),
     "ctrl+c": lambda app: app.interrupt(),
     "ctrl+l": lambda app: app.draw_all(),

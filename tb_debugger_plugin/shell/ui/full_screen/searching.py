@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tb_debugger_plugin.shell.ui.full_screen.job import Job
+from tb_debugger_plugin.shell.ui.full_screen.jobs import Job
 from tb_debugger_plugin.shell.ui.full_screen.pages import Page
 from tb_debugger_plugin.shell.ui.full_screen.search import Search, compiled, found
 
@@ -66,4 +66,4 @@ def _start(app: ShellApp, page: Page, pattern: re.Pattern[str], begin: int, step
             app.output.show_line(line)
         app.output.refresh()
 
-    app.start_job(f"/{pattern.pattern}", work, show)
+    app.jobs.start(f"/{pattern.pattern}", work, show)
