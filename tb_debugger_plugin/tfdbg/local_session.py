@@ -55,6 +55,15 @@ class Running(NamedTuple):
     metadata: Any
 
 
+class _Watched(NamedTuple):
+    """The watches of a graph as it was, for one choice of tensors."""
+
+    graph: TfGraph
+    version: int
+    wanted: WatchOptions
+    debug_options: Any
+
+
 class LocalDebugger:
     """Opens the shell around the calls of one session; lives as long as the session or the hook.
 
@@ -88,6 +97,7 @@ class LocalDebugger:
         self._conductor = Conductor(self._shell, self._converse)
         self._python_graph = PythonGraph()
         self._graph: TfGraph | None = None
+        self._watched: _Watched | None = None
         self._metadata: Any = None
 
     @property
@@ -119,11 +129,23 @@ class LocalDebugger:
             options.trace_level = config_pb2.RunOptions.FULL_TRACE
         if not request.is_profiled or request.till_filter is not None:
             # Debug ops take time of their own.
-            watches = Watches() if watches is None else watches
-            watches.add(graph, _watch_options(request), f"file://{self._folder}")
-            watches.write(options, resets_disk_usage=True)
+            self._watch(graph, request, options, watches)
         metadata = config_pb2.RunMetadata() if asked.metadata is None else asked.metadata
         return Running(asked, call, request, options, metadata)
+
+    def _watch(self, graph: TfGraph, request: RunRequest, options: Any, watches: Watches | None) -> None:
+        wanted, url = _watch_options(request), f"file://{self._folder}"
+        if watches is not None:
+            watches.add(graph, wanted, url)
+            watches.write(options, resets_disk_usage=True)
+            return
+        # The calls of a `run -f` all watch the same, and a large graph takes a while to list.
+        if self._watched is None or self._watched[:3] != (graph, graph.version, wanted):
+            watches, made = Watches(), config_pb2.RunOptions()
+            watches.add(graph, wanted, url)
+            watches.write(made, resets_disk_usage=True)
+            self._watched = _Watched(graph, graph.version, wanted, made.debug_options)
+        options.debug_options.MergeFrom(self._watched.debug_options)
 
     def end(self, running: Running, error: BaseException | None = None) -> None:
         """Take a call that has run, and perhaps open the shell.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from tb_debugger_plugin.capture.tf_types import TfGraph
+from tb_debugger_plugin.capture.tf_types import TfGraph, TfOp
 
 IDENTITY: Final = "DebugIdentity"
 #: Stands for the nodes that TensorFlow makes after it has got the graph, such as those of Grappler.
@@ -44,81 +44,100 @@ class WatchOptions:
     tensor_dtype_regex_allowlist: str | None = None
     tolerate_debug_op_creation_failures: bool = False
 
+    @property
+    def watches_all(self) -> bool:
+        """Whether there is no regular expression."""
+        return not (
+            self.node_name_regex_allowlist
+            or self.op_type_regex_allowlist
+            or self.tensor_dtype_regex_allowlist
+        )
 
-class _Tensor(NamedTuple):
-    """A tensor of a graph, with what regular expressions are compared to."""
 
-    node: str
-    slot: int
-    op_type: str
-    dtype: str
+#: Whether a tensor is chosen: by its op, and the number of its output.
+_IsChosen: TypeAlias = Callable[[TfOp, int], bool]
 
 
-def _tensors(graph: TfGraph) -> Iterator[_Tensor]:
+def _allowed(options: WatchOptions) -> _IsChosen:
+    name, op_type, dtype = (
+        _matcher(text, without=True)
+        for text in (
+            options.node_name_regex_allowlist,
+            options.op_type_regex_allowlist,
+            options.tensor_dtype_regex_allowlist,
+        )
+    )
+    if not options.tensor_dtype_regex_allowlist:
+        return lambda op, slot: name(op.name) and op_type(op.type)
+    return lambda op, slot: name(op.name) and op_type(op.type) and dtype(op.outputs[slot].dtype.name)
+
+
+def _matcher(text: str | None, *, without: bool) -> Callable[[str], bool]:
+    """Whether a regular expression matches from the beginning; `without` if there is none."""
+    if not text:
+        return lambda name: without
+    pattern = re.compile(text)
+    return lambda name: pattern.match(name) is not None
+
+
+def _chosen(graph: TfGraph, is_chosen: _IsChosen) -> Iterator[tuple[str, int]]:
     for op in graph.get_operations():
-        for slot, tensor in enumerate(op.outputs):
-            yield _Tensor(op.name, slot, op.type, tensor.dtype.name)
+        for slot in range(len(op.outputs)):
+            if is_chosen(op, slot):
+                yield op.name, slot
 
 
 def _listed(values: str | Sequence[str] | None) -> list[str]:
     return [values] if isinstance(values, str) else list(values or ())
 
 
-@dataclass
-class _Watch:
-    """How a tensor is watched."""
+class _Watch(NamedTuple):
+    """How tensors are watched."""
 
-    debug_ops: dict[str, None] = field(default_factory=dict)
-    urls: dict[str, None] = field(default_factory=dict)
-    is_tolerant: bool = False
+    debug_ops: list[str]
+    urls: list[str]
+    is_tolerant: bool
+
+
+def _joined(watches: Sequence[_Watch]) -> _Watch:
+    if len(watches) == 1:
+        return watches[0]
+    debug_ops = dict.fromkeys(op for watch in watches for op in watch.debug_ops)
+    urls = dict.fromkeys(url for watch in watches for url in watch.urls)
+    return _Watch(list(debug_ops), list(urls), any(watch.is_tolerant for watch in watches))
 
 
 class Watches:
     """The watched tensors of one call. Several debuggers may watch the same tensor."""
 
     def __init__(self) -> None:
-        self._watches: dict[tuple[str, int], _Watch] = {}
+        self._watches: dict[tuple[str, int], list[_Watch]] = {}
 
-    def add(self, graph: TfGraph, options: WatchOptions, url: str) -> None:
+    def add(self, graph: TfGraph, options: WatchOptions, *urls: str) -> None:
         """Watch tensors of a graph.
 
         Args:
           graph: The graph.
           options: Which ones.
-          url: Where they are dumped to.
+          *urls: Where they are dumped to.
         """
-        patterns = [
-            None if text is None else re.compile(text)
-            for text in (
-                options.node_name_regex_allowlist,
-                options.op_type_regex_allowlist,
-                options.tensor_dtype_regex_allowlist,
-            )
-        ]
-        for tensor in _tensors(graph):
-            texts = (tensor.node, tensor.op_type, tensor.dtype)
-            if all(one is None or one.match(text) for one, text in zip(patterns, texts, strict=True)):
-                self._add((tensor.node, tensor.slot), options, url)
-        if patterns == [None, None, None]:
-            self._add(_ANY_NODE, options, url)
+        debug_ops = _listed(options.debug_ops) or [IDENTITY]
+        watch = _Watch(debug_ops, list(urls), options.tolerate_debug_op_creation_failures)
+        for tensor in _chosen(graph, _allowed(options)):
+            self._watches.setdefault(tensor, []).append(watch)
+        if options.watches_all:
+            self._watches.setdefault(_ANY_NODE, []).append(watch)
 
-    def _add(self, tensor: tuple[str, int], options: WatchOptions, url: str) -> None:
-        watch = self._watches.setdefault(tensor, _Watch())
-        watch.debug_ops.update(dict.fromkeys(_listed(options.debug_ops) or [IDENTITY]))
-        watch.urls[url] = None
-        watch.is_tolerant |= options.tolerate_debug_op_creation_failures
-
-    def write(self, run_options: Any, *, resets_disk_usage: bool) -> None:
+    def write(self, run_options: Any, *, resets_disk_usage: bool, global_step: int = -1) -> None:
         """Add the watches to ``RunOptions``.
 
         Args:
           run_options: Takes them.
           resets_disk_usage: Whether ``TFDBG_DISK_BYTES_LIMIT`` counts from here on.
+          global_step: A number that the dump folder repeats.
         """
-        for (node, slot), watch in self._watches.items():
-            add_debug_tensor_watch(
-                run_options, node, slot, list(watch.debug_ops), list(watch.urls), watch.is_tolerant
-            )
+        for (node, slot), watches in self._watches.items():
+            add_debug_tensor_watch(run_options, node, slot, *_joined(watches), global_step)
         # Of these, TensorFlow takes all watches together instead of the last one.
         self._watches.pop(_ANY_NODE, None)
         run_options.debug_options.reset_disk_byte_usage = resets_disk_usage
@@ -144,14 +163,13 @@ def add_debug_tensor_watch(
       tolerate_debug_op_creation_failures: Whether a debug op that cannot take the tensor is left out.
       global_step: A number that the dump folder repeats.
     """
-    run_options.debug_options.global_step = global_step
-    run_options.debug_options.debug_tensor_watch_opts.add(
-        node_name=node_name,
-        output_slot=output_slot,
-        debug_ops=_listed(debug_ops),
-        debug_urls=_listed(debug_urls),
-        tolerate_debug_op_creation_failures=tolerate_debug_op_creation_failures,
-    )
+    debug_options = run_options.debug_options
+    debug_options.global_step = global_step
+    watch = debug_options.debug_tensor_watch_opts.add()
+    watch.node_name, watch.output_slot = node_name, output_slot
+    watch.debug_ops.extend(_listed(debug_ops))
+    watch.debug_urls.extend(_listed(debug_urls))
+    watch.tolerate_debug_op_creation_failures = tolerate_debug_op_creation_failures
 
 
 def watch_graph(
@@ -196,10 +214,8 @@ def watch_graph(
         tolerate_debug_op_creation_failures,
     )
     watches = Watches()
-    for url in _listed(debug_urls):
-        watches.add(graph, options, url)
-    watches.write(run_options, resets_disk_usage=reset_disk_byte_usage)
-    run_options.debug_options.global_step = global_step
+    watches.add(graph, options, *_listed(debug_urls))
+    watches.write(run_options, resets_disk_usage=reset_disk_byte_usage, global_step=global_step)
 
 
 def watch_graph_with_denylists(
@@ -228,24 +244,15 @@ def watch_graph_with_denylists(
       global_step: A number that the dump folder repeats.
       reset_disk_byte_usage: Whether ``TFDBG_DISK_BYTES_LIMIT`` counts from here on.
     """
-    denied = [
-        _matcher(text)
+    name, op_type, dtype = (
+        _matcher(text, without=False)
         for text in (node_name_regex_denylist, op_type_regex_denylist, tensor_dtype_regex_denylist)
-    ]
-    for tensor in _tensors(graph):
-        texts = (tensor.node, tensor.op_type, tensor.dtype)
-        if not any(is_denied(text) for is_denied, text in zip(denied, texts, strict=True)):
-            add_debug_tensor_watch(
-                run_options,
-                *(tensor.node, tensor.slot, debug_ops, debug_urls),
-                tolerate_debug_op_creation_failures=tolerate_debug_op_creation_failures,
-                global_step=global_step,
-            )
+    )
+
+    def is_chosen(op: TfOp, slot: int) -> bool:
+        return not (name(op.name) or op_type(op.type) or dtype(op.outputs[slot].dtype.name))
+
+    for node, slot in _chosen(graph, is_chosen):
+        watch = (debug_ops, debug_urls, tolerate_debug_op_creation_failures, global_step)
+        add_debug_tensor_watch(run_options, node, slot, *watch)
     run_options.debug_options.reset_disk_byte_usage = reset_disk_byte_usage
-
-
-def _matcher(text: str | None) -> Callable[[str], bool]:
-    if not text:
-        return lambda name: False
-    pattern = re.compile(text)
-    return lambda name: pattern.match(name) is not None
