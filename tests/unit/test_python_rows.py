@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
 from tb_debugger_plugin.events.dumps.names import CALL_TIMES, PYTHON_GRAPH, device_folder, parse_device_folder
-from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.events.dumps.python_graph import stacks
+from tb_debugger_plugin.events.framing import RecordReader, frame
 from tb_debugger_plugin.events.messages import DebugEvent
+from tb_debugger_plugin.index import schema
+from tb_debugger_plugin.index.describe import load_describer
+from tb_debugger_plugin.index.dumps.python_rows import PythonRows
+from tb_debugger_plugin.index.rows import HostRow
 from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
 from tb_debugger_plugin.reading.run import open_run
 from tests.support.dumps import CPU, DumpedCall, node, training
@@ -105,6 +111,25 @@ def test_whole_records_before_a_damaged_one_count(root):
     (root / PYTHON_GRAPH).write_bytes(data[:-1])
     with open_run(root) as run:
         assert run.ops(name="^log$")[0].traceback() and not run.ops(name="^step$")[0].traceback()
+
+
+def test_no_damage_of_a_record_keeps_the_tables_from_being_made(tmp_path):
+    file = tmp_path / PYTHON_GRAPH
+    payloads = [payload for _, payload in RecordReader(_python_graph(("log", ["f1"]), ("step", ["f1"])))]
+    whole = [frame(payload) for payload in payloads]
+    with duckdb.connect() as connection:
+        schema.create_tables(connection)
+        for number, payload in enumerate(payloads):
+            for position in range(0, len(payload), 3):
+                spoilt = bytearray(payload)
+                spoilt[position] ^= 0xFF if position % 2 else 0x08
+                file.write_bytes(b"".join([*whole[:number], frame(bytes(spoilt)), *whole[number + 1 :]]))
+                describer = load_describer(connection, [HostRow(0, "localhost", "", 0.0)])
+                rows = PythonRows(tmp_path, describer, 0)
+                rows.update()
+                with schema.transaction(connection):
+                    describer.save(connection)
+                assert rows.offset <= file.stat().st_size and isinstance(stacks(file), dict)
 
 
 def test_the_times_of_a_call_are_read_once(tmp_path):

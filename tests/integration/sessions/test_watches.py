@@ -11,7 +11,7 @@ from tb_debugger_plugin import tfdbg
 from tb_debugger_plugin.tfdbg.watches import Watches
 from tests.support.session_nets import Net, v1
 
-_URL = "file:///tmp/dumps"
+_URL = "file:///dumps"
 
 
 @pytest.fixture(scope="module")
