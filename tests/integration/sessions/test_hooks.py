@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin import tfdbg
+from tb_debugger_plugin.shell.program import Detach, Leave
 from tests.support.scripted import Script, go_on
 from tests.support.session_nets import Net, v1
 
@@ -142,3 +143,17 @@ def test_the_end_of_the_data_is_no_error(net):
             while not session.should_stop():
                 session.run(data)
     assert all(call.error is None for call in script.calls) and len(script.calls) == 3
+
+
+def test_leaving_the_shell_ends_the_program(net):
+    hook = tfdbg.LocalCLIDebugHook(ui_type=Script(go_on(), Leave()))
+    with pytest.raises(SystemExit) as ended:
+        _losses(net, [hook])
+    assert ended.value.code == 1
+
+
+def test_without_anybody_at_the_shell_the_program_is_the_plain_one(net):
+    script = Script(Detach())
+    found = _losses(net, [tfdbg.LocalCLIDebugHook(ui_type=script)])
+    assert [one.tobytes() for one in found] == [one.tobytes() for one in _losses(net, [])]
+    assert len(script.calls) == 1
