@@ -23,7 +23,7 @@ from typing import Any
 
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.stacks.calls import Call as Running
-from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import Predicate
@@ -272,7 +272,11 @@ class FunctionShell:
         if self._has_to_be_seen(call, request, records):
             if request.is_profiled:
                 call = replace(call, notes=(_NO_TIMES,))
-            folder = records.cut(call.number, request) if request.is_recorded else None
+            try:
+                folder = records.cut(call.number, request) if request.is_recorded else None
+            except (OSError, DebuggerError) as error:  # such as a full disk: not the program's
+                print(f"tbdbg: The shell ends: {user_message(error)}.", file=sys.stderr)
+                return self.stop()
             with self._stopped_at_exit():
                 self._conductor.after(call, request, folder)
             if folder is not None and self._shell.logdir != folder:
