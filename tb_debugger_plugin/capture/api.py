@@ -299,7 +299,7 @@ def begin_to_fetch(rules: tuple[KeepValues, ...]) -> Recording:
                 mode=TensorDebugMode.NO_TENSOR,
                 circular_buffer_size=-1,
                 keep_values=rules,
-                keeps_identities=True,
+                only_kept=True,
             )
         )
 

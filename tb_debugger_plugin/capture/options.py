@@ -83,7 +83,7 @@ class Options:
       keep_values: Rules by which values are kept whole, beside what the mode records; any of them may hold.
       on_alert: What follows a bad value; None for nothing.
       is_temporary: Whether the folder is deleted when the recording ends.
-      keeps_identities: Whether a rule may also keep what an Identity op passes on.
+      only_kept: Whether only the values that a rule keeps are watched, also those of Identity ops.
     """
 
     dump_root: str
@@ -100,7 +100,7 @@ class Options:
     keep_values: tuple[KeepValues, ...] = ()
     on_alert: OnAlert | None = None
     is_temporary: bool = False
-    keeps_identities: bool = False
+    only_kept: bool = False
 
     def choose(
         self,
@@ -120,7 +120,7 @@ class Options:
           layer: Path of the Keras layer of the op; empty if it has none.
           functions: Names of the functions that the op is part of, or of the function when that is the op.
         """
-        is_covered, functions = covers(self.mode, dtype), tuple(functions)
+        is_covered, functions = covers(self.mode, dtype) and not self.only_kept, tuple(functions)
         keep = 0
         if self.keep_values and covers(TensorDebugMode.FULL_TENSOR, dtype):
             for number, rule in enumerate(self.keep_values):

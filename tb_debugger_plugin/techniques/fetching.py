@@ -1,7 +1,7 @@
 """Returns any tensors inside a function beside its results.
 
-The call is recorded into a temporary folder, with the values of the wanted tensors, so every function, loop,
-branch and gradient is covered, and the program computes the same bits.
+The call is recorded into a temporary folder. Only the wanted tensors are watched, so every function, loop,
+branch and gradient is covered, and the program computes what it does without.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def fetch(
         loss, values = tb_debugger_plugin.fetch(train_step, ["hidden", "dense/MatMul:0"])(images, labels)
         values["hidden"].shape
 
-    The function runs once, and computes the same bits as without. It may be anything that calls functions of
-    TensorFlow: a `tf.function`, a Keras model, `model.fit`, a run of a session. Tensors inside the functions
+    The function runs once, and computes what it does without `fetch`. It may be anything that calls functions
+    of TensorFlow: a `tf.function`, a Keras model, `model.fit`, a run of a session. Tensors inside functions
     that it calls, in loops, branches and gradients are found too. Of functions that XLA compiles, only the
     arguments, results and constants are.
 
@@ -117,11 +117,9 @@ def _found(folder: Path, requests: Sequence[str]) -> dict[str, Fetched]:
             creation = record.event.graph_op_creation
             layers[creation.graph_id, creation.op_name] = creation.layer
     values: dict[_Tensor, list[Array]] = {}
-    ran: set[str] = set()
     in_layer: dict[str, list[_Tensor]] = {}
     for record in read_with_tail(files, GRAPH_EXECUTION_TRACES).records:
         trace = record.event.graph_execution_trace
-        ran.add(trace.tfdbg_context_id)
         if trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR:
             tensor = _Tensor(trace.op_name, trace.output_slot)
             values.setdefault(tensor, []).append(_array(trace.tensor_proto))
@@ -130,7 +128,7 @@ def _found(folder: Path, requests: Sequence[str]) -> dict[str, Fetched]:
     for request in requests:
         chosen = _chosen(request, values, in_layer)
         if not chosen:
-            raise UsageError(_sentence(request, {name for graph, name in layers if graph in ran}))
+            raise UsageError(_sentence(request, {name for _, name in layers}))
         for key, tensor in chosen.items():
             found[key] = values[tensor][0] if len(values[tensor]) == 1 else values[tensor]
     return found
@@ -163,8 +161,8 @@ def _chosen(
 def _sentence(request: str, ops: set[str]) -> str:
     close = difflib.get_close_matches(request.partition(":")[0], sorted(ops), 5, 0.4) or sorted(ops)[:5]
     if not close:
-        return f"No tensor {request!r} was computed: the call ran no function of TensorFlow."
+        return f"No tensor {request!r} was computed: there is no function of TensorFlow."
     return (
-        f"No tensor {request!r} was computed; there are ops such as {', '.join(close)}. Tensors inside "
+        f"No tensor {request!r} was computed; functions have ops such as {', '.join(close)}. Tensors inside "
         "functions that XLA compiles cannot be fetched."
     )

@@ -9,7 +9,7 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.program import Detach, Leave, Resume
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.converse import UIS, UserInterface, converse
-from tb_debugger_plugin.shell.ui.first_screen import first_screen
+from tb_debugger_plugin.shell.ui.first_screen import first_line
 
 #: A user interface, or its name: one of `UIS`, or ``"auto"``, for which TensorFlow's names stand, too.
 UiType: TypeAlias = "str | UserInterface"
@@ -29,7 +29,7 @@ def opener(ui_type: UiType) -> Open:
       UsageError: There is none of this name. It is a ``ValueError``.
     """
     if not isinstance(ui_type, str):
-        return lambda shell: ui_type.converse(shell, first_screen(shell))
+        return lambda shell: ui_type.converse(shell, first_line(shell))
     if ui_type not in (*_AUTO, *UIS):
         raise UsageError(f"There is no ui_type {ui_type!r}: choose one of {', '.join((*_AUTO, *UIS))}.")
     name = None if ui_type in _AUTO else ui_type

@@ -166,12 +166,12 @@ def _chosen(
     """Yields the outputs whose values are recorded: the op, the slot, and the rules of the output."""
     for op in ops:
         is_computed = op.type not in _NOT_COMPUTED
-        if is_computed or (options.keeps_identities and op.type == _IDENTITY):
+        if is_computed or (options.only_kept and op.type == _IDENTITY):
             layer = known.layers.get(op.name, "")
             for slot in _watchable_slots(op, known):
                 dtype = op.outputs[slot].dtype
                 choice = options.choose(op.type, dtype, op_name=op.name, layer=layer, functions=functions)
-                if choice.is_recorded and (is_computed or choice.keep):
+                if choice.is_recorded:
                     yield op, slot, choice.keep
 
 

@@ -121,6 +121,28 @@ def test_keras_training_raises(checked: None) -> None:
     assert "Log" in raised(lambda: model.fit(x, x[:, :1], verbose=0)).split("\n")[0]
 
 
+def trained_weights() -> list[bytes]:
+    tf.keras.utils.set_random_seed(1)
+    layers = tf.keras.layers
+    # Wide layers have tensors that are counted beside the program.
+    net = tf.keras.Sequential(
+        [tf.keras.Input([20]), layers.Dense(400, "relu"), layers.Dense(300), layers.Dense(1)]
+    )
+    net.compile("adam", "mse", jit_compile=False)
+    x = np.random.default_rng(0).normal(size=[600, 20]).astype(np.float32)
+    net.fit(x, x[:, :1], batch_size=300, verbose=0)
+    return [weight.numpy().tobytes() for weight in net.weights]
+
+
+def test_healthy_programs_compute_the_bits_of_a_recording(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path):
+        recorded = trained_weights()
+    tb_debugger_plugin.check_numerics()
+    checked = trained_weights()
+    tb_debugger_plugin.disable_check_numerics()
+    assert checked == recorded
+
+
 def test_a_constant_mask_is_meant_and_nan_is_not(checked: None) -> None:
     mask = np.array([0.0, -np.inf], np.float32)
 

@@ -61,7 +61,7 @@ class ShellApp(App[Resume | Leave | Detach]):
         self._mouse_mode = self.mouse_is_on = bool(shell.settings["mouse_mode"])
         self._first = first
         self._history = history
-        self.jobs = Jobs(self.run_line, self.call_later, self.draw_status)
+        self.jobs: Jobs = Jobs(self.run_line, self.call_later, self.draw_status)
         self._interrupts = 0
         self._is_at_terminal = _stdin_is_terminal()
 
