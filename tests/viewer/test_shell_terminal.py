@@ -127,6 +127,28 @@ def test_a_stopped_program_goes_on_as_it_was(logdir, state, tmp_path, ui, keys, 
     assert result.read_text() == f"{answer} True"
 
 
+def test_plain_lines_take_over_from_a_screen_that_fails(logdir, state):
+    program = """
+import sys
+from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.shell.ui.full_screen.output import Output
+
+def fail(output, y):
+    raise RuntimeError("no paint")
+
+Output.render_line = fail
+sys.exit(main())
+"""
+    with Terminal([sys.executable, "-c", program, "shell", str(logdir)], state) as terminal:
+        at = terminal.wait_for("The full screen failed, so these are plain lines")
+        terminal.wait_for("tbdbg> ", at)
+        assert terminal.raw.count("\x1b[?1049h") == terminal.raw.count("\x1b[?1049l") == 1
+        terminal.send("ver\r")
+        terminal.wait_for("numpy", at)
+        terminal.send("exit\r")
+        assert terminal.end() == 0
+
+
 @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": ""}])
 def test_a_terminal_that_cannot_move_its_cursor_has_plain_lines(logdir, state, variables):
     with Terminal([*_TBDBG, "shell", str(logdir)], {**state, **variables}) as terminal:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Final, TextIO
 
+from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.shell.program import Detach, Leave, Resume
 from tb_debugger_plugin.shell.screen import Screen
 from tb_debugger_plugin.shell.shell import Shell
@@ -45,10 +46,12 @@ class FullScreen:
     def converse(self, shell: Shell, first: Screen | str = "") -> Resume | Leave | Detach:
         """Show a screen, or the answer of a line, and answer command lines, until one ends the shell."""
         app = ShellApp(shell, first, History(history_file()))
-        streams = TerminalStreams()
+        streams, failure = TerminalStreams(), ""
         try:
             with _signals_kept(), _drawing_on(sys.stdout):
                 _run(app)
+        except Exception as error:  # of the screen itself; a program that is stopped must not end by it
+            failure = f": {user_message(error)}"
         finally:
             streams.replace_closed()
             for is_stderr, text in app.printed:
@@ -57,7 +60,7 @@ class FullScreen:
             return app.return_value
         if streams.is_closed:
             return Detach()
-        print("tbdbg: The full screen failed, so these are plain lines.", file=sys.stderr)
+        print(f"tbdbg: The full screen failed, so these are plain lines{failure}.", file=sys.stderr)
         shell.has_screen = False
         return self._instead.converse(shell, first)
 
