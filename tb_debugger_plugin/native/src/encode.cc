@@ -150,6 +150,12 @@ void EncodeLeftOut(const TensorView& tensor, Mode mode, double tensor_id, int64_
   WireWriter(out).VarintField(tensor_proto::kLeftOutBytes, static_cast<uint64_t>(bytes));
 }
 
+void EncodeLeftOut(const double* columns, Mode mode, int64_t bytes, std::string* out) {
+  EncodeVector(columns, ColumnsOf(mode), out);
+  AppendSummaryMode(mode, out);
+  WireWriter(out).VarintField(tensor_proto::kLeftOutBytes, static_cast<uint64_t>(bytes));
+}
+
 void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_t max_tensor_bytes,
                    std::string* out) {
   if (mode == Mode::kFullTensor) {

@@ -48,6 +48,8 @@ int64_t ValueBytes(const TensorView& tensor);
 // `summary_mode` and `left_out_bytes`. The summary has the mode of the recording; if that
 // has no numbers, or none for the dtype, it is FULL_HEALTH or SHAPE.
 void EncodeLeftOut(const TensorView& tensor, Mode mode, double tensor_id, int64_t bytes, std::string* out);
+// The same for a measured tensor, from the columns that Summarize wrote in `mode`.
+void EncodeLeftOut(const double* columns, Mode mode, int64_t bytes, std::string* out);
 
 // Marks a TensorProto as a summary in a record of FULL_TENSOR.
 void AppendSummaryMode(Mode mode, std::string* proto);

@@ -214,6 +214,8 @@ void TraceBatch::TraceByRules(const std::vector<TraceTarget>& targets, const Ten
   if (choice == Choice::kSummary) return TraceColumns(&target, end, columns, bad);
   if (choice == Choice::kWhole) {
     EncodeTensor(tensor, &encoded.proto);
+  } else if (ColumnsOf(mode) > 0 && MeasuredBytes(tensor.dtype) > 0) {
+    EncodeLeftOut(columns, mode, bytes, &encoded.proto);  // Reading a large tensor again takes long.
   } else {
     EncodeLeftOut(tensor, mode, target.tensor_id, bytes, &encoded.proto);
   }
