@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from tb_debugger_plugin.capture.api import BadValue as BadValue
     from tb_debugger_plugin.capture.api import KeepValues as KeepValues
-    from tb_debugger_plugin.capture.api import check_numerics as check_numerics
-    from tb_debugger_plugin.capture.api import disable_check_numerics as disable_check_numerics
     from tb_debugger_plugin.capture.api import disable_dump_debug_info as disable_dump_debug_info
     from tb_debugger_plugin.capture.api import enable_dump_debug_info as enable_dump_debug_info
     from tb_debugger_plugin.capture.api import record as record
     from tb_debugger_plugin.capture.api import step as step
+    from tb_debugger_plugin.capture.temporary import check_numerics as check_numerics
+    from tb_debugger_plugin.capture.temporary import disable_check_numerics as disable_check_numerics
     from tb_debugger_plugin.errors import NumericsError as NumericsError
     from tb_debugger_plugin.reading.datum import has_inf_or_nan as has_inf_or_nan
     from tb_debugger_plugin.reading.dump_dir import DebugDumpDir as DebugDumpDir
@@ -74,16 +74,18 @@ _OF_READER = {
     "open_run": "tb_debugger_plugin.reading.run",
 }
 
-#: The techniques, and their modules in `techniques`.
-_TECHNIQUES = {
-    "assert_finite": "assertions",
-    "assert_that": "assertions",
-    "breakpoint_here": "breakpoints",
-    "fetch": "fetching",
-    "gradient_of": "gradients",
-    "interpose": "interposing",
-    "plot_tensor": "plotting",
-    "print_tensor": "printing",
+#: The names that need TensorFlow and are not in `capture.api`, and their modules.
+_OF_PROGRAM = {
+    "assert_finite": "techniques.assertions",
+    "assert_that": "techniques.assertions",
+    "check_numerics": "capture.temporary",
+    "disable_check_numerics": "capture.temporary",
+    "breakpoint_here": "techniques.breakpoints",
+    "fetch": "techniques.fetching",
+    "gradient_of": "techniques.gradients",
+    "interpose": "techniques.interposing",
+    "plot_tensor": "techniques.plotting",
+    "print_tensor": "techniques.printing",
 }
 
 
@@ -92,8 +94,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _OF_READER:
         return getattr(importlib.import_module(_OF_READER[name]), name)
-    module = f"techniques.{_TECHNIQUES[name]}" if name in _TECHNIQUES else "capture.api"
-    return _from_recorder(f"{__name__}.{name}", f"{__name__}.{module}")
+    return _from_recorder(f"{__name__}.{name}", f"{__name__}.{_OF_PROGRAM.get(name, 'capture.api')}")
 
 
 def __dir__() -> list[str]:

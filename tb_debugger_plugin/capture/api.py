@@ -9,29 +9,24 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tb_debugger_plugin.capture.alarm import BadValue as BadValue
 from tb_debugger_plugin.capture.keep_values import MAX_TENSOR_BYTES, KeepArgument
 from tb_debugger_plugin.capture.keep_values import KeepValues as KeepValues
-from tb_debugger_plugin.capture.on_alert import OnAlert, OnAlertArgument, make_on_alert
+from tb_debugger_plugin.capture.on_alert import OnAlertArgument, make_on_alert
 from tb_debugger_plugin.capture.options import DTypeFilter, Options, as_given, make_options
 from tb_debugger_plugin.capture.recording import Recording
-from tb_debugger_plugin.errors import RecordingError, UsageError
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.errors import UsageError
 
 #: The last recording; it may have ended.
 _current: Recording | None = None
-_current_lock = threading.RLock()  # guards _current
+current_lock = threading.RLock()  # guards _current; held while a recording begins or ends
 #: The folder of a recording as the user gives it; None when it is not given.
 _Root: TypeAlias = "str | os.PathLike[str] | None"
-#: The tensors that `check_numerics` has on record to explain a bad value.
-_CHECKED_TENSORS = 10_000
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -154,12 +149,13 @@ def enable_dump_debug_info(
         keep_values=keep_values,
         on_alert=make_on_alert(on_alert, alert_kinds, ignore_alerts),
     )
-    return _begin(options)
+    return begin(options)
 
 
-def _begin(options: Options) -> Recording:
+def begin(options: Options) -> Recording:
+    """Begin a recording, or return the one that is on: see `enable_dump_debug_info`."""
     global _current
-    with _current_lock:
+    with current_lock:
         on = running()
         if on is not None:
             if on.dump_root == options.dump_root:
@@ -178,7 +174,7 @@ def _begin(options: Options) -> Recording:
 
 def running() -> Recording | None:
     """The recording that is on; None when none is."""
-    with _current_lock:
+    with current_lock:
         if _current is not None:
             _current.end_if_call_ended()
         return _current if _current is not None and _current.on else None
@@ -198,117 +194,6 @@ def _check_same(current: Options, requested: Options) -> None:
                 f"{current.dump_root} is recorded with {argument} {current_arguments[argument]!r}: call "
                 f"disable_dump_debug_info() before enabling it with {value!r}."
             )
-
-
-def check_numerics(
-    stack_height_limit: int = 30,
-    path_length_limit: int = 50,
-    *,
-    kinds: Iterable[str] | None = None,
-    ignore: Iterable[str] | str = (),
-) -> None:
-    """Raise a `NumericsError` as soon as any op computes an infinity or NaN, with the reason in its text.
-
-    A drop-in for `tf.debugging.enable_check_numerics`. Call it once, at any time::
-
-        tb_debugger_plugin.check_numerics()
-        ...  # the program
-
-    It covers all threads, gradients, and functions that were traced before, also those that XLA compiles,
-    which raise after their call. It records the last 10,000 tensors into a temporary folder to explain the
-    value, and removes the folder at the end. If a recording is on, give it `on_alert="raise"` instead. A
-    second call with the same arguments does nothing.
-
-    Args:
-      stack_height_limit: Accepted as TensorFlow's function does, and not needed: the error names the line of
-        the program.
-      path_length_limit: The same.
-      kinds: The bad values that count; see `alert_kinds` of `enable_dump_debug_info`.
-      ignore: Ops whose bad values are meant; see `ignore_alerts` of `enable_dump_debug_info`.
-
-    Raises:
-      UsageError: An argument cannot be used, or a recording is on. It is a `ValueError`.
-      RecordingError: There is no folder for temporary files. It is a `RuntimeError`.
-    """
-    del stack_height_limit, path_length_limit
-    on_alert = make_on_alert("raise", kinds, ignore)
-    with _current_lock:
-        on = running()
-        if on is not None:
-            if not on.requested.is_temporary:
-                raise UsageError(
-                    f"A recording to {on.dump_root} is on: give on_alert='raise' to its "
-                    "enable_dump_debug_info() or record(), or call disable_dump_debug_info() before "
-                    "check_numerics()."
-                )
-            if on.requested.on_alert == on_alert:
-                return
-            on.close()
-        _begin(_temporary(on_alert))
-
-
-def _temporary(on_alert: OnAlert | None) -> Options:
-    try:
-        folder = tempfile.mkdtemp(prefix="tb_debugger_")
-    except OSError as error:
-        raise RecordingError(
-            f"There is no folder for temporary files ({error}): set TMPDIR to one."
-        ) from error
-    return make_options(
-        folder,
-        "FULL_HEALTH",
-        _CHECKED_TENSORS,
-        op_regex=None,
-        tensor_dtypes=None,
-        function_regex=None,
-        name_regex=None,
-        every_n_steps=1,
-        step_range=None,
-        max_tensor_bytes=MAX_TENSOR_BYTES,
-        keep_graph_optimizations=False,
-        on_alert=on_alert,
-        is_temporary=True,
-    )
-
-
-def begin_to_fetch(rules: tuple[KeepValues, ...]) -> Recording:
-    """Begin a recording into a temporary folder that keeps only some values: for `techniques.fetching`.
-
-    Args:
-      rules: The values.
-
-    Raises:
-      UsageError: A recording is on.
-      RecordingError: There is no folder for temporary files.
-    """
-    with _current_lock:
-        on = running()
-        if on is not None:
-            what = (
-                "check_numerics() is on"
-                if on.requested.is_temporary
-                else f"a recording to {on.dump_root} is on"
-            )
-            raise UsageError(
-                f"fetch() records the call, and {what}: there is one recording at a time. End it before, or "
-                "give keep_values to the recording."
-            )
-        return _begin(
-            replace(
-                _temporary(None),
-                mode=TensorDebugMode.NO_TENSOR,
-                circular_buffer_size=-1,
-                keep_values=rules,
-                only_kept=True,
-            )
-        )
-
-
-def disable_check_numerics() -> None:
-    """End what `check_numerics` began; does nothing when it is not on."""
-    with _current_lock:
-        if _current is not None and _current.requested.is_temporary:
-            _current.close()
 
 
 def step() -> None:
@@ -336,22 +221,22 @@ def disable_dump_debug_info() -> None:
     others run steps: what they compute afterwards is not recorded. It is called automatically when the
     program ends.
     """
-    with _current_lock:
+    with current_lock:
         if _current is not None:
             _current.close()
 
 
 @atexit.register
 def _end_at_exit() -> None:
-    with _current_lock:
+    with current_lock:
         if _current is not None:
             _current.close(exiting=True)
 
 
 def _end_in_child() -> None:
     """Drop the recording in a forked child: it shares the files with its parent, which goes on writing."""
-    global _current_lock
-    _current_lock = threading.RLock()
+    global current_lock
+    current_lock = threading.RLock()
     if _current is not None and _current.on:
         _current.abandon()
 
@@ -386,7 +271,7 @@ def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options:
       RecordingError: The folder cannot be written.
     """
     arguments = {"circular_buffer_size": -1, **options}
-    with _current_lock:
+    with current_lock:
         before = running()
         recording = enable_dump_debug_info(logdir, mode, **arguments)
     try:

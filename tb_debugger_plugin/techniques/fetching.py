@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
 
-from tb_debugger_plugin.capture import api
 from tb_debugger_plugin.capture.keep_values import KeepValues
+from tb_debugger_plugin.capture.temporary import begin_to_fetch
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, GRAPHS, find_file_sets, read_with_tail
@@ -77,7 +77,7 @@ def fetch(
     rules = _rules(requests)
 
     def call(*args: Any, **kwargs: Any) -> tuple[Any, dict[str, Fetched]]:
-        recording = api.begin_to_fetch(rules)
+        recording = begin_to_fetch(rules)
         try:
             result = function(*args, **kwargs)
             recording.FlushExecutionFiles()

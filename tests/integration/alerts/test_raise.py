@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -221,5 +222,8 @@ def test_wrong_arguments_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with pytest.raises(UsageError, match="recorded with on_alert None"):
             tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", -1, on_alert="raise")
     monkeypatch.setattr(native, "load", lambda: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
     with pytest.raises(UsageError, match="do not support on_alert"):
         tb_debugger_plugin.check_numerics()
+    assert list((tmp_path / "temporary").iterdir()) == []
