@@ -34,7 +34,7 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
       logdir: Folder for the event files; see `enable_dump_debug_info`.
       mode: What to record of each tensor; `"FULL_HEALTH"` unless given.
       **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given, which
-        keeps everything.
+        keeps everything. With `on_alert="stop"` the training ends after the batch with the first bad value.
 
     Raises:
       UsageError: When the recording begins: an argument cannot be used.
