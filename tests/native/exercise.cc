@@ -317,6 +317,35 @@ void PinTheFirstBadOne(const std::string& base) {
   CHECK(RecordsIn(base + ".execution") == kRing + kRing / 2 + 1 + kRing);
 }
 
+// After Discard the recording is as if it began there: constants and pins come again, limits are free.
+void DiscardAndGoOn(const std::string& base) {
+  const int64_t dims[] = {2};
+  const float good[] = {1, 2}, bad[] = {1, NAN};
+  Recorder recorder(Mode::kFullHealth, -1, {{false, -1, sizeof(good)}, {false, -1, -1}});
+  CHECK(recorder.Open(base, 10).empty());
+  recorder.Discard();
+  EncodedTensor constant;
+  recorder.Encode({good, sizeof(good), kFloat, 1, 2, dims}, 100, 0, &constant);
+  Constants constants;
+  constants.Add("constant", constant);
+  const auto call = [&](uint64_t keep) {
+    constants.RecordOnce(&recorder);
+    std::vector<TraceTarget> targets = {{"kept", 1, -1, keep, {}}};
+    TraceBatch(&recorder).Trace(targets, {good, sizeof(good), kFloat, 1, 2, dims});
+    TraceBatch(&recorder).Trace({{"bad", 2, -1, 0, {}}}, {bad, sizeof(bad), kFloat, 1, 2, dims});
+  };
+  call(1);
+  call(1);  // the bytes of the rule are used up
+  recorder.Discard();
+  recorder.rules().SetEnabled(1);
+  call(2);  // its rule is off
+  call(1);
+  CHECK(recorder.discards() == 2);
+  recorder.Close();
+  // The ring of the second part, with the constant once; a whole tensor has no id.
+  CHECK(RecordsIn(base + ".graph_execution_traces") == 5);
+}
+
 // Each bad tensor rings, or only the first until the ring is taken; masks and ignored tensors do not.
 void RingTheAlarm(const std::string& base) {
   const int64_t dims[] = {1};
@@ -502,6 +531,7 @@ int main(int, char** arguments) {
   KeepTheLastOnes(folder + "/last");
   PinTheFirstBadOne(folder + "/pinned");
   RecordTwins(folder + "/twins");
+  DiscardAndGoOn(folder + "/discarded");
   RingTheAlarm(folder + "/alarm");
   PinNoMoreThanTheBound(folder + "/many NaN", NAN, 10);
   PinNoMoreThanTheBound(folder + "/many infinite", INFINITY, 5);

@@ -63,7 +63,7 @@ def test_a_model_that_becomes_bad_stops_at_the_first_bad_step(user: ScriptedUser
     assert user.stops[0] == ">1"
     assert user.calls[1].passed_filter == "has_inf_or_nan"
     assert "/Log:0" in seen[0]
-    assert "Log in cross_entropy, test_shell_callback.py" in seen[1]
+    assert "in cross_entropy, test_shell_callback.py" in seen[1]
     assert is_clean()
 
 
