@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.errors import UsageError
@@ -46,10 +47,10 @@ def parse_interval(text: str) -> Interval:
     plain = text.strip()
     for sign in _SIGNS:
         if plain.startswith(sign):
-            time = _micros(plain[len(sign) :], text)
+            bound = _micros(plain[len(sign) :], text)
             if sign[0] == "<":
-                return Interval(0, True, time, sign == "<=")
-            return Interval(time, sign == ">=", math.inf, False)
+                return Interval(0, True, bound, sign == "<=")
+            return Interval(bound, sign == ">=", math.inf, False)
     bounds = plain[1:-1].split(",")
     if plain[:1] not in ("[", "(") or plain[-1:] not in ("]", ")") or len(bounds) != 2:
         raise _no_interval(text)
@@ -74,6 +75,14 @@ def in_unit(micros: float, unit: str) -> str:
     """Returns a time in a unit, with at most three decimals, such as ``1.5ms``; ``0`` if there is none."""
     number = f"{micros / UNITS[unit]:.3f}".rstrip("0").rstrip(".")
     return f"{number}{unit}" if micros else "0"
+
+
+def date_of(seconds: float) -> str:
+    """Returns a time since the epoch as date and time here; a damaged recording may have any number."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds} s"
 
 
 def check_unit(unit: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.shell import Shell
-from tb_debugger_plugin.shell.times import Interval, in_unit, parse_interval
+from tb_debugger_plugin.shell.times import Interval, date_of, in_unit, parse_interval
 from tests.support.dumps import training
 from tests.support.events import Recording, full_health, small_program
 from tests.support.shell_answers import error_of, lines_of, links_of, screen
@@ -337,6 +337,11 @@ def test_what_is_no_interval_is_refused(text):
 def test_an_interval_knows_whether_it_has_its_ends():
     half_open = parse_interval("(1, 2]")
     assert [half_open.has(time) for time in (1, 1.5, 2, 3)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("seconds", [1e300, -1e300, float("inf"), float("nan")])
+def test_a_damaged_time_is_shown_as_it_is(seconds):
+    assert date_of(seconds) == f"{seconds} s"
 
 
 def test_a_time_has_at_most_three_decimals():

@@ -55,7 +55,7 @@ def _line(row: tuple[Any, ...], slot: int, begin: float) -> Line:
 def bad_words(nan: float | None, neg_inf: float | None, pos_inf: float | None) -> str:
     """Returns how many elements are bad, such as ``2 NaN, 1 -inf``; empty if none, or if not counted."""
     counts = ((nan, "NaN"), (neg_inf, "-inf"), (pos_inf, "+inf"))
-    return ", ".join(f"{int(count):,} {name}" for count, name in counts if count and count == count)
+    return ", ".join(f"{count:,.0f} {name}" for count, name in counts if count and count == count)
 
 
 def _other_dumps(snapshot: Snapshot, op: Op, begin: float) -> list[Line]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell.links import command_line
 from tb_debugger_plugin.shell.screen import Line, Part, Style, joined, link, plain
+from tb_debugger_plugin.shell.times import date_of
 
 #: The last runs of sessions are shown.
 _SESSION_RUNS: Final = 10
@@ -32,7 +32,7 @@ def status_lines(run: Run) -> list[Line]:
 
 def _recording(facts: dict[str, Any]) -> list[Line]:
     begin, end = facts["start_time"], facts["end_time"]
-    when = "?" if begin is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(begin))
+    when = "?" if begin is None else date_of(begin)
     seconds = "" if begin is None or end is None else f", {end - begin:.3f} s"
     state = {True: "ended", False: "still running"}.get(facts["finished"])
     lines = [

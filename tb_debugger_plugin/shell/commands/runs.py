@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +12,7 @@ from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.run_status import status_lines
 from tb_debugger_plugin.shell.links import command_line
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
+from tb_debugger_plugin.shell.times import date_of
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
@@ -31,7 +31,7 @@ def _runs(shell: Shell, args: argparse.Namespace) -> Answer:
 def _list(runs: Sequence[FoundRun], opened: str | None) -> list[Line]:
     rows = [[Part(text, Style.HEADING) for text in ("", "Begin", "Run")]]
     for run in sorted(runs, key=lambda run: (run.start_time, run.name)):
-        begin = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.start_time))
+        begin = date_of(run.start_time)
         mark = Part("*" if run.name == opened else "")
         rows.append([mark, Part(begin), link(run.name, command_line("runs", run.name))])
     head = [plain(f"{len(runs):,} run(s); `runs NAME` opens one:", Style.HEADING), ()]
