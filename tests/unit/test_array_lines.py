@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -94,12 +92,11 @@ def test_bad_and_highlighted_elements_have_styles():
     ]
 
 
-def test_ten_million_elements_cost_nothing_until_they_are_shown():
+def test_ten_million_elements_are_lines_without_being_formatted():
     array = np.random.default_rng(0).normal(size=(1000, 100, 100)).astype(np.float32)
-    begin = time.perf_counter()
     lines = ArrayLines(array)
     middle = lines[len(lines) // 2]
-    assert time.perf_counter() - begin < 10 and len(text_of(middle)) <= 75
+    assert len(text_of(middle)) <= 75
     assert len(lines) > 1_000_000 and lines.line_of((999, 99, 99)) == len(lines) - 1
 
 

@@ -195,16 +195,6 @@ def test_ten_million_lines_are_scrolled_by_making_those_in_the_window(shell):
     assert lines.made < 200
 
 
-def test_lines_are_painted_within_a_tenth_of_a_second(shell):
-    async def scenario(seen: Seen) -> None:
-        begin = time.process_time()
-        for key in ("end", "pageup", "home", "pagedown", "pagedown") * 4:
-            await seen.pilot.press(key)
-        assert (time.process_time() - begin) / 20 < 0.1
-
-    on_screen(shell, scenario, Screen(Lines(_MILLIONS)))
-
-
 def test_screens_come_back_with_their_positions(shell):
     async def scenario(seen: Seen) -> None:
         await seen.press("pagedown")

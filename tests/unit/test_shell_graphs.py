@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -337,7 +336,7 @@ def test_a_name_with_any_letter_is_one_word_of_its_links(tmp_path, name):
         assert lines_of(shell.answer(tree))[1] == "  [None]"
 
 
-def test_a_tree_of_a_large_graph_is_bounded_and_fast(tmp_path):
+def test_a_tree_of_a_large_graph_is_bounded(tmp_path):
     """Each op takes both ops before it, so that there are more ways than atoms."""
     recording = Recording(tmp_path)
     recording.graph("g0")
@@ -346,14 +345,11 @@ def test_a_tree_of_a_large_graph_is_bounded_and_fast(tmp_path):
     recording.close()
     with Shell(location(str(tmp_path))) as shell:
         shell.answer("ni op0")
-        begin = time.perf_counter()
         answer = shell.answer("li -r -d 3999 op3999")
-        seconds = time.perf_counter() - begin
         lines = lines_of(answer)
         assert len(lines) < MAX_LINES and sum("op0 " in f"{line} " for line in lines) == 2
         # All ways would be 2 ** 15.
         assert len(lines_of(shell.answer("li -r -d 15 op3999"))) < 400
-    assert seconds < 10
 
 
 def test_a_tree_with_too_many_lines_is_cut_with_a_word(tmp_path):
