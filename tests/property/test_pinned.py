@@ -75,7 +75,7 @@ class Recorder:
         def summarize(tensor: _Tensor, keep: int) -> TensorValue:
             return TensorValue(proto, self._mode)
 
-        assert self._recorder.eager_op(prefix, inputs, outputs, {"CPU": 1}, wanted, summarize)
+        assert self._recorder.eager_op(prefix, inputs, outputs, {"CPU": 1}, wanted, summarize) == 0
 
     def kept(self) -> list[int]:
         """What is on record now."""
