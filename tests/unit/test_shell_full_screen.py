@@ -391,12 +391,12 @@ def test_a_long_command_leaves_the_screen_alive_and_what_is_typed_waits(shell):
         assert seen.status.startswith("… slow (") and seen.output[0] == "line 19"
         await seen.press("f1")
         await seen.run("ver")
-        assert "numpy" not in seen.text and "Commands" not in seen.text
+        assert "numpy" not in seen.text and "The program" not in seen.text
         shell.go_on.set()
         await seen.settle()
         assert "numpy" in seen.text
         await seen.press("alt+left")
-        assert seen.output[0] == "Commands"
+        assert seen.output[0] == "The program"
         await seen.press("alt+left")
         assert seen.output[0] == "slow answer"
 
