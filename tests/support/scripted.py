@@ -38,14 +38,15 @@ class Script:
         self.calls: list[Call] = []
         self.screens: list[list[Screen]] = []
 
-    def converse(self, shell: Shell, first: Screen | None = None) -> Resume | Leave | Detach:
+    def converse(self, shell: Shell, first: Screen | str = "") -> Resume | Leave | Detach:
         """Answer one visit."""
         assert shell.call is not None
         self.calls.append(shell.call)
         shown: list[Screen] = []
         self.screens.append(shown)
-        if first is not None:
-            shown.append(_read(first))
+        opening = shell.answer(first) if isinstance(first, str) else first
+        if isinstance(opening, Screen):
+            shown.append(_read(opening))
         number = len(self.calls) - 1
         for line in self._visits[number] if number < len(self._visits) else ():
             answer = shell.answer(line) if isinstance(line, str) else line

@@ -16,6 +16,7 @@ import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 
 from tests.support.checkout import ROOT
@@ -51,6 +52,7 @@ class Terminal:
         self.resize(columns, rows)
         self._lock = threading.Lock()  # guards the text
         self._text = ""
+        self._expected = 0
         self._is_closing = threading.Event()
         self.process = subprocess.Popen(
             [sys.executable, "-c", _TAKE_TERMINAL, *command],
@@ -108,6 +110,11 @@ class Terminal:
             time.sleep(0.02)
         return at + len(text)
 
+    def expect(self, text: str) -> str:
+        """Wait until something is shown after what was expected before; returns all up to its end."""
+        begin, self._expected = self._expected, self.wait_for(text, self._expected)
+        return self.shown[begin : self._expected]
+
     def resize(self, columns: int, rows: int) -> None:
         """Change the size of the window."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -123,3 +130,17 @@ class Terminal:
     def end(self) -> int:
         """Wait for the end of the program; returns its exit code."""
         return self.process.wait(PATIENCE_S)
+
+
+def python_at_terminal(folder: Path, *arguments: str) -> Terminal:
+    """Starts Python at a terminal that cannot move its cursor; what the shell keeps goes into a folder.
+
+    Args:
+      folder: The folder.
+      *arguments: The arguments of Python.
+    """
+    names = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+    environment = {name: str(folder / name) for name in names}
+    environment |= {"TB_DEBUGGER_CACHE": str(folder / "tables"), "TMPDIR": str(folder)}
+    environment |= {"TERM": "dumb", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return Terminal([sys.executable, *arguments], environment, columns=200)

@@ -85,7 +85,7 @@ def test_ctrl_c_ends_an_answer_and_not_the_shell():
 def test_commands_of_a_script_end_at_the_first_that_fails():
     out = io.StringIO()
     assert run_commands(Shell(None), ["ver", "nonsense", "help"], out) == 1
-    assert "no command 'nonsense'" in out.getvalue() and "Commands" not in out.getvalue()
+    assert "no command 'nonsense'" in out.getvalue() and "The shell" not in out.getvalue()
 
 
 @pytest.mark.parametrize("name", [None, *UIS])

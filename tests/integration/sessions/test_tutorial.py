@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
-import sys
 
 import tensorflow as tf
 
@@ -13,37 +11,25 @@ from tb_debugger_plugin import tfdbg
 from tests.support.checkout import ROOT
 from tests.support.scripted import Script
 from tests.support.session_nets import Net
-from tests.support.terminal import Terminal
+from tests.support.terminal import python_at_terminal
 
 _PROGRAM = str(ROOT / "docs" / "guide" / "train_in_a_session.py")
 _GUIDE = (ROOT / "docs" / "guide" / "sessions.md").read_text("utf-8")
 _PROMPT = "tbdbg> "
 
 
-@contextlib.contextmanager
 def _program(folder, *options):
-    """The program at a terminal, and a function that waits for a text and returns all up to its end."""
-    own = {name: str(folder / name) for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")}
-    own |= {"TB_DEBUGGER_CACHE": str(folder / "tables"), "TERM": "dumb", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    seen = 0
-
-    def expect(text):
-        nonlocal seen
-        begin, seen = seen, terminal.wait_for(text, seen)
-        return terminal.shown[begin:seen]
-
-    with Terminal([sys.executable, _PROGRAM, "--debug", *options], own, columns=200) as terminal:
-        yield terminal, expect
+    return python_at_terminal(folder, _PROGRAM, "--debug", *options)
 
 
 def test_the_tutorial_leads_to_the_line_that_made_the_first_bad_tensor(tmp_path):
-    with _program(tmp_path) as (program, expect):
+    with _program(tmp_path) as program:
 
         def answer(line):
             program.send(f"{line}\n")
-            return expect(_PROMPT)
+            return program.expect(_PROMPT)
 
-        shown = expect(_PROMPT)
+        shown = program.expect(_PROMPT)
         assert "call #1: Session.run()" in shown and "x:0" in shown
         shown = answer("run")
         assert "43 dumped tensor(s)" in shown and "log_p:0" in shown
@@ -60,34 +46,34 @@ def test_the_tutorial_leads_to_the_line_that_made_the_first_bad_tensor(tmp_path)
         assert "shape: (8, 4)" in answer("pf x:0")
         assert "the logarithm of 0" in answer("why")
         program.send("exit\n")
-        expect("so the program ends")
+        program.expect("so the program ends")
         assert program.end() == 1
     assert not list((tmp_path / "tables").iterdir())
 
 
 def test_at_the_end_of_the_input_the_program_goes_on_and_the_fix_of_the_tutorial_holds(tmp_path):
-    with _program(tmp_path, "--fixed") as (program, expect):
-        expect(_PROMPT)
+    with _program(tmp_path, "--fixed") as program:
+        program.expect(_PROMPT)
         program.send("\x04")
-        expect("loss after 20 steps: ")
+        program.expect("loss after 20 steps: ")
         assert program.end() == 0
         assert "nan" not in program.shown.rpartition("steps: ")[2]
 
 
 def test_a_closed_terminal_does_not_end_the_program(tmp_path):
-    with _program(tmp_path, "--fixed") as (program, expect):
-        expect(_PROMPT)
+    with _program(tmp_path, "--fixed") as program:
+        program.expect(_PROMPT)
         program.hang_up()
         assert program.end() == 0
 
 
 def test_ctrl_c_twice_leaves_the_shell_and_ends_the_program(tmp_path):
-    with _program(tmp_path) as (program, expect):
-        expect(_PROMPT)
+    with _program(tmp_path) as program:
+        program.expect(_PROMPT)
         program.send("\x03")
-        expect(_PROMPT)
+        program.expect(_PROMPT)
         program.send("\x03")
-        expect("so the program ends")
+        program.expect("so the program ends")
         assert program.end() == 1
 
 

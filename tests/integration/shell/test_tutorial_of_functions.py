@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.at_terminal import AtTerminal
 from tests.support.checkout import ROOT
+from tests.support.terminal import python_at_terminal
 
 _PROGRAM = str(ROOT / "docs" / "guide" / "train_a_net.py")
 _PROMPT = "tbdbg> "
@@ -33,12 +33,6 @@ sys.exit(7)
 """
 
 
-def _at_terminal(folder: Path, *arguments: str) -> AtTerminal:
-    names = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
-    environment = {name: str(folder / name) for name in names}
-    return AtTerminal(*arguments, TB_DEBUGGER_CACHE=str(folder / "tables"), TMPDIR=str(folder), **environment)
-
-
 @pytest.mark.parametrize(
     ("arguments", "name", "function", "log"),
     [
@@ -55,14 +49,14 @@ def _at_terminal(folder: Path, *arguments: str) -> AtTerminal:
 def test_the_tutorial_leads_to_the_line_that_made_the_first_bad_tensor(
     tmp_path: Path, arguments: tuple[str, ...], name: str, function: str, log: str
 ) -> None:
-    with _at_terminal(tmp_path, *arguments) as program:
+    with python_at_terminal(tmp_path, *arguments) as program:
 
         def answer(line: str) -> str:
-            program.type(line)
+            program.send(f"{line}\n")
             return program.expect(_PROMPT)
 
         assert f"call #1: {name}" in program.expect(_PROMPT)
-        program.interrupt()  # clears the line
+        program.send("\x03")  # clears the line
         program.expect(_PROMPT)
         assert f"{log}:0" in answer("run")
         shown = answer("run -f has_inf_or_nan")
@@ -70,23 +64,25 @@ def test_the_tutorial_leads_to_the_line_that_made_the_first_bad_tensor(
         assert "-inf" in answer(f"pt {log}:0")
         assert "train_a_net.py" in (shown := answer(f"ni -t {log}")) and "cross_entropy" in shown
         assert "tf.math.log(probabilities" in answer("why")
-        program.type("exit")
+        program.send("exit\n")
         program.expect("so the program ends")
-        assert program.wait() == 1
+        assert program.end() == 1
     assert not list(tmp_path.glob("tbdbg-*"))
     assert not list((tmp_path / "tables").iterdir())
 
 
 def test_with_the_fix_no_call_stops_and_a_closed_terminal_ends_nothing(tmp_path: Path) -> None:
-    with _at_terminal(tmp_path, *_TBDBG, "run", "--shell", "--ui", "plain", _PROGRAM, "--fixed") as program:
+    with python_at_terminal(
+        tmp_path, *_TBDBG, "run", "--shell", "--ui", "plain", _PROGRAM, "--fixed"
+    ) as program:
         program.expect(_PROMPT)
-        program.type("run -f has_inf_or_nan")
-        program.expect(r"loss after 20 steps: [\d.]+\n")
-        assert program.wait() == 0
-    with _at_terminal(tmp_path, *_TBDBG, "run", "--shell", _PROGRAM, "--fixed") as program:
+        program.send("run -f has_inf_or_nan\n")
+        program.expect("loss after 20 steps: ")
+        assert program.end() == 0
+    with python_at_terminal(tmp_path, *_TBDBG, "run", "--shell", _PROGRAM, "--fixed") as program:
         program.expect(_PROMPT)
         program.hang_up()
-        assert program.wait() == 0
+        assert program.end() == 0
 
 
 def _tbdbg(*arguments: str, typed: str = "", folder: Path) -> subprocess.CompletedProcess[str]:
