@@ -81,3 +81,8 @@ class Call:
     excluded_names: str | None = None
     is_profiled: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_of_session(self) -> bool:
+        """Whether it runs a session, which has fetches or targets; a function has arguments only."""
+        return bool(self.fetches or self.targets)

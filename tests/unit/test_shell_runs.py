@@ -62,7 +62,7 @@ def stopped(tmp_path):
     shells: list[Shell] = []
 
     def stop(recorded: bool = True, **facts: object) -> Shell:
-        call = Call(3, "Session.run()", **{"is_over": False, **facts})  # type: ignore[arg-type]
+        call = Call(3, **{"what": "Session.run()", "is_over": False, **facts})  # type: ignore[arg-type]
         shells.append(Shell(location(str(tmp_path / "run")) if recorded else None, call=call))
         return shells[-1]
 
@@ -158,6 +158,13 @@ def test_a_call_that_has_not_run_is_shown_with_what_to_do(stopped):
     assert "loss:0" not in links
 
 
+def test_the_call_of_a_function_has_arguments_and_no_times(stopped):
+    answer = screen(stopped(recorded=False, what="train_step", feeds={"x": 1}).answer("ri"))
+    assert answer.title == "start of call #3: train_step; 1 argument"
+    assert lines_of(answer)[1:5] == ["Call #3: train_step", "", "Argument(s):", "  x"]
+    assert not {"run -p", "Fetch(es):"} & set(links_of(answer))
+
+
 def test_a_call_that_has_run_leads_to_its_tensors(stopped):
     shell = stopped(is_over=True, fetches=("loss:0",), passed_filter="has_inf_or_nan")
     answer = screen(shell.answer("run_info"))
@@ -170,7 +177,7 @@ def test_a_call_that_has_run_leads_to_its_tensors(stopped):
 def test_a_call_that_failed_leads_to_the_op_that_failed(stopped):
     shell = stopped(is_over=True, error=ValueError("Bad input [[{{node Log}}]]"))
     answer = screen(shell.answer("ri"))
-    assert answer.title == "failed of call #3: Session.run(); 0 fetches, 0 feeds"
+    assert answer.title == "failed of call #3: Session.run(); 0 arguments"
     lines = lines_of(answer)
     assert "Call #3, Session.run(), failed." in lines
     assert "Op name:    Log" in lines and "Error type: ValueError" in lines

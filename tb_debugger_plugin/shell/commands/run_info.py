@@ -39,7 +39,7 @@ def run_info(shell: Shell, args: argparse.Namespace | None = None) -> Screen:
     if call.error is not None:
         return Screen(joined(_error(call, call.error), _notes(call)), Mood.AFTER_CALL, _title(call))
     mood = Mood.AFTER_CALL if call.is_over else Mood.BEFORE_CALL
-    hints = _hints_after(call) if call.is_over else _hints_before(shell)
+    hints = _hints_after(call) if call.is_over else _hints_before(shell, call)
     return Screen(joined(_call(call), _notes(call), hints), mood, _title(call))
 
 
@@ -48,21 +48,26 @@ def _info(shell: Shell, args: argparse.Namespace) -> Answer:
 
 
 def _title(call: Call) -> str:
-    fetches = f"{len(call.fetches)} fetch{'' if len(call.fetches) == 1 else 'es'}"
-    feeds = f"{len(call.feeds)} feed{'' if len(call.feeds) == 1 else 's'}"
     state = "failed" if call.error is not None else "end" if call.is_over else "start"
-    return f"{state} of call #{call.number}: {call.what}; {fetches}, {feeds}"
+    counts = [_count(len(call.feeds), "argument", "arguments")]
+    if call.is_of_session:
+        counts = [_count(len(call.fetches), "fetch", "fetches"), _count(len(call.feeds), "feed", "feeds")]
+    return f"{state} of call #{call.number}: {call.what}; {', '.join(counts)}"
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def _call(call: Call) -> list[Line]:
-    lines = [plain(_BAR), plain(f"Call #{call.number}: {call.what}", Style.HEADING), (), plain("Fetch(es):")]
-    lines += [_name(name, call, "pt") for name in call.fetches] or [plain("  (None)")]
+    lines = [plain(_BAR), plain(f"Call #{call.number}: {call.what}", Style.HEADING), ()]
+    if call.is_of_session:
+        fetches = [_name(name, call, "pt") for name in call.fetches]
+        lines += [plain("Fetch(es):"), *(fetches or [plain("  (None)")]), ()]
     if call.targets:
-        lines += [(), plain("Target(s):"), *(_name(name, call, "ni") for name in call.targets)]
-    lines += [(), plain("Feed(s):")]
-    lines += [(Part("  "), link(name, command_line("pf", name))) for name in call.feeds] or [
-        plain("  (Empty)")
-    ]
+        lines += [plain("Target(s):"), *(_name(name, call, "ni") for name in call.targets), ()]
+    feeds: list[Line] = [(Part("  "), link(name, command_line("pf", name))) for name in call.feeds]
+    lines += [plain("Feed(s):" if call.is_of_session else "Argument(s):"), *(feeds or [plain("  (Empty)")])]
     return [*lines, plain(_BAR)]
 
 
@@ -75,14 +80,14 @@ def _notes(call: Call) -> list[Line]:
     return [plain(note, Style.MUTED) for note in call.notes]
 
 
-def _hints_before(shell: Shell) -> list[Line]:
+def _hints_before(shell: Shell, call: Call) -> list[Line]:
     lines = [
         plain("How to go on:", Style.HEADING),
         _hint("run", "record this call, and stop after it"),
         _hint("run -n", "do not record this call, and stop before the next one"),
         _hint("run -t 10", "stop after 10 calls; only the last one is recorded"),
         _hint("run -f has_inf_or_nan", "go on until a tensor passes a filter"),
-        _hint("run -p", "record this call with the times of its ops"),
+        *([_hint("run -p", "record this call with the times of its ops")] if call.is_of_session else []),
         _hint("detach", "go on at full speed, without the shell"),
         plain("  Filters:"),
     ]
