@@ -23,9 +23,11 @@ from tests.support.checkout import ROOT
 
 PATIENCE_S = 60.0
 #: A new session has no terminal until it opens one that no other session has.
+#: What runs in the background ignores Ctrl-C, and so would its children.
 _TAKE_TERMINAL = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?<>=$]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][A-Z0-9]?)")
