@@ -53,11 +53,11 @@ GET_HANDLE: Final = Target(context.context, "get_c_function")
 GET_DEFINITION: Final = Target(context.context, "get_function_def")
 ADD_DEFINITION: Final = Target(context.context, "add_function_def")
 GET_COMPILER_IR: Final = Target(context.context, "get_compiler_ir")
-#: These two are replaced by the shell around functions, not by a recording.
 CALL_FUNCTION: Final = Target(lambda: polymorphic_function.Function, "__call__")
 CALL_CONCRETE: Final = Target(lambda: concrete_function.ConcreteFunction, "__call__")
 
-TARGETS: Final = (
+#: What a recording replaces.
+RECORDING_TARGETS: Final = (
     FROM_FUNC_GRAPH,
     FAST_PATH,
     EXECUTE,
@@ -69,9 +69,10 @@ TARGETS: Final = (
     GET_DEFINITION,
     ADD_DEFINITION,
     GET_COMPILER_IR,
-    CALL_FUNCTION,
-    CALL_CONCRETE,
 )
+#: What the shell around functions replaces besides.
+SHELL_TARGETS: Final = (CALL_FUNCTION, CALL_CONCRETE)
+TARGETS: Final = (*RECORDING_TARGETS, *SHELL_TARGETS)
 
 
 def hidden(function: _Function) -> _Function:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from tb_debugger_plugin.analysis.catalog import Catalog, Graph, Op
+from tb_debugger_plugin.analysis.catalog import Catalog, Graph
 from tb_debugger_plugin.analysis.graph.named_ops import graphs_named
 from tb_debugger_plugin.analysis.graph.tensor_counts import GroupCounts, counts_by
 from tb_debugger_plugin.analysis.snapshot import Snapshot
@@ -81,16 +81,18 @@ def _layers(shell: Shell, args: argparse.Namespace) -> Answer:
 def _variables(shell: Shell, args: argparse.Namespace) -> Answer:
     del args
     with shell.run.snapshot() as snapshot:
-        catalog = snapshot.catalog
-        counts = counts_by(snapshot, "variable", lambda op: _variables_of(catalog, op))
+        variables = _variables_of_ops(snapshot.catalog)
+        counts = counts_by(snapshot, "variable", lambda op: variables.get(op.number, ()))
     return _groups("variable", "--variable", counts)
 
 
-def _variables_of(catalog: Catalog, op: Op) -> set[str]:
-    """Returns the variable that an op reads or assigns, and those whose gradient it computes."""
-    slots = range(max(1, op.num_outputs or 1))
-    found = {name for slot in slots for name in catalog.gradients.get((op.number, slot), ())}
-    return found if op.variable is None else {*found, op.variable}
+def _variables_of_ops(catalog: Catalog) -> dict[int, set[str]]:
+    """Returns by op the variable that it reads or assigns, and those whose gradient it computes."""
+    found = {op.number: {op.variable} for op in catalog.ops if op.variable is not None}
+    # A recording may give an op any number of outputs, so these are not gone through.
+    for (op, _), names in catalog.gradients.items():
+        found.setdefault(op, set()).update(names)
+    return found
 
 
 def _groups(what: str, option: str, counts: Mapping[str | int, GroupCounts]) -> Screen:

@@ -80,8 +80,9 @@ def _device(snapshot: Snapshot, op: Op) -> str:
 
 
 def _gradients(snapshot: Snapshot, op: Op) -> list[str]:
-    slots = range(max(1, op.num_outputs or 1))
-    of_slots = [snapshot.catalog.gradients.get((op.number, slot), []) for slot in slots]
+    # A recording may give an op any number of outputs, so these are not gone through.
+    gradients = snapshot.catalog.gradients
+    of_slots = [gradients[number, slot] for number, slot in sorted(gradients) if number == op.number]
     return list(dict.fromkeys(name for names in of_slots for name in names))
 
 

