@@ -33,6 +33,11 @@ os.execvp(sys.argv[1], sys.argv[1:])
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?<>=$]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][A-Z0-9]?)")
 
 
+def _environment() -> dict[str, str]:
+    """The variables of the test, without the size of its own window."""
+    return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+
+
 class Terminal:
     """A program whose input, output and errors are one terminal.
 
@@ -59,7 +64,7 @@ class Terminal:
         self.process = subprocess.Popen(
             [sys.executable, "-c", _TAKE_TERMINAL, *command],
             cwd=ROOT,
-            env={**os.environ, "TERM": "xterm-256color", **(environment or {})},
+            env={**_environment(), "TERM": "xterm-256color", **(environment or {})},
             stdin=slave,
             stdout=slave,
             stderr=slave,

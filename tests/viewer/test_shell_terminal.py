@@ -94,6 +94,8 @@ def test_a_full_screen_is_chosen_at_a_terminal(logdir, state, columns, rows):
 def test_ctrl_c_twice_leaves(logdir, state, ui):
     with Terminal([*_TBDBG, "shell", str(logdir), "--ui", ui], state) as terminal:
         terminal.wait_for("tbdbg> ")
+        # While an answer is made, Ctrl-C leaves it aside.
+        terminal.wait_for("recorder: ")
         terminal.send("\x03")
         terminal.wait_for("Ctrl-C again leaves")
         terminal.send("\x03")
