@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF, dtype_name, numpy_dtype
 from tb_debugger_plugin.events.modes import mode_name
 from tb_debugger_plugin.index.tensors import BAD, GOOD
+from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.value import Value
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def _decoded(page: Page) -> dict[str, list[Any]]:
     return columns
 
 
-class Rows(Sequence[Row], Generic[Row]):
+class Rows(LazySequence[Row]):
     """Rows of a long list. They are read when they are needed, and only a page of them is in memory.
 
     Use::
@@ -225,6 +226,8 @@ class Rows(Sequence[Row], Generic[Row]):
     Attributes:
       matching: As given; the number of rows if it was not.
     """
+
+    _NOUN = "row"
 
     def __init__(
         self,
@@ -250,23 +253,8 @@ class Rows(Sequence[Row], Generic[Row]):
         """Returns the kind and the number of the rows."""
         return f"<{self._count:,} rows of {self._row_type.__name__}>"
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        """Returns a row, or a list of rows.
-
-        Raises:
-          IndexError: There is no such row.
-        """
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(self._count))]
-        number = index + self._count if index < 0 else index
-        if not 0 <= number < self._count:
-            raise IndexError(f"There is no row {index}; there are {self._count}.")
+    def _at(self, number: int) -> Row:
+        """Returns the row at a position from 0 on."""
         begin, rows = self._kept
         if not begin <= number < begin + len(rows):
             begin, rows = self._kept = self._window(number)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.index.values import widened
+from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.shell.element_texts import element_texts
 from tb_debugger_plugin.shell.screen import Line, Part, Style
 
@@ -107,7 +108,7 @@ def read_edges(shape: Sequence[int], read: Callable[[tuple[slice, ...]], Array])
     return joined((), edges_of(shape))
 
 
-class ArrayLines(Sequence[Line]):
+class ArrayLines(LazySequence[Line]):
     """The lines of an array.
 
     Args:
@@ -157,25 +158,6 @@ class ArrayLines(Sequence[Line]):
         """Returns the number of lines."""
         return self._heights[0] if self._array.size else 1
 
-    @overload
-    def __getitem__(self, index: int) -> Line: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Line]: ...
-
-    def __getitem__(self, index: int | slice) -> Line | list[Line]:
-        """Returns a line, or a list of lines.
-
-        Raises:
-          IndexError: There is no such line.
-        """
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = index + len(self) if index < 0 else index
-        if not 0 <= number < len(self):
-            raise IndexError(f"There is no line {index}; there are {len(self)}.")
-        return self._line(number)
-
     def line_of(self, indices: tuple[int, ...]) -> int:
         """Returns the line of an element; the line of the gap for one that is left out.
 
@@ -222,7 +204,7 @@ class ArrayLines(Sequence[Line]):
                 return None
         return _Place(tuple(entries), line)
 
-    def _line(self, number: int) -> Line:
+    def _at(self, number: int) -> Line:
         if not self._array.size:
             shape = f", shape={self._shape}" if len(self._shape) != 1 else ""
             return (Part(f"{_BEGIN}[]{shape}{self._end}"),)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar, overload
+from typing import Generic, TypeVar
 
+from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.shell.screen import Line
 
 T = TypeVar("T")
 
 
-class LazyLines(Sequence[Line], Generic[T]):
+class LazyLines(LazySequence[Line], Generic[T]):
     """A few lines, and one for each row of a list.
 
     Args:
@@ -28,21 +29,8 @@ class LazyLines(Sequence[Line], Generic[T]):
         """Returns the number of lines."""
         return len(self._head) + len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Line: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Line]: ...
-
-    def __getitem__(self, index: int | slice) -> Line | list[Line]:
-        """Returns a line, or a list of lines.
-
-        Raises:
-          IndexError: There is no such line.
-        """
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = index + len(self) if index < 0 else index
+    def _at(self, number: int) -> Line:
+        """Returns a line."""
         if number < len(self._head):
             return self._head[number]
         return self._line_of(self._rows[number - len(self._head)])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar, overload
+from typing import Final, TypeVar
+
+from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 
 T = TypeVar("T")
 
 _PAGE: Final = 200
 
 
-class Pages(Sequence[T], Generic[T]):
+class Pages(LazySequence[T]):
     """A list of which one page is in memory.
 
     Args:
@@ -27,23 +29,8 @@ class Pages(Sequence[T], Generic[T]):
         """Returns the number of rows."""
         return self._count
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        """Returns a row, or a list of rows.
-
-        Raises:
-          IndexError: There is no such row.
-        """
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(self._count))]
-        number = index + self._count if index < 0 else index
-        if not 0 <= number < self._count:
-            raise IndexError(f"There is no row {index}; there are {self._count}.")
+    def _at(self, number: int) -> T:
+        """Returns a row; reads its page unless that was read last."""
         page, position = divmod(number, _PAGE)
         if self._kept[0] != page:
             self._kept = (page, self._read(page * _PAGE, min(self._count, (page + 1) * _PAGE)))

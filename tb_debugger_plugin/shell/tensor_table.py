@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, overload
+from typing import Final, NamedTuple
 
+from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell.byte_counts import byte_text
@@ -63,7 +64,7 @@ def _cell(text: str, width: int) -> str:
     return text.ljust(width) if len(text) < width else f"{text} "
 
 
-class Backwards(Sequence[GraphExecution]):
+class Backwards(LazySequence[GraphExecution]):
     """The rows of a list from its end."""
 
     def __init__(self, rows: Sequence[GraphExecution]) -> None:
@@ -73,14 +74,6 @@ class Backwards(Sequence[GraphExecution]):
         """Returns the number of rows."""
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> GraphExecution: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[GraphExecution]: ...
-
-    def __getitem__(self, index: int | slice) -> GraphExecution | list[GraphExecution]:
-        """Returns a row, or a list of rows."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        return self._rows[len(self) - 1 - range(len(self))[index]]
+    def _at(self, number: int) -> GraphExecution:
+        """Returns a row."""
+        return self._rows[len(self) - 1 - number]

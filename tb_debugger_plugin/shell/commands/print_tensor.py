@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, overload
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.reading.datum import DebugTensorDatum
+from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
@@ -125,7 +126,7 @@ class _Occurrence(NamedTuple):
     row: GraphExecution
 
 
-class _Numbered(Sequence[_Occurrence]):
+class _Numbered(LazySequence[_Occurrence]):
     """Rows with their numbers."""
 
     def __init__(self, rows: Sequence[GraphExecution]) -> None:
@@ -134,16 +135,7 @@ class _Numbered(Sequence[_Occurrence]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> _Occurrence: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[_Occurrence]: ...
-
-    def __getitem__(self, index: int | slice) -> _Occurrence | list[_Occurrence]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = range(len(self))[index]
+    def _at(self, number: int) -> _Occurrence:
         return _Occurrence(number, self._rows[number])
 
 
