@@ -50,6 +50,7 @@ _OWN = (
     HOOKS,
     os.path.join(_PACKAGE, "capture") + os.sep,
     os.path.join(_PACKAGE, "native") + os.sep,
+    os.path.join(_PACKAGE, "techniques") + os.sep,
     os.path.join(_PACKAGE, "tfdbg") + os.sep,
     op_callbacks.__file__,  # TensorFlow calls us from there
 )

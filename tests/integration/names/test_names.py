@@ -24,15 +24,22 @@ Y = np.zeros((8, 2), np.float32)
 
 
 class Ops:
-    """The op creations of a recording; `within` a graph, for other tests' functions may be there."""
+    """The op creations of a recording, of the graphs that this file made: functions of other tests may live."""
 
     def __init__(self, root: Path, within: str = "") -> None:
-        events = read(root).events["graphs"]
+        recorded = read(root)
+        events = recorded.events["graphs"]
         graphs = [event.debugged_graph for event in events if event.HasField("debugged_graph")]
         self.graph_names = {graph.graph_id: graph.graph_name for graph in graphs}
         self._outer = {graph.graph_id: graph.outer_context_id for graph in graphs}
         ops = [event.graph_op_creation for event in events if event.HasField("graph_op_creation")]
-        self.all = [op for op in ops if not within or within in self._around(op.graph_id)]
+        here = {frame_id for frame_id, (path, *_) in recorded.frames.items() if path == __file__}
+        made_here = {op.graph_id for op in ops if here.intersection(op.code_location.stack_frame_ids)}
+        self.all = [
+            op
+            for op in ops
+            if op.graph_id in made_here and (not within or within in self._around(op.graph_id))
+        ]
 
     def _around(self, graph_id: str) -> Iterator[str]:
         while graph_id:
