@@ -143,6 +143,7 @@ frontend: $(VENV)/.node ## build the page
 
 clean: ## remove what was built (not .venv, not recordings)
 	rm -rf build dist *.egg-info tb_debugger_plugin/static tb_debugger_plugin/events/debug_event.binpb \
+	    tb_debugger_plugin/live/messages/live.binpb \
 	    tb_debugger_plugin/native/_native*.so tb_debugger_plugin/index/_frames*.so \
 	    tb_debugger_plugin/native/src/generated frontend/src/api/generated frontend/node_modules test-results \
 	    .mypy_cache .ruff_cache .pytest_cache .hypothesis

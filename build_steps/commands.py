@@ -16,20 +16,20 @@ from setuptools.command.build_ext import build_ext
 
 from build_steps.frontend import build_frontend
 from build_steps.modes import build_modes
-from build_steps.protos import build_descriptor
+from build_steps.protos import build_descriptors
 from build_steps.wire import build_wire
 
 
 def _build_tables() -> None:
-    build_descriptor()
+    build_descriptors()
     build_modes()
     build_wire()
 
 
 class BuildGenerated(Command):
-    """Makes the descriptor, the modules of the table of modes and the front end in the source tree."""
+    """Makes the descriptors, the modules of the table of modes and the front end in the source tree."""
 
-    description = "generate the protobuf descriptor, the table of modes and the front end"
+    description = "generate the protobuf descriptors, the table of modes and the front end"
     user_options: ClassVar[list[tuple[str, str | None, str]]] = []
     # Set by setuptools for `pip install -e`.
     editable_mode = False

@@ -12,7 +12,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorSet
 
 from build_steps.freshness import PACKAGE, write_if_stale
 from build_steps.modes import camel_case
-from build_steps.protos import RESULT as DESCRIPTOR
+from build_steps.protos import EVENTS as DESCRIPTOR
 
 WIRE_HEADER = PACKAGE / "native" / "src" / "generated" / "wire.h"
 

@@ -1,10 +1,5 @@
 """The message classes of ``protos/debug_event.proto``.
 
-Importing this module makes them from a serialised ``FileDescriptorSet``, which the package build writes into
-the folder of this module. Generated ``_pb2`` modules are not used because newer generators write version
-checks that fail on older protobuf runtimes; a descriptor set works with all of them. The classes have a
-descriptor pool of their own, so a process can use them together with TensorFlow's messages of the same shape.
-
 Use::
 
     event = DebugEvent(wall_time=1.5)
@@ -17,35 +12,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.descriptors import Descriptors
 
-_DESCRIPTORS = Path(__file__).with_name("debug_event.binpb")
-_PACKAGE = "tb_debugger_plugin"
-
-
-def _load_pool() -> descriptor_pool.DescriptorPool:
-    try:
-        serialized = _DESCRIPTORS.read_bytes()
-    except FileNotFoundError:
-        raise ImportError(
-            f"{_DESCRIPTORS.name} is missing. The package build writes it: "
-            "run `pip install -e .` in the checkout."
-        ) from None
-    pool = descriptor_pool.DescriptorPool()
-    for file in descriptor_pb2.FileDescriptorSet.FromString(serialized).file:
-        pool.AddSerializedFile(file.SerializeToString())
-    return pool
-
-
-_POOL = _load_pool()
-
-
-def _message(name: str) -> Any:
-    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-
+_message = Descriptors(Path(__file__).with_name("debug_event.binpb"), "tb_debugger_plugin").message
 
 DebugEvent = _message("DebugEvent")
 DebugMetadata = _message("DebugMetadata")

@@ -12,10 +12,10 @@ from tests.support.checkout import PACKAGE, ROOT, imports_of, modules_of
 
 _OURS = "tb_debugger_plugin."
 _TENSORFLOW = ("tensorflow", "keras", "tf_keras")
-_VIEWER = ("errors", "events", "index", "analysis", "server", "cli")
+_VIEWER = ("errors", "events", "index", "analysis", "live/messages", "live/viewer", "server", "cli")
 _BEAM = PACKAGE / "pipeline" / "dataflow.py"
 _ROW = re.compile(
-    r"^\| `(?:tb_debugger_plugin/)?(?P<room>\w+)(?:/|\.py)` \|[^|]*\|(?P<may>[^|]*)\|$", re.MULTILINE
+    r"^\| `(?:tb_debugger_plugin/)?(?P<room>\w+(?:/\w+)?)(?:/|\.py)` \|[^|]*\|(?P<may>[^|]*)\|$", re.MULTILINE
 )
 
 
@@ -23,9 +23,12 @@ def _may_import() -> dict[str, tuple[set[str], bool]]:
     """Of each room: the rooms it may import, and whether TensorFlow."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     return {
-        row["room"]: (set(re.findall(r"`(\w+)`", row["may"].partition(";")[0])), "TensorFlow" in row["may"])
+        row["room"]: (
+            set(re.findall(r"`([\w/]+)`", row["may"].partition(";")[0])),
+            "TensorFlow" in row["may"],
+        )
         for row in _ROW.finditer(text)
-        if row["room"] != "protos"
+        if row["room"] not in ("protos", "frontend/src")
     }
 
 
@@ -36,10 +39,19 @@ def _is_room(name: str) -> bool:
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
 
 
+def _room_of(name: str) -> str:
+    """The room of an imported module: `live/messages`, since a room may have rooms, or `events`."""
+    first, _, rest = name.removeprefix(_OURS).partition(".")
+    inner = f"{first}/{rest.partition('.')[0]}"
+    return inner if inner in ROOMS else first
+
+
 def test_the_table_names_every_room_of_the_package():
     on_disk = {file.parent.name for file in PACKAGE.glob("*/__init__.py")}
     on_disk |= {file.stem for file in PACKAGE.glob("*.py")} - {"__init__"}
-    assert on_disk == set(ROOMS)
+    assert on_disk == {room.partition("/")[0] for room in ROOMS}
+    inside = {file.parent.name for file in (PACKAGE / "live").glob("*/__init__.py")}
+    assert inside == {room.partition("/")[2] for room in ROOMS if "/" in room}
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -48,7 +60,7 @@ def test_a_room_imports_only_the_rooms_the_table_allows(room):
     wrong = []
     for module in modules_of(room):
         for name in imports_of(module):
-            other = name.removeprefix(_OURS).partition(".")[0]
+            other = _room_of(name)
             if name.startswith(_OURS) and _is_room(other) and other not in allowed:
                 wrong.append(f"{module.relative_to(ROOT)} imports {other}")
     assert not wrong

@@ -41,7 +41,7 @@ class Groups(NamedTuple):
     """
 
     keys: tuple[_Key, ...]
-    value_of: Callable[[Catalog, Columns], Floats]
+    value_of: Callable[[Snapshot, Columns], Floats]
 
 
 #: How many more rows than needed are read at once, instead of in two queries.
@@ -94,7 +94,7 @@ def _of_groups(
         f" WHERE {condition.sql} GROUP BY ALL",
         list(condition.parameters),
     )
-    places = _places(groups.value_of(snapshot.catalog, found), order)
+    places = _places(groups.value_of(snapshot, found), order)
     in_order = np.argsort(places, kind="stable")
     ends = np.cumsum(found["count"][in_order])
     if not len(ends):
@@ -106,7 +106,7 @@ def _of_groups(
         """The positions of the rows of some groups, sorted."""
         chosen = {name: values[mask] for name, values in found.items()}
         of_groups = _rows_of(snapshot, condition, groups, chosen, limit)
-        order_of_rows = _places(groups.value_of(snapshot.catalog, of_groups), order)
+        order_of_rows = _places(groups.value_of(snapshot, of_groups), order)
         return of_groups["idx"][np.argsort(order_of_rows, kind="stable")]
 
     if found["count"][places <= last].sum() <= _FEW_TIMES * count:
@@ -144,19 +144,23 @@ def _named(groups: Groups) -> str:
     return ", ".join(f"{key.sql} AS k{number}" for number, key in enumerate(groups.keys))
 
 
-def _by_site(text_of: Callable[[Catalog, Site], Any]) -> Groups:
-    def value_of(catalog: Catalog, keys: Columns) -> Floats:
+def _by_site(column: str, text_of: Callable[[Catalog, Site], Any]) -> Groups:
+    def places_of_sites(catalog: Catalog) -> Floats:
         texts = [text_of(catalog, site) for site in catalog.sites]
         known = sorted({text for text in texts if text is not None})
         places = {text: float(place) for place, text in enumerate(known)}
-        values: Floats = np.array([places.get(text, math.nan) for text in texts], np.float64)
+        return np.array([places.get(text, math.nan) for text in texts], np.float64)
+
+    def value_of(snapshot: Snapshot, keys: Columns) -> Floats:
+        values = snapshot.remember_of_graphs(f"places_by_{column}", lambda: places_of_sites(snapshot.catalog))
         return values[keys["k0"].astype(np.int64)]
 
     return Groups(_SITE, value_of)
 
 
-def _bytes(catalog: Catalog, keys: Columns) -> Floats:
+def _bytes(snapshot: Snapshot, keys: Columns) -> Floats:
     """The bytes of all elements; the graph gives the dtype and the size that a record lacks."""
+    catalog = snapshot.catalog
     site, size, dtype = (keys[f"k{number}"].astype(np.int64) for number in range(3))
     if not len(site):
         return np.empty(0, np.float64)
@@ -184,8 +188,8 @@ for _number in NAMES:
 
 #: By column of graph executions.
 _GROUPS: Final[dict[str, Groups]] = {
-    "op_type": _by_site(lambda catalog, site: catalog.ops[site.op].type),
-    "tensor_name": _by_site(lambda catalog, site: (catalog.ops[site.op].name, site.slot)),
+    "op_type": _by_site("op_type", lambda catalog, site: catalog.ops[site.op].type),
+    "tensor_name": _by_site("tensor_name", lambda catalog, site: (catalog.ops[site.op].name, site.slot)),
     "size": Groups(
         (_Key("coalesce(t.size, -1)", "DOUBLE"),),
         lambda _, keys: np.where(keys["k0"] < 0, math.nan, keys["k0"]),

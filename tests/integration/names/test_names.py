@@ -24,7 +24,7 @@ Y = np.zeros((8, 2), np.float32)
 
 
 class Ops:
-    """The op creations of a recording, of the graphs that this file made: functions of other tests may live."""
+    """The op creations of a recording, of the graphs that this file made; others may live."""
 
     def __init__(self, root: Path, within: str = "") -> None:
         recorded = read(root)

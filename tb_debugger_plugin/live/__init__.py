@@ -1,0 +1,1 @@
+"""Breakpoints: what the debugger and a running program say to each other."""

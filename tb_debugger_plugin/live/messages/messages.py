@@ -1,0 +1,63 @@
+"""The message classes of ``protos/live.proto``, and the methods of its service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from tb_debugger_plugin.events.descriptors import Descriptors
+
+_DESCRIPTORS: Final = Descriptors(Path(__file__).with_name("live.binpb"), "tb_debugger_plugin.live")
+_message = _DESCRIPTORS.message
+
+#: A message of one of these classes. They are made when the program runs, so mypy does not know their fields.
+Message: TypeAlias = Any
+
+State = _message("State")
+Call = _message("Call")
+CallCount = _message("CallCount")
+Pause = _message("Pause")
+Tensor = _message("Tensor")
+Number = _message("Number")
+Where = _message("Where")
+Breakpoint = _message("Breakpoint")
+Watched = _message("Watched")
+WatchedPoint = _message("WatchedPoint")
+Notice = _message("Notice")
+Command = _message("Command")
+Outcome = _message("Outcome")
+FollowRequest = _message("FollowRequest")
+ListTensorsRequest = _message("ListTensorsRequest")
+TensorList = _message("TensorList")
+ElementsRequest = _message("ElementsRequest")
+ElementsPart = _message("ElementsPart")
+EvaluateRequest = _message("EvaluateRequest")
+Evaluation = _message("Evaluation")
+
+
+class Method(NamedTuple):
+    """A method of the service.
+
+    Attributes:
+      name: Its name.
+      request: Class of its argument.
+      answer: Class of its result, or of each part of it.
+      is_stream: Whether it answers in parts.
+    """
+
+    name: str
+    request: Any
+    answer: Any
+    is_stream: bool
+
+
+_SERVICE: Final = _DESCRIPTORS.service("LiveProgram")
+#: Name of the service in addresses of its methods.
+SERVICE_NAME: Final[str] = _SERVICE.full_name
+METHODS: Final[tuple[Method, ...]] = (
+    Method("Follow", FollowRequest, State, is_stream=True),
+    Method("Control", Command, Outcome, is_stream=False),
+    Method("ListTensors", ListTensorsRequest, TensorList, is_stream=False),
+    Method("ReadElements", ElementsRequest, ElementsPart, is_stream=True),
+    Method("Evaluate", EvaluateRequest, Evaluation, is_stream=False),
+)

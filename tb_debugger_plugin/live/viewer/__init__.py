@@ -1,0 +1,1 @@
+"""The side of the viewer: finds programs that run, and asks them. No TensorFlow."""
