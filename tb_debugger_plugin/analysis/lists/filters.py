@@ -117,12 +117,12 @@ class Condition:
     Attributes:
       sql: The condition.
       parameters: Its parameters.
-      is_of_sites: Whether it holds for all rows of a site or for none.
+      sites: The sites whose rows fulfil it, if it only asks for the site; else None.
     """
 
     sql: str
     parameters: tuple[Any, ...]
-    is_of_sites: bool = False
+    sites: tuple[int, ...] | None = None
 
 
 def parse_comparisons(text: str) -> tuple[Comparison, ...]:
@@ -202,7 +202,8 @@ def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> Conditi
         conditions.add(f"t.{comparison.column} {comparison.sign} ?", comparison.number)
         if comparison.column == "rank":
             conditions.add("t.rank >= 0")
-    return replace(conditions.build(), is_of_sites=sites is not None and len(conditions.parts) == 1)
+    only_sites = None if sites is None or len(conditions.parts) > 1 else tuple(sites)
+    return replace(conditions.build(), sites=only_sites)
 
 
 def _add_sites(snapshot: Snapshot, sites: list[int], conditions: _Conditions) -> None:

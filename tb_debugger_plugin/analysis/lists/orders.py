@@ -89,11 +89,7 @@ def first_rows(snapshot: Snapshot, table: str, condition: Condition, order: Orde
 def _of_groups(
     snapshot: Snapshot, condition: Condition, order: Order, groups: Groups, count: int
 ) -> FirstRows:
-    found = snapshot.columns(
-        f"SELECT {_named(groups)}, count(*) AS count FROM graph_executions t"
-        f" WHERE {condition.sql} GROUP BY ALL",
-        list(condition.parameters),
-    )
+    found = _counted(snapshot, condition, groups)
     places = _places(groups.value_of(snapshot, found), order)
     in_order = np.argsort(places, kind="stable")
     ends = np.cumsum(found["count"][in_order])
@@ -118,6 +114,29 @@ def _of_groups(
     return FirstRows(positions.astype(np.int64), int(ends[-1]))
 
 
+def _counted(snapshot: Snapshot, condition: Condition, groups: Groups) -> Columns:
+    """The groups that fulfil a condition, and how many rows each has."""
+
+    if condition.sql == "true":
+        return _all_counted(snapshot, groups)
+    if condition.sites is not None and groups.keys == _SITE:
+        found = _all_counted(snapshot, groups)
+        chosen = np.isin(found["k0"], condition.sites)
+        return {name: values[chosen] for name, values in found.items()}
+    return _count(snapshot, condition, groups)
+
+
+def _all_counted(snapshot: Snapshot, groups: Groups) -> Columns:
+    # These lists are the longest ones, and they are sorted by one column after the other.
+    name = "_".join(["rows_by", *(key.sql for key in groups.keys)])
+    return snapshot.remember(name, lambda: _count(snapshot, Condition("true", ()), groups))
+
+
+def _count(snapshot: Snapshot, condition: Condition, groups: Groups) -> Columns:
+    query = f"SELECT {_named(groups)}, count(*) AS count FROM graph_executions t"
+    return snapshot.columns(f"{query} WHERE {condition.sql} GROUP BY ALL", list(condition.parameters))
+
+
 def _places(values: Floats, order: Order) -> Floats:
     """Numbers that rise in the wanted order; no value comes last."""
     return np.where(np.isnan(values), np.inf, -values if order.descending else values)
@@ -129,7 +148,7 @@ def _rows_of(
     """The rows of some groups in the order of the list."""
     if not len(chosen["count"]):
         return {"idx": np.empty(0, np.int64), **chosen}
-    if condition.is_of_sites and groups.keys == _SITE:
+    if condition.sites is not None and groups.keys == _SITE:
         condition = Condition("true", ())  # the chosen groups fulfil it
     keys = ", ".join(key.sql for key in groups.keys)
     lists = ", ".join(f"unnest(?::{key.type}[])" for key in groups.keys)
