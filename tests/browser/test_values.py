@@ -164,7 +164,7 @@ def test_one_bad_element_among_25_million_is_seen_and_found_by_its_position(page
     assert np.float32(text) == large()[0, 0]
 
 
-_COUNT_FRAMES = """async canvas => {
+COUNT_FRAMES = """async canvas => {
   const box = canvas.getBoundingClientRect();
   const send = (type, x, y) => canvas.dispatchEvent(new PointerEvent(type, {
     bubbles: true, pointerId: 1, button: 0, buttons: 1, clientX: box.left + x, clientY: box.top + y }));
@@ -195,7 +195,7 @@ def test_moving_through_a_large_matrix_ends_with_finer_tiles(page):
     _show(page, "e1.0")
     canvas = page.part("value-map")
     expect(canvas).to_have_attribute("data-whole", "true")
-    actual = canvas.evaluate(_COUNT_FRAMES)
+    actual = canvas.evaluate(COUNT_FRAMES)
     print(f"{actual['rate']:.0f} frames a second, the longest took {actual['longest']:.0f} ms")
     expect(canvas).to_have_attribute("data-whole", "true")
     canvas.dblclick()
