@@ -153,11 +153,19 @@ def _training(model: Any, x: tf.Tensor, y: tf.Tensor) -> Step:
     return lambda: step(x, y)
 
 
+#: What watches the step; see `_enable`.
+RECORDERS = ("none", "ours", "tensorflow", "check", "tensorflow_check")
+
+
 def _enable(recorder: str, root: str, mode: str, size: int, keep: KeepValues | None) -> None:
     if recorder == "ours":
         tb_debugger_plugin.enable_dump_debug_info(root, mode, circular_buffer_size=size, keep_values=keep)
     elif recorder == "tensorflow":
         tf.debugging.experimental.enable_dump_debug_info(root, mode, circular_buffer_size=size)
+    elif recorder == "check":
+        tb_debugger_plugin.check_numerics()
+    elif recorder == "tensorflow_check":
+        tf.debugging.enable_check_numerics()
 
 
 #: Seconds of timed steps between two measurements of the distance of the processors.
@@ -213,7 +221,7 @@ def main() -> None:
     """Time one step in this process."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("step", choices=STEPS)
-    parser.add_argument("--recorder", choices=["none", "ours", "tensorflow"], default="none")
+    parser.add_argument("--recorder", choices=RECORDERS, default="none", help="check: check_numerics()")
     parser.add_argument("--mode", default="FULL_HEALTH")
     parser.add_argument("--circular_buffer_size", type=int, default=1000)
     parser.add_argument("--values", action="store_true", help="keep the values that VALUES names")
@@ -227,6 +235,7 @@ def main() -> None:
         result["memory"] = _resident()
         result["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps(result), flush=True)
+        tb_debugger_plugin.disable_check_numerics()
         tb_debugger_plugin.disable_dump_debug_info()
         tf.debugging.experimental.disable_dump_debug_info()
 
