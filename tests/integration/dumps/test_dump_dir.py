@@ -17,7 +17,8 @@ from tb_debugger_plugin.events.dumps.references import REFERENCES
 from tb_debugger_plugin.index.runs import RunKind, find_runs
 from tb_debugger_plugin.reading.datum import NoTensor, has_inf_or_nan
 from tb_debugger_plugin.reading.debug_graph import node_of
-from tb_debugger_plugin.reading.dump_dir import DebugDumpDir, WatchKeyDoesNotExistInDebugDumpDirError
+from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
+from tb_debugger_plugin.reading.dumped_data import WatchKeyDoesNotExistInDebugDumpDirError
 from tb_debugger_plugin.reading.run import open_run
 from tests.support.asking import Asker
 
