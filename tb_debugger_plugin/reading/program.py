@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tb_debugger_plugin.reading.value import Value
 
 if TYPE_CHECKING:
-    from tb_debugger_plugin.reading.run import Run
+    from tb_debugger_plugin.reading.alerts_of_run import AlertsOfRun
+    from tb_debugger_plugin.reading.program_of_run import ProgramOfRun
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Graph:
     graph_id: str
     name: str | None
     outer_id: str | None
-    run: Run = field(repr=False, compare=False)
+    run: ProgramOfRun = field(repr=False, compare=False)
 
     def ops(self, **filters: Any) -> list[Op]:
         """Returns the ops of the graph; arguments as for :meth:`Run.ops`.
@@ -83,7 +84,7 @@ class Op:
     num_outputs: int | None
     layer: str | None
     variable: str | None
-    run: Run = field(repr=False, compare=False)
+    run: ProgramOfRun = field(repr=False, compare=False)
 
     def inputs(self) -> list[str]:
         """Returns the names of its inputs, such as ``"MatMul:0"``.
@@ -172,7 +173,7 @@ class Alert:
     slot: int
     wall_time: float
     facts: dict[str, Any] = field(repr=False)
-    run: Run = field(repr=False, compare=False)
+    run: AlertsOfRun = field(repr=False, compare=False)
 
     def value(self) -> Value:
         """Returns the value.
