@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
-from tb_debugger_plugin import tfdbg
+from tb_debugger_plugin import native, tfdbg
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.datum import DebugTensorDatum
 from tb_debugger_plugin.shell.program import Detach, Leave, RunRequest
@@ -62,6 +62,26 @@ def test_run_n_records_nothing_and_stops_before_the_next_call() -> None:
     user = ScriptedUser([RunRequest(is_recorded=False), RunRequest(is_recorded=False, times=2), Detach()])
     debug(user, *[GOOD] * 5)
     assert user.stops == [">1", ">2", ">4"]
+
+
+def test_without_the_native_library_it_finds_the_same_call_and_shows_its_tensors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def look(shell: Shell) -> None:
+        assert shell.call is not None
+        if shell.call.is_over:
+            seen.append(tensors(shell, "-f has_inf_or_nan"))
+
+    found = []
+    for load in (native.load, lambda: None):
+        monkeypatch.setattr(native, "load", load)
+        seen: list[list[str]] = []
+        user = ScriptedUser([TILL_BAD, Detach()], look)
+        debug(user, GOOD, GOOD, BAD, GOOD)
+        assert user.stops == [">1", "3>"]
+        (names,) = seen
+        found.append(names)
+    assert sorted(found[0]) == sorted(found[1]) and found[0]
 
 
 def test_run_f_goes_on_until_a_tensor_is_bad_and_shows_that_call() -> None:
