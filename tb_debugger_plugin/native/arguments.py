@@ -81,3 +81,34 @@ class CompiledTensor(NamedTuple):
     size: int
     size_at: int
     counts: tuple[int, ...]
+
+
+class ConditionStep(NamedTuple):
+    """One step of a condition in postfix order.
+
+    Attributes:
+      kind: A `StepKind` (`capture/gate.py`), as in `src/condition.h`.
+      value: The constant of `CONSTANT`, the index in `NUMBERS` of `NUMBER`; else 0.
+    """
+
+    kind: int
+    value: float = 0.0
+
+
+class GateRule(NamedTuple):
+    """What a watch op stops at.
+
+    Attributes:
+      number: Names the rule in hits and counts; from 1 on.
+      tensor_ids: The tensors; None for all.
+      condition: Steps that compute a truth value from the numbers of a tensor; empty: always true.
+      only_bad: Whether the condition can hold only for a tensor with an infinity or NaN. Then no numbers are
+        computed for other tensors.
+      ignore: Hits that do not stop the program, from the time when the rule is set.
+    """
+
+    number: int
+    tensor_ids: frozenset[int] | None
+    condition: tuple[ConditionStep, ...] = ()
+    only_bad: bool = False
+    ignore: int = 0

@@ -1,0 +1,300 @@
+"""Describes the gate: where threads that compute tensors of graphs are held.
+
+A watch op asks the gate of its recording after it has recorded a tensor. The gate holds the thread when a
+rule fits, or when the next tensor is wanted. While one thread is held, the other threads that reach a watch
+op wait too; threads of input pipelines go on, unless a rule stops them. One thread of Python waits for hits
+and lets go.
+
+Invariants: a held thread holds neither the GIL nor a lock that Python code can need. After `close()`, and in
+a forked child, no thread is held.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from tb_debugger_plugin.native.arguments import GateRule
+
+#: The numbers of a tensor, in the order in which conditions name them by index: those of FULL_NUMERICS.
+#: Counts of elements, then the moments of the finite elements. Integers and booleans have them too, strings
+#: only `size`. What is not known of a tensor makes a condition that names it false.
+NUMBERS = ("size", "ninf", "pinf", "nan", "neg", "zero", "pos", "min", "max", "mean", "var")
+
+#: Most steps of a condition, and most values that it may have on its stack.
+MAX_STEPS, MAX_DEPTH = 256, 64
+
+
+class StepKind(enum.IntEnum):
+    """What a step of a condition does: push one value, or replace the last one or two by a result.
+
+    All values are float64 and follow IEEE 754: a division by zero is an infinity or NaN, the root of a
+    negative number is NaN, and a comparison with NaN is false but for `NE`. A truth value is 1 or 0; every
+    number but 0 counts as true, NaN too. A condition holds when its last value counts as true.
+    """
+
+    CONSTANT = 0
+    NUMBER = 1
+    NEGATIVE = 2
+    ADD = 3
+    SUBTRACT = 4
+    MULTIPLY = 5
+    DIVIDE = 6
+    LT = 7
+    LE = 8
+    GT = 9
+    GE = 10
+    EQ = 11
+    NE = 12
+    AND = 13
+    OR = 14
+    NOT = 15
+    ABS = 16
+    SQRT = 17
+
+
+class CannotChange(enum.IntEnum):
+    """Why the value of a tensor cannot be replaced where its thread is held."""
+
+    CAN_CHANGE = 0
+    #: Its consumers do not wait for the watch op.
+    BESIDE = 1
+    #: Other tensors were computed from it before it was recorded.
+    COALESCED = 2
+    #: It is on another device.
+    OTHER_DEVICE = 3
+    #: XLA compiled its function, which has run.
+    COMPILED = 4
+    #: Its elements are not numbers.
+    NO_NUMBERS = 5
+
+
+class Passed(NamedTuple):
+    """A tensor that passed the gate in the call at hand.
+
+    Attributes:
+      number: Names it; rises in the order of time, for the whole recording.
+      tensor_id: The tensor id of its records.
+      occurrence: How often the tensor was computed in the call, this time included.
+      dtype: TensorFlow's DataType number; 0 if not known.
+      shape: Its shape; None if not known.
+      numbers: The numbers that were computed, in the order of `NUMBERS`, None for those that were not; None
+        if there are none.
+      num_bytes: Bytes of its elements.
+      is_held: Whether its elements can be read.
+      was_changed: Whether its value was replaced.
+    """
+
+    number: int
+    tensor_id: int
+    occurrence: int
+    dtype: int
+    shape: tuple[int, ...] | None
+    numbers: tuple[float | None, ...] | None
+    num_bytes: int
+    is_held: bool
+    was_changed: bool
+
+
+class Hit(NamedTuple):
+    """A thread that is held.
+
+    Attributes:
+      number: Names the hit; rises.
+      rule: Number of the rule that fitted; 0 if the next tensor was wanted.
+      tensor: The tensor that the thread has computed. Its value is held while the thread is, if there is one.
+      cannot_change: Why its value cannot be replaced, or `CAN_CHANGE`.
+      others_may_have_passed: Whether ops that use the tensor may have run already.
+      in_pipeline: Whether the thread belongs to an input pipeline.
+    """
+
+    number: int
+    rule: int
+    tensor: Passed
+    cannot_change: CannotChange
+    others_may_have_passed: bool
+    in_pipeline: bool
+
+
+class GateCounts(NamedTuple):
+    """Counts of a gate.
+
+    Attributes:
+      hits: How often each rule that is set has held, by its number, ignored hits included.
+      held_bytes: Bytes of the values that are held.
+      dropped_values: Values of the call at hand that were dropped because of the limit.
+      passed: Tensors that passed in the call at hand, as far as they are noted.
+    """
+
+    hits: dict[int, int]
+    held_bytes: int
+    dropped_values: int
+    passed: int
+
+
+@runtime_checkable
+class Elements(Protocol):
+    """The elements of a tensor that is held. A numeric one has the buffer protocol: `memoryview(elements)`.
+
+    The view is of bytes, read-only, row by row, as TensorFlow has them in memory; nothing is copied. It stays
+    valid as long as this object.
+    """
+
+    @property
+    def dtype(self) -> int:
+        """TensorFlow's DataType number."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes in memory; for strings, of their contents."""
+
+    def strings(self, begin: int, end: int) -> list[bytes]:
+        """Some elements of a tensor of strings.
+
+        Raises:
+          TypeError: The tensor has no strings.
+        """
+
+
+class Gate(Protocol):
+    """The gate of a recording. Thread-safe. No method waits for a thread of the program but `wait`."""
+
+    def set_rules(self, rules: Sequence[GateRule]) -> None:
+        """Replace all rules. Hits are counted anew; of equal rules (all fields) they go on.
+
+        Raises:
+          ValueError: A condition is not well-formed.
+        """
+
+    def stop_at_next(self, wanted: bool) -> None:
+        """Choose whether the next tensor stops its thread, not in input pipelines. A hit ends the wish."""
+
+    def wait(self, timeout: float) -> Hit | None:
+        """Wait for a hit that no earlier call has returned, without the GIL; None after `timeout` seconds.
+
+        Returns None at once after `close()`.
+        """
+
+    def release(self, hit_number: int) -> bool:
+        """Let the thread of a hit go on; False if it is not held. Others then stop where rules say so."""
+
+    def let_all_pass(self) -> None:
+        """Remove the rules and the wish for the next tensor, and let all threads go on."""
+
+    def close(self) -> None:
+        """Let all threads go on, for ever, and forget all values."""
+
+    def hold_values(self, max_bytes: int) -> None:
+        """Note what passes from now on, and hold its values up to a limit; 0: nothing from now on."""
+
+    def forget_values(self) -> None:
+        """Forget what passed so far: a new call begins. The tensor of a held thread stays."""
+
+    def tensors(self, after: int = 0, limit: int = 1000) -> list[Passed]:
+        """What passed in the call at hand with a number above `after`, oldest first.
+
+        At most 100,000 are noted; then the oldest are forgotten.
+        """
+
+    def elements(self, number: int) -> Elements | None:
+        """The elements of a tensor that passed; None if they are not held."""
+
+    def replace(self, hit_number: int, data: bytes | bytearray | memoryview) -> None:
+        """Give the consumers of the tensor at which a thread is held another value. The last one counts.
+
+        Args:
+          hit_number: The hit.
+          data: Elements of the same dtype and shape, row by row.
+
+        Raises:
+          ValueError: The data have another size.
+          RuntimeError: No thread is held there, or the value cannot be changed.
+        """
+
+    def counts(self) -> GateCounts:
+        """The counts now."""
+
+    @property
+    def hit(self) -> Hit | None:
+        """The hit at which a thread is held."""
+
+    @property
+    def held_threads(self) -> int:
+        """Threads that wait because another thread is held."""
+
+
+class TensorOfGraph(NamedTuple):
+    """A watched tensor of a graph, as it is known before the graph runs.
+
+    Attributes:
+      tensor_id: The tensor id.
+      graph_id: Id of its graph.
+      op_name: Name of its op in the graph.
+      slot: Number of the output.
+      op_type: Type of the op.
+      dtype: TensorFlow's DataType number.
+      dims: Static shape, -1 for an unknown dimension; None when the rank is not known.
+      device: Device that the program asked for; empty when TensorFlow chooses.
+      function: Name of its graph: that of the function; empty for the graph of a session.
+      layer: Path of the Keras layer; empty if it has none.
+      path: File of the innermost line of the program that made the op; empty if not known.
+      line: That line.
+      is_compiled: Whether XLA compiles its function: a thread stops after the call, without a value.
+      in_pipeline: Whether it is part of an input pipeline.
+      is_constant: Whether it is a constant, which does not pass the gate.
+    """
+
+    tensor_id: int
+    graph_id: str
+    op_name: str
+    slot: int
+    op_type: str
+    dtype: int
+    dims: tuple[int, ...] | None
+    device: str
+    function: str
+    layer: str
+    path: str
+    line: int
+    is_compiled: bool = False
+    in_pipeline: bool = False
+    is_constant: bool = False
+
+
+#: Takes tensors that are new. Called by a thread that makes a function, without a lock; it must not raise.
+AtNewTensors: TypeAlias = Callable[[Sequence[TensorOfGraph]], None]
+
+
+class InteractiveRecording(Protocol):
+    """What a `Recording` with `Options.is_interactive` offers to a debugger."""
+
+    @property
+    def gate(self) -> Gate | None:
+        """The gate; None without the native library."""
+
+    @property
+    def watched(self) -> Sequence[TensorOfGraph]:
+        """All watched tensors so far. A copy."""
+
+    def call_at_new_tensors(self, call: AtNewTensors | None) -> None:
+        """Call a function with the tensors of each graph that gets watch ops from now on; None: no more."""
+
+    def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
+        """Give tensors watch ops of their own, for which their consumers wait, from the next call on.
+
+        The functions that have the tensors, and their callers, get new definitions; a function that XLA
+        compiles runs uncompiled meanwhile. An empty set restores the plan of the recorder. Call it between
+        calls of the program.
+
+        Args:
+          tensor_ids: All tensors that are to have such ops; those of the last call that are not among them
+            lose theirs.
+
+        Returns:
+          The tensors that have them now. Tensors of sessions keep the ops that they have.
+        """
