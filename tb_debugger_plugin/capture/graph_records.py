@@ -8,11 +8,13 @@ Invariant: a graph has an id before the ops of any graph that runs it are writte
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 import weakref
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from itertools import chain
 from types import FrameType
 
 from tensorflow.python.framework import func_graph, ops
@@ -24,6 +26,8 @@ from tb_debugger_plugin.capture.stacks.frames import EventWriter, Frames, creati
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfOp, TfTensor
 from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, Message, StaticTensor
 
+#: Names of the functions that TensorFlow makes for input pipelines: "Dataset_map_parse".
+_PIPELINE = re.compile(r"(Dataset|tf_data)_")
 #: Number of records that are made before they are written: each takes some kilobytes.
 _RECORDS_AT_ONCE = 500
 
@@ -38,6 +42,7 @@ class KnownGraph:
       stacks: Creation stack of each op, by op name: ids of frames, outermost first.
       layers: Path of the Keras layer of each op that has one, by op name.
       recorded_constants: Names of the constants whose values are recorded.
+      in_pipeline: Whether it is part of an input pipeline.
     """
 
     graph_id: str
@@ -45,6 +50,30 @@ class KnownGraph:
     stacks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     layers: dict[str, str] = field(default_factory=dict)
     recorded_constants: set[str] = field(default_factory=set)
+    in_pipeline: bool = False
+
+
+@dataclass(frozen=True)
+class KnownOps:
+    """The ops of a graph that was written.
+
+    Attributes:
+      graph: The graph.
+      known: Its ids and stacks.
+    """
+
+    graph: TfGraph
+    known: KnownGraph
+
+    @property
+    def name(self) -> str:
+        """Name of the graph of a function; empty for the graph of a session."""
+        return str(getattr(self.graph, "name", ""))
+
+    def type_and_device(self, op_name: str) -> tuple[str, str]:
+        """Type of an op, and the device that the program asked for."""
+        op = self.graph.get_operation_by_name(op_name)
+        return op.type, op.device
 
 
 class GraphRecords:
@@ -133,13 +162,25 @@ class GraphRecords:
                     return op_type, known.stacks.get(op_name, ())
         return op_name, ()
 
+    def ops_of(self, graph_id: str) -> KnownOps | None:
+        """The ops of a graph; None when it was deleted."""
+        with self._lock:
+            found = (KnownOps(graph, known) for graph, known in self._known.items())
+            return next((ops for ops in found if ops.known.graph_id == graph_id), None)
+
+    def tensors_of(self, graph: TfGraph | None) -> frozenset[int]:
+        """The ids of all tensors of a graph; none for None, and for a graph that was not written."""
+        with self._lock:
+            known = None if graph is None else self._known.get(graph)
+            return frozenset(() if known is None else chain.from_iterable(known.tensor_ids.values()))
+
     def _add_with_outer_graphs(self, graph: TfGraph) -> KnownGraph:
         known = self._known.get(graph)
         if known is not None:
             return known
         outer = _outer_graph(graph)
         outer_id = "" if outer is None else self._add_with_outer_graphs(outer).graph_id
-        known = self._known[graph] = KnownGraph(str(uuid.uuid4()))
+        known = self._known[graph] = KnownGraph(str(uuid.uuid4()), in_pipeline=_is_in_pipeline(graph))
         event = DebugEvent()
         event.debugged_graph.graph_id = known.graph_id
         event.debugged_graph.graph_name = _name(graph)
@@ -207,6 +248,14 @@ def _outer_graph(graph: TfGraph) -> TfGraph | None:
         return outer
     is_default = outer is ops._default_graph_stack._global_default_graph
     return None if is_default and not outer.version else outer
+
+
+def _is_in_pipeline(graph: TfGraph | None) -> bool:
+    while isinstance(graph, func_graph.FuncGraph):
+        if _PIPELINE.match(graph.name):
+            return True
+        graph = graph.outer_graph
+    return False
 
 
 def _name(graph: TfGraph) -> str:

@@ -10,10 +10,14 @@ runtime has the program's definitions.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable
+from dataclasses import replace
+
+from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.engines.choose import choose_engines
-from tb_debugger_plugin.capture.graph.called import called_by, callees_first
+from tb_debugger_plugin.capture.graph.called import Calls, called_by, callees_first
 from tb_debugger_plugin.capture.graph.definitions import definition_in_runtime
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
@@ -26,11 +30,14 @@ from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.tf_types import GraphDef, TfGraph, TfOp
+from tb_debugger_plugin.capture.watched import WatchedTensors
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 #: Names of the functions that this process has already logged as not watched.
 _LOGGED: set[str] = set()
+#: The attribute of a function that XLA compiles.
+_COMPILE = attributes.XLA_COMPILE
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -42,14 +49,26 @@ class Instrumentation:
       sink: Makes the watch ops.
       graphs: Writes the graphs and returns their ids.
       not_recorded: Registers the functions that cannot be watched.
+      tensors: Describes the watched tensors.
     """
 
-    def __init__(self, options: Options, sink: Sink, graphs: GraphRecords, not_recorded: NotRecorded) -> None:
+    def __init__(
+        self,
+        options: Options,
+        sink: Sink,
+        graphs: GraphRecords,
+        not_recorded: NotRecorded,
+        tensors: WatchedTensors,
+    ) -> None:
+        self._is_interactive = options.is_interactive and sink.gate is not None
+        self._tensors = tensors
+        self._defining = threading.RLock()  # held while functions of an interactive recording are defined
         self._graphs = graphs
         self._not_recorded = not_recorded
         self._functions = FunctionTable()
         self._engines = choose_engines(options, sink, graphs, self._functions, not_recorded)
         self._originals = OriginalDefinitions(self._functions.copies.unwatched)
+        self._stepped_into: set[str] = set()  # functions with isolated tensors, and their callers
 
     def watch(self, functions: Iterable[Function]) -> None:
         """Put watch ops into functions that are new.
@@ -61,6 +80,13 @@ class Instrumentation:
           OSError: A file cannot be written.
         """
         functions = callees_first(functions)
+        with self._defining:
+            self._watch_all(functions)
+        if self._is_interactive:
+            has_compiled = any(function.is_compiled for function in functions)
+            self._tensors.add_new(self._compiled_graphs() if has_compiled else ())
+
+    def _watch_all(self, functions: list[Function]) -> None:
         # All names first: how a call is treated and recorded depends on the function that it calls.
         self._functions.add(functions)
         for function in functions:
@@ -71,7 +97,64 @@ class Instrumentation:
 
     def watch_session(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
         """Put watch ops into a part of the graph of a session: see `SessionEngine.watch`."""
-        return self._engines.sessions.watch(graph, definition, new)
+        watches = self._engines.sessions.watch(graph, definition, new)
+        if self._is_interactive:
+            self._tensors.add_new()
+        return watches
+
+    def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
+        """Give tensors watch ops of their own, which the next call runs: see `InteractiveRecording`."""
+        if not self._is_interactive:
+            return frozenset()
+        with self._defining:
+            isolated = self._isolate(tensor_ids)
+        self._tensors.add_new()
+        return isolated
+
+    def _isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
+        before, self._functions.isolated = self._functions.isolated, tensor_ids
+        functions = list(self._functions.all.values())
+        graphs = {function.name: function.graph_of() for function in functions}  # keeps them
+        calls = Calls(functions)
+        inside = {
+            function.name: self._graphs.tensors_of(graphs[function.name]) for function in calls.functions
+        }
+        changed = {name for name, ids in inside.items() if (ids & before) != (ids & tensor_ids)}
+        # A compiled function runs what it calls as its own code.
+        stepped_into = calls.with_callers({name for name, ids in inside.items() if ids & tensor_ids})
+        was_stepped_into, self._stepped_into = self._stepped_into, stepped_into
+        changed |= {
+            function.name
+            for function in calls.functions
+            if function.is_compiled and (function.name in stepped_into) != (function.name in was_stepped_into)
+        }
+        # Callers too: the runtime forgets how it ran a function only when that gets a new definition.
+        redefined = calls.with_callers(changed)
+        for function in calls.functions:
+            if function.name in redefined:
+                self._redefine(function)
+        return tensor_ids & frozenset().union(*inside.values())
+
+    def _redefine(self, function: Function) -> None:
+        known = self._graphs.add(function.graph)
+        try:
+            if function.is_compiled and function.name in self._stepped_into:
+                attrs = {name: value for name, value in function.attrs.items() if name != _COMPILE}
+                self._engines.plain.watch(replace(function, attrs=attrs), known)
+            else:
+                self._engines.of(function).watch(function, known)
+        except OSError:
+            raise
+        except Exception as error:  # it keeps the definition that it has
+            _log.debug("%s cannot be defined again:", function.name, exc_info=error)
+
+    def _compiled_graphs(self) -> set[str]:
+        """Ids of the graphs that run as code that XLA compiled."""
+        compiled = {function.name for function in self._functions.all.values() if function.is_compiled}
+        if not compiled:
+            return set()
+        calls = Calls(self._functions.all.values())
+        return {self._graphs.id_of_function(name) for name in calls.only_below(compiled)}
 
     def remove_hooks(self) -> None:
         """Show the program the runtime's definitions again."""

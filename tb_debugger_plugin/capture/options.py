@@ -84,6 +84,7 @@ class Options:
       on_alert: What follows a bad value; None for nothing.
       is_temporary: Whether the folder is deleted when the recording ends.
       only_kept: Whether only the values that a rule keeps are watched, also those of Identity ops.
+      is_interactive: Whether a debugger may stop the program at tensors of graphs.
     """
 
     dump_root: str
@@ -101,6 +102,7 @@ class Options:
     on_alert: OnAlert | None = None
     is_temporary: bool = False
     only_kept: bool = False
+    is_interactive: bool = False
 
     def choose(
         self,

@@ -27,6 +27,7 @@ from tb_debugger_plugin.capture.backends import other_backend
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
 from tb_debugger_plugin.capture.first_bad import FirstBad, sentence
+from tb_debugger_plugin.capture.gate import AtNewTensors, Gate, TensorOfGraph
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
 from tb_debugger_plugin.capture.graph.session_graph import Watches
 from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
@@ -45,6 +46,7 @@ from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.tf_types import FunctionAttributes, GraphDef, TfGraph, TfOp
 from tb_debugger_plugin.capture.thread_numbers import Register, ThreadNumbers
+from tb_debugger_plugin.capture.watched import WatchedTensors
 from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 
@@ -89,7 +91,10 @@ class Recording:
             threads=threads,
             at_new_call_site=self.end_if_call_ended,
         )
-        self._functions = Instrumentation(options, self._sink, self._graphs, self._not_recorded)
+        self._tensors = WatchedTensors(self._sink, self._graphs, self._frames)
+        self._functions = Instrumentation(
+            options, self._sink, self._graphs, self._not_recorded, self._tensors
+        )
         self._lock = threading.RLock()  # guards _on, and the end of the recording
         self._on = True
         self._failure = ""
@@ -208,6 +213,44 @@ class Recording:
             if self._on:
                 self._sink.discard()
 
+    @property
+    def gate(self) -> Gate | None:
+        """Where threads that compute tensors of graphs are held; None without the native library."""
+        return self._sink.gate
+
+    @property
+    def watched(self) -> list[TensorOfGraph]:
+        """All watched tensors so far; none unless the options are interactive."""
+        return self._tensors.all()
+
+    def call_at_new_tensors(self, call: AtNewTensors | None) -> None:
+        """Call a function with the tensors of each graph that gets watch ops from now on; None: no more.
+
+        Args:
+          call: Called by the thread that makes a function. A tensor may come again, when a function that XLA
+            compiles turns out to contain it.
+        """
+        self._tensors.call_at_new(call)
+
+    def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
+        """Give tensors watch ops of their own, for which their consumers wait, from the next call on.
+
+        The functions that have the tensors, and their callers, get new definitions; a function that XLA
+        compiles runs uncompiled meanwhile. An empty set restores the plan of the recorder. Call it between
+        calls of the program.
+
+        Args:
+          tensor_ids: All tensors that are to have such ops.
+
+        Returns:
+          Those of them that are in functions. Tensors of sessions keep the ops that they have.
+        """
+        try:
+            return self._functions.isolate(tensor_ids) if self._on else frozenset()
+        except Exception as error:  # the program must not see any error
+            self._fail(error)
+            return frozenset()
+
     def FlushNonExecutionFiles(self) -> None:
         """Do nothing: metadata, sources, stack frames and graphs are never buffered.
 
@@ -243,6 +286,8 @@ class Recording:
             if self._on:
                 self._on = False
                 self._call = None
+                if self._sink.gate is not None:
+                    self._sink.gate.close()
                 self._unhook()
                 if not exiting:
                     self._functions.restore()

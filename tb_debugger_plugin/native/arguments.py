@@ -18,6 +18,8 @@ class TraceTarget(NamedTuple):
       rank: Rank of a tensor that has the same elements as the watched one; -1 for the watched tensor itself.
       keep: The rules by which the watched tensor may be kept whole, as bits.
       rings: Whether it may ring the alarm when it is bad.
+      in_pipeline: Whether it is part of an input pipeline, whose threads do not wait for others.
+      is_added_into: Whether an op may add into its memory: one more reference would change the sum.
     """
 
     prefix: bytes
@@ -25,6 +27,8 @@ class TraceTarget(NamedTuple):
     rank: int
     keep: int = 0
     rings: bool = True
+    in_pipeline: bool = False
+    is_added_into: bool = False
 
 
 class TensorValue(NamedTuple):

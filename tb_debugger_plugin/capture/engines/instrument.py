@@ -226,6 +226,8 @@ def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
         static_dims(item.tensor),
         item.keep,
         item.rings,
+        known.in_pipeline,
+        item.is_added_into,
     )
 
 

@@ -40,7 +40,13 @@ class PlainFunctions:
 
     def watch(self, function: Function, known: KnownGraph) -> None:
         """Watch each tensor that the options choose."""
-        plan = make_plan(function, known, self._options, supports_inline=self._sink.supports_inline)
+        plan = make_plan(
+            function,
+            known,
+            self._options,
+            supports_inline=self._sink.supports_inline,
+            isolated=self._functions.isolated,
+        )
         if self._sink.supports_inline:
             plan = coalesce(function, plan)
         watch_function(function, known, plan, self._sink, self._functions.watched.get)

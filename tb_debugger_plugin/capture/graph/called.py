@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from tensorflow.python.framework import op_def_registry
 
@@ -72,6 +72,47 @@ def _append_after_callees(name: str, waiting: dict[str, Function], ordered: list
         for called in called_by(function):
             _append_after_callees(called, waiting, ordered)
         ordered.append(function)
+
+
+class Calls:
+    """Which of some functions call which.
+
+    Args:
+      functions: The functions. Those whose graphs were deleted are left out.
+
+    Attributes:
+      functions: The others, each after those that it calls.
+    """
+
+    def __init__(self, functions: Iterable[Function]) -> None:
+        self.functions = callees_first(
+            [function for function in functions if function.graph_of() is not None]
+        )
+        self._callers: dict[str, list[str]] = {function.name: [] for function in self.functions}
+        for function in self.functions:
+            for called in set(called_by(function)):
+                if called in self._callers:
+                    self._callers[called].append(function.name)
+
+    def with_callers(self, names: Iterable[str]) -> set[str]:
+        """Functions, those that call them, and so on."""
+        found: set[str] = set()
+        waiting = [name for name in names if name in self._callers]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self._callers[name]
+        return found
+
+    def only_below(self, names: Collection[str]) -> set[str]:
+        """Functions, and those that are called by such functions only."""
+        found: set[str] = set()
+        for function in reversed(self.functions):  # callers first
+            callers = self._callers[function.name]
+            if function.name in names or (callers and found.issuperset(callers)):
+                found.add(function.name)
+        return found
 
 
 def called_by(function: Function) -> list[str]:

@@ -19,12 +19,14 @@ class FunctionTable:
       all: Every function that was seen, by name.
       watched: The functions whose definition in the runtime has watch ops, by name. Engines change it.
       copies: Copies of functions, under names of their own.
+      isolated: Ids of the tensors that get watch ops of their own.
     """
 
     def __init__(self) -> None:
         self.all: dict[str, Function] = {}
         self.watched: dict[str, Function] = {}
         self.copies = Copies(self.all.get)
+        self.isolated: frozenset[int] = frozenset()
 
     def add(self, functions: Iterable[Function]) -> None:
         """Add functions that are new. Those that XLA does not compile count as watched."""

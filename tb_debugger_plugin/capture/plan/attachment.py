@@ -74,6 +74,24 @@ def attachment_of(
     return Attachment.INLINE if is_taken_over(users) or size_of(tensor) < LARGE else Attachment.BESIDE
 
 
+def attachment_of_isolated(tensor: TfTensor, attachment: Attachment, *, can_be_inline: bool) -> Attachment:
+    """The attachment of a tensor at which a program may be stopped: its consumers wait, if that is possible.
+
+    Args:
+      tensor: A tensor of a complete graph.
+      attachment: The one that it would have otherwise.
+      can_be_inline: Whether the sink supports inline watch ops, and the tensor has a consumer.
+    """
+    if not can_be_inline or placement.may_be_elsewhere(tensor.op.device):
+        return attachment
+    return Attachment.INLINE
+
+
+def is_added_into(tensor: TfTensor) -> bool:
+    """Whether an op may add into the memory of a tensor."""
+    return any(user.type in _ADDS_INTO_INPUTS for user in _users(tensor))
+
+
 def is_taken_over(users: Sequence[TfOp]) -> bool:
     """Whether an op writes its result into a tensor's memory, if the tensor has no other users.
 

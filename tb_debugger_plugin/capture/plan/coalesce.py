@@ -75,7 +75,8 @@ def _key(item: Planned) -> _Key:
 
 def _can_be_coalesced(item: Planned) -> bool:
     # A tensor that is watched beside is large, or has integers.
-    return item.attachment is Attachment.INLINE and not item.same and 0 < size_of(item.tensor) <= _SMALL
+    is_alone = item.is_isolated or item.same
+    return item.attachment is Attachment.INLINE and not is_alone and 0 < size_of(item.tensor) <= _SMALL
 
 
 def _only_end(tensor: TfTensor, ends: Mapping[_Key, _Key]) -> _Key | None:
@@ -88,4 +89,6 @@ def _only_end(tensor: TfTensor, ends: Mapping[_Key, _Key]) -> _Key | None:
 
 
 def _is_alike(item: Planned, end: Planned) -> bool:
+    if end.is_isolated:
+        return False
     return bool(item.tensor.dtype == end.tensor.dtype and item.op.device == end.op.device)

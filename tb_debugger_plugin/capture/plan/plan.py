@@ -15,7 +15,13 @@ from tensorflow.python.framework import func_graph
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph_records import KnownGraph
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.plan.attachment import KEEPS_ELEMENTS, Attachment, attachment_of
+from tb_debugger_plugin.capture.plan.attachment import (
+    KEEPS_ELEMENTS,
+    Attachment,
+    attachment_of,
+    attachment_of_isolated,
+    is_added_into,
+)
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 from tb_debugger_plugin.events.modes import spec_of
 
@@ -32,6 +38,8 @@ class Planned:
       coalesced: Other tensors that its watch op records before it.
       keep: The rules by which its value may be kept whole; see `Choice`.
       rings: Whether it may ring the alarm when it is bad.
+      is_isolated: Whether no other tensor shares its watch op, for a breakpoint.
+      is_added_into: Whether an op may add into its memory; known only if the options are interactive.
     """
 
     op: TfOp
@@ -41,6 +49,8 @@ class Planned:
     coalesced: tuple[Planned, ...] = ()
     keep: int = 0
     rings: bool = True
+    is_isolated: bool = False
+    is_added_into: bool = False
 
     @property
     def tensor(self) -> TfTensor:
@@ -92,7 +102,14 @@ CALLS = {
 }
 
 
-def make_plan(function: Function, known: KnownGraph, options: Options, *, supports_inline: bool) -> Plan:
+def make_plan(
+    function: Function,
+    known: KnownGraph,
+    options: Options,
+    *,
+    supports_inline: bool,
+    isolated: Collection[int] = (),
+) -> Plan:
     """Choose what to watch in a function.
 
     Args:
@@ -100,6 +117,7 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
       known: Ids of its graph and tensors; only outputs with a tensor id are watched.
       options: What to record.
       supports_inline: Whether watch ops can be inline.
+      isolated: Ids of the tensors that get watch ops of their own, inline where that is possible.
     """
     live = live_ops(function)
     uses = _uses_in(function, live)
@@ -109,9 +127,13 @@ def make_plan(function: Function, known: KnownGraph, options: Options, *, suppor
     for op, slot, keep in _chosen(ops, known, options, names):
         tensor = op.outputs[slot]
         can_be_inline = supports_inline and uses.allow_inline(tensor)
+        is_isolated = known.tensor_ids[op.name][slot] in isolated
         attachment = attachment_of(tensor, options, can_be_inline=can_be_inline, may_be_kept=bool(keep))
+        if is_isolated:
+            attachment = attachment_of_isolated(tensor, attachment, can_be_inline=can_be_inline)
         rings = bool(options.rings(op.type, slot, op.name))
-        tensors.append(Planned(op, slot, attachment, keep=keep, rings=rings))
+        adds = options.is_interactive and is_added_into(tensor)
+        tensors.append(Planned(op, slot, attachment, (), (), keep, rings, is_isolated, adds))
     if supports_inline and spec_of(options.mode).reads_elements:
         tensors = _with_same_elements(tensors)
     if all(tensor.attachment is Attachment.CONSTANT for tensor in tensors):
@@ -197,6 +219,7 @@ def plan_of_session(
             _attachment_in_session(op.outputs[slot], options, supports_inline, may_be_kept=bool(keep)),
             keep=keep,
             rings=bool(options.rings(op.type, slot, op.name)),
+            is_added_into=options.is_interactive and is_added_into(op.outputs[slot]),
         )
         for op, slot, keep in _chosen(new, known, options)
     ]
@@ -208,6 +231,10 @@ def _attachment_in_session(
 ) -> Attachment:
     can_be_inline = supports_inline and bool(tensor.consumers())
     attachment = attachment_of(tensor, options, can_be_inline=can_be_inline, may_be_kept=may_be_kept)
+    has_health = tensor.dtype.is_floating or tensor.dtype.is_complex
+    if options.is_interactive and attachment is Attachment.BESIDE and has_health:
+        # A graph of a session cannot be defined again when there is a breakpoint.
+        return attachment_of_isolated(tensor, attachment, can_be_inline=can_be_inline)
     return Attachment.BESIDE if attachment is Attachment.CONSTANT else attachment
 
 
@@ -222,10 +249,10 @@ def _with_same_elements(tensors: list[Planned]) -> list[Planned]:
         key = (item.op.name, item.slot)
         source = _source_of_elements(item)
         origin = key if source is None else origins.get(source, key)
-        is_apart = item.keep or item.tensor.shape.rank is None
+        is_apart = item.keep or item.is_isolated or item.tensor.shape.rank is None
         if origin == key or is_apart or kept[origin].op.device != item.op.device:
             kept[key] = item
-            if item.attachment not in (Attachment.CONSTANT, Attachment.REDUCED):
+            if item.attachment not in (Attachment.CONSTANT, Attachment.REDUCED) and not item.is_isolated:
                 origins[key] = key
         else:
             kept[origin] = replace(kept[origin], same=(*kept[origin].same, item))

@@ -23,7 +23,14 @@ from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.on_alert import KINDS, Action, OnAlert
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.sinks.protocol import CompiledSink, CompiledTensor, WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.sinks.native_gate import NativeGate
+from tb_debugger_plugin.capture.sinks.protocol import (
+    CompiledSink,
+    CompiledTensor,
+    NewTensor,
+    WatchedTensor,
+    WatchOp,
+)
 from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
 from tb_debugger_plugin.capture.tf_types import Array, NodeDef
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
@@ -94,6 +101,10 @@ class NativeSink:
         self.value = self._summaries.value
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
+        self.gate = NativeGate(self._recorder.gate)
+        self._is_interactive = options.is_interactive
+        self._known: set[int] = set()  # tensor ids
+        self._new: list[NewTensor] = []
 
     def _arm(self, on_alert: OnAlert | None) -> None:
         self.fails_graphs = on_alert is not None and on_alert.action is Action.RAISE
@@ -129,6 +140,7 @@ class NativeSink:
 
     def constant(self, tensor: WatchedTensor, value: Array, device: str) -> None:
         """Record a tensor of a graph whose value is known when the graph is built."""
+        self._note(tensor, is_constant=True)
         recorded = self.value(value, tensor.dtype, tensor.tensor_id, tensor.keep)
         prefix = _prefix(tensor, placement.full_name(device))
         self._module.add_constant(self._constants_of(tensor.graph_id), prefix, recorded)
@@ -145,16 +157,23 @@ class NativeSink:
         number = self._watches.get(key)
         if number is None:
             constants = self._constants_of(tensor.graph_id)
-            prefix = _prefix(tensor, device)
-            targets = [
-                arguments.TraceTarget(prefix, tensor.tensor_id, -1, keep=tensor.keep, rings=tensor.rings)
-            ]
-            for other in same:
-                prefix, rank = _prefix(other, device), len(other.dims or ())
-                targets.append(arguments.TraceTarget(prefix, other.tensor_id, rank, rings=other.rings))
+            targets = [_target(tensor, device)._replace(keep=tensor.keep)]
+            targets += [_target(other, device)._replace(rank=len(other.dims or ())) for other in same]
+            for noted in (tensor, *same):
+                self._note(noted)
             number = self._module.add_watch(targets, tensor.dtype, tensor.dims, constants, coalesced)
             self._watches[key] = number
         return number
+
+    def _note(self, tensor: WatchedTensor, *, is_constant: bool = False) -> None:
+        if self._is_interactive and tensor.tensor_id not in self._known:
+            self._known.add(tensor.tensor_id)
+            self._new.append(NewTensor(tensor, is_constant))
+
+    def take_new_tensors(self) -> list[NewTensor]:
+        """The tensors of graphs since the last call; none unless the options are interactive."""
+        new, self._new = self._new, []
+        return new
 
     def watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """One node of a watch op."""
@@ -295,6 +314,17 @@ class NativeSink:
     def abandon(self) -> None:
         """Drop all files without touching them."""
         self._recorder.abandon()
+
+
+def _target(tensor: WatchedTensor, device: str) -> arguments.TraceTarget:
+    return arguments.TraceTarget(
+        _prefix(tensor, device),
+        tensor.tensor_id,
+        -1,
+        rings=tensor.rings,
+        in_pipeline=tensor.in_pipeline,
+        is_added_into=tensor.is_added_into,
+    )
 
 
 def _prefix(tensor: WatchedTensor, device: str = "") -> bytes:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tb_debugger_plugin.capture.first_bad import FirstBad
+from tb_debugger_plugin.capture.gate import Gate
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.events.messages import Message
@@ -32,6 +33,8 @@ class WatchedTensor:
       dims: The static dimensions, -1 for an unknown one; None when the rank is unknown.
       keep: The rules by which its value may be kept whole; see `Choice`.
       rings: Whether it may ring the alarm when it is bad.
+      in_pipeline: Whether it is part of an input pipeline.
+      is_added_into: Whether an op may add into its memory.
     """
 
     graph_id: str
@@ -42,6 +45,20 @@ class WatchedTensor:
     dims: tuple[int, ...] | None
     keep: int = 0
     rings: bool = True
+    in_pipeline: bool = False
+    is_added_into: bool = False
+
+
+class NewTensor(NamedTuple):
+    """A tensor of a graph that a sink records from now on.
+
+    Attributes:
+      tensor: The tensor.
+      is_constant: Whether it is recorded once.
+    """
+
+    tensor: WatchedTensor
+    is_constant: bool
 
 
 @dataclass(frozen=True)
@@ -183,6 +200,13 @@ class Sink(Protocol):
 
     def ring(self, number: int) -> FirstBad | None:
         """The bad value that rang the alarm; None if it was too long ago."""
+
+    @property
+    def gate(self) -> Gate | None:
+        """Where threads that compute tensors of graphs are held; None if they cannot be."""
+
+    def take_new_tensors(self) -> list[NewTensor]:
+        """The tensors of graphs since the last call; none unless the options are interactive."""
 
     def failure(self) -> str:
         """Why the sink stopped recording; empty while it records."""

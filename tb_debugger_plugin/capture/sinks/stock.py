@@ -22,7 +22,7 @@ from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options, keep_of
-from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.sinks.protocol import NewTensor, WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.errors import RecordingError, UsageError
@@ -250,6 +250,14 @@ class StockSink:
 
     def ring(self, number: int) -> None:
         """None: there is no alarm."""
+
+    @property
+    def gate(self) -> None:
+        """None: TensorFlow's own debug ops do not wait."""
+
+    def take_new_tensors(self) -> list[NewTensor]:
+        """None."""
+        return []
 
     def failure(self) -> str:
         """Empty: TensorFlow's writer reports no failure."""

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "encode.h"
+#include "gate_op.h"
 #include "kernel.h"
 #include "recorder.h"
 
@@ -192,6 +193,30 @@ int64_t RecordAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder*
   return batch.rang();
 }
 
+// Lets the tensors that were computed pass the gate. Their function has run.
+void PassAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* recorder) {
+  const Vector measurements(context, kMeasurements);
+  const Vector first_bad_turn(context, kFirstBadTurn);
+  kernel->Prepare(context);
+  OpAtGate op(context, &recorder->gate(), std::nullopt);
+  for (const size_t i : Order(*kernel->tensors, first_bad_turn, kernel->by_group)) {
+    const CompiledTensor& tensor = (*kernel->tensors)[i];
+    if (tensor.whole >= 0) {
+      const int input = kFirstWhole + static_cast<int>(tensor.whole);
+      Input whole(context, input);
+      if (whole.ok()) {
+        op.Pass(kernel->targets[i], whole.View(), static_cast<size_t>(input), CannotChange::kCompiled);
+      }
+      continue;
+    }
+    const int64_t magnitude = LargestOf(tensor, measurements);
+    if (magnitude < 0) continue;  // in a branch that was not taken
+    std::optional<Bad> bad;
+    if (tensor.tensor_proto.empty()) bad = HowBad(magnitude);
+    PassCompiled(kernel->targets[i][0], bad, &recorder->gate());
+  }
+}
+
 void* Create(TF_OpKernelConstruction* construction) {
   int64_t number = -1;
   if (!IntAttr(construction, "tensors", &number)) return nullptr;
@@ -206,10 +231,12 @@ void* Create(TF_OpKernelConstruction* construction) {
 void Compute(void* state, TF_OpKernelContext* context) {
   auto* kernel = static_cast<CompiledKernel*>(state);
   Recorder* recorder = CurrentRecorder();
-  if (recorder == nullptr || !recorder->wanted()) return;
+  if (recorder == nullptr || !recorder->on()) return;
   if (kernel->tensors == nullptr || kernel->tensors->empty()) return;
   if (kernel->tensors->front().watch->recorder != recorder) return;
-  FailIf(RecordAll(kernel, context, recorder), context, recorder);
+  const int64_t rang = recorder->wanted() ? RecordAll(kernel, context, recorder) : 0;
+  if (recorder->gate().wanted()) PassAll(kernel, context, recorder);
+  FailIf(rang, context, recorder);
 }
 
 void Delete(void* kernel) { delete static_cast<CompiledKernel*>(kernel); }

@@ -58,11 +58,12 @@ std::pair<const char*, size_t> StringElement(const char* element) {
 
 constexpr size_t kStringElementSize = 24;
 
-std::pair<const char*, size_t> StringAt(const TensorView& tensor, int64_t i) {
-  return StringElement(static_cast<const char*>(tensor.data) + i * kStringElementSize);
-}
-
 }  // namespace
+
+std::string_view StringAt(const TensorView& tensor, int64_t i) {
+  const auto element = StringElement(static_cast<const char*>(tensor.data) + i * kStringElementSize);
+  return {element.first, element.second};
+}
 
 void WireWriter::Varint(uint64_t value) {
   char bytes[10];
@@ -110,7 +111,7 @@ int64_t ValueBytes(const TensorView& tensor) {
   if (tensor.dtype != kString) return static_cast<int64_t>(tensor.byte_size);
   int64_t bytes = 0;
   for (int64_t i = 0; i < tensor.num_elements; ++i) {
-    bytes += static_cast<int64_t>(StringAt(tensor, i).second);
+    bytes += static_cast<int64_t>(StringAt(tensor, i).size());
   }
   return bytes;
 }
@@ -124,7 +125,7 @@ void EncodeTensor(const TensorView& tensor, std::string* out) {
   }
   for (int64_t i = 0; i < tensor.num_elements; ++i) {
     const auto element = StringAt(tensor, i);
-    writer.BytesField(tensor_proto::kStringVal, element.first, element.second);
+    writer.BytesField(tensor_proto::kStringVal, element.data(), element.size());
   }
 }
 

@@ -44,6 +44,9 @@ void EncodeTensor(const TensorView& tensor, std::string* out);
 // Bytes of the elements of a tensor; for strings, of their contents.
 int64_t ValueBytes(const TensorView& tensor);
 
+// The bytes of an element of a tensor of strings. They live as long as the tensor.
+std::string_view StringAt(const TensorView& tensor, int64_t i);
+
 // Encodes a summary in place of a tensor of `bytes` bytes that is too large, and sets
 // `summary_mode` and `left_out_bytes`. The summary has the mode of the recording; if that
 // has no numbers, or none for the dtype, it is FULL_HEALTH or SHAPE.

@@ -2,6 +2,7 @@
 // in the headers py_*.h, and its types. native/__init__.py loads it.
 
 #include "py_encode.h"
+#include "py_gate.h"
 #include "py_recorder.h"
 #include "py_stack_key.h"
 #include "py_tensorflow.h"
@@ -45,6 +46,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__native() {
   tbdbg::Owned module(PyModule_Create(&tbdbg::definition));
-  if (module == nullptr || !tbdbg::AddRecorderTypes(module.get())) return nullptr;
+  if (module == nullptr || !tbdbg::AddRecorderTypes(module.get()) || !tbdbg::AddGateTypes(module.get()))
+    return nullptr;
   return module.release();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "py_eager_op.h"
+#include "py_gate.h"
 #include "py_values.h"
 #include "recorder.h"
 
@@ -205,6 +206,7 @@ PyObject* GetRing(PyObject* self, PyObject* number) {
   return ToFirstBad(value.prefix, value.is_execution, value.bad == Bad::kNan);
 }
 
+PyObject* GetGate(PyObject* self, void*) { return ToPython(&Self(self)->gate()); }
 PyObject* GetOn(PyObject* self, void*) { return PyBool_FromLong(Self(self)->on()); }
 PyObject* GetExecutions(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->executions()); }
 PyObject* GetTraces(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->traces()); }
@@ -242,6 +244,7 @@ PyGetSetDef attributes[] = {
     {"traces", GetTraces, nullptr, "Number of graph execution traces so far.", nullptr},
     {"num_bad", GetNumBad, nullptr, "Number of bad tensors on record so far.", nullptr},
     {"first_bad", GetFirstBad, nullptr, "The FirstBad, or None.", nullptr},
+    {"gate", GetGate, nullptr, "The Gate at which threads of graphs are held.", nullptr},
     {"failure", GetFailure, nullptr, "Why recording stopped early, or ''.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 

@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include <algorithm>
+
 namespace tbdbg {
 namespace {
 
@@ -154,6 +156,7 @@ void Recorder::Flush() {
 
 void Recorder::Close() {
   on_ = false;
+  gate_.Close();
   StopIf(executions_.Close());
   StopIf(traces_.Close());
   std::string failure;
@@ -166,6 +169,7 @@ void Recorder::Close() {
 
 void Recorder::Abandon() {
   on_ = false;
+  gate_.Abandon();
   executions_.Abandon();
   traces_.Abandon();
   session_runs_.Abandon();
@@ -179,6 +183,7 @@ std::string Recorder::failure() const {
 void Recorder::StopIf(const std::string& failure) {
   if (failure.empty()) return;
   on_ = false;
+  gate_.Close();
   std::lock_guard<std::mutex> lock(mutex_);
   if (failure_.empty()) failure_ = failure;
 }
@@ -254,7 +259,9 @@ void TraceBatch::Trace(const TraceTarget& target, const EncodedTensor& tensor) {
 }
 
 void TraceBatch::RingIf(const TraceTarget& target, Bad bad) {
-  if (bad == Bad::kNo || rang_ != 0 || !target.rings || !recorder_->on()) return;
+  if (bad == Bad::kNo) return;
+  worst_ = std::max(worst_, bad);
+  if (rang_ != 0 || !target.rings || !recorder_->on()) return;
   rang_ = recorder_->alarm_.RingIf(bad, target.prefix, false);
 }
 

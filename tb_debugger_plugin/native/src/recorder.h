@@ -12,6 +12,7 @@
 #include "bad_tensors.h"
 #include "encode.h"
 #include "event_file.h"
+#include "gate.h"
 #include "keep.h"
 #include "summary.h"
 
@@ -32,6 +33,10 @@ struct TraceTarget {
   TraceOfVector trace;
   // Whether the tensor may ring the alarm, and those that hold the same elements.
   bool rings = true;
+  // Whether it is part of an input pipeline, whose threads do not wait for others.
+  bool in_pipeline = false;
+  // Whether an op may add into its memory: one more reference would change the sum.
+  bool is_added_into = false;
 
   // Makes the record in `mode`; the prefix must be complete.
   void PrepareTo(Mode mode);
@@ -98,6 +103,7 @@ class Recorder {
   int64_t max_tensor_bytes() const { return max_tensor_bytes_; }
   KeepRules& rules() { return rules_; }
   Alarm& alarm() { return alarm_; }
+  Gate& gate() { return gate_; }
   // How often Discard was called.
   int64_t discards() const { return discards_.load(std::memory_order_relaxed); }
   int64_t executions() const { return executions_.appended(); }
@@ -143,6 +149,7 @@ class Recorder {
   BadOps bad_ops_;
   FirstBad first_bad_;
   Alarm alarm_;
+  Gate gate_;
   mutable std::mutex mutex_;
   std::string failure_;  // guarded by mutex_
 };
@@ -165,6 +172,8 @@ class TraceBatch {
 
   // The number of the first ring of these tensors, or 0.
   int64_t rang() const { return rang_; }
+  // How bad the worst of these tensors is, if the mode judges tensors.
+  Bad worst() const { return worst_; }
 
  private:
   // Records a tensor whose first target has rules.
@@ -181,6 +190,7 @@ class TraceBatch {
   FilledTrace traces_[kMost];
   size_t count_ = 0;
   int64_t rang_ = 0;
+  Bad worst_ = Bad::kNo;
 };
 
 // The recorder that watch ops use; null while nothing is recorded. A recorder that was

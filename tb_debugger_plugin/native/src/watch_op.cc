@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "encode.h"
+#include "gate_op.h"
 #include "kernel.h"
 #include "recorder.h"
 #include "tf_classes.h"
@@ -130,8 +131,13 @@ void* CreateReduced(TF_OpKernelConstruction* construction) {
 
 void Delete(void* kernel) { delete static_cast<WatchKernel*>(kernel); }
 
-// Returns the number of a ring of the alarm, or 0.
-int64_t Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input, Recorder* recorder) {
+// What became of the tensors of a node.
+struct Recorded {
+  int64_t rang = 0;  // number of a ring of the alarm, or 0
+  std::optional<Bad> worst;
+};
+
+Recorded Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input, Recorder* recorder) {
   const Watch& watch = *kernel->watch;
   watch.constants->RecordOnce(recorder);
   kernel->Prepare(context);
@@ -142,47 +148,74 @@ int64_t Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* i
     if (earlier.View(ShapeOf(watch, i), &view)) batch.Trace(kernel->targets[i], view);
   }
   if (input->View(watch.shape, &view)) batch.Trace(kernel->targets[0], view);
-  return batch.rang();
+  Recorded recorded{batch.rang(), std::nullopt};
+  if (SpecOf(recorder->mode()).judges) recorded.worst = batch.worst();
+  return recorded;
 }
 
-// The recorder that records this node's tensor now, or null.
-Recorder* WatchingRecorder(const WatchKernel* kernel) {
+// Lets the tensors of a node pass the gate in the order in which they were computed. Returns the value that
+// the consumers get instead of the input, or null.
+std::shared_ptr<const HeldValue> PassGate(WatchKernel* kernel, TF_OpKernelContext* context,
+                                          WatchedInput* input, Recorder* recorder, std::optional<Bad> worst,
+                                          bool is_inline) {
+  const Watch& watch = *kernel->watch;
+  kernel->Prepare(context);
+  OpAtGate op(context, &recorder->gate(), worst);
+  TensorView view;
+  for (size_t i = 1; i < kernel->targets.size(); ++i) {
+    WatchedInput earlier(context, i, kernel->classes());
+    if (earlier.View(ShapeOf(watch, i), &view))
+      op.Pass(kernel->targets[i], view, i, CannotChange::kCoalesced);
+  }
+  if (!input->View(watch.shape, &view)) return nullptr;
+  return op.Pass(kernel->targets[0], view, 0, is_inline ? CannotChange::kCanChange : CannotChange::kBeside);
+}
+
+// The recorder for which this node was made, if it records; else null.
+Recorder* RecorderOf(const WatchKernel* kernel) {
   Recorder* recorder = CurrentRecorder();
-  if (recorder == nullptr || !recorder->wanted()) return nullptr;
+  if (recorder == nullptr || !recorder->on()) return nullptr;
   return kernel->watch != nullptr && kernel->watch->recorder == recorder ? recorder : nullptr;
+}
+
+// Records the tensors of a node, and lets them pass the gate. Returns whether the op failed; `*replacement`:
+// the value that the consumers get instead, or null.
+bool RecordAndPass(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input, bool is_inline,
+                   std::shared_ptr<const HeldValue>* replacement) {
+  Recorder* recorder = RecorderOf(kernel);
+  if (recorder == nullptr) return false;
+  Recorded recorded;
+  if (recorder->wanted()) recorded = Record(kernel, context, input, recorder);
+  if (recorder->gate().wanted()) {
+    *replacement = PassGate(kernel, context, input, recorder, recorded.worst, is_inline);
+    if (*replacement != nullptr) return false;  // What was bad is mended.
+  }
+  return FailIf(recorded.rang, context, recorder);
 }
 
 void ComputeBeside(void* state, TF_OpKernelContext* context) {
   auto* kernel = static_cast<WatchKernel*>(state);
-  Recorder* recorder = WatchingRecorder(kernel);
-  if (recorder == nullptr) return;
   WatchedInput input(context, 0, kernel->classes());
-  FailIf(Record(kernel, context, &input, recorder), context, recorder);
+  std::shared_ptr<const HeldValue> replacement;
+  RecordAndPass(kernel, context, &input, false, &replacement);
 }
 
 void ComputeInline(void* state, TF_OpKernelContext* context) {
   auto* kernel = static_cast<WatchKernel*>(state);
   WatchedInput input(context, 0, kernel->classes());
-  Recorder* recorder = WatchingRecorder(kernel);
-  const bool failed =
-      recorder != nullptr && FailIf(Record(kernel, context, &input, recorder), context, recorder);
-  if (!failed) input.PassOn();
+  std::shared_ptr<const HeldValue> replacement;
+  if (RecordAndPass(kernel, context, &input, true, &replacement)) return;
+  if (replacement == nullptr) return input.PassOn();
+  SetOutput(context, *replacement);
 }
 
-// Records the numbers in the input; in NO_TENSOR, only that the tensor was computed.
-// This runs on another device than the tensor's.
-void ComputeReduced(void* state, TF_OpKernelContext* context) {
-  auto* kernel = static_cast<WatchKernel*>(state);
-  Recorder* recorder = WatchingRecorder(kernel);
-  if (recorder == nullptr) return;
-  Input input(context, 0);
-  if (!input.ok()) return;
-  kernel->watch->constants->RecordOnce(recorder);
-  const TraceTarget& target = kernel->watch->targets.front();
-  const TensorView view = input.View();
+// Returns the number of a ring of the alarm, or 0.
+int64_t RecordReduced(const WatchKernel& kernel, const TensorView& view, Recorder* recorder) {
+  kernel.watch->constants->RecordOnce(recorder);
+  const TraceTarget& target = kernel.watch->targets.front();
   thread_local EncodedTensor encoded;
   encoded.proto.clear();
-  encoded.mode = kernel->mode;
+  encoded.mode = kernel.mode;
   if (recorder->mode() == Mode::kNoTensor) {
     encoded.mode = Mode::kNoTensor;
     EncodeSummary(view, encoded.mode, target.tensor_id, -1, &encoded.proto);
@@ -191,9 +224,23 @@ void ComputeReduced(void* state, TF_OpKernelContext* context) {
   }
   TraceBatch batch(recorder);
   batch.Trace(target, encoded);
-  FailIf(batch.rang(), context, recorder);
+  return batch.rang();
 }
 
+// Records the numbers in the input; in NO_TENSOR, only that the tensor was computed.
+// This runs on another device than the tensor's.
+void ComputeReduced(void* state, TF_OpKernelContext* context) {
+  auto* kernel = static_cast<WatchKernel*>(state);
+  Recorder* recorder = RecorderOf(kernel);
+  if (recorder == nullptr) return;
+  Input input(context, 0);
+  if (!input.ok()) return;
+  const TensorView view = input.View();
+  const int64_t rang = recorder->wanted() ? RecordReduced(*kernel, view, recorder) : 0;
+  const TraceTarget& target = kernel->watch->targets.front();
+  if (recorder->gate().wanted()) PassNumbers(target, view, kernel->mode, &recorder->gate());
+  FailIf(rang, context, recorder);
+}
 // The output has the shape of the input.
 void InlineShape(TF_ShapeInferenceContext* context, TF_Status* status) {
   TF_ShapeHandle* shape = tf.TF_NewShapeHandle();

@@ -1,0 +1,67 @@
+// Conditions over the numbers of a tensor, in postfix order.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "numbers.h"
+
+namespace tbdbg {
+
+// The numbers of StepKind in capture/gate.py, which says what each does.
+enum class StepKind : int {
+  kConstant,
+  kNumber,
+  kNegative,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kEq,
+  kNe,
+  kAnd,
+  kOr,
+  kNot,
+  kAbs,
+  kSqrt,
+};
+
+constexpr int kNumStepKinds = 18;
+
+struct Step {
+  StepKind kind;
+  double value;  // of kConstant; the index of kNumber
+
+  bool operator==(const Step& other) const { return kind == other.kind && value == other.value; }
+};
+
+// A condition. Constant after it is made.
+class Condition {
+ public:
+  static constexpr size_t kMaxSteps = 256;
+  static constexpr int kMaxDepth = 64;
+
+  // A condition that always holds.
+  Condition() = default;
+  // Only if Problem(steps) is empty.
+  explicit Condition(std::vector<Step> steps) : steps_(std::move(steps)) {}
+
+  // Why the steps are no condition; empty if they are one.
+  static std::string Problem(const std::vector<Step>& steps);
+
+  bool empty() const { return steps_.empty(); }
+  // Whether it holds. It does not if it names a number that is not known.
+  bool Holds(const Numbers& numbers) const;
+
+  bool operator==(const Condition& other) const { return steps_ == other.steps_; }
+
+ private:
+  std::vector<Step> steps_;
+};
+
+}  // namespace tbdbg

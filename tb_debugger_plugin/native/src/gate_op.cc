@@ -1,0 +1,118 @@
+#include "gate_op.h"
+
+#include <cstring>
+#include <string>
+
+#include "kernel.h"
+
+namespace tbdbg {
+namespace {
+
+// Makes references to an input of an op.
+class InputHolder : public Holder {
+ public:
+  InputHolder(TF_OpKernelContext* context, size_t input, bool copies)
+      : context_(context), input_(static_cast<int>(input)), copies_(copies) {}
+
+  std::shared_ptr<const HeldValue> Hold() const override {
+    TF_Tensor* tensor = nullptr;
+    TF_Status* status = ThreadStatus();
+    tf.TF_GetInput(context_, input_, &tensor, status);
+    if (tf.TF_GetCode(status) != 0) return nullptr;
+    auto value = std::make_shared<HeldValue>();
+    value->owner = std::shared_ptr<const void>(tensor, [](TF_Tensor* held) { tf.TF_DeleteTensor(held); });
+    Describe(tensor, value.get());
+    if (copies_ && value->view.dtype != kString) Copy(value.get());
+    return value;
+  }
+
+ private:
+  static void Describe(const TF_Tensor* tensor, HeldValue* value) {
+    TensorView& view = value->view;
+    view.data = tf.TF_TensorData(tensor);
+    view.byte_size = tf.TF_TensorByteSize(tensor);
+    view.dtype = tf.TF_TensorType(tensor);
+    view.rank = tf.TF_NumDims(tensor);
+    view.num_elements = 1;
+    for (int i = 0; i < view.rank; ++i) {
+      value->dims.push_back(tf.TF_Dim(tensor, i));
+      view.num_elements *= value->dims.back();
+    }
+    view.dims = value->dims.data();
+  }
+
+  static void Copy(HeldValue* value) {
+    auto bytes = std::make_shared<const std::string>(static_cast<const char*>(value->view.data),
+                                                     value->view.byte_size);
+    value->view.data = bytes->data();
+    value->owner = std::move(bytes);
+  }
+
+  TF_OpKernelContext* const context_;
+  const int input_;
+  const bool copies_;
+};
+
+// Whether elements of a dtype are plain numbers.
+bool HasNumbers(const TensorView& view) { return view.dtype != kString; }
+
+}  // namespace
+
+std::shared_ptr<const HeldValue> OpAtGate::Pass(const std::vector<TraceTarget>& targets,
+                                                const TensorView& view, size_t input,
+                                                CannotChange cannot_change) {
+  std::shared_ptr<const HeldValue> replacement;
+  for (const TraceTarget& target : targets) {
+    const bool is_first = &target == &targets[0];
+    const InputHolder holder(context_, input, target.is_added_into);
+    Passing passing;
+    passing.tensor_id = static_cast<int64_t>(target.tensor_id);
+    passing.view = &view;
+    passing.has_shape = is_first;
+    passing.holder = &holder;
+    passing.bad = worst_;
+    passing.cannot_change = is_first ? cannot_change : CannotChange::kCoalesced;
+    passing.others_may_have_passed = passing.cannot_change != CannotChange::kCanChange;
+    passing.in_pipeline = target.in_pipeline;
+    if (passing.cannot_change == CannotChange::kCanChange && !HasNumbers(view)) {
+      passing.cannot_change = CannotChange::kNoNumbers;
+    }
+    std::shared_ptr<const HeldValue> changed = gate_->Pass(passing);
+    if (changed != nullptr) replacement = std::move(changed);
+  }
+  return replacement;
+}
+
+void PassNumbers(const TraceTarget& target, const TensorView& columns, Mode mode, Gate* gate) {
+  Passing passing;
+  passing.tensor_id = static_cast<int64_t>(target.tensor_id);
+  if (columns.num_elements >= ColumnsOf(mode)) {
+    const auto* values = static_cast<const double*>(columns.data);
+    passing.numbers = NumbersOf(values, mode);
+    if (SpecOf(mode).judges) passing.bad = HowBad(values, mode);
+  }
+  passing.cannot_change = CannotChange::kOtherDevice;
+  passing.in_pipeline = target.in_pipeline;
+  gate->Pass(passing);
+}
+
+void PassCompiled(const TraceTarget& target, std::optional<Bad> bad, Gate* gate) {
+  Passing passing;
+  passing.tensor_id = static_cast<int64_t>(target.tensor_id);
+  passing.bad = bad;
+  passing.cannot_change = CannotChange::kCompiled;
+  passing.in_pipeline = target.in_pipeline;
+  gate->Pass(passing);
+}
+
+void SetOutput(TF_OpKernelContext* context, const HeldValue& value) {
+  TF_Status* status = ThreadStatus();
+  const TensorView& view = value.view;
+  TF_Tensor* output =
+      tf.TF_AllocateOutput(context, 0, view.dtype, view.dims, view.rank, view.byte_size, status);
+  if (tf.TF_GetCode(status) != 0) return tf.TF_OpKernelContext_Failure(context, status);
+  if (view.byte_size > 0) std::memcpy(tf.TF_TensorData(output), view.data, view.byte_size);
+  tf.TF_DeleteTensor(output);
+}
+
+}  // namespace tbdbg

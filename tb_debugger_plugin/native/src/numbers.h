@@ -1,0 +1,52 @@
+// The numbers of a tensor that conditions name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "summary.h"
+
+namespace tbdbg {
+
+// In the order of NUMBERS in capture/gate.py.
+enum class Number : int {
+  kSize,
+  kNegInf,
+  kPosInf,
+  kNan,
+  kNegative,
+  kZero,
+  kPositive,
+  kMin,
+  kMax,
+  kMean,
+  kVariance,
+};
+
+constexpr int kNumNumbers = 11;
+
+// Some of the numbers of one tensor.
+class Numbers {
+ public:
+  bool empty() const { return known_ == 0; }
+  bool Has(int number) const { return (known_ >> number & 1) != 0; }
+  // Only for a number that is known.
+  double operator[](int number) const { return values_[static_cast<size_t>(number)]; }
+  void Set(Number number, double value) {
+    values_[static_cast<size_t>(number)] = value;
+    known_ |= 1u << static_cast<int>(number);
+  }
+
+ private:
+  std::array<double, kNumNumbers> values_{};
+  uint32_t known_ = 0;  // as bits
+};
+
+// The numbers of a tensor in memory: all for a dtype whose health is measured, for integers and for booleans;
+// else its size. Complex numbers have no moments: those are NaN.
+Numbers NumbersOf(const TensorView& tensor);
+
+// The numbers among the columns that Summarize wrote in `mode`.
+Numbers NumbersOf(const double* columns, Mode mode);
+
+}  // namespace tbdbg
