@@ -1,0 +1,244 @@
+"""What the hooks, the server and the controller of a program know of each other.
+
+The hooks of `calls` and the server of `server` call a `Controller`. The controller uses a `Program`: what it
+may do to the program beside stopping it. Neither TensorFlow nor gRPC is needed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from types import FrameType
+from typing import Any, Final, NamedTuple, Protocol
+
+from tb_debugger_plugin.live.messages.messages import Call, Message
+
+#: Bytes of values that are held for the call at hand, unless the program says otherwise.
+MAX_HELD_BYTES: Final = 1 << 30
+#: Seconds that a paused program waits after its last debugger has left, unless it says otherwise.
+WHEN_ALONE_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the program allows its debuggers.
+
+    Attributes:
+      wait: Whether the program waits before its first call until a debugger lets it go on.
+      when_alone: Seconds that a paused program waits when its last debugger has left, before it runs on; None
+        to wait until a debugger is back. The wait before the first call is not meant.
+      may_change_values: Whether debuggers may change values.
+      read_only: Whether commands of debuggers are refused.
+      max_held_bytes: Bytes of values that may be held for the call at hand.
+    """
+
+    wait: bool = True
+    when_alone: float | None = WHEN_ALONE_S
+    may_change_values: bool = False
+    read_only: bool = False
+    max_held_bytes: int = MAX_HELD_BYTES
+
+
+class CallKind(IntEnum):
+    """`Call.Kind` of `live.proto`."""
+
+    FUNCTION = 1
+    SESSION_RUN = 2
+    STEP = 3
+
+
+class Details(NamedTuple):
+    """What a call works on, as text; see `Call` of `live.proto`.
+
+    Attributes:
+      feeds: Feeds of a session run, or arguments of a function, with dtypes and shapes.
+      fetches: Fetches of a session run.
+      targets: Ops that a session run runs without fetching them.
+      devices: Devices of the graph, as far as it is known before the call.
+    """
+
+    feeds: tuple[str, ...] = ()
+    fetches: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+class ProgramCall:
+    """An outermost call that a thread of the program makes.
+
+    What is not needed for each call is found out when it is first asked for, which must be before the call
+    ends. Whatever fails then leaves the fact empty.
+
+    Args:
+      number: Counts the calls of the process, from 0.
+      kind: What is called.
+      name: Its name: of the function, the fetches of the run, or the step.
+      thread: Name of the Python thread.
+      function: The `tf.function`, concrete function or session; None for a step.
+      find_details: Finds what the call works on.
+      find_place: Finds the path and the line of the program that calls.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        kind: CallKind,
+        name: str,
+        *,
+        thread: str,
+        function: Any = None,
+        find_details: Callable[[], Details] = Details,
+        find_place: Callable[[], tuple[str, int]] = lambda: ("", 0),
+    ) -> None:
+        self.number = number
+        self.kind = kind
+        self.name = name
+        self.thread = thread
+        self.function = function
+        self._find_details = find_details
+        self._find_place = find_place
+
+    @cached_property
+    def details(self) -> Details:
+        """What the call works on."""
+        try:
+            return self._find_details()
+        except Exception:  # objects of the program may do anything when they are asked
+            return Details()
+
+    @cached_property
+    def place(self) -> tuple[str, int]:
+        """Path and line of the program that calls; empty and 0 if there is none."""
+        try:
+            return self._find_place()
+        except Exception:
+            return "", 0
+
+    def message(self, *, is_over: bool = False) -> Message:
+        """The call as a `Call`.
+
+        Args:
+          is_over: Whether it has ended.
+        """
+        path, line = self.place
+        return Call(
+            number=self.number,
+            kind=int(self.kind),
+            name=self.name,
+            feeds=self.details.feeds,
+            fetches=self.details.fetches,
+            targets=self.details.targets,
+            thread=self.thread,
+            is_over=is_over,
+            path=path,
+            line=line,
+        )
+
+
+class Program(Protocol):
+    """What a controller may do to its program. All methods may be called by any thread."""
+
+    @property
+    def recording(self) -> Any:
+        """The `capture.recording.Recording` of the program."""
+
+    def flush(self) -> None:
+        """Write out what was recorded so far, so that the page sees everything up to a pause."""
+
+    def see_eager_ops(self, wanted: bool) -> None:
+        """Let `on_eager_op` of the controller be called from now on, or no longer; at first it is not.
+
+        Args:
+          wanted: Whether it is called. A program that nobody debugs pays for no such call.
+        """
+
+
+class Controller(Protocol):
+    """Stops and steers one program; see `Settings`, and `State` and `Command` of `live.proto`.
+
+    The first five methods and `connected` are called by threads of the server, those that begin with
+    `before`, `after` and `on` by threads of the program. Threads of the program get no exception from
+    `Exception`'s subclasses: the hooks drop them. `SystemExit` passes, for a program that is to end.
+    """
+
+    def state(self) -> Message:
+        """The `State` now."""
+
+    def follow(self, version: int, timeout: float) -> Message:
+        """The first `State` with a higher version, or the present one after a time.
+
+        Args:
+          version: The version that the caller has.
+          timeout: Seconds to wait at most.
+        """
+
+    def control(self, command: Message) -> Message:
+        """Obey a `Command`; returns an `Outcome`."""
+
+    def list_tensors(self, after: int, limit: int) -> Message:
+        """The `TensorList` of the call at hand: tensors with numbers above `after`, at most `limit`."""
+
+    def elements(self, tensor: int, begin: int, end: int) -> Iterator[bytes]:
+        """Yields a range of the elements of a tensor, in parts of at most 1 MiB.
+
+        Raises:
+          NotFoundError: The tensor is not there any more.
+          UsageError: The range is none of the tensor's.
+        """
+
+    def evaluate(self, text: str) -> Message:
+        """The `Evaluation` of an expression over the tensors at hand."""
+
+    def connected(self, follower: str) -> AbstractContextManager[None]:
+        """Count a debugger as connected inside a block.
+
+        Args:
+          follower: What it is, for the log.
+        """
+
+    def before_call(self, call: ProgramCall) -> None:
+        """Take a call that a thread is about to make; may block."""
+
+    def after_call(self, call: ProgramCall, error: BaseException | None) -> None:
+        """Take a call that has ended in the thread that made it; may block.
+
+        Args:
+          call: The call.
+          error: What it raised; None if it returned.
+        """
+
+    def on_eager_op(
+        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
+    ) -> Sequence[Any] | None:
+        """Take an eager op that has run; may block.
+
+        Args:
+          op_type: Its type, or the name of a function.
+          inputs: Its inputs.
+          outputs: Its outputs.
+          frame: The frame below which the program made it.
+
+        Returns:
+          Other outputs for the program, as many; None for the same.
+        """
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether any thread of the program is held or waits. Takes no lock: signal handlers ask."""
+
+    def detach(self, why: str) -> None:
+        """Let the program run on without stopping again, also when commands are refused.
+
+        Args:
+          why: A sentence for the debuggers.
+        """
+
+    def close(self) -> None:
+        """End: release all threads, and stop none from now on. Further calls do nothing."""
+
+
+#: Makes the controller of a program.
+MakeController = Callable[[Settings, Program], Controller]
