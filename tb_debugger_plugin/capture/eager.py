@@ -37,7 +37,7 @@ from tb_debugger_plugin.native.arguments import TensorValue
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Ops that TensorFlow runs when Python drops an object, anywhere in the program, and ops of recorders.
-_INTERNAL_OPS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "DebugIdentityV2"))
+INTERNAL_OPS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "DebugIdentityV2"))
 #: Limit of the cache by op and stack: a program that never calls twice from the same stack must not fill
 #: memory.
 _MAX_CALL_SITES = 50_000
@@ -152,7 +152,7 @@ class EagerOps:
         op_type, num_outputs, _ = key
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
         prefix = b""
-        if name not in _INTERNAL_OPS:
+        if name not in INTERNAL_OPS:
             prefix = self._encode_prefix(name, num_outputs, self._frames.current(frame))
             if op_def_registry.get(name) is None and not self._graphs.id_of_function(name):
                 self._not_recorded.report(without_graph([name]))

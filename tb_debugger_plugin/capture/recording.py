@@ -18,13 +18,14 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any
+from types import FrameType
+from typing import Any, TypeAlias
 
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.alarm import Alarm, BadValue, Explanation, reason_of
 from tb_debugger_plugin.capture.backends import other_backend
-from tb_debugger_plugin.capture.eager import EagerOps
+from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
 from tb_debugger_plugin.capture.first_bad import FirstBad, sentence
 from tb_debugger_plugin.capture.gate import AtNewTensors, Gate, TensorOfGraph
@@ -33,7 +34,7 @@ from tb_debugger_plugin.capture.graph.session_graph import Watches
 from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
-from tb_debugger_plugin.capture.hooks.sessions import SessionRan, Sessions
+from tb_debugger_plugin.capture.hooks.sessions import AroundRun, Runs, SessionRan, Sessions
 from tb_debugger_plugin.capture.hooks.threads import EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
@@ -51,6 +52,10 @@ from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 
 _log = logging.getLogger("tb_debugger_plugin")
+#: See `Recording.call_after_eager_ops`.
+AfterEagerOp: TypeAlias = Callable[
+    ["str | bytes", Sequence[Any], Sequence[Any], FrameType], "Sequence[Any] | None"
+]
 
 
 class Recording:
@@ -100,11 +105,15 @@ class Recording:
         self._failure = ""
         self._call: Call | None = None
         self._at_end_of_step: Callable[[], None] | None = None
+        self._at_end: list[Callable[[], None]] = []
+        self._after_eager_op: AfterEagerOp | None = None
+        self._around_session_runs: AroundRun | None = None
         self._alarm: Alarm | None = None
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_value, self.close)
         self._threads = EveryThread(self._on_op, self._alarm.translated if self._alarm else None)
-        self._sessions = Sessions(self._watch_session, self._not_recorded, self._on_session_run)
+        runs = Runs(self._on_session_run, lambda: self._around_session_runs if self._on else None)
+        self._sessions = Sessions(self._watch_session, self._not_recorded, runs)
         self._functions_hook = FunctionHook(self._on_function)
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
         try:
@@ -135,6 +144,11 @@ class Recording:
     def dump_root(self) -> str:
         """Folder of the event files."""
         return self.options.dump_root
+
+    @property
+    def files(self) -> str:
+        """The common beginning of the names of its event files; empty if TensorFlow's writer chose it."""
+        return self._sink.files
 
     @property
     def on(self) -> bool:
@@ -184,9 +198,39 @@ class Recording:
         if self._at_end_of_step is not None:
             self._at_end_of_step()
 
-    def call_at_end_of_step(self, call: Callable[[], None]) -> None:
-        """Call a function whenever the program marks the end of a step. What it raises, the program gets."""
+    def call_at_end_of_step(self, call: Callable[[], None] | None) -> None:
+        """Call a function whenever the program marks the end of a step. What it raises, the program gets.
+
+        Args:
+          call: The function; None for none.
+        """
         self._at_end_of_step = call
+
+    def call_after_eager_ops(self, call: AfterEagerOp | None) -> None:
+        """Call a function after each eager op from now on, when it was recorded; None to call none.
+
+        Args:
+          call: Takes the type of the op, its inputs, its outputs and the frame below which the program made
+            it. It returns other outputs for the program, as many, or None for the same. What it raises, the
+            program gets.
+        """
+        self._after_eager_op = call
+
+    def call_around_session_runs(self, around: AroundRun | None) -> None:
+        """Let each run of a session pass through a function from now on; None for no function.
+
+        Args:
+          around: Runs the call, which is recorded inside, and returns what it returns.
+        """
+        self._around_session_runs = around
+
+    def call_at_end(self, call: Callable[[], None]) -> None:
+        """Call a function once when the recording begins to end, for whatever reason.
+
+        Args:
+          call: The function. It must not raise, and not wait for a thread that uses the recording.
+        """
+        self._at_end.append(call)
 
     def pause(self) -> None:
         """Record no executions and no values of tensors until `resume()`; graphs and sources still are.
@@ -282,6 +326,9 @@ class Recording:
           exiting: Whether the program ends; then its functions are not restored.
           is_temporary: Whether the files are about to be deleted; then the log does not name them.
         """
+        at_end, self._at_end = self._at_end, []
+        for call in at_end:
+            call()
         with self._lock:
             if self._on:
                 self._on = False
@@ -386,6 +433,10 @@ class Recording:
             self._fail(error)
         if rang:
             self._handle(rang)
+        if self._after_eager_op is not None and graph is None and outputs and op_type not in INTERNAL_OPS:
+            others = self._after_eager_op(op_type, inputs, outputs, sys._getframe(1))
+            if others is not None:
+                return list(others)
         return self._threads.callback_result(outputs)
 
     def _handle(self, rang: int) -> None:

@@ -21,17 +21,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
+from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.stacks.calls import Call as Running
 from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import Predicate
-from tb_debugger_plugin.tfdbg.call_arguments import Arguments, name_of
 from tb_debugger_plugin.tfdbg.call_records import CallRecords
 from tb_debugger_plugin.tfdbg.conductor import Conductor, Converse
 from tb_debugger_plugin.tfdbg.failures import is_failure
-from tb_debugger_plugin.tfdbg.function_calls import FunctionCall, FunctionCalls
 from tb_debugger_plugin.tfdbg.turns import Turns
 from tb_debugger_plugin.tfdbg.user_interface import opener
 

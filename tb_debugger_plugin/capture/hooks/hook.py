@@ -70,9 +70,9 @@ RECORDING_TARGETS: Final = (
     ADD_DEFINITION,
     GET_COMPILER_IR,
 )
-#: What the shell around functions replaces besides.
-SHELL_TARGETS: Final = (CALL_FUNCTION, CALL_CONCRETE)
-TARGETS: Final = (*RECORDING_TARGETS, *SHELL_TARGETS)
+#: What the shell around functions, and breakpoints, replace besides.
+CALL_TARGETS: Final = (CALL_FUNCTION, CALL_CONCRETE)
+TARGETS: Final = (*RECORDING_TARGETS, *CALL_TARGETS)
 
 
 def hidden(function: _Function) -> _Function:

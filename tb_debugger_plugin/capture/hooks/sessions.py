@@ -54,23 +54,57 @@ class SessionRan(NamedTuple):
 OnRun: TypeAlias = Callable[[SessionRan], "BaseException | None"]
 
 
+class SessionCall(NamedTuple):
+    """A run of a session that is about to begin.
+
+    Attributes:
+      session: The session.
+      feeds: Values by reference to the fed tensor.
+      fetches: The tensors whose values the program gets.
+      targets: The ops that run without being fetched, without watch ops.
+      run: Runs it, and returns what the session returns.
+    """
+
+    session: TfSession
+    feeds: Mapping[TensorRef, Any]
+    fetches: list[TfTensor]
+    targets: list[TfOp]
+    run: Callable[[], Any]
+
+
+#: Runs the call that it gets, and returns what it returns.
+AroundRun: TypeAlias = Callable[[SessionCall], Any]
+
+
+class Runs(NamedTuple):
+    """What sees the runs of sessions.
+
+    Attributes:
+      after: Takes each run that has ended.
+      around: Returns what runs each run, which includes `after`; None for nothing.
+    """
+
+    after: OnRun
+    around: Callable[[], AroundRun | None]
+
+
 class Sessions:
     """Gives each new session of this process a graph with watch ops, until `remove()`.
 
     Args:
       watch: Adds the watch ops.
       not_recorded: Registers the sessions that are not recorded.
-      on_run: Takes each run of a session, also of one that is not watched.
+      runs: See each run of a session, also of one that is not watched.
     """
 
-    def __init__(self, watch: Watch, not_recorded: NotRecorded, on_run: OnRun) -> None:
+    def __init__(self, watch: Watch, not_recorded: NotRecorded, runs: Runs) -> None:
         self._not_recorded = not_recorded
         self._reported: weakref.WeakSet[TfSession] = weakref.WeakSet()
 
         def make_watched(made: TfSession, *args: Any, **kwargs: Any) -> None:
             self._init.original(made, *args, **kwargs)
             try:
-                _give_watched_graph(made, watch, on_run)
+                _give_watched_graph(made, watch, runs)
             except Exception as error:  # the program must not see any error
                 _log.debug("A session cannot be watched:", exc_info=error)
                 self._reported.add(made)
@@ -86,7 +120,7 @@ class Sessions:
             *more: Any,
         ) -> Any:
             self._report_unwatched(made, [*fetches, *targets])
-            return _run(on_run, self._run.original, made, handle, targets, [], fetches, feeds, *more)
+            return _run(runs, self._run.original, made, handle, targets, [], fetches, feeds, *more)
 
         self._init = Hook(SESSION_INIT, make_watched)
         self._run = Hook(SESSION_RUN, run_unwatched)
@@ -122,7 +156,7 @@ class Sessions:
 
 
 def _run(
-    on_run: OnRun,
+    runs: Runs,
     original: Callable[..., Any],
     made: TfSession,
     handle: Any,
@@ -135,16 +169,21 @@ def _run(
 ) -> Any:
     """Runs a session by TensorFlow's own `_do_run`, with the watch ops, and passes the run on."""
     all_targets = [*targets, *watches] if watches else targets
-    begin = time.time()
-    try:
-        result = original(made, handle, all_targets, fetches, feeds, options, metadata)
-    except BaseException as error:
-        other = on_run(SessionRan(made, feeds, fetches, targets, begin, None, error))
-        if other is None or other is error:
-            raise
-        raise other from None
-    on_run(SessionRan(made, feeds, fetches, targets, begin, metadata, None))
-    return result
+
+    def run() -> Any:
+        begin = time.time()
+        try:
+            result = original(made, handle, all_targets, fetches, feeds, options, metadata)
+        except BaseException as error:
+            other = runs.after(SessionRan(made, feeds, fetches, targets, begin, None, error))
+            if other is None or other is error:
+                raise
+            raise other from None
+        runs.after(SessionRan(made, feeds, fetches, targets, begin, metadata, None))
+        return result
+
+    around = runs.around()
+    return run() if around is None else around(SessionCall(made, feeds, fetches, targets, run))
 
 
 def run_metadata(ran: SessionRan) -> bytes:
@@ -152,7 +191,7 @@ def run_metadata(ran: SessionRan) -> bytes:
     return b"" if ran.metadata is None else bytes(c_api.TF_GetBuffer(ran.metadata))
 
 
-def _give_watched_graph(made: TfSession, watch: Watch, on_run: OnRun) -> None:
+def _give_watched_graph(made: TfSession, watch: Watch, runs: Runs) -> None:
     if made._target:
         return  # its ops run in another process
     graph = SessionGraph(made._graph, watch)
@@ -176,7 +215,7 @@ def _give_watched_graph(made: TfSession, watch: Watch, on_run: OnRun) -> None:
             watches = graph.watches_of_run(fetches, targets, fed)
         running = session_ref()
         assert running is not None, "its own method runs"
-        return _run(on_run, _plain_run, running, handle, targets, watches, fetches, feeds, *more)
+        return _run(runs, _plain_run, running, handle, targets, watches, fetches, feeds, *more)
 
     def make_callable(fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
         # With a list of feeds, even an empty one, TensorFlow does the same as in `run`, which adds watch ops.

@@ -125,6 +125,11 @@ class NativeSink:
             host_name=host,
         )
 
+    @property
+    def files(self) -> str:
+        """The common beginning of the names of the event files."""
+        return self._files.files.prefix
+
     def narrowed(self, options: Options) -> Options:
         """The same options: this sink supports all."""
         return options

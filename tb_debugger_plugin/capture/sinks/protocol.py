@@ -122,6 +122,10 @@ class Sink(Protocol):
     def for_compiled(self) -> CompiledSink | None:
         """This sink, if it can record functions that XLA compiles; else None."""
 
+    @property
+    def files(self) -> str:
+        """The common beginning of the names of the event files; empty if it is not known."""
+
     def narrowed(self, options: Options) -> Options:
         """The part of the options that this sink supports: not every sink measures every dtype."""
 

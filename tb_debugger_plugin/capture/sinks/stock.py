@@ -77,6 +77,11 @@ class StockSink:
         except ValueError as error:
             raise RecordingError(f"{options.dump_root} cannot be written: {error}") from None
 
+    @property
+    def files(self) -> str:
+        """Empty: TensorFlow's writer chooses the names."""
+        return ""
+
     def narrowed(self, options: Options) -> Options:
         """The options without the dtypes for which TensorFlow's debug ops have no kernel.
 

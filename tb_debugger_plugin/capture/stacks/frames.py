@@ -49,6 +49,7 @@ HOOKS = os.path.join(os.path.dirname(op_callbacks.__file__), "tb_debugger_plugin
 _OWN = (
     HOOKS,
     os.path.join(_PACKAGE, "capture") + os.sep,
+    os.path.join(_PACKAGE, "live") + os.sep,
     os.path.join(_PACKAGE, "native") + os.sep,
     os.path.join(_PACKAGE, "techniques") + os.sep,
     os.path.join(_PACKAGE, "tfdbg") + os.sep,
@@ -244,6 +245,24 @@ def user_frame() -> Frame:
     frames = _frames_of(tf_stack.extract_stack())
     own = [frame for frame in frames if not is_library(frame.path)]
     return (own or frames)[-1]
+
+
+def user_place(innermost: FrameType) -> tuple[str, int]:
+    """Path and line of the program in a running stack, which may be another thread's.
+
+    Args:
+      innermost: The innermost frame of the stack.
+
+    Returns:
+      Those of the innermost frame of the program; empty and 0 if there is none.
+    """
+    frame: FrameType | None = innermost
+    while frame is not None:
+        path = _path(frame.f_code.co_filename)
+        if not path.startswith(_OWN) and not is_library(path):
+            return path, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
 
 
 def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[Frame, ...]]:

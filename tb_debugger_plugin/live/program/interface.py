@@ -77,7 +77,7 @@ class ProgramCall:
       kind: What is called.
       name: Its name: of the function, the fetches of the run, or the step.
       thread: Name of the Python thread.
-      function: The `tf.function`, concrete function or session; None for a step.
+      function: The `tf.function`, concrete function or session; None for a step, and when the call is over.
       find_details: Finds what the call works on.
       find_place: Finds the path and the line of the program that calls.
     """
@@ -116,6 +116,10 @@ class ProgramCall:
             return self._find_place()
         except Exception:
             return "", 0
+
+    def finish(self) -> None:
+        """Let go of what the call holds on to; facts that nobody asked for are empty from now on."""
+        self.function, self._find_details, self._find_place = None, Details, lambda: ("", 0)
 
     def message(self, *, is_over: bool = False) -> Message:
         """The call as a `Call`.

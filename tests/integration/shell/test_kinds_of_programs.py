@@ -1,4 +1,4 @@
-"""`tb_debugger_plugin/tfdbg/function_calls.py`: each outermost call of a function is a call, in all programs.
+"""`capture/hooks/function_calls.py`: each outermost call of a function is a call, in all programs.
 
 And the program computes what it computes without the shell, to the bit.
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.hooks.hook import RECORDING_TARGETS, SHELL_TARGETS, TARGETS, Hook, Target
-from tb_debugger_plugin.tfdbg.function_calls import FunctionCall, FunctionCalls
+from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
+from tb_debugger_plugin.capture.hooks.hook import CALL_TARGETS, RECORDING_TARGETS, TARGETS, Hook, Target
 
 pytestmark = pytest.mark.tensorflow
 
@@ -64,6 +64,6 @@ def test_a_recording_replaces_every_target_and_no_function_twice(tmp_path: Path)
 def test_the_shell_replaces_its_targets_until_it_is_removed() -> None:
     before = [target.get() for target in TARGETS]
     calls = FunctionCalls(FunctionCall.run)
-    assert all(target.get() not in before for target in SHELL_TARGETS)
+    assert all(target.get() not in before for target in CALL_TARGETS)
     calls.remove()
     assert [target.get() for target in TARGETS] == before

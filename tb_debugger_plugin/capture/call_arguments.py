@@ -1,4 +1,4 @@
-"""Names a function and the arrays among the arguments of its call, for the shell.
+"""Names a function and the arrays among the arguments of its call.
 
 Takes a call and returns texts and NumPy arrays. Arrays are made when somebody asks for them.
 """
@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.util import nest
 
-from tb_debugger_plugin.tfdbg.function_calls import FunctionCall
+from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall
 
 
 def name_of(function: Any) -> str:
@@ -48,6 +48,12 @@ class Arguments(Mapping[str, Any]):
     def __len__(self) -> int:
         """Returns the number of arrays."""
         return len(self._tensors)
+
+    def described(self) -> Iterator[str]:
+        """Yields each array as text, such as `x: float32 [2, 3]`, without copying it."""
+        for name, value in self._tensors.items():
+            dtype = getattr(value.dtype, "name", value.dtype)
+            yield f"{name}: {dtype} {list(value.shape)}"
 
     @cached_property
     def _tensors(self) -> dict[str, Any]:

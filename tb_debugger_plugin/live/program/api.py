@@ -1,0 +1,441 @@
+"""The functions that users call so that debuggers can stop their program.
+
+Invariants: a process has at most one program that can be stopped, the one of its recording; it ends with the
+recording. Nothing listens unless one of these functions was called. A forked child has no part in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from tb_debugger_plugin import native
+from tb_debugger_plugin.capture import api as recorder
+from tb_debugger_plugin.capture.options import absolute, is_remote
+from tb_debugger_plugin.capture.recording import Recording
+from tb_debugger_plugin.errors import RecordingError, UsageError
+from tb_debugger_plugin.live.messages import discovery
+from tb_debugger_plugin.live.program.calls import Calls
+from tb_debugger_plugin.live.program.interface import (
+    MAX_HELD_BYTES,
+    WHEN_ALONE_S,
+    Controller,
+    MakeController,
+    Settings,
+)
+from tb_debugger_plugin.live.program.interrupts import Interrupts
+from tb_debugger_plugin.live.program.server import LOOPBACK, Server
+
+_log = logging.getLogger("tb_debugger_plugin")
+#: Arguments that belong to breakpoints, in functions that also take those of a recording.
+OWN_ARGUMENTS: Final = ("address", "wait", "when_alone", "may_change_values", "read_only", "max_held_bytes")
+#: The program of this process that can be stopped; it may have ended.
+_current: Breakpoints | None = None
+
+
+class Breakpoints:
+    """A program that debuggers can stop, until `close()`. `enable_breakpoints` returns it.
+
+    Use::
+
+        with tb_debugger_plugin.enable_breakpoints("/path/to/logdir"):
+            train()
+
+    Args:
+      recording: The recording of the program.
+      settings: What its debuggers may do.
+      address: Where it listens; None for a free port of this machine.
+      make_controller: Makes what stops the program.
+
+    Attributes:
+      recording: The recording, which goes on as always.
+      address: Where debuggers find the program; they read it from a file in the dump root.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        settings: Settings,
+        address: str | None,
+        *,
+        make_controller: MakeController,
+    ) -> None:
+        self.recording = recording
+        self._settings = settings
+        self._process = os.getpid()
+        self._lock = threading.Lock()  # guards _is_on
+        self._is_on = True
+        self._owns_recording = False
+        self._calls: Calls | None = None
+        self._controller = make_controller(settings, self)
+        secret = discovery.new_secret()
+        self._server = Server(self._controller, secret, _with_port(address))
+        try:
+            self.address = _published(address, self._server.port)
+            self._described = _description(self.address, secret, recording)
+            self._file = discovery.write(Path(recording.dump_root), self._described)
+        except BaseException as error:
+            self._server.close()
+            if isinstance(error, OSError):
+                raise RecordingError(
+                    f"The file by which debuggers find the program cannot be written to "
+                    f"{recording.dump_root} ({error}): give another logdir."
+                ) from error
+            raise
+        self._calls = Calls(recording, self._controller, self._before_first_call)
+        self._interrupts = Interrupts(self._controller)
+        self._interrupts.install()
+        recording.call_at_end(self.close)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether debuggers can still find the program."""
+        return self._is_on and self.recording.on and self._process == os.getpid()
+
+    @property
+    def controller(self) -> Controller:
+        """What stops the program."""
+        return self._controller
+
+    def close(self) -> None:
+        """Let the program run on, and let no debugger find it again. Further calls do nothing.
+
+        The recording goes on if it began before, as with `disable_dump_debug_info`.
+        """
+        if self._process != os.getpid():
+            return
+        with self._lock:
+            was_on, self._is_on = self._is_on, False
+        if not was_on:
+            return
+        ends: tuple[Callable[[], None], ...] = (
+            self._remove_file,
+            self._controller.close,
+            self._remove_hooks,
+            self._interrupts.remove,
+            self._server.close,
+        )
+        for end in ends:
+            try:
+                end()
+            except Exception as error:  # the program must not see any error
+                _log.debug("Breakpoints cannot be ended as they should be:", exc_info=error)
+        if self._owns_recording:
+            self.recording.close()
+
+    def _remove_file(self) -> None:
+        discovery.remove(self._file, self._described)
+
+    def _remove_hooks(self) -> None:
+        if self._calls is not None:
+            self._calls.remove()
+
+    def own_recording(self) -> None:
+        """End the recording in `close()`, too: it began for the breakpoints."""
+        self._owns_recording = True
+
+    def abandon(self) -> None:
+        """Let go of everything in a forked child: its parent goes on, and only that can be stopped."""
+        self._is_on = False
+        self._remove_hooks()
+        self._server.abandon()
+
+    # What the controller may do: `Program`.
+
+    def flush(self) -> None:
+        """Write out what was recorded so far."""
+        self.recording.FlushExecutionFiles()
+
+    def see_eager_ops(self, wanted: bool) -> None:
+        """Hand eager ops to the controller, or do not.
+
+        Args:
+          wanted: Whether they are handed over.
+        """
+        if self._calls is not None:
+            self._calls.see_eager_ops(wanted)
+
+    def _before_first_call(self) -> None:
+        if self._settings.wait:
+            print(
+                f"tbdbg: The program is waiting for the debugger at {self.recording.dump_root} "
+                f"(tensorboard --logdir {self.recording.dump_root}); Ctrl-C runs on without.",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def __enter__(self) -> Breakpoints:
+        """Returns this object."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End at the end of the block."""
+        self.close()
+
+
+def enable_breakpoints(
+    logdir: str | os.PathLike[str],
+    *,
+    address: str | None = None,
+    wait: bool = True,
+    when_alone: float | None = WHEN_ALONE_S,
+    may_change_values: bool = False,
+    read_only: bool = False,
+    max_held_bytes: int = MAX_HELD_BYTES,
+    **options: Any,
+) -> Breakpoints:
+    """Let the debugger's page in TensorBoard stop this program from now on, and record the program.
+
+    Call it once, at any time; TensorBoard may be started before or after::
+
+        tb_debugger_plugin.enable_breakpoints("/path/to/logdir")
+        ...  # the program; then: tensorboard --logdir /path/to/logdir
+
+    The program listens on this machine only, at a free port, and tells address and secret in a file of the
+    logdir that only its user can read. When the program ends, or the recording does, the file is removed.
+
+    Args:
+      logdir: Folder for the event files, on this machine: the logdir of TensorBoard, or a folder below it. If
+        a recording to it is on, and no further options are given, the program is recorded as before.
+      address: Where to listen: `"host:port"`, `"host"` or `":port"`. None (the default): at a free port, for
+        programs of this machine. What travels to other machines can be read on the way.
+      wait: If True (the default), the program waits before its first call until a debugger lets it go on, or
+        until Ctrl-C. If False, it runs until a debugger stops it. Calls are those of functions that Python
+        makes, runs of sessions, and, in a program without either, the steps between calls of `step()`.
+      when_alone: Seconds that a paused program waits after its last debugger has left, before it runs on
+        without stopping again. None: until a debugger is back. The default: 5.
+      may_change_values: Whether debuggers may change the value at which the program is stopped.
+      read_only: Whether debuggers may only look: commands are refused. The program then does not wait.
+      max_held_bytes: Bytes of values of the current call that are held for debuggers; the oldest are dropped
+        first. The default: 1 GiB.
+      **options: Arguments of `enable_dump_debug_info`. Unless given, `circular_buffer_size` is -1, and
+        `tensor_debug_mode` is `"FULL_NUMERICS"`, whose numbers are those that conditions use; without the
+        native library, `"FULL_HEALTH"`.
+
+    Returns:
+      An object whose `close()` ends this, and the recording if that began here. It is a context manager, too.
+
+    Raises:
+      UsageError: An argument cannot be used.
+      RecordingError: The folder cannot be written, or the address is in use.
+    """
+    settings = _settings(
+        wait=wait,
+        when_alone=when_alone,
+        may_change_values=may_change_values,
+        read_only=read_only,
+        max_held_bytes=max_held_bytes,
+    )
+    return begin(logdir, settings, address, **options)
+
+
+def begin(
+    logdir: str | os.PathLike[str],
+    settings: Settings,
+    address: str | None = None,
+    *,
+    make_controller: MakeController | None = None,
+    **options: Any,
+) -> Breakpoints:
+    """Enable breakpoints: see `enable_breakpoints`.
+
+    Args:
+      logdir: Folder for the event files.
+      settings: What debuggers may do.
+      address: Where to listen.
+      make_controller: Makes what stops the program; None for this package's own.
+      **options: Arguments of `enable_dump_debug_info`.
+    """
+    global _current
+    root = absolute(logdir)
+    if is_remote(root):
+        raise UsageError(
+            f"Breakpoints need a logdir on this machine, not {root}: debuggers find the program by a file "
+            "that only its user can read."
+        )
+    with recorder.current_lock:
+        before = recorder.running()
+        has_same_root = before is not None and before.dump_root == root
+        if _current is not None and _current.is_on and has_same_root and not options:
+            return _current
+        recording = before
+        if recording is None or not has_same_root or options:
+            recording = recorder.enable_dump_debug_info(root, **{**_defaults(), **options})
+        if _current is not None and _current.is_on:
+            if recording is before:
+                return _current
+            _current.close()
+        try:
+            made = Breakpoints(
+                recording, settings, address, make_controller=make_controller or _own_controller
+            )
+        except BaseException:
+            if recording is not before:
+                recording.close()
+            raise
+        if recording is not before:
+            made.own_recording()
+        _current = made
+        return made
+
+
+@contextlib.contextmanager
+def record(
+    logdir: str | os.PathLike[str], mode: str | None = None, *, interactive: bool = False, **options: Any
+) -> Iterator[Recording]:
+    """Record everything that the program computes inside a block, and write out all files at its end.
+
+    If a recording to the same folder is on, the block is part of that recording, which goes on afterwards. A
+    recording to another folder ends where the block begins, as with `enable_dump_debug_info`, with a line in
+    the log.
+
+    Use::
+
+        with tb_debugger_plugin.record("/path/to/logdir"):
+            model.fit(...)
+
+    Args:
+      logdir: Folder for the event files; see `enable_dump_debug_info`.
+      mode: What to record of each tensor; see `enable_dump_debug_info`. None (the default): `"FULL_HEALTH"`,
+        and `"FULL_NUMERICS"` if the block is interactive.
+      interactive: Whether debuggers can stop the program inside the block; see `enable_breakpoints`.
+      **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given. If
+        the block is interactive, those of `enable_breakpoints`, too.
+
+    Yields:
+      The recording.
+
+    Raises:
+      UsageError: An argument cannot be used.
+      RecordingError: The folder cannot be written.
+    """
+    own = take_own(options, is_interactive=interactive)
+    arguments = {**(_defaults() if interactive else {}), **options}
+    mode = mode or arguments.pop("tensor_debug_mode", "FULL_HEALTH")
+    with recorder.record(logdir, mode, **arguments) as recording:
+        if not interactive:
+            yield recording
+            return
+        with enable_breakpoints(recording.dump_root, **own):
+            yield recording
+
+
+def take_own(options: dict[str, Any], *, is_interactive: bool) -> dict[str, Any]:
+    """Take the arguments of breakpoints out of those of a recording.
+
+    Args:
+      options: All arguments; only those of the recording are left.
+      is_interactive: Whether there are breakpoints.
+
+    Raises:
+      UsageError: There are none, but some of their arguments were given.
+    """
+    own: dict[str, Any] = {name: options.pop(name) for name in OWN_ARGUMENTS if name in options}
+    if own and not is_interactive:
+        raise UsageError(f"{', '.join(own)}: only for interactive=True.")
+    return own
+
+
+def _own_controller(settings: Settings, program: Any) -> Controller:
+    # Imported here: most recordings are not interactive.
+    from tb_debugger_plugin.live.program.controller import Controller as Own  # type: ignore[import-not-found, unused-ignore]
+
+    made: Controller = Own(settings, program)
+    return made
+
+
+def _defaults() -> dict[str, Any]:
+    has_numbers = native.load() is not None
+    if not has_numbers:
+        _say_what_does_not_stop()
+    return {
+        "tensor_debug_mode": "FULL_NUMERICS" if has_numbers else "FULL_HEALTH",
+        "circular_buffer_size": -1,
+    }
+
+
+def _say_what_does_not_stop() -> None:
+    _log.warning(
+        "The native library is missing: %s. The debugger can stop the program at calls and at eager ops, but "
+        "not at tensors inside graphs, and conditions have no minimum, maximum, mean and variance.",
+        native.unavailable_reason(),
+    )
+
+
+def _settings(
+    *, wait: object, when_alone: object, may_change_values: object, read_only: object, max_held_bytes: object
+) -> Settings:
+    flags = {"wait": wait, "may_change_values": may_change_values, "read_only": read_only}
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise UsageError(f"{name} is {flag!r}: give True or False.")
+    if when_alone is not None and not (_is_number(when_alone) and 0 <= when_alone < 1e9):  # type: ignore[operator]
+        raise UsageError(f"when_alone is {when_alone!r}: give a number of seconds from 0 on, or None.")
+    if not (type(max_held_bytes) is int and max_held_bytes >= 0):
+        raise UsageError(f"max_held_bytes is {max_held_bytes!r}: give a whole number of bytes from 0 on.")
+    return Settings(
+        wait=bool(wait) and not read_only,
+        when_alone=when_alone,  # type: ignore[arg-type]
+        may_change_values=bool(may_change_values),
+        read_only=bool(read_only),
+        max_held_bytes=max_held_bytes,
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _with_port(address: str | None) -> str:
+    """An address as gRPC takes it: `host:port`.
+
+    Raises:
+      UsageError: It is none.
+    """
+    if address is None:
+        return LOOPBACK
+    host, _, port = str(address).rpartition(":")
+    if not port.isdigit() or (host.startswith("[") != host.endswith("]")):
+        host, port = str(address).rstrip(":"), "0"
+    if int(port) >= 1 << 16 or "/" in host or any(map(str.isspace, host)):
+        raise UsageError(f"address is {address!r}: give 'host:port', 'host' or ':port'.")
+    return f"{host or '127.0.0.1'}:{port}"
+
+
+def _published(address: str | None, port: int) -> str:
+    """Where debuggers find the program: also those of other machines, if it listens to them."""
+    host = _with_port(address).rpartition(":")[0]
+    return f"{discovery.this_host() if host in ('0.0.0.0', '[::]') else host}:{port}"
+
+
+def _description(address: str, secret: str, recording: Recording) -> discovery.LiveProgram:
+    return discovery.LiveProgram(
+        address=address,
+        secret=secret,
+        pid=os.getpid(),
+        host=discovery.this_host(),
+        program=discovery.shortened(sys.argv or [socket.gethostname()]),
+        started=time.time(),
+        files=recording.files,
+    )
+
+
+def _abandon_in_child() -> None:
+    """Let go of the program in a forked child, which must never stop."""
+    if _current is not None and _current._is_on:
+        _current.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_in_child)

@@ -1,0 +1,211 @@
+"""Hands the calls and the eager ops of a program to its controller.
+
+Takes the outermost calls of each Python thread: of functions, runs of sessions, and steps of a program that
+runs eagerly. Eager ops come only while the controller wants them.
+
+Invariants: no failure of the controller reaches the program, except `SystemExit`, which ends it. After
+`remove()` nothing of this is left in TensorFlow, and no call waits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
+from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
+from tb_debugger_plugin.capture.hooks.hook import hidden
+from tb_debugger_plugin.capture.hooks.sessions import SessionCall
+from tb_debugger_plugin.capture.recording import Recording
+from tb_debugger_plugin.capture.stacks.frames import user_place
+from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
+from tb_debugger_plugin.live.program.interface import CallKind, Controller, Details, ProgramCall
+
+_log = logging.getLogger("tb_debugger_plugin")
+#: Feeds, fetches and targets of a call that are named; a run may have thousands.
+_MOST_NAMES = 200
+
+
+class Calls:
+    """The hooks of one program, from the constructor to `remove()`.
+
+    Args:
+      recording: Has the hooks of sessions and eager ops.
+      controller: Takes the calls.
+      before_first: Called before the first call.
+    """
+
+    def __init__(
+        self, recording: Recording, controller: Controller, before_first: Callable[[], None]
+    ) -> None:
+        self._recording = recording
+        self._controller = controller
+        self._before_first: Callable[[], None] | None = before_first
+        self._process = os.getpid()
+        self._is_on = True
+        self._thread = threading.local()
+        self._numbers = itertools.count()
+        self._num_functions = self._num_functions_at_step = self._num_steps = 0
+        self._step: ProgramCall | None = None
+        recording.call_around_session_runs(self._around_session_run)
+        recording.call_at_end_of_step(self._at_end_of_step)
+        self._functions = FunctionCalls(self._around_function)
+
+    def remove(self) -> None:
+        """Remove the hooks. Calls that run go on without."""
+        self._is_on = False
+        self._functions.remove()
+        self._recording.call_around_session_runs(None)
+        self._recording.call_at_end_of_step(None)
+        self._recording.call_after_eager_ops(None)
+
+    def see_eager_ops(self, wanted: bool) -> None:
+        """Hand eager ops to the controller, or do not.
+
+        Args:
+          wanted: Whether they are handed over.
+        """
+        self._recording.call_after_eager_ops(self._after_eager_op if wanted and self._is_on else None)
+
+    # Calls.
+
+    @hidden
+    def _around_function(self, called: FunctionCall) -> Any:
+        self._num_functions += 1
+        frame = sys._getframe(1)
+        return self._run(
+            called.run,
+            lambda: self._new(
+                CallKind.FUNCTION,
+                name_of(called.function),
+                function=called.function,
+                find_details=lambda: Details(feeds=_texts(Arguments(called).described())),
+                find_place=lambda: user_place(frame),
+            ),
+        )
+
+    @hidden
+    def _around_session_run(self, called: SessionCall) -> Any:
+        self._num_functions += 1
+        frame = sys._getframe(1)
+        return self._run(
+            called.run,
+            lambda: self._new(
+                CallKind.SESSION_RUN,
+                _name_of_run(called),
+                function=called.session,
+                find_details=lambda: _details_of_run(called),
+                find_place=lambda: user_place(frame),
+            ),
+        )
+
+    def _new(self, kind: CallKind, name: str, **facts: Any) -> ProgramCall:
+        thread = threading.current_thread().name
+        return ProgramCall(next(self._numbers), kind, name, thread=thread, **facts)
+
+    @hidden
+    def _run(self, run: Callable[[], Any], new_call: Callable[[], ProgramCall]) -> Any:
+        """Run a call, which is part of another one if one runs in this thread."""
+        if not self._is_on or getattr(self._thread, "is_inside", False) or self._process != os.getpid():
+            return run()
+        self._thread.is_inside = True
+        try:
+            call = self._before(new_call)
+            try:
+                result = run()
+            except BaseException as error:
+                self._after(call, error)
+                raise
+            self._after(call, None)
+            return result
+        finally:
+            self._thread.is_inside = False
+
+    def _before(self, new_call: Callable[[], ProgramCall]) -> ProgramCall | None:
+        try:
+            if self._before_first is not None:
+                before_first, self._before_first = self._before_first, None
+                before_first()
+            call = new_call()
+            self._controller.before_call(call)
+            return call
+        except Exception as error:  # the program must not see any error
+            _log.debug("The debugger failed before a call:", exc_info=error)
+            return None
+
+    def _after(self, call: ProgramCall | None, error: BaseException | None) -> None:
+        if call is None:
+            return
+        try:
+            self._controller.after_call(call, error)
+        except Exception as failure:  # the program must not see any error
+            _log.debug("The debugger failed after a call:", exc_info=failure)
+        finally:
+            call.finish()
+
+    # Steps of a program without functions.
+
+    def _at_end_of_step(self) -> None:
+        has_calls = self._num_functions > self._num_functions_at_step
+        self._num_functions_at_step = self._num_functions
+        number, self._num_steps = self._num_steps, self._num_steps + 1
+        if not self._is_on or self._process != os.getpid():
+            return
+        step, self._step = self._step, None
+        if step is not None:
+            self._after(step, None)
+        if not has_calls:
+            self._begin_step(number + 1, sys._getframe(1))
+
+    def _begin_step(self, number: int, frame: FrameType) -> None:
+        place = user_place(frame)
+        self._step = self._before(
+            lambda: self._new(CallKind.STEP, f"step {number}", find_place=lambda: place)
+        )
+
+    # Eager ops.
+
+    def _after_eager_op(
+        self, op_type: str | bytes, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
+    ) -> Sequence[Any] | None:
+        if not self._is_on or self._process != os.getpid():
+            return None
+        try:
+            name = op_type.decode() if isinstance(op_type, bytes) else op_type
+            others = self._controller.on_eager_op(name, inputs, outputs, frame)
+            return others if others is not None and len(others) == len(outputs) else None
+        except Exception as error:  # the program must not see any error
+            _log.debug("The debugger failed at an eager op:", exc_info=error)
+            return None
+
+
+def _name_of_run(called: SessionCall) -> str:
+    wanted: list[TfTensor | TfOp] = [*called.fetches, *called.targets]
+    names = ", ".join(one.name for one in wanted[:3])
+    return f"{names}, ..." if len(wanted) > 3 else names
+
+
+def _details_of_run(called: SessionCall) -> Details:
+    feeds = ((ref.deref(), value) for ref, value in called.feeds.items())
+    fetches, targets = called.fetches[:_MOST_NAMES], called.targets[:_MOST_NAMES]
+    devices = {*(tensor.op.device for tensor in fetches), *(op.device for op in targets)}
+    return Details(
+        feeds=_texts(f"{tensor.name}: {_shape_text(value)}" for tensor, value in feeds),
+        fetches=tuple(tensor.name for tensor in fetches),
+        targets=tuple(op.name for op in targets),
+        devices=tuple(sorted(devices - {""})),
+    )
+
+
+def _shape_text(value: Any) -> str:
+    return f"{value.dtype} {list(value.shape)}"
+
+
+def _texts(texts: Any) -> tuple[str, ...]:
+    return tuple(text for text, _ in zip(texts, range(_MOST_NAMES), strict=False))
