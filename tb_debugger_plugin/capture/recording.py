@@ -436,7 +436,7 @@ class Recording:
         if self._after_eager_op is not None and graph is None and outputs and op_type not in INTERNAL_OPS:
             others = self._after_eager_op(op_type, inputs, outputs, sys._getframe(1))
             if others is not None:
-                return list(others)
+                self._threads.change(outputs, others)
         return self._threads.callback_result(outputs)
 
     def _handle(self, rang: int) -> None:

@@ -18,7 +18,6 @@ from tb_debugger_plugin.live.messages.messages import (
     Command,
     FollowRequest,
     Message,
-    State,
 )
 from tests.support.processes import wait_until
 
@@ -88,6 +87,7 @@ class Debugger:
         self.program = program_in(folder)
         self.client = LiveClient(self.program.address, self.program.secret)
         self.states: list[Message] = []
+        self._last_pause = 0
         self._new: queue.Queue[Message | None] = queue.Queue()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -109,7 +109,9 @@ class Debugger:
 
     def pause(self) -> Message:
         """The next pause."""
-        return self.wait(lambda state: state.phase in (State.PAUSED, State.WAITING))
+        state = self.wait(lambda state: state.HasField("pause") and state.pause.number > self._last_pause)
+        self._last_pause = state.pause.number
+        return state
 
     def control(self, **command: Any) -> Message:
         outcome = self.client.control(**command)

@@ -10,10 +10,10 @@ Invariant: after `remove()` both functions are TensorFlow's own again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorflow.python.eager import context, execute
+from tensorflow.python.eager import context, execute, record
 
 from tb_debugger_plugin.capture.hooks.hook import EXECUTE, FAST_PATH, Hook
 
@@ -34,6 +34,8 @@ class EveryThread:
         self._translated = translated or (lambda error: error)
         self._callback = callback
         self._thread = threading.local()
+        #: The outputs of the op that has just run, and others for the program, by thread.
+        self._changes: dict[int, list[tuple[Any, Any]]] = {}
         self._add_callback()
         # Every eager op passes here, so the original has a name of its own.
         self._run_op = FAST_PATH.get()
@@ -67,6 +69,22 @@ class EveryThread:
         callbacks = context.context().op_callbacks  # without ours, if the recording has just ended
         return None if not callbacks or callbacks[-1] == self._callback else outputs
 
+    def change(self, outputs: Sequence[Any], others: Sequence[Any]) -> None:
+        """Let the op that has just run in this thread return other outputs, whose gradients are the same.
+
+        TensorFlow takes no outputs from op callbacks of eager ops.
+
+        Args:
+          outputs: Its outputs.
+          others: As many others.
+        """
+        record.record_operation("Identity", list(others), list(outputs), lambda *gradients: gradients)
+        self._changes[threading.get_ident()] = list(zip(outputs, others, strict=True))
+
+    def _changed(self, result: Any) -> Any:
+        changes = self._changes.pop(threading.get_ident(), None)
+        return result if changes is None else _with_changes(result, changes)
+
     def _add_callback(self) -> None:
         callbacks = context.context().op_callbacks
         if self._callback not in callbacks:
@@ -80,21 +98,30 @@ class EveryThread:
         except AttributeError:
             self._add_callback()
         try:
-            return self._run_op(*args)
+            result = self._run_op(*args)
         except Exception as error:
             self._raise_other(error)
             raise
+        return self._changed(result) if self._changes else result
 
     def _slow_path(self, *args: Any, **kwargs: Any) -> Any:
         if not hasattr(self._thread, "has_callback"):
             self._add_callback()
         try:
-            return execute.execute_with_callbacks(*args, **kwargs)
+            result = execute.execute_with_callbacks(*args, **kwargs)
         except Exception as error:
             self._raise_other(error)
             raise
+        return self._changed(result) if self._changes else result
 
     def _raise_other(self, error: Exception) -> None:
         other = self._translated(error)
         if other is not error:
             raise other from None
+
+
+def _with_changes(result: Any, changes: list[tuple[Any, Any]]) -> Any:
+    """What an op returns, a tensor or lists of them, with other tensors."""
+    if isinstance(result, (list, tuple)):
+        return type(result)([_with_changes(one, changes) for one in result])
+    return next((other for output, other in changes if output is result), result)
