@@ -1,0 +1,213 @@
+"""Everything that may stop the program: breakpoints, the last order, and what is watched.
+
+Gives the gate its rules, and says why a tensor or a call stops the program.
+
+Not thread-safe: the controller holds its lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tb_debugger_plugin.capture.gate import Gate, Hit, TensorOfGraph
+from tb_debugger_plugin.live.messages.messages import Message, Pause
+from tb_debugger_plugin.live.program.breakpoints import Breakpoints, Entry, place_of
+from tb_debugger_plugin.live.program.conditions import Condition
+from tb_debugger_plugin.live.program.gate_rules import (
+    UNTIL_CONDITION,
+    UNTIL_TENSOR,
+    gate_rule,
+    measuring_rule,
+)
+from tb_debugger_plugin.live.program.orders import Order
+from tb_debugger_plugin.live.program.places import Place, described
+from tb_debugger_plugin.live.program.watched import Watched
+from tb_debugger_plugin.native.arguments import GateRule
+
+_ALWAYS = Condition("")
+
+
+class Why(NamedTuple):
+    """Why the program stops.
+
+    Attributes:
+      reason: A `Pause.Reason`.
+      text: In words; empty for a step.
+      breakpoint: The breakpoint that hit; 0 if it was none.
+    """
+
+    reason: int
+    text: str = ""
+    breakpoint: int = 0
+
+
+class Aims:
+    """What may stop the program.
+
+    Args:
+      gate: The gate of the recording; None without one.
+    """
+
+    def __init__(self, gate: Gate | None) -> None:
+        self._gate = gate
+        self.breakpoints = Breakpoints()
+        self.watched = Watched()
+        self.order = Order()
+        #: Calls that are left of a continuation.
+        self.calls_left = 0
+        self._known: list[TensorOfGraph] = []
+        self._rules: list[GateRule] = []
+        self._held_bytes = 0
+
+    def take_in(self, tensors: Iterable[TensorOfGraph]) -> None:
+        """Take in tensors of graphs that are new."""
+        tensors = list(tensors)
+        self._known += tensors
+        self.breakpoints.take_in(tensors)
+        self.watched.take_in(tensors)
+
+    def give(self, order: Order, *, is_over: bool) -> None:
+        """Take an order.
+
+        Args:
+          order: The order.
+          is_over: Whether the call at hand has ended, so that it does not count as one of several.
+        """
+        self.order = order
+        self.calls_left = order.calls + (1 if is_over and order.calls else 0)
+
+    @property
+    def looks(self) -> bool:
+        """Whether anything may stop the program at a tensor, or is followed."""
+        order = self.order
+        is_ordered = order.looks_at_tensors or order.at_next_call or order.calls > 0
+        return is_ordered or bool(self.breakpoints.enabled) or bool(self.watched)
+
+    def apply(self, *, is_on: bool, is_paused: bool, max_bytes: int) -> None:
+        """Tell the gate what is wanted.
+
+        Args:
+          is_on: Whether anything may stop the program.
+          is_paused: Whether it is paused: then threads of graphs stop at their next tensor.
+          max_bytes: Bytes of values to hold, if any are wanted.
+        """
+        if self._gate is None:
+            return
+        counted = self._gate.counts().hits
+        rules: list[GateRule] = []
+        if is_on:
+            rules = [*self.breakpoints.rules(counted), *self._ordered(), *self._measured()]
+        else:
+            self.breakpoints.forget_rules(counted)
+        if rules != self._rules:
+            self._gate.set_rules(rules)
+            self._rules = rules
+        wanted = max_bytes if is_on and (is_paused or self.looks) else 0
+        if wanted != self._held_bytes:
+            self._gate.hold_values(wanted)
+            self._held_bytes = wanted
+        self._gate.stop_at_next(is_on and (is_paused or self.order.at_next_tensor))
+
+    def _ordered(self) -> Iterable[GateRule]:
+        if self.order.condition is not None:
+            yield gate_rule(UNTIL_CONDITION, None, self.order.condition)
+        ids = self._until()
+        if ids:
+            yield gate_rule(UNTIL_TENSOR, ids, _ALWAYS)
+
+    def _until(self) -> frozenset[int]:
+        target = self.order.target
+        if target is None:
+            return frozenset()
+        fitting = (one for one in self._known if not one.is_constant and target.fits(place_of(one)))
+        return frozenset(one.tensor_id for one in fitting)
+
+    def _measured(self) -> Iterable[GateRule]:
+        ids = self.watched.tensor_ids()
+        if ids:
+            yield measuring_rule(ids)
+
+    def isolated(self) -> frozenset[int]:
+        """Returns the tensors that should have watch ops of their own."""
+        return self.breakpoints.isolated() | self._until()
+
+    def messages(self) -> list[Message]:
+        """Returns the breakpoints."""
+        counted = self._gate.counts().hits if self._gate is not None else {}
+        return self.breakpoints.messages(counted, has_gate=self._gate is not None)
+
+    # Why the program stops.
+
+    def why_hit(self, hit: Hit) -> Why | None:
+        """Returns why a hit stops the program; None if it is not wanted any more."""
+        if hit.rule == 0:
+            return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
+        if hit.rule == UNTIL_CONDITION:
+            return self._until_condition()
+        if hit.rule == UNTIL_TENSOR:
+            return self._until_tensor() if self.order.target is not None else None
+        entry = self.breakpoints.get(hit.rule)
+        return _why_breakpoint(entry) if entry is not None and entry.enabled else None
+
+    def why_eager(self, place: Place, numbers: Callable[[], Mapping[str, float]]) -> Why | None:
+        """Returns why an output of an eager op stops the program; None if it does not.
+
+        Args:
+          place: Where it was made.
+          numbers: Returns its numbers.
+        """
+        for entry in self.breakpoints.enabled:
+            if _is_at(entry, place) and _holds(entry.condition, numbers) and not entry.ignores():
+                return _why_breakpoint(entry)
+        if self.order.condition is not None and _holds(self.order.condition, numbers):
+            return self._until_condition()
+        target = self.order.target
+        if target is not None and target.may_be_eager and target.fits(place):
+            return self._until_tensor()
+        return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
+
+    def why_call(self, name: str) -> Why | None:
+        """Returns why the program stops before a call; None if it does not. Counts the call."""
+        if self.calls_left:
+            self.calls_left -= 1
+            if not self.calls_left:
+                return Why(int(Pause.BEFORE_CALL))
+        for entry in self.breakpoints.enabled:
+            if entry.target is not None and entry.target.fits_call(name) and not entry.ignores():
+                return _why_breakpoint(entry)
+        if not self.order.at_next_call:
+            return None
+        is_asked = self.order.reason == Pause.ASKED
+        return Why(int(Pause.ASKED if is_asked else Pause.BEFORE_CALL), self._asked())
+
+    def why_after_call(self) -> Why | None:
+        """Returns why the program stops after a call that returned; None if it does not."""
+        is_asked = self.order.at_next_call and self.order.reason == Pause.ASKED
+        return Why(int(Pause.ASKED), self._asked()) if is_asked else None
+
+    def _asked(self) -> str:
+        return "paused as asked" if self.order.reason == Pause.ASKED else ""
+
+    def _until_condition(self) -> Why | None:
+        condition = self.order.condition
+        return None if condition is None else Why(int(Pause.CONDITION), f"{condition.text} holds")
+
+    def _until_tensor(self) -> Why:
+        return Why(int(Pause.CONDITION), "continued to this tensor")
+
+
+def _is_at(entry: Entry, place: Place) -> bool:
+    return entry.target is None or (entry.target.may_be_eager and entry.target.fits(place))
+
+
+def _holds(condition: Condition, numbers: Callable[[], Mapping[str, Any]]) -> bool:
+    return condition.is_always or condition.holds(numbers())
+
+
+def _why_breakpoint(entry: Entry) -> Why:
+    label = entry.message.label or described(entry.message.where)
+    text = f"breakpoint {entry.number} ({label})" if label else f"breakpoint {entry.number}"
+    if not entry.condition.is_always:
+        text = f"{text}, {entry.condition.text} holds"
+    return Why(int(Pause.BREAKPOINT), text, entry.number)

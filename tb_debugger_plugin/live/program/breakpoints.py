@@ -1,0 +1,241 @@
+"""The breakpoints of a program: which tensors and calls each is at, and how often it was hit.
+
+Takes breakpoints from debuggers and tensors as functions are made; gives the gate its rules, and decides for
+eager ops and calls.
+
+Not thread-safe: the controller holds its lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from tb_debugger_plugin.capture.gate import TensorOfGraph
+from tb_debugger_plugin.errors import NotFoundError, UsageError
+from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
+from tb_debugger_plugin.live.program.conditions import Condition, parse_condition
+from tb_debugger_plugin.live.program.gate_rules import gate_rule
+from tb_debugger_plugin.live.program.places import Place, Target, make_target
+from tb_debugger_plugin.native.arguments import GateRule
+
+#: Most breakpoints of a program.
+MOST: Final = 200
+_MAX_LABEL: Final = 200
+
+
+@dataclass
+class Entry:
+    """A breakpoint.
+
+    Attributes:
+      number: Names it.
+      message: What the user asked for.
+      target: What it stops at; None for every tensor.
+      condition: What must hold of a tensor.
+      tensors: The tensors of graphs that it is at.
+      hits: How often it was hit, but for the hits that the gate counts for its present rule.
+      ignored: Of its hits, those since the user last said how many to ignore.
+      rule: The rule that the gate has for it; None if it has none.
+      is_new: Whether the user has said anew how many hits to ignore, so that the gate must count anew.
+    """
+
+    number: int
+    message: Message
+    target: Target | None
+    condition: Condition
+    tensors: dict[int, TensorOfGraph] = field(default_factory=dict)
+    hits: int = 0
+    ignored: int = 0
+    rule: GateRule | None = None
+    is_new: bool = False
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it stops the program."""
+        return bool(self.message.enabled)
+
+    @property
+    def may_be_eager(self) -> bool:
+        """Whether it may be at an output of an eager op."""
+        return self.target is None or self.target.may_be_eager
+
+    def ignores(self) -> bool:
+        """Count a hit of an eager op or of a call; returns whether it is to be ignored."""
+        self.hits += 1
+        self.ignored += 1
+        return self.ignored <= int(self.message.ignore)
+
+    def take_in(self, tensors: Iterable[TensorOfGraph]) -> bool:
+        """Take in new tensors; returns whether it is at any of them."""
+        fitting = {one.tensor_id: one for one in tensors if self._is_at(one)}
+        self.tensors.update(fitting)
+        return bool(fitting)
+
+    def _is_at(self, tensor: TensorOfGraph) -> bool:
+        return not tensor.is_constant and (self.target is None or self.target.fits(place_of(tensor)))
+
+    def wanted_rule(self) -> GateRule | None:
+        """The rule that the gate should have for it."""
+        if not self.enabled or not self.tensors:
+            return None
+        ids = None if self.target is None else frozenset(self.tensors)
+        left = max(0, int(self.message.ignore) - self.ignored)
+        rule = gate_rule(self.number, ids, self.condition, left)
+        if not self.is_new and self.rule is not None and self.rule == rule._replace(ignore=self.rule.ignore):
+            return self.rule  # it goes on counting
+        return rule
+
+    def settle(self, counted: int, rule: GateRule | None) -> None:
+        """Take over what the gate has counted, and note its next rule."""
+        if rule is not self.rule:
+            self.hits += counted
+            self.ignored = 0 if self.is_new else self.ignored + counted
+            self.rule, self.is_new = rule, False
+
+    def problem(self, *, has_gate: bool) -> str:
+        """Returns why it cannot stop the program now, in one sentence; empty if it can."""
+        if not self.enabled or (self.target is not None and self.target.calls):
+            return ""
+        if not has_gate:
+            return "Without the native library, only eager ops and calls can stop."
+        if self.tensors and all(one.is_compiled for one in self.tensors.values()):
+            return "XLA compiles the function: the program stops after the call, and the value is not there."
+        if self.tensors:
+            return ""
+        eager = ", or when an eager op fits" if self.may_be_eager else ""
+        return f"No tensor of a graph fits yet: it is set when a function that has one is made{eager}."
+
+
+def place_of(tensor: TensorOfGraph) -> Place:
+    """Returns where a tensor of a graph is made."""
+    return Place(
+        tensor.op_name,
+        tensor.slot,
+        tensor.op_type,
+        tensor.layer,
+        (tensor.function,) if tensor.function else (),
+        tensor.path,
+        tensor.line,
+    )
+
+
+class Breakpoints:
+    """The breakpoints of a program, in the order in which they were set."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, Entry] = {}
+        self._known: list[TensorOfGraph] = []
+        self._last_number = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def get(self, number: int) -> Entry | None:
+        """Returns a breakpoint; None if there is none of that number."""
+        return self._entries.get(number)
+
+    @property
+    def enabled(self) -> list[Entry]:
+        """The breakpoints that are on."""
+        return [one for one in self if one.enabled]
+
+    def set(self, message: Message) -> int:
+        """Add a breakpoint, or change the one whose number is given; returns its number.
+
+        Raises:
+          UsageError: It cannot be used.
+          NotFoundError: There is none of that number.
+        """
+        entry = self._entry(message)
+        earlier = self._entries.get(message.number)
+        if message.number and earlier is None:
+            raise NotFoundError(f"There is no breakpoint {message.number}.")
+        if earlier is None:
+            if len(self._entries) >= MOST:
+                raise UsageError(f"A program has at most {MOST} breakpoints: remove some.")
+            self._last_number += 1
+            entry.number = self._last_number
+        else:
+            entry.number, entry.hits, entry.rule = earlier.number, earlier.hits, earlier.rule
+            entry.is_new = entry.message.ignore != earlier.message.ignore
+            entry.ignored = 0 if entry.is_new else earlier.ignored
+        self._entries[entry.number] = entry
+        return entry.number
+
+    def _entry(self, message: Message) -> Entry:
+        condition = parse_condition(message.condition)
+        where = message.where
+        if where.calls and not condition.is_always:
+            raise UsageError("A breakpoint at calls has no condition: a call has no numbers.")
+        if message.ignore < 0 or len(message.label) > _MAX_LABEL:
+            raise UsageError("A breakpoint ignores 0 hits or more, and its label has at most 200 characters.")
+        is_anywhere = not where.ListFields() and not condition.is_always
+        entry = Entry(0, Breakpoint(), None if is_anywhere else make_target(where), condition)
+        entry.message.CopyFrom(message)
+        entry.take_in(self._known)
+        return entry
+
+    def remove(self, number: int) -> None:
+        """Remove a breakpoint.
+
+        Raises:
+          NotFoundError: There is none of that number.
+        """
+        if self._entries.pop(number, None) is None:
+            raise NotFoundError(f"There is no breakpoint {number}.")
+
+    def take_in(self, tensors: Iterable[TensorOfGraph]) -> bool:
+        """Take in tensors of graphs that are new; returns whether the gate needs other rules."""
+        tensors = list(tensors)
+        self._known += tensors
+        return any([one.take_in(tensors) for one in self])
+
+    def rules(self, counted: Mapping[int, int]) -> list[GateRule]:
+        """Returns the rules that the gate should have from now on.
+
+        Args:
+          counted: Hits that the gate has counted, by number of the rule.
+        """
+        rules = []
+        for one in self:
+            rule = one.wanted_rule()
+            before = one.rule
+            one.settle(counted.get(one.number, 0), rule)
+            if rule is not None and rule is not before:
+                left = max(0, int(one.message.ignore) - one.ignored)
+                one.rule = rule = rule._replace(ignore=left)
+            if rule is not None:
+                rules.append(rule)
+        return rules
+
+    def forget_rules(self, counted: Mapping[int, int]) -> None:
+        """Take over what the gate has counted; it has no rules from now on."""
+        for one in self:
+            one.settle(counted.get(one.number, 0), None)
+
+    def isolated(self) -> frozenset[int]:
+        """Returns the tensors that should have watch ops of their own."""
+        chosen = (one for one in self.enabled if one.target is not None)
+        return frozenset(number for one in chosen for number in one.tensors)
+
+    def messages(self, counted: Mapping[int, int], *, has_gate: bool) -> list[Message]:
+        """Returns the breakpoints with what the program knows of them.
+
+        Args:
+          counted: Hits that the gate has counted, by number of the rule.
+          has_gate: Whether tensors of graphs can stop at all.
+        """
+        messages = []
+        for one in self:
+            message = Breakpoint()
+            message.CopyFrom(one.message)
+            at_gate = counted.get(one.number, 0) if one.rule is not None else 0
+            message.number = one.number
+            message.hits = one.hits + at_gate
+            message.ignore = max(0, int(message.ignore) - one.ignored - at_gate)
+            message.num_tensors = len(one.tensors)
+            message.problem = one.problem(has_gate=has_gate)
+            messages.append(message)
+        return messages

@@ -1,0 +1,161 @@
+"""Expressions over the tensors at hand, in the language of the shell.
+
+Names stand in backticks: ``Log:0``, ``Log:0[2]`` for the third time that it was computed in the call, or
+``#12`` for the number of a tensor. Without a time, the latest is meant. ``value`` without backticks is the
+tensor at which the program is paused.
+
+Thread-safe. Only looking tensors up takes the lock of the controller, not computing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.errors import DebuggerError, NotFoundError, UsageError, user_message
+from tb_debugger_plugin.events import dtypes
+from tb_debugger_plugin.live.messages.messages import Evaluation, Message
+from tb_debugger_plugin.live.program.arrays import short_text
+from tb_debugger_plugin.live.program.tensors import Tensors, Value
+from tb_debugger_plugin.shell.expressions.evaluate import evaluate
+from tb_debugger_plugin.shell.expressions.functions import MAX_ELEMENTS
+from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
+
+Array = npt.NDArray[Any]
+#: Results have numbers from here on, which no tensor has.
+FIRST_RESULT: Final = 1 << 52
+#: Bytes of the results that stay readable.
+_MAX_BYTES: Final = 256 << 20
+_MOST: Final = 50
+_MAX_TEXT: Final = 1000
+_VALUE: Final = "value"
+_PARTS: Final = re.compile(r"(`[^`]*`)|'[^']*'|\"[^\"]*\"|(?<![\w.])value(?!\w|\s*=[^=])")
+
+
+def with_value(text: str) -> str:
+    """Returns an expression in which the name ``value`` stands in backticks, as tensors do."""
+    return _PARTS.sub(lambda match: f"`{_VALUE}`" if match[0] == _VALUE else match[0], text)
+
+
+class Results:
+    """Computes expressions, and keeps the last results.
+
+    Args:
+      tensors: The tensors at hand.
+      lock: Guards them and the results; a thread may take it twice.
+    """
+
+    def __init__(self, tensors: Tensors, lock: AbstractContextManager[Any]) -> None:
+        self._tensors = tensors
+        self._lock = lock
+        self._results: OrderedDict[int, Value] = OrderedDict()
+        self._next = FIRST_RESULT
+
+    def compute(self, text: str, paused_at: int) -> Any:
+        """Compute an expression.
+
+        Args:
+          text: The expression.
+          paused_at: Number of the tensor that ``value`` means; 0 if there is none.
+
+        Raises:
+          DebuggerError: It cannot be computed.
+        """
+        return evaluate(with_value(text), lambda name: self._array(name, paused_at))
+
+    def evaluate(self, text: str, paused_at: int) -> Message:
+        """Returns the `Evaluation` of an expression; see `compute`."""
+        try:
+            result = self.compute(text, paused_at)
+            array = np.asarray(result)
+        except DebuggerError as error:
+            return Evaluation(done=False, text=str(error))
+        except Exception as error:  # a ragged tuple is no array; an answer is due all the same
+            return Evaluation(done=False, text=user_message(error))
+        dtype = _dtype_number(array)
+        if dtype == 0 or isinstance(result, str):
+            return Evaluation(done=True, text=_cut(repr(result)))
+        answer = Evaluation(done=True, dtype=dtype, shape=array.shape)
+        answer.text = short_text(array) or _cut(np.array2string(array, separator=", ", threshold=100))
+        answer.tensor = self._keep(Value(array, dtype))
+        return answer
+
+    def _keep(self, value: Value) -> int:
+        with self._lock:
+            self._next += 1
+            self._results[self._next] = value
+            held = sum(one.array.nbytes for one in self._results.values())
+            while len(self._results) > 1 and (held > _MAX_BYTES or len(self._results) > _MOST):
+                held -= self._results.popitem(last=False)[1].array.nbytes
+            return self._next
+
+    def value(self, number: int) -> Value:
+        """Returns the elements of a tensor or of a result.
+
+        Raises:
+          NotFoundError: There is none of that number, or its value is not held.
+        """
+        with self._lock:
+            if number < FIRST_RESULT:
+                return self._tensors.value(number)
+            if number in self._results:
+                return self._results[number]
+        raise NotFoundError("The result is not kept any more: evaluate the expression again.")
+
+    def _array(self, text: str, paused_at: int) -> Array:
+        if text == _VALUE:
+            if not paused_at:
+                raise NotFoundError("The program is not paused at a tensor, so there is no `value`.")
+            return _computable(self.value(paused_at), text)
+        name = parse_tensor_name(text)
+        number = name.graph_execution if name.is_position else self._number(name)
+        if number is None:
+            raise UsageError(f"`{text}`: write `#12` for the number of a tensor.")
+        return _computable(self.value(number), text)
+
+    def _number(self, name: TensorName) -> int:
+        with self._lock:
+            found = list(self._tensors.search(name.node, name.slot))
+        if not found:
+            raise NotFoundError(f"No tensor `{name.text}` was computed in the call at hand.")
+        slots = sorted({int(one.slot) for one in found})
+        if len(slots) > 1:
+            raise UsageError(f"{name.node} has several outputs: write `{name.node}:{slots[0]}`.")
+        times = name.slicing.strip("[] ")
+        if not times:
+            return int(found[-1].number)
+        if not times.removeprefix("-").isdecimal() or not -len(found) <= int(times) < len(found):
+            raise UsageError(f"`{name.text}` was computed {len(found)} times: write `{name.text}[0]`.")
+        return int(found[int(times)].number)
+
+
+def _computable(value: Value, name: str) -> Array:
+    if value.array.size > MAX_ELEMENTS:
+        raise UsageError(
+            f"`{name}` has {value.array.size:,} elements; an expression takes at most {MAX_ELEMENTS:,}."
+        )
+    return value.array.astype(np.float32) if value.array.dtype.kind == "V" else value.array
+
+
+_NUMBER_OF: Final = {
+    kind: number
+    for number in dtypes.NAMES
+    if number < 11 or number > 13
+    if (kind := dtypes.numpy_dtype(number)) is not None and number not in (15, 16)
+}
+
+
+def _dtype_number(array: Array) -> int:
+    """TensorFlow's number of the dtype of a result; 0 if its elements cannot be shown."""
+    if array.dtype.kind == "O":
+        return dtypes.STRING if all(isinstance(one, bytes) for one in array.flat) else 0
+    return _NUMBER_OF.get(array.dtype.newbyteorder("="), 0)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"

@@ -1,0 +1,145 @@
+"""What breakpoints can be at, and whether a breakpoint fits it.
+
+Takes the `Where` of a breakpoint once, and then decides for each tensor and each call.
+
+Invariant: every part that is given must fit. A breakpoint at calls fits no tensor, and one at tensors no
+call.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.live.messages.messages import Message
+
+_MAX_TEXT: Final = 4096
+_MAX_REGEX: Final = 500
+
+
+class Place(NamedTuple):
+    """Where a tensor is made.
+
+    Attributes:
+      op_name: Name of the op; for an eager op, its type and a number in the call.
+      slot: Number of the output.
+      op_type: Type of the op.
+      layer: Path of the Keras layer; empty if there is none.
+      functions: Names of the functions it is in, the innermost first; empty for an eager op.
+      path: Source file of the innermost line of the program that made the op; empty if it is not known.
+      line: That line.
+    """
+
+    op_name: str
+    slot: int
+    op_type: str
+    layer: str = ""
+    functions: tuple[str, ...] = ()
+    path: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a breakpoint stops at.
+
+    Attributes:
+      op_name: Name of the op, or empty.
+      slot: Number of the output; -1 for all.
+      op_type: Type of the op, or empty.
+      name: What occurs in the name of the op, or None.
+      layer: What occurs in the path of the layer, or None.
+      function: What occurs in the name of a function, or None.
+      path: The source file, or the end of its path, or empty.
+      line: The line; 0 for all lines.
+      calls: Whether it stops at calls.
+    """
+
+    op_name: str
+    slot: int
+    op_type: str
+    name: re.Pattern[str] | None
+    layer: re.Pattern[str] | None
+    function: re.Pattern[str] | None
+    path: str
+    line: int
+    calls: bool
+
+    def fits(self, place: Place) -> bool:
+        """Returns whether it is at a tensor."""
+        return (
+            not self.calls
+            and (not self.op_type or self.op_type == place.op_type)
+            and (not self.op_name or self.op_name == place.op_name)
+            and (not self.op_name or self.slot in (-1, place.slot))
+            and (not self.path or self.fits_line(place.path, place.line))
+            and (self.name is None or self.name.search(place.op_name) is not None)
+            and (self.layer is None or self.layer.search(place.layer) is not None)
+            and (self.function is None or any(map(self.function.search, place.functions)))
+        )
+
+    def fits_line(self, path: str, line: int) -> bool:
+        """Returns whether it is at a line."""
+        is_file = path == self.path or path.endswith(f"/{self.path}")
+        return is_file and self.line in (0, line)
+
+    def fits_call(self, name: str) -> bool:
+        """Returns whether it is at the calls of a function."""
+        return self.calls and (self.function is None or self.function.search(name) is not None)
+
+    @property
+    def may_be_eager(self) -> bool:
+        """Whether it may be at an output of an eager op."""
+        return not self.calls and self.layer is None and self.function is None
+
+
+def make_target(where: Message) -> Target:
+    """Returns what a `Where` says.
+
+    Raises:
+      UsageError: It says nothing, or has a regular expression that is none.
+    """
+    texts = (where.op_name, where.op_type, where.path)
+    if max(map(len, texts)) > _MAX_TEXT:
+        raise UsageError("A name of a breakpoint is too long.")
+    regexes = (where.name_regex, where.layer_regex, where.function_regex)
+    if not (where.calls or any(texts) or any(regexes)):
+        raise UsageError("A breakpoint needs an op, a type, a layer, a function, a line, or calls.")
+    if where.line and not where.path:
+        raise UsageError("A line of a breakpoint needs the path of its file.")
+    if where.calls and (any(texts) or any(regexes[:2])):
+        raise UsageError("A breakpoint at calls takes a name of a function and nothing else.")
+    name, layer, function = map(_compiled, regexes)
+    return Target(
+        where.op_name, where.slot, where.op_type, name, layer, function, where.path, where.line, where.calls
+    )
+
+
+def _compiled(text: str) -> re.Pattern[str] | None:
+    if not text:
+        return None
+    if len(text) > _MAX_REGEX:
+        raise UsageError(f"A regular expression of a breakpoint has at most {_MAX_REGEX} characters.")
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UsageError(f"{text!r} is no regular expression: {error}.") from None
+
+
+def described(where: Message) -> str:
+    """Returns a few words for what a breakpoint is at: ``Log on line 68 of train.py``."""
+    if where.calls:
+        return f"calls of {where.function_regex}" if where.function_regex else "all calls"
+    name = where.op_name and where.op_name + (f":{where.slot}" if where.slot >= 0 else "")
+    first = name or where.op_type or (f"ops like {where.name_regex}" if where.name_regex else "ops")
+    parts = [first]
+    if where.layer_regex:
+        parts.append(f"of layers like {where.layer_regex}")
+    if where.function_regex:
+        parts.append(f"in functions like {where.function_regex}")
+    if where.path:
+        file = where.path.rsplit("/", 1)[-1]
+        parts.append(f"on line {where.line} of {file}" if where.line else f"in {file}")
+    return " ".join(parts)

@@ -1,0 +1,52 @@
+"""The sentences of pauses."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from tb_debugger_plugin.capture.gate import CannotChange
+from tb_debugger_plugin.live.messages.messages import Message
+
+CANNOT_CHANGE: Final = {
+    CannotChange.CAN_CHANGE: "",
+    CannotChange.BESIDE: "Ops that use the tensor do not wait for it here: set a breakpoint at it; from the"
+    " next call on they do.",
+    CannotChange.COALESCED: "Other tensors were computed from it already: set a breakpoint at it; from the"
+    " next call on they wait.",
+    CannotChange.OTHER_DEVICE: "The tensor is on another device.",
+    CannotChange.COMPILED: "XLA compiled its function, which has run already.",
+    CannotChange.NO_NUMBERS: "Its elements are not numbers.",
+}
+NOT_ALLOWED: Final = "The program does not let debuggers change values: start it with may_change_values=True."
+NO_TENSOR: Final = "The program is paused at a call, not at a tensor."
+
+
+def name_of(tensor: Message) -> str:
+    """Returns ``Log:0 of cross_entropy, train.py:68``, as far as it is known."""
+    parts = [f"{tensor.op_name or tensor.op_type or 'a tensor'}:{tensor.slot}"]
+    owner = tensor.layer or tensor.function
+    if owner:
+        parts.append(f" of {owner}")
+    if tensor.path:
+        parts.append(f", {os.path.basename(tensor.path)}:{tensor.line}")
+    return "".join(parts)
+
+
+def bad_kinds(tensor: Message) -> str:
+    """Returns the kinds of bad values of a tensor: ``NaN and +∞``; empty if there are none."""
+    numbers = {one.name: one.value for one in tensor.numbers}
+    kinds = {"nan": "NaN", "ninf": "−∞", "pinf": "+∞"}
+    return " and ".join(text for name, text in kinds.items() if numbers.get(name, 0) > 0)
+
+
+def sentence_of_stop(why: str, tensor: Message) -> str:
+    """Returns the sentence of a stop at a tensor.
+
+    Args:
+      why: What stopped it; empty for a step.
+      tensor: The tensor.
+    """
+    bad = bad_kinds(tensor)
+    where = f"{bad} in {name_of(tensor)}" if bad else name_of(tensor)
+    return f"{where}: {why}." if why else f"{where}."

@@ -1,0 +1,118 @@
+"""Tensors whose numbers are followed while the program runs, for live curves.
+
+Takes tensors as they are computed; keeps the last numbers of each `Where` that is watched.
+
+Not thread-safe: the controller holds its lock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from tb_debugger_plugin.capture.gate import TensorOfGraph
+from tb_debugger_plugin.errors import NotFoundError, UsageError
+from tb_debugger_plugin.live.messages.messages import Message, Number, WatchedPoint
+from tb_debugger_plugin.live.messages.messages import Watched as WatchedMessage
+from tb_debugger_plugin.live.program.breakpoints import place_of
+from tb_debugger_plugin.live.program.places import Place, Target, make_target
+
+_MOST: Final = 16
+#: Points of one curve: a state must not grow without bound.
+MAX_POINTS: Final = 500
+
+
+@dataclass
+class Curve:
+    """What is watched.
+
+    Attributes:
+      number: Names it.
+      where: What the user asked for.
+      target: Which tensors fit.
+      tensors: Those of graphs.
+      points: The last numbers.
+    """
+
+    number: int
+    where: Message
+    target: Target
+    tensors: set[int] = field(default_factory=set)
+    points: deque[Message] = field(default_factory=lambda: deque(maxlen=MAX_POINTS))
+
+    def take_in(self, tensors: Iterable[TensorOfGraph]) -> None:
+        """Take in tensors of graphs that are new."""
+        self.tensors.update(one.tensor_id for one in tensors if self.target.fits(place_of(one)))
+
+    def add(self, call: int, wall_time: float, numbers: Mapping[str, float]) -> None:
+        """Add a point."""
+        point = WatchedPoint(call=call, wall_time=wall_time)
+        point.numbers.extend(Number(name=name, value=value) for name, value in numbers.items())
+        self.points.append(point)
+
+
+class Watched:
+    """The tensors that are watched."""
+
+    def __init__(self) -> None:
+        self._curves: dict[int, Curve] = {}
+        self._known: list[TensorOfGraph] = []
+        self._last_number = 0
+
+    def __iter__(self) -> Iterator[Curve]:
+        return iter(self._curves.values())
+
+    def __bool__(self) -> bool:
+        return bool(self._curves)
+
+    def take_in(self, tensors: Iterable[TensorOfGraph]) -> None:
+        """Take in tensors of graphs that are new."""
+        tensors = list(tensors)
+        self._known += tensors
+        for one in self:
+            one.take_in(tensors)
+
+    def add(self, where: Message) -> int:
+        """Watch what fits; returns the number of it.
+
+        Raises:
+          UsageError: It is no place of tensors, or too much is watched.
+        """
+        target = make_target(where)
+        if target.calls:
+            raise UsageError("A call has no numbers that can be watched.")
+        if len(self._curves) >= _MOST:
+            raise UsageError(f"A program watches at most {_MOST} curves: remove some.")
+        self._last_number += 1
+        kept = type(where)()
+        kept.CopyFrom(where)
+        curve = self._curves[self._last_number] = Curve(self._last_number, kept, target)
+        curve.take_in(self._known)
+        return self._last_number
+
+    def remove(self, number: int) -> None:
+        """Watch something no longer.
+
+        Raises:
+          NotFoundError: It is not watched.
+        """
+        if self._curves.pop(number, None) is None:
+            raise NotFoundError(f"Nothing with the number {number} is watched.")
+
+    def tensor_ids(self) -> frozenset[int]:
+        """Returns the tensors of graphs that are watched."""
+        return frozenset(number for one in self for number in one.tensors)
+
+    def of_tensor(self, tensor_id: int) -> list[Curve]:
+        """Returns the curves of a tensor of a graph."""
+        return [one for one in self if tensor_id in one.tensors]
+
+    def of_place(self, place: Place) -> list[Curve]:
+        """Returns the curves of an output of an eager op."""
+        return [one for one in self if one.target.may_be_eager and one.target.fits(place)]
+
+    def messages(self) -> list[Message]:
+        """Returns what is watched, with the points."""
+        return [WatchedMessage(where=one.where, number=one.number, points=one.points) for one in self]

@@ -1,0 +1,107 @@
+"""`live/program/conditions.py`: what a condition means, and what is said of a text that is none."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.live.messages.presets import PRESETS
+from tb_debugger_plugin.live.program.conditions import MAX_TEXT, parse_condition
+from tb_debugger_plugin.live.program.postfix import COLUMNS
+
+NUMBERS = dict(zip(COLUMNS, (10.0, 1.0, 0.0, 2.0, 3.0, 0.0, 4.0, -2.0, 8.0, 3.0, 4.0), strict=True))
+GOOD = dict(zip(COLUMNS, (4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 1.0, 2.0, 1.5, 0.25), strict=True))
+EMPTY = {**dict.fromkeys(COLUMNS, 0.0), **dict.fromkeys(("min", "max", "mean", "var"), math.nan)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nan > 0", True),
+        ("nan", True),
+        ("zero", False),
+        ("inf == 1 and pinf == 0", True),
+        ("bad == 3", True),
+        ("std == 2", True),
+        ("range > 9.5", True),
+        ("max - min > 10", False),
+        ("-2 <= min < 0 < max", True),
+        ("0 < min < max", False),
+        ("not nan", False),
+        ("mean / zero > 1e300", True),
+        ("abs(min) * 4 == max and sqrt(var) == 2", True),
+        ("(mean > 3 or inf > 0) and size > 9", True),
+        ("+mean == 3 != - mean", True),
+        ("", True),
+    ],
+)
+def test_a_condition_holds_or_not(text, expected):
+    assert parse_condition(text).holds(NUMBERS) is expected
+
+
+def test_no_comparison_with_the_numbers_of_an_empty_tensor_holds():
+    for preset in PRESETS:
+        assert not parse_condition(preset.text(0.0)).holds(EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nan > 0", True),
+        ("bad", True),
+        ("inf > 0 and mean > 3", True),
+        ("inf or nan", True),
+        ("nan == 0", False),
+        ("nan > 0 or mean > 3", False),
+        ("not nan", False),
+        ("nan * max > 0", False),
+        ("max > 3", False),
+        ("", False),
+    ],
+)
+def test_conditions_that_only_bad_tensors_fulfil_are_known(text, expected):
+    condition = parse_condition(text)
+    assert condition.only_bad is expected
+    if expected:
+        assert not condition.holds(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("NaN > 0", "no 'NaN': there is size"),
+        ("mean", "compare it, such as mean > 0"),
+        ("mean and nan", "compare it"),
+        ("nan = 1", "Write == for equal"),
+        ("nan >", "is no condition"),
+        ("(nan > 0) + 1 > 0", "true or false, and a number is needed"),
+        ("nan in [1]", "compares with"),
+        ("nan > 'x'", "cannot have \"'x'\""),
+        ("__import__('os')", "calls only abs"),
+        ("nan.real > 0", "cannot have 'nan.real'"),
+        ("abs(min, max) > 0", "of one number"),
+        ("nan ** 2 > 0", "cannot have"),
+        ("nan > 1" + "0" * 400, "too large"),
+        ("-" * 400 + "nan > 0", "too long"),
+        ("(" * 240 + "nan" + ")" * 240 + " > 0", "nested too deeply|is no condition"),
+        ("nan > 0 or " * 40 + "nan > 0", "too long"),
+        ("nan + (nan + (" * 20 + "nan" + "))" * 20 + " > 0", "too long"),
+        ("1" * (MAX_TEXT + 1), "longer than"),
+        ("True", "cannot have 'True'"),
+        ("nan > 1j", "cannot have"),
+        ("\0", "condition"),
+    ],
+)
+def test_a_text_that_is_no_condition_gets_a_sentence(text, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        parse_condition(text)
+
+
+def test_there_are_the_thirteen_presets_of_the_first_debugger():
+    assert len(PRESETS) == 13
+    assert [preset.has_value for preset in PRESETS] == [False] * 3 + [True] * 10
+    assert PRESETS[3].text(1e-7) == "max > 9.9999999999999995e-08"
+    for preset in PRESETS:
+        assert parse_condition(preset.text(-1.5)).steps
