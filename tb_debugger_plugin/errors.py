@@ -63,6 +63,14 @@ class UnreadableRunError(QueryError):
     """The run's files cannot be read; queries fail until the files change."""
 
 
+class ForbiddenError(QueryError):
+    """The viewer does not change a program for this request: it may be forged, or the viewer is read-only."""
+
+
+class TooLargeError(QueryError):
+    """The body of the request is larger than the viewer reads."""
+
+
 def user_message(error: Exception) -> str:
     """Returns the text of an exception for the user, after its type if the text was not written for users.
 

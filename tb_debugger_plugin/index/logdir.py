@@ -10,14 +10,22 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import Location, location
-from tb_debugger_plugin.index.runs import Problem, Run, find_runs, has_debug_events
+from tb_debugger_plugin.index.runs import (
+    OnFolder,
+    Problem,
+    Run,
+    find_runs,
+    has_debug_events,
+    ignore_folder,
+    is_no_mark,
+)
 
 _URL: Final = re.compile(r"[A-Za-z][0-9A-Za-z.]*://")
 
@@ -41,23 +49,30 @@ class Logdir:
         """Whether any folder is not on this machine."""
         return any(not isinstance(folder, Path) for _, folder in self.roots)
 
-    def find_runs(self) -> tuple[dict[str, Run], list[Problem]]:
-        """Returns all runs by name, in order, and what could not be read."""
+    def find_runs(self, on_folder: OnFolder = ignore_folder) -> tuple[dict[str, Run], list[Problem]]:
+        """Returns all runs by name, in order, and what could not be read.
+
+        Args:
+          on_folder: Called for each folder at or below the logdir.
+        """
         problems = list(self.problems)
         runs: dict[str, Run] = {}
         for root, folder in self.roots:
-            for run in find_runs(folder, problems.append):
+            for run in find_runs(folder, problems.append, on_folder):
                 name = _unused_name(_full_name(root, run.name), runs)
                 runs[name] = replace(run, name=name)
         return dict(sorted(runs.items())), problems
 
-    def is_worth_showing(self) -> bool:
+    def is_worth_showing(self, is_mark: Callable[[str], bool] = is_no_mark) -> bool:
         """Whether there are debug events, or a whole folder cannot be read, which the page explains.
 
         A folder that does not exist yet, or an unreadable folder further below, is no reason.
+
+        Args:
+          is_mark: Whether a file of a name is worth it, too.
         """
         problems: list[Problem] = []
-        if any(has_debug_events(folder, problems.append) for _, folder in self.roots):
+        if any(has_debug_events(folder, problems.append, is_mark) for _, folder in self.roots):
             return True
         roots = {str(folder) for _, folder in self.roots}
         unreadable = [problem for problem in problems if problem.location in roots and not problem.is_missing]

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.logdir import Logdir, one_folder
-from tb_debugger_plugin.index.runs import Problem, Run
+from tb_debugger_plugin.index.runs import Problem, Run, is_no_mark
 
 _RESCAN_SECONDS: Final = 1.0
 #: Listing a remote folder takes long, and may cost money.
@@ -41,6 +42,7 @@ class Library:
       logdir: The folders of the runs, which need not exist yet; None = there is nothing to show.
       clock: Returns monotonic seconds.
       make_loader: Makes the loader of a run.
+      is_mark: Whether a file of a name marks its folder, which is then worth showing.
     """
 
     def __init__(
@@ -49,12 +51,15 @@ class Library:
         *,
         clock: Callable[[], float] = time.monotonic,
         make_loader: Callable[[Run], RunLoader] = RunLoader,
+        is_mark: Callable[[str], bool] = is_no_mark,
     ) -> None:
         self._logdir = one_folder(logdir) if isinstance(logdir, Path) else logdir or Logdir("", ())
         self._rescan_seconds = _RESCAN_REMOTE_SECONDS if self._logdir.is_elsewhere else _RESCAN_SECONDS
         self._clock = clock
         self._make_loader = make_loader
-        self._lock = threading.Lock()  # guards _runs, _problems, _scanned, _loaders
+        self._is_mark = is_mark
+        self._lock = threading.Lock()  # guards _runs, _marked, _problems, _scanned, _loaders
+        self._marked: list[Path] = []
         self._runs: dict[str, Run] = {}
         self._problems: list[Problem] = []
         self._scanned = float("-inf")
@@ -78,7 +83,7 @@ class Library:
         return self._active
 
     def _scan_logdir(self) -> None:
-        active = self._logdir.is_worth_showing()
+        active = self._logdir.is_worth_showing(self._is_mark)
         with self._search_lock:
             self._active = active
             self._searched = self._clock()
@@ -91,13 +96,25 @@ class Library:
         gone: list[RunLoader] = []
         with self._lock:
             if self._clock() - self._scanned >= self._rescan_seconds:
-                self._runs, self._problems = self._logdir.find_runs()
+                marked: list[Path] = []
+                self._runs, self._problems = self._logdir.find_runs(lambda *one: self._note(marked, *one))
+                self._marked = marked
                 self._scanned = self._clock()
                 gone = self._forget_changed()
             runs = dict(self._runs)
         for loader in gone:
             loader.close()
         return runs
+
+    def _note(self, marked: list[Path], folder: Location, names: list[str]) -> None:
+        if isinstance(folder, Path) and any(map(self._is_mark, names)):
+            marked.append(folder)
+
+    def marked_folders(self) -> list[Path]:
+        """Returns the folders on this machine with a file that marks them; at most a second old."""
+        self.runs()
+        with self._lock:
+            return list(self._marked)
 
     @property
     def logdir(self) -> str:

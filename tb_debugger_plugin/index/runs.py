@@ -99,10 +99,21 @@ class Problem:
 
 
 OnProblem = Callable[[Problem], None]
+#: Called with the names of the files of each folder.
+OnFolder = Callable[[Location, list[str]], None]
 
 
 def _ignore(problem: Problem) -> None:
     pass
+
+
+def ignore_folder(folder: Location, names: list[str]) -> None:
+    """Do nothing with the names of the files of a folder."""
+
+
+def is_no_mark(name: str) -> bool:
+    """Whether a file of a name marks its folder: none does."""
+    return False
 
 
 def _problem(path: Location, error: OSError) -> Problem:
@@ -165,31 +176,42 @@ def _holds_calls(folder: Location, calls: list[str]) -> bool:
     return any(is_call(*folder_names(folder / name)) for name in looked_into)
 
 
-def has_debug_events(logdir: Location, on_problem: OnProblem = _ignore) -> bool:
+def has_debug_events(
+    logdir: Location, on_problem: OnProblem = _ignore, is_mark: Callable[[str], bool] = is_no_mark
+) -> bool:
     """Whether any folder at or below the logdir holds a metadata file, tables or dumps; stops at the first.
 
     Args:
       logdir: A folder.
       on_problem: Called for each folder that could not be read until then.
+      is_mark: Whether a file of a name counts, too.
     """
     return any(
         _dump_root(folder, names, folders, logdir) is not None
-        or any(name == MANIFEST or parse_metadata_name(folder, name) is not None for name in names)
+        or any(_is_found(folder, name) or is_mark(name) for name in names)
         for folder, names, folders in _walk(logdir, on_problem)
     )
 
 
-def find_runs(logdir: Location, on_problem: OnProblem = _ignore) -> list[Run]:
+def _is_found(folder: Location, name: str) -> bool:
+    return name == MANIFEST or parse_metadata_name(folder, name) is not None
+
+
+def find_runs(
+    logdir: Location, on_problem: OnProblem = _ignore, on_folder: OnFolder = ignore_folder
+) -> list[Run]:
     """Returns all runs of a logdir, sorted by name.
 
     Args:
       logdir: A folder; a folder that does not exist holds no runs.
       on_problem: Called for each folder or file that could not be read, and for a logdir that does not exist.
+      on_folder: Called for each folder.
     """
     members: dict[tuple[Location, str], list[_Member]] = {}
     tables: list[Location] = []
     dumps: dict[Location, None] = {}
     for folder, names, folders in _walk(logdir, on_problem):
+        on_folder(folder, names)
         root = _dump_root(folder, names, folders, logdir)
         if root is not None:
             dumps[root] = None

@@ -1,11 +1,13 @@
 """The plugin that TensorBoard loads.
 
 Takes WSGI requests below ``/data/plugin/debugger/`` and returns responses. This module takes requests apart,
-and only this module turns errors into status codes: 400 for a bad query, 404 for what does not exist, 405 for
-another method than GET and HEAD, 422 for a run whose files cannot be read, 503 while a run is being opened,
-and 500 with a sentence for unexpected errors.
+and only this module turns errors into status codes: 400 for a bad query, 403 for a request that may be
+forged, 404 for what does not exist, 405 for another method than the route has, 413 for a body that is too
+large, 422 for a run whose files cannot be read, 503 while a run is being opened, and 500 with a sentence for
+unexpected errors.
 
-Invariant: a request changes nothing but caches.
+Invariant: a GET changes nothing but caches. A POST changes a program only, and only if
+`forgery` lets it pass.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -22,28 +25,37 @@ from werkzeug import wrappers
 
 from tb_debugger_plugin.errors import (
     BadQueryError,
+    ForbiddenError,
     NotFoundError,
     NotReadyError,
     QueryError,
+    TooLargeError,
     UnreadableRunError,
 )
 from tb_debugger_plugin.index.logdir import Logdir, one_folder, several_folders
-from tb_debugger_plugin.index.run_library import Library
+from tb_debugger_plugin.live.messages.json import parse
 from tb_debugger_plugin.server import columnar
 from tb_debugger_plugin.server.download import Download
+from tb_debugger_plugin.server.forgery import checked_body
+from tb_debugger_plugin.server.live import POSTS, Post
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES, Route
 from tb_debugger_plugin.server.static import ENTRY, static_file
+from tb_debugger_plugin.server.viewer import open_viewer
 
 _logger = logging.getLogger(__name__)
 
 PLUGIN_NAME: Final = "debugger"
 TAB_NAME: Final = "Debugger"
+#: Set to 1, it keeps every page of this viewer from changing programs.
+READ_ONLY_VARIABLE: Final = "TB_DEBUGGER_READ_ONLY"
 
 WsgiApp = Callable[[Mapping[str, Any], Callable[..., Any]], Iterable[bytes]]
 _STATUS: Final[tuple[tuple[type[QueryError], int], ...]] = (
     (BadQueryError, 400),
+    (ForbiddenError, 403),
     (NotFoundError, 404),
+    (TooLargeError, 413),
     (UnreadableRunError, 422),
     (NotReadyError, 503),
 )
@@ -63,18 +75,20 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         logdir = _logdir(context)
         for problem in logdir.problems:
             _logger.warning("The debugger cannot show %s: %s", problem.location, problem.message)
-        self._library = Library(logdir)
+        is_read_only = os.environ.get(READ_ONLY_VARIABLE, "") not in ("", "0")
+        self._viewer = open_viewer(logdir, is_read_only=is_read_only)
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
         """Returns the routes; other paths are files of the front end."""
-        apps: dict[str, WsgiApp] = {path: self._app(path, route) for path, route in ROUTES.items()}
+        apps: dict[str, WsgiApp] = {path: self._app(route) for path, route in ROUTES.items()}
+        apps |= {path: self._post_app(post) for path, post in POSTS.items()}
         apps[ENTRY] = self._static
         apps["/*"] = self._static
         return apps
 
     def is_active(self) -> bool:
-        """Whether there are debug events, or a problem to show; returns within milliseconds."""
-        return self._library.is_active()
+        """Whether there are debug events, a program or a problem to show; returns within milliseconds."""
+        return self._viewer.library.is_active()
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """Returns the name of the tab and its JavaScript module."""
@@ -83,12 +97,12 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         )
 
     def close(self) -> None:
-        """Stop reading and close the databases."""
-        self._library.close()
+        """Stop reading, close the databases, and leave programs alone."""
+        self._viewer.close()
 
-    def _app(self, path: str, route: Route) -> WsgiApp:
+    def _app(self, route: Route) -> WsgiApp:
         def answer(request: wrappers.Request) -> wrappers.Response:
-            value = route(self._library, Query(request.args))
+            value = route(self._viewer, Query(request.args))
             if isinstance(value, columnar.Columnar):
                 return _respond(request, columnar.encode(value), columnar.CONTENT_TYPE)
             if isinstance(value, Download):
@@ -96,6 +110,13 @@ class DebuggerPlugin(base_plugin.TBPlugin):
             return _respond(request, json.dumps(value, allow_nan=False), "application/json")
 
         return _wsgi(answer)
+
+    def _post_app(self, post: Post) -> WsgiApp:
+        def answer(request: wrappers.Request) -> wrappers.Response:
+            value = post(self._viewer, parse(checked_body(self._viewer, request)))
+            return _respond(request, json.dumps(value, allow_nan=False), "application/json")
+
+        return _wsgi(answer, ("POST",))
 
     @functools.cached_property
     def _static(self) -> WsgiApp:
@@ -116,20 +137,24 @@ def _answer_static(request: wrappers.Request) -> wrappers.Response:
     return _respond(request, file.content, file.content_type, expires=file.expires)
 
 
-def _wsgi(answer: Callable[[wrappers.Request], wrappers.Response]) -> WsgiApp:
+def _wsgi(
+    answer: Callable[[wrappers.Request], wrappers.Response], methods: tuple[str, ...] = ("GET", "HEAD")
+) -> WsgiApp:
     def app(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = wrappers.Request(dict(environ))
-        return _respond_to(answer, request)(dict(environ), start_response)
+        return _respond_to(answer, request, methods)(dict(environ), start_response)
 
     return app
 
 
 def _respond_to(
-    answer: Callable[[wrappers.Request], wrappers.Response], request: wrappers.Request
+    answer: Callable[[wrappers.Request], wrappers.Response],
+    request: wrappers.Request,
+    methods: tuple[str, ...],
 ) -> wrappers.Response:
-    if request.method not in ("GET", "HEAD"):
-        response = _error(request, f"{request.method} is not allowed here; use GET.", 405)
-        response.headers["Allow"] = "GET, HEAD"
+    if request.method not in methods:
+        response = _error(request, f"{request.method} is not allowed here; use {methods[0]}.", 405)
+        response.headers["Allow"] = ", ".join(methods)
         return response
     try:
         return answer(request)

@@ -1,6 +1,6 @@
 """The routes: a function of ``analysis`` for each.
 
-Takes the library of runs and a checked query; returns a JSON-like value or a page of columns. Nothing here
+Takes the viewer and a checked query; returns a JSON-like value or a page of columns. Nothing here
 knows HTTP: errors are raised, and the plugin answers them in one place.
 """
 
@@ -22,34 +22,34 @@ from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.index.run_library import Library
-from tb_debugger_plugin.server import values
+from tb_debugger_plugin.server import live, values
 from tb_debugger_plugin.server.columnar import Columnar, of_page
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
+from tb_debugger_plugin.server.viewer import Viewer
 
 Answer = Any
-Route = Callable[[Library, Query], Answer]
+Route = Callable[[Viewer, Query], Answer]
 
 _MAX_BUCKETS: Final = 4096
 _LISTS: Final = ("executions", "graph_executions")
 
 
 def _of_run(route: Callable[[Snapshot, Query], Answer]) -> Route:
-    def answer(library: Library, query: Query) -> Answer:
-        with open_snapshot(library.loader(query.text("run"))) as snapshot:
+    def answer(viewer: Viewer, query: Query) -> Answer:
+        with open_snapshot(viewer.library.loader(query.text("run"))) as snapshot:
             return route(snapshot, query)
 
     return answer
 
 
-def _runs(library: Library, query: Query) -> Answer:
-    runs = library.runs()
+def _runs(viewer: Viewer, query: Query) -> Answer:
+    runs = viewer.library.runs()
     return {name: {"start_time": run.start_time, "title": run.title} for name, run in runs.items()}
 
 
-def _logdir(library: Library, query: Query) -> Answer:
-    problems = [{"location": one.location, "message": one.message} for one in library.problems()]
-    return {"logdir": library.logdir, "problems": problems}
+def _logdir(viewer: Viewer, query: Query) -> Answer:
+    problems = [{"location": one.location, "message": one.message} for one in viewer.library.problems()]
+    return {"logdir": viewer.library.logdir, "problems": problems}
 
 
 def _alerts(snapshot: Snapshot, query: Query) -> Answer:
@@ -247,10 +247,12 @@ ROUTES: Final[dict[str, Route]] = {
     "/inputs_of": _of_run(_inputs_of),
     "/neighbours": _of_run(_neighbours),
     "/find": _of_run(_find),
-    "/values": _of_run(values.numbers),
-    "/values/info": _of_run(values.info),
-    "/values/text": _of_run(values.text),
-    "/values/summary": _of_run(values.summary),
-    "/values/history": _of_run(values.history),
-    "/values/npy": _of_run(values.npy),
+    "/values": values.of_value(values.numbers),
+    "/values/info": values.of_value(values.info),
+    "/values/text": values.of_value(values.text),
+    "/values/summary": values.of_value(values.summary),
+    "/values/history": values.of_value(values.history),
+    "/values/npy": values.of_value(values.npy),
+    "/live/programs": live.programs,
+    "/live/tensors": live.tensors,
 }

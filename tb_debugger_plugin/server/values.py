@@ -1,12 +1,18 @@
-"""The routes below ``values``: a recorded tensor as numbers, texts, statistics and a file."""
+"""The routes below ``values``: a tensor as numbers, texts, statistics and a file.
+
+The tensor is recorded, or a running program holds it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.values import occurrences
 from tb_debugger_plugin.analysis.values.npy import npy_size_and_parts
 from tb_debugger_plugin.analysis.values.numbers import PARTS
@@ -17,9 +23,11 @@ from tb_debugger_plugin.analysis.values.texts import cells
 from tb_debugger_plugin.analysis.values.tiles import make_grid
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.live.viewer.live_value import find_live_value
 from tb_debugger_plugin.server.columnar import Columnar
 from tb_debugger_plugin.server.download import Download
 from tb_debugger_plugin.server.query import Query
+from tb_debugger_plugin.server.viewer import Viewer
 
 #: Rows, and columns, of a picture.
 _GRID: Final = 512
@@ -38,13 +46,97 @@ _NPY: Final = "application/x-npy"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
-def _value(snapshot: Snapshot, query: Query) -> RecordedValue:
-    return find_value(
-        snapshot,
-        graph_execution=query.optional_position("graph_execution"),
-        execution=query.optional_position("execution"),
-        slot=query.optional_position("slot") or 0,
-    )
+Columns = dict[str, npt.NDArray[Any]]
+
+
+class Value(Protocol):
+    """A tensor at one time."""
+
+    @property
+    def name(self) -> str:
+        """The op and the slot."""
+        ...
+
+    @property
+    def index(self) -> int:
+        """Its position in its list, or its number."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """A number that changes when the answers may."""
+        ...
+
+    @property
+    def shape(self) -> list[int] | None:
+        """The shape; None when it is not known."""
+        ...
+
+    def elements(self) -> contextlib.AbstractContextManager[Elements]:
+        """Gives the elements."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the value without its elements."""
+        ...
+
+    def count(self) -> tuple[int, int]:
+        """Returns the number of its occurrences, and how many are before this one."""
+        ...
+
+    def page(self, positions: Range) -> Columns:
+        """Returns some of its occurrences."""
+        ...
+
+    def element_of_each(self, columns: Columns, indices: tuple[Index, ...]) -> npt.NDArray[Any]:
+        """Returns one element of each of some occurrences."""
+        ...
+
+
+class _Recorded:
+    """A recorded value with its occurrences."""
+
+    def __init__(self, value: RecordedValue) -> None:
+        self._value = value
+        self.name, self.index, self.shape = value.name, value.index, value.shape
+        self.generation = value.snapshot.generation
+        self.elements, self.to_json = value.elements, value.to_json
+
+    def count(self) -> tuple[int, int]:
+        return occurrences.count(self._value)
+
+    def page(self, positions: Range) -> Columns:
+        return occurrences.page(self._value, positions)
+
+    def element_of_each(self, columns: Columns, indices: tuple[Index, ...]) -> npt.NDArray[Any]:
+        return occurrences.element_of_each(self._value, columns, indices)
+
+
+@contextlib.contextmanager
+def _value(viewer: Viewer, query: Query) -> Iterator[Value]:
+    program = query.optional_text("program")
+    if program:
+        yield find_live_value(viewer.programs.program(program), query.position("tensor"))
+        return
+    with open_snapshot(viewer.library.loader(query.text("run"))) as snapshot:
+        yield _Recorded(
+            find_value(
+                snapshot,
+                graph_execution=query.optional_position("graph_execution"),
+                execution=query.optional_position("execution"),
+                slot=query.optional_position("slot") or 0,
+            )
+        )
+
+
+def of_value(route: Callable[[Value, Query], Any]) -> Callable[[Viewer, Query], Any]:
+    """Returns a route over a value as one over what the viewer shows."""
+
+    def answer(viewer: Viewer, query: Query) -> Any:
+        with _value(viewer, query) as value:
+            return route(value, query)
+
+    return answer
 
 
 def _indices(query: Query) -> tuple[Index, ...]:
@@ -59,21 +151,20 @@ def _part(query: Query) -> str:
     return query.optional_choice("part", tuple(PARTS)) or "abs"
 
 
-def info(snapshot: Snapshot, query: Query) -> dict[str, Any]:
+def info(value: Value, query: Query) -> dict[str, Any]:
     """Returns what is known of a value, without its elements."""
-    value = _value(snapshot, query)
-    total, before = occurrences.count(value)
+    total, before = value.count()
     return {**value.to_json(), "num_occurrences": total, "occurrence": before}
 
 
-def numbers(snapshot: Snapshot, query: Query) -> Columnar:
+def numbers(value: Value, query: Query) -> Columnar:
     """Returns a slice as a picture."""
     rows, columns = (query.bounded(name, 1, _MAX_GRID, _GRID) for name in ("rows", "columns"))
-    with _value(snapshot, query).elements() as elements:
+    with value.elements() as elements:
         slicing = _slicing(query, elements)
         grid = make_grid(elements, slicing, rows=rows, columns=columns, part=_part(query))
         header = {
-            "generation": snapshot.generation,
+            "generation": value.generation,
             "dtype": dtype_name(elements.dtype),
             "slice_shape": grid.slice_shape,
             "grid": grid.shape,
@@ -82,41 +173,40 @@ def numbers(snapshot: Snapshot, query: Query) -> Columnar:
         return Columnar(header, grid.columns)
 
 
-def text(snapshot: Snapshot, query: Query) -> dict[str, Any]:
+def text(value: Value, query: Query) -> dict[str, Any]:
     """Returns a window of a slice as texts."""
     row, column = (query.optional_position(name) or 0 for name in ("row", "column"))
     rows, columns = (
         query.bounded("rows", 1, _MAX_ROWS, _ROWS),
         query.bounded("columns", 1, _MAX_COLUMNS, _COLUMNS),
     )
-    with _value(snapshot, query).elements() as elements:
+    with value.elements() as elements:
         slicing = _slicing(query, elements)
         texts = cells(elements, slicing, row=row, column=column, rows=rows, columns=columns)
         return {"slice_shape": slicing.shape, "row": row, "column": column, "cells": texts}
 
 
-def summary(snapshot: Snapshot, query: Query) -> dict[str, Any]:
+def summary(value: Value, query: Query) -> dict[str, Any]:
     """Returns the statistics of a slice."""
     low, high = query.optional_bound("low"), query.optional_bound("high")
     bins = query.bounded("bins", 1, _MAX_BINS, _BINS)
-    with _value(snapshot, query).elements() as elements:
+    with value.elements() as elements:
         slicing = _slicing(query, elements)
         return statistics(elements, slicing, bins=bins, low=low, high=high, part=_part(query))
 
 
-def history(snapshot: Snapshot, query: Query) -> Columnar:
+def history(value: Value, query: Query) -> Columnar:
     """Returns the occurrences of a tensor."""
-    value = _value(snapshot, query)
-    total, _ = occurrences.count(value)
+    total, _ = value.count()
     positions = query.range(total, _OCCURRENCES)
-    columns = occurrences.page(value, positions)
+    columns = value.page(positions)
     if query.optional_text("slicing") is not None:
         indices = _indices(query)
         if value.shape is not None:
             slicing_of(indices, tuple(value.shape))  # a slice that does not fit is the client's mistake
-        columns["value"] = occurrences.element_of_each(value, columns, indices)
+        columns["value"] = value.element_of_each(columns, indices)
     header = {
-        "generation": snapshot.generation,
+        "generation": value.generation,
         "begin": positions.begin,
         "end": positions.end,
         "total": total,
@@ -124,9 +214,8 @@ def history(snapshot: Snapshot, query: Query) -> Columnar:
     return Columnar(header, columns)
 
 
-def npy(snapshot: Snapshot, query: Query) -> Download:
+def npy(value: Value, query: Query) -> Download:
     """Returns a slice as a file for NumPy."""
-    value = _value(snapshot, query)
     with contextlib.ExitStack() as stack:
         elements = stack.enter_context(value.elements())
         size, parts = npy_size_and_parts(elements, _slicing(query, elements))

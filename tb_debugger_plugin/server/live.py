@@ -1,0 +1,94 @@
+"""The routes below ``live``: programs that can be stopped.
+
+Two of them change a program; they are in :data:`POSTS`, and take the body of the request as JSON. The secret
+of a program is in no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.live.messages import json, messages
+from tb_debugger_plugin.live.viewer.followed_program import FollowedProgram
+from tb_debugger_plugin.server.query import Query
+from tb_debugger_plugin.server.viewer import Viewer
+
+Answer = dict[str, Any]
+Post = Callable[[Viewer, Any], Answer]
+
+#: Seconds that a request waits for news: less than the time after which proxies give up.
+_MAX_WAIT_S: Final = 25.0
+_MAX_TENSORS: Final = 2000
+_MAX_EXPRESSION: Final = 10_000
+
+
+def programs(viewer: Viewer, query: Query) -> Answer:
+    """Returns the programs, when there is something new."""
+    since = query.optional_position("since")
+    wait = min(query.optional_number("wait") or 0.0, _MAX_WAIT_S)
+    if wait < 0:
+        raise BadQueryError("wait must not be below 0.")
+    listing = viewer.programs.listing(since, 0.0 if since is None else wait)
+    return {
+        "version": listing.version,
+        "token": viewer.token,
+        "read_only": viewer.is_read_only,
+        "programs": [_program(one) for one in listing.programs],
+    }
+
+
+def _program(program: FollowedProgram) -> Answer:
+    found, state = program.found, program.state
+    return {
+        "id": program.id,
+        "run": program.run,
+        "host": found.host,
+        "pid": found.pid,
+        "program": list(found.program),
+        "started": found.started,
+        "problem": program.problem,
+        "state": None if state is None else json.to_json(state),
+    }
+
+
+def tensors(viewer: Viewer, query: Query) -> Answer:
+    """Returns the tensors of the call at hand."""
+    program = viewer.programs.program(query.text("program"))
+    after = query.optional_position("after") or 0
+    limit = query.bounded("limit", 1, _MAX_TENSORS, _MAX_TENSORS)
+    return json.to_json(program.service.list_tensors(after, limit))
+
+
+def _control(viewer: Viewer, body: Any) -> Answer:
+    program_id, given = _members(body, "program", "command")
+    command = json.from_json(messages.Command, given, "command")
+    return json.to_json(viewer.programs.program(_text("program", program_id)).service.control(command))
+
+
+def _evaluate(viewer: Viewer, body: Any) -> Answer:
+    program_id, expression = _members(body, "program", "expression")
+    program = viewer.programs.program(_text("program", program_id))
+    return json.to_json(program.evaluate(_text("expression", expression)))
+
+
+def _members(body: Any, *names: str) -> list[Any]:
+    if not isinstance(body, dict) or set(body) != set(names):
+        raise BadQueryError(f"The body must be an object with the members {' and '.join(names)}.")
+    return [body[name] for name in names]
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= _MAX_EXPRESSION:
+        raise BadQueryError(f"{name} must be a text of at most {_MAX_EXPRESSION} characters.")
+    if not json.is_unicode(value):
+        raise BadQueryError(f"{name} is not Unicode.")
+    return value
+
+
+#: By path below ``/data/plugin/debugger``: what changes a program.
+POSTS: Final[dict[str, Post]] = {
+    "/live/control": _control,
+    "/live/evaluate": _evaluate,
+}
