@@ -69,8 +69,8 @@ def _control(viewer: Viewer, body: Any) -> Answer:
 
 def _evaluate(viewer: Viewer, body: Any) -> Answer:
     program_id, expression = _members(body, "program", "expression")
-    program = viewer.programs.program(_text("program", program_id))
-    return json.to_json(program.evaluate(_text("expression", expression)))
+    text = _text("expression", expression)
+    return json.to_json(viewer.programs.program(_text("program", program_id)).evaluate(text))
 
 
 def _members(body: Any, *names: str) -> list[Any]:

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.framing import frame, read_records
-from tb_debugger_plugin.index.run_library import Library
+from tb_debugger_plugin.index.logdir import one_folder
 from tb_debugger_plugin.server.columnar import Columnar, encode
 from tb_debugger_plugin.server.download import Download
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES
+from tb_debugger_plugin.server.viewer import Viewer, open_viewer
 from tests.support.asking import Facts, fitting
 from tests.support.events import PATIENCE_S, small_program
 
@@ -49,20 +50,20 @@ def test_no_content_of_a_record_keeps_a_route_from_answering(victims):
 
 
 def _ask_everything(folder: Path) -> None:
-    library = Library(folder)
+    viewer = open_viewer(one_folder(folder))
     try:
-        for run in library.runs():
-            loader = library.loader(run)
+        for run in viewer.library.runs():
+            loader = viewer.library.loader(run)
             assert loader.wait(PATIENCE_S) and not loader.failure
             for path, parameters in fitting(Facts(run, execution=1, trace=1)):
-                _ask(library, path, {name: str(value) for name, value in parameters.items()})
+                _ask(viewer, path, {name: str(value) for name, value in parameters.items()})
     finally:
-        library.close()
+        viewer.close()
 
 
-def _ask(library: Library, path: str, parameters: dict[str, str]) -> None:
+def _ask(viewer: Viewer, path: str, parameters: dict[str, str]) -> None:
     try:
-        answer = ROUTES[path](library, Query(parameters))
+        answer = ROUTES[path](viewer, Query(parameters))
     except QueryError as error:
         assert str(error).endswith(".")
         return

@@ -19,6 +19,8 @@ import numpy as np
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
+from tb_debugger_plugin.server.forgery import TOKEN_HEADER
+from tb_debugger_plugin.server.live import POSTS
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
 
 PREFIX: Final = "/data/plugin/debugger"
@@ -55,6 +57,7 @@ PARAMETERS: Final = (
     *("device", "dtype", "host", "health", "where", "since", "until", "source", "line", "sort", "descending"),
     *("layer", "variable", "gradient_of", "not_op_name", "from_execution", "until_execution"),
     *("slicing", "slot", "rows", "columns", "row", "column", "bins", "low", "high", "part"),
+    *("program", "tensor", "after", "wait"),
 )
 
 
@@ -68,6 +71,7 @@ class Facts:
     graph_id: str = "g1"
     op_name: str = "Log"
     frame: str = "f1"
+    program: str = "nobody"
 
 
 FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
@@ -99,9 +103,11 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/values/summary": lambda facts: {"graph_execution": facts.trace, "low": 0},
     "/values/history": lambda facts: {"graph_execution": facts.trace},
     "/values/npy": lambda facts: {"graph_execution": facts.trace},
+    "/live/programs": lambda facts: {},
+    "/live/tensors": lambda facts: {"program": facts.program},
 }
-#: Routes with the elements of a tensor. They answer 404 where a recording holds none.
-OF_ELEMENTS: Final = frozenset(("/values", "/values/text", "/values/summary", "/values/npy"))
+#: Routes with the elements of a tensor, or with what a program holds. They answer 404 where there is none.
+OF_ELEMENTS: Final = frozenset(("/values", "/values/text", "/values/summary", "/values/npy", "/live/tensors"))
 #: More queries for some of the routes.
 ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/alerts", lambda facts: {"end": -1, "alert_type": "InfNanAlert"}),
@@ -162,8 +168,8 @@ class Asker:
 
     @property
     def routes(self) -> set[str]:
-        """The paths of the routes below the prefix, without the files of the page."""
-        return {path for path in self._apps if path not in ("/*", "/index.js")}
+        """The paths of the routes of GET below the prefix, without the files of the page."""
+        return {path for path in self._apps if path not in ("/*", "/index.js", *POSTS)}
 
     def get(
         self, path: str, query: Mapping[str, object] | None = None, method: str = "GET", **more: object
@@ -172,6 +178,33 @@ class Asker:
         app = self._apps.get(path) or self._apps["/*"]
         text = {name: str(value) for name, value in {**(query or {}), **more}.items()}
         return Client(app).open(PREFIX + path, method=method, query_string=text)
+
+    @property
+    def token(self) -> str:
+        """The token that a POST must carry."""
+        return str(self.json("/live/programs")["token"])
+
+    def post(
+        self, path: str, body: Any, headers: Mapping[str, str | None] | None = None, token: str | None = None
+    ) -> TestResponse:
+        """Returns the response to a POST from a page of the viewer.
+
+        Args:
+          path: The route.
+          body: What is sent as JSON, or bytes.
+          headers: Headers to send besides; None leaves one out.
+          token: The token; None for the right one.
+        """
+        sent = {
+            "Content-Type": "application/json",
+            TOKEN_HEADER: self.token if token is None else token,
+            "Sec-Fetch-Site": "same-origin",
+            **(headers or {}),
+        }
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        given = {name: value for name, value in sent.items() if value is not None}
+        app = self._apps.get(path) or self._apps["/*"]
+        return Client(app).post(PREFIX + path, data=data, headers=given)
 
     def json(self, path: str, query: Mapping[str, object] | None = None, **more: object) -> Any:
         """Returns the JSON of an answer with status 200; it must have no NaN and no infinity."""

@@ -14,12 +14,14 @@ from werkzeug.test import TestResponse
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.server.live import POSTS
 from tb_debugger_plugin.server.routes import ROUTES
 from tests.support.asking import Asker
 from tests.support.events import Recording, full_health, small_program, vector
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RUN = {"run": "a/b"}
+_OF_NO_RUN = {"/runs", "/logdir", "/live/programs", "/live/tensors"}
 
 
 @pytest.fixture(scope="module")
@@ -379,7 +381,7 @@ def test_neighbours_and_search_over_http(page):
     assert page.refusal("/find", **_RUN)[0] == 400
 
 
-@pytest.mark.parametrize("path", [path for path in ROUTES if path not in ("/runs", "/logdir")])
+@pytest.mark.parametrize("path", sorted(set(ROUTES) - _OF_NO_RUN))
 def test_a_run_is_needed_and_must_exist(page, path):
     assert page.refusal(path) == (400, "The parameter run is missing.")
     assert page.refusal(path, run="") == (400, "The parameter run is missing.")
@@ -496,6 +498,13 @@ def test_a_failure_of_ours_is_a_sentence_without_a_traceback(page, monkeypatch, 
     assert "ZeroDivisionError" in caplog.text
 
 
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
+def test_what_changes_a_program_is_only_posted(page, path, method):
+    response = page.get(path, method=method)
+    assert response.status_code == 405 and response.headers["Allow"] == "POST"
+
+
 def test_every_route_is_documented():
     text = (_ROOT / "docs" / "http-api.md").read_text("utf-8")
-    assert not [path for path in ROUTES if f"| `{path[1:]}` |" not in text]
+    assert not [path for path in (*ROUTES, *POSTS) if f"| `{path[1:]}` |" not in text]

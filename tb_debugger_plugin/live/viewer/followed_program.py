@@ -17,7 +17,7 @@ from typing import Final
 import grpc
 
 from tb_debugger_plugin.live.messages.discovery import LiveProgram
-from tb_debugger_plugin.live.messages.messages import Evaluation, Message, State, Tensor
+from tb_debugger_plugin.live.messages.messages import Call, Evaluation, Message, Pause, State, Tensor
 from tb_debugger_plugin.live.viewer.service import Service, States, as_query_error
 
 _logger = logging.getLogger(__name__)
@@ -27,6 +27,11 @@ _LONGEST_PAUSE_S: Final = 2.0
 #: Results of expressions whose elements can be read.
 _MAX_RESULTS: Final = 100
 _JOIN_S: Final = 5.0
+#: The values of enums but the first ones, which mean that nothing was said.
+_PHASES, _KINDS, _REASONS = (
+    frozenset(kind.DESCRIPTOR.enum_types_by_name[name].values_by_number) - {0}
+    for kind, name in ((State, "Phase"), (Call, "Kind"), (Pause, "Reason"))
+)
 
 
 def id_of(program: LiveProgram) -> str:
@@ -136,8 +141,14 @@ class FollowedProgram:
             if not self._is_wanted:
                 states.cancel()
             for state in states:
+                if not _is_understood(state):
+                    states.cancel()
+                    self._note_problem("The program speaks of things that this version does not know.")
+                    return False
                 has_state = True
                 self._take(state)
+                if state.phase == State.ENDED:
+                    self.end()
         except grpc.RpcError as error:
             self._note_problem(str(as_query_error(error)))
         except Exception as error:  # whatever a program sends, the thread goes on
@@ -185,6 +196,17 @@ class FollowedProgram:
         result: Evaluation = self.service.evaluate(expression)
         self.keep_result(result)
         return result
+
+
+def _is_understood(state: Message) -> bool:
+    """Whether all enums of a state have known values; a page cannot show others."""
+    kinds = [one.kind for one in state.calls] + ([state.call.kind] if state.HasField("call") else [])
+    reasons = [state.pause.reason] if state.HasField("pause") else []
+    return (
+        state.phase in _PHASES
+        and all(kind in _KINDS for kind in kinds)
+        and all(one in _REASONS for one in reasons)
+    )
 
 
 def _stops(state: Message) -> tuple[object, ...]:
