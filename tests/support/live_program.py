@@ -155,6 +155,8 @@ class ScriptedProgram:
       may_change_values: Whether values may be changed.
       call_seconds: How long a call takes while the program runs.
       max_calls: The program ends after so many.
+      is_waiting: Whether it waits before its first call.
+      clock: Returns seconds since the epoch.
       commands: What it was told, in order.
     """
 
@@ -165,6 +167,7 @@ class ScriptedProgram:
     call_seconds: float = 0.02
     max_calls: int = 1_000_000
     is_waiting: bool = True
+    clock: Callable[[], float] = time.time
     commands: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -257,7 +260,7 @@ class ScriptedProgram:
             number = _RESULTS + len(self._results)
             self._results[number] = array
         dtype = NUMBER_OF.get(array.dtype.name, 0)
-        return m.Evaluation(done=True, text=repr(value), dtype=dtype, shape=array.shape, tensor=number)
+        return m.Evaluation(done=True, text=str(value), dtype=dtype, shape=array.shape, tensor=number)
 
     def close(self) -> None:
         """End the program."""
@@ -377,7 +380,7 @@ class ScriptedProgram:
 
     def _add_point(self, watched: Any, message: Any) -> None:
         points = self._points.setdefault(watched.number, deque(maxlen=1000))
-        points.append(m.WatchedPoint(call=self._call, wall_time=time.time(), numbers=message.numbers))
+        points.append(m.WatchedPoint(call=self._call, wall_time=self.clock(), numbers=message.numbers))
         del watched.points[:]
         watched.points.extend(points)
 
@@ -422,7 +425,7 @@ class ScriptedProgram:
         self._pauses += 1
         self._is_asked = False
         self._goal = _Goal(doing=self._goal.doing)
-        pause = m.Pause(reason=reason, sentence=sentence, number=self._pauses, wall_time=time.time())
+        pause = m.Pause(reason=reason, sentence=sentence, number=self._pauses, wall_time=self.clock())
         pause.breakpoint = breakpoint
         if tensor is not None:
             pause.breakpoint = self._hit

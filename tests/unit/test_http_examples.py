@@ -1,7 +1,8 @@
 """`docs/http-api.md`: the examples of the page are what the routes answer.
 
-Each example is a request line and a ``json`` block. The request is sent to the plugin, which serves the
-recording of :func:`~tests.support.events.small_program`, and the block must be the answer.
+Each example is a request line and a ``json`` block; the body of a POST is a block before it. The request is
+sent to the plugin, which serves the recording of :func:`~tests.support.events.small_program` and, for routes
+below ``live``, a scripted program, and the last block must be the answer.
 ``pytest tests/unit/test_http_examples.py --update-examples`` writes the answers into the page.
 """
 
@@ -9,23 +10,30 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
 
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
+from tb_debugger_plugin.live.messages.messages import Command
+from tb_debugger_plugin.server.live import POSTS
 from tb_debugger_plugin.server.routes import ROUTES
 from tests.support.asking import Asker, decoded
 from tests.support.checkout import ROOT
 from tests.support.events import small_program, values_program
+from tests.support.live_program import ScriptedProgram, served
 
 _PAGE = ROOT / "docs" / "http-api.md"
 _TEXT = _PAGE.read_text("utf-8")
 _EXAMPLE = re.compile(
-    r"(?P<request>^`GET (?P<route>[^`?\n]+)(?:\?(?P<query>[^`\n]*))?`\n\n)```json\n(?P<answer>.*?)^```$",
+    r"(?P<request>^`(?:GET|POST) (?P<route>[^`?\n]+)(?:\?(?P<query>[^`\n]*))?`\n\n"
+    r"(?:```json\n(?P<body>[^\n]*)\n```\n\n(?=```))?)```json\n(?P<answer>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 _CHAPTERS = ("Routes of Debugger V2", "Own routes")
@@ -99,18 +107,50 @@ def page(asker: Asker, pytestconfig: pytest.Config) -> str:
 
 
 def _answer(asker: Asker, example: re.Match[str]) -> Any:
+    path = f"/{example['route']}"
     query = dict(parse_qsl(example["query"] or "", strict_parsing=bool(example["query"])))
-    response = asker.get(f"/{example['route']}", query)
+    if path.startswith("/live/"):
+        with _at_a_program(asker) as live:
+            response = live.post(path, example["body"].encode()) if path in POSTS else live.get(path, query)
+    else:
+        response = asker.get(path, query)
     assert response.status_code == 200, response.text
     answer = decoded(response.headers["Content-Type"], response.data)
     return _as_shown(answer, asker.json("/logdir", {})["logdir"])
+
+
+@contextmanager
+def _at_a_program(asker: Asker) -> Iterator[Asker]:
+    """The plugin with a program that has made two steps."""
+    logdir = asker.json("/logdir", {})["logdir"]
+    program = ScriptedProgram(clock=lambda: 1000.75)
+    at_mul = {"where": {"op_name": "mul", "slot": -1}, "condition": "nan > 0", "enabled": True}
+    for command in (Command(set_breakpoint=at_mul), Command(step={}), Command(step={})):
+        program.control(command)
+    # Another host: this one knows that there is no such process.
+    facts = {"host": "worker0", "pid": 4242, "started": 1000.5}
+    with served(program, Path(logdir) / "train", files=_files(logdir), **facts), Asker(logdir) as live:
+        listing, end = live.json("/live/programs"), time.monotonic() + 20
+        while not any(one["state"] and one["state"]["followers"] for one in listing["programs"]):
+            assert time.monotonic() < end
+            listing = live.json("/live/programs", since=listing["version"], wait=1)
+        yield live
+
+
+def _files(logdir: str) -> str:
+    (file,) = Path(logdir, "train").glob("*.metadata")
+    return file.name.removesuffix("metadata")
+
+
+#: Members that are another time another value, as the page shows them.
+_SHOWN = {"generation": 1, "version": 1, "token": "k2Jq…"}
 
 
 def _as_shown(value: Any, logdir: str) -> Any:
     """An answer as the page shows it: a generation is 1, the logdir is /logs, numbers have six decimals."""
     if isinstance(value, dict):
         shown = {name: _as_shown(member, logdir) for name, member in value.items()}
-        return {**shown, "generation": 1} if "generation" in shown else shown
+        return {**shown, **{name: _SHOWN[name] for name in shown if name in _SHOWN}}
     if isinstance(value, list):
         return [_as_shown(member, logdir) for member in value]
     if isinstance(value, str):
@@ -150,7 +190,7 @@ def test_an_example_is_what_the_route_answers(page, asker, number):
 
 
 def test_every_route_has_one_section_and_no_other_has_one():
-    assert sorted(section.title for section in _OF_ROUTES) == sorted(path[1:] for path in ROUTES)
+    assert sorted(section.title for section in _OF_ROUTES) == sorted(path[1:] for path in (*ROUTES, *POSTS))
 
 
 @pytest.mark.parametrize("section", _OF_ROUTES, ids=lambda section: section.title)
@@ -158,8 +198,10 @@ def test_the_section_of_a_route_has_examples_of_this_route(section):
     routes = {match["route"] for match in _EXAMPLE.finditer(section.text)}
     assert routes == {section.title}
     # Every request line and every block belongs to an example that is compared.
-    examples = len(_EXAMPLE.findall(section.text))
-    assert section.text.count("`GET ") == section.text.count("```json") == examples
+    examples = list(_EXAMPLE.finditer(section.text))
+    blocks = sum(1 if match["body"] is None else 2 for match in examples)
+    assert len(re.findall("`(?:GET|POST) ", section.text)) == len(examples)
+    assert section.text.count("```json") == blocks
 
 
 @pytest.mark.parametrize("number", range(len(_ids())), ids=_ids())
