@@ -3,13 +3,15 @@
 Takes a tensor as the program lists it. Returns what reads recorded tensors' elements, too: an
 :class:`~tb_debugger_plugin.index.stored_tensor.Elements`.
 
-Invariants: what a program answers is checked against the shape; a shape alone allocates nothing.
+Invariants: what a program answers is checked against the shape; a shape alone allocates nothing. All reads of
+one tensor's elements together end after some time, whatever shape the program gives it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +26,8 @@ from tb_debugger_plugin.live.viewer.service import Service
 
 #: Bytes of strings that are read at once.
 _MAX_STRINGS: Final = 64 << 20
+#: Seconds for all reads that one question needs.
+_PATIENCE_S: Final = 120.0
 
 
 def elements_of(service: Service, tensor: Message) -> Elements:
@@ -65,10 +69,13 @@ class _LiveElements:
     dtype: int
     shape: tuple[int, ...]
     kind: np.dtype[Any]
+    end: float = field(default_factory=lambda: time.monotonic() + _PATIENCE_S)
 
     def read(self, begin: int, end: int) -> npt.NDArray[Any]:
         if begin >= end:
             return np.empty(0, self.kind)
+        if time.monotonic() > self.end:
+            raise FormatError("the program takes too long to send it; ask for a slice")
         if self.kind.kind == "O":
             return _strings(self.service.read_elements(self.number, begin, end, _MAX_STRINGS), end - begin)
         size = (end - begin) * self.kind.itemsize
