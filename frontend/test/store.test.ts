@@ -16,7 +16,7 @@ import { phrasesText } from "../src/model/phrases";
 import { graphExecutionRow } from "../src/model/rows";
 import { firstCauseLabel } from "../src/model/verdict";
 import { createStore, type Store } from "../src/store/store";
-import type { Timer } from "../src/store/timer";
+import { FakeTimer } from "./fake_timer";
 import type { Answer } from "./fixture/answer";
 import { type FixtureOptions, makeFixture } from "./fixture/fixture";
 import { focusText } from "./focus_text";
@@ -34,27 +34,6 @@ function server(options: FixtureOptions) {
       : new Response(JSON.stringify(found.json), { status: found.status ?? 200 });
   };
   return { state, fetcher };
-}
-
-/** A clock that the test advances. */
-class FakeTimer implements Timer {
-  time = 0;
-  #acts: (() => void)[] = [];
-  /** The seconds of the newest wait. */
-  seconds = 0;
-  now = () => this.time;
-  after(seconds: number, act: () => void) {
-    this.seconds = seconds;
-    this.#acts.push(act);
-    return () => {
-      this.#acts = this.#acts.filter((other) => other !== act);
-    };
-  }
-  fire(): void {
-    const acts = this.#acts;
-    this.#acts = [];
-    for (const act of acts) act();
-  }
 }
 
 const query = (parameters: Record<string, string>) => new URLSearchParams(parameters);
@@ -344,7 +323,7 @@ describe("a search by name", () => {
     expect(await goTo(store, "mean:0")).toBe("Mean:0");
     expect(focusText(store)).toBe("step 5 Mean:0 · call #51");
     expect(await goTo(store, "Softmax")).toBe("Softmax");
-    expect(focusText(store)).toBe("step 0 Softmax:0 · call #0");
+    expect(focusText(store)).toBe("step 39 Softmax:0 · call #390");
     expect(store.problem.value).toBeUndefined();
   });
 

@@ -240,6 +240,12 @@ export const sourceFile = object({
 });
 export type SourceFile = Checked<typeof sourceFile>;
 
+const hostAndPath: Check<readonly [string, string]> = (v, where) => {
+  const [host, path] = list(text)(v, where);
+  return [text(host, where), text(path, where)];
+};
+export const sourceFiles = list(hostAndPath);
+
 export const overview = object({ total: number, bad: list(number), measured: list(number) });
 export type Overview = Checked<typeof overview>;
 

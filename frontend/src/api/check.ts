@@ -33,6 +33,11 @@ export function listOrNone<T>(check: Check<T>): Check<readonly T[]> {
   return (v, where) => (v === null || v === undefined ? [] : whole(v, where));
 }
 
+/** One of some names; any other name, of a later server, becomes "unknown". */
+export function oneOf<N extends string>(...names: readonly N[]): Check<N | "unknown"> {
+  return (v, where) => names.find((name) => name === text(v, where)) ?? "unknown";
+}
+
 export function record<T>(check: Check<T>): Check<ReadonlyMap<string, T>> {
   return (v, where) => {
     if (!isObject(v)) wrong(where, "an object");

@@ -12,13 +12,22 @@ export class RouteError extends Error {
 }
 
 export type Params = Readonly<Record<string, string | number | undefined>>;
+/** The part of `fetch`'s options that is used. */
+export interface Init {
+  readonly signal?: AbortSignal;
+  readonly method?: "POST";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
 /** `fetch`, or a replacement in a test. */
-export type Fetch = (url: string, init: { signal?: AbortSignal }) => Promise<Response>;
+export type Fetch = (url: string, init: Init) => Promise<Response>;
 
 /** Sends requests to routes; the promise fails with a sentence. */
 export interface Client {
   json<T>(route: string, params: Params, check: Check<T>, signal?: AbortSignal): Promise<T>;
   bytes(route: string, params: Params, signal?: AbortSignal): Promise<ArrayBuffer>;
+  /** Sends what changes something; `token` is that of `live/programs`. */
+  post<T>(route: string, body: unknown, token: string, check: Check<T>): Promise<T>;
 }
 
 const failure = object({ error: text });
@@ -35,23 +44,33 @@ export function address(route: string, params: Params): string {
 }
 
 export function makeClient(fetcher: Fetch): Client {
-  async function answer(route: string, params: Params, signal?: AbortSignal): Promise<Response> {
-    const response = await reach(fetcher, address(route, params), signal);
+  async function answer(url: string, init: Init): Promise<Response> {
+    const response = await reach(fetcher, url, init);
     if (!response.ok) throw new RouteError(await reason(response), response.status);
     return response;
   }
+  const get = (route: string, params: Params, signal?: AbortSignal) =>
+    answer(address(route, params), signal ? { signal } : {});
   return {
     json: async (route, params, check, signal) =>
-      check(await (await answer(route, params, signal)).json(), route),
-    bytes: async (route, params, signal) => (await answer(route, params, signal)).arrayBuffer(),
+      check(await (await get(route, params, signal)).json(), route),
+    bytes: async (route, params, signal) => (await get(route, params, signal)).arrayBuffer(),
+    post: async (route, body, token, check) =>
+      check(await (await answer(route, posted(body, token))).json(), route),
   };
 }
 
-async function reach(fetcher: Fetch, url: string, signal?: AbortSignal): Promise<Response> {
+/** A page of another site can send neither this content type nor the header. */
+function posted(body: unknown, token: string): Init {
+  const headers = { "Content-Type": "application/json", "X-TB-Debugger-Token": token };
+  return { method: "POST", headers, body: JSON.stringify(body) };
+}
+
+async function reach(fetcher: Fetch, url: string, init: Init): Promise<Response> {
   try {
-    return await fetcher(url, signal ? { signal } : {});
+    return await fetcher(url, init);
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (init.signal?.aborted) throw error;
     throw new RouteError("TensorBoard does not answer. Is it still running?", 0);
   }
 }

@@ -1,9 +1,10 @@
 /** The routes of docs/http-api.md that the page uses, one function each. */
 import type * as ids from "../base/ids";
 import * as answers from "./answers";
-import { type ColumnPage, decodeColumns } from "./columns";
+import { type ColumnPage, decodeColumns, numberAt } from "./columns";
 import type { Client } from "./fetch";
 import { findAnswer } from "./find";
+import { liveRoutes } from "./live";
 import { valueRoutes } from "./values";
 
 /** A filter for graph executions; undefined parts do not filter. */
@@ -43,6 +44,7 @@ export function makeApi(client: Client) {
     ...locateRoutes(client),
     ...detailRoutes(client),
     ...valueRoutes(client),
+    ...liveRoutes(client),
   };
 }
 
@@ -80,6 +82,12 @@ function listRoutes(client: Client) {
       onlyBad: boolean,
       { host, layer }: GraphExecutionFilter = {},
     ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer }),
+    /** The position of the last execution whose op type matches; undefined when there is none. */
+    lastExecution: async (run: ids.RunName, opType: string) => {
+      const newest = { sort: "wall_time", descending: "true", begin: 0, end: 1 };
+      const page = await columns("executions", { run, op_type: opType, ...newest });
+      return page.end > page.begin ? numberAt(page, "index", 0) : undefined;
+    },
     namedRows: (run: ids.RunName, name: ListName, begin: number, end: number, named: Named) =>
       columns(name, { run, begin, end, ...named }),
   };
@@ -127,6 +135,9 @@ function detailRoutes(client: Client) {
       const params = { run, stack_frame_ids: frameIds.join(",") };
       return client.json("stack_frames/stack_frames", params, answers.frames, signal);
     },
+    /** Host and path of each recorded source file, in the order of their positions. */
+    sourceFiles: (run: ids.RunName, signal?: AbortSignal) =>
+      client.json("source_files/list", { run }, answers.sourceFiles, signal),
     source: (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
       client.json("source_files/file", { run, index }, answers.sourceFile, signal),
   };

@@ -16,6 +16,12 @@ export type GraphId = Brand<string, "GraphId">;
 export type FrameId = Brand<string, "FrameId">;
 /** Position in the list of recorded source files, from 0. */
 export type FileIndex = Brand<number, "FileIndex">;
+/** Opaque id of a program that runs, as the `live/programs` route gives it. */
+export type ProgramId = Brand<string, "ProgramId">;
+/** Number of a tensor of the call at hand of a program that runs. */
+export type LiveTensorNumber = Brand<number, "LiveTensorNumber">;
+/** Number of a breakpoint of a program that runs, from 1. */
+export type BreakpointNumber = Brand<number, "BreakpointNumber">;
 
 export const runName = (text: string): RunName => text as RunName;
 export const executionIndex = (n: number): ExecutionIndex => n as ExecutionIndex;
@@ -24,3 +30,6 @@ export const alertIndex = (n: number): AlertIndex => n as AlertIndex;
 export const graphId = (text: string): GraphId => text as GraphId;
 export const frameId = (text: string): FrameId => text as FrameId;
 export const fileIndex = (n: number): FileIndex => n as FileIndex;
+export const programId = (text: string): ProgramId => text as ProgramId;
+export const liveTensorNumber = (n: number): LiveTensorNumber => n as LiveTensorNumber;
+export const breakpointNumber = (n: number): BreakpointNumber => n as BreakpointNumber;

@@ -8,10 +8,12 @@ import { createActivity } from "./activity";
 import type { Deps, VerbDeps } from "./deps";
 import { createDerived } from "./derived/derived";
 import { createFacts, type Facts, type OpFocus } from "./facts";
+import { createLive } from "./live/live";
 import { newestRun, startPolling } from "./polling";
 import { createRunLists } from "./run_lists";
 import { createSearch } from "./search";
 import { browserTimer, type Timer } from "./timer";
+import { createChoice } from "./verbs/choice";
 import { createVerbs, type Verbs } from "./verbs/verbs";
 
 export type Store = ReturnType<typeof createStore>;
@@ -23,13 +25,16 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
   const { follow, ...lists } = createRunLists(deps);
   const derived = createDerived(deps);
   const verbDeps = { ...deps, lists: lists.lists, alertList: lists.alertList };
-  const verbs = createVerbs(verbDeps);
+  const choice = createChoice(deps);
+  const verbs = createVerbs(verbDeps, choice);
+  const live = createLive({ ...verbDeps, timer, choice, verbs });
   return {
     ...facts,
     ...derived,
     ...lists,
     ...verbs,
     ...createSearch(api, facts, timer, activity),
+    live,
     busy: activity.busy,
     track: activity.track,
     ...createTabVerbs(facts),
@@ -39,12 +44,8 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
       const stops = [
         follow(),
         focusFirst(verbDeps, verbs),
-        startPolling({
-          ...deps,
-          lists: lists.lists,
-          timer,
-          onRuns: (runs) => chooseRun(facts, verbs, runs, link),
-        }),
+        live.start(hasFocus(link)),
+        poll(verbDeps, timer, verbs, link),
       ];
       return () => {
         for (const stop of stops) stop();
@@ -52,6 +53,10 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
       };
     },
   };
+}
+
+function poll(deps: VerbDeps, timer: Timer, verbs: Verbs, link: Link): () => void {
+  return startPolling({ ...deps, timer, onRuns: (runs) => chooseRun(deps.facts, verbs, runs, link) });
 }
 
 function createTabVerbs(facts: Facts) {
@@ -81,6 +86,11 @@ function focusFirst({ facts, alertList }: VerbDeps, verbs: Verbs): () => void {
       }
     });
   });
+}
+
+/** Whether a link leads to more than a run. */
+function hasFocus({ run: _, ...rest }: Link): boolean {
+  return Object.values(rest).some((part) => part !== undefined);
 }
 
 /** Takes the run of the link when there is one of that name, else the newest. */

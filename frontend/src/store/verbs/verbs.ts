@@ -1,7 +1,7 @@
 /** The verbs of the store: everything that a click, a key or a link can do. */
 import type { VerbDeps } from "../deps";
 import { createAlertKeeping, createAlertVerbs } from "./alerts";
-import { createChoice } from "./choice";
+import type { Choice } from "./choice";
 import { createFilterVerbs } from "./filters";
 import { createFocusVerbs } from "./focus";
 import { createHistoryVerbs } from "./history";
@@ -11,9 +11,8 @@ import { createValueVerbs } from "./values";
 
 export type Verbs = ReturnType<typeof createVerbs>;
 
-export function createVerbs(deps: VerbDeps) {
+export function createVerbs(deps: VerbDeps, choice: Choice) {
   const { facts } = deps;
-  const choice = createChoice(deps);
   const focus = createFocusVerbs(deps, choice);
   const filters = createFilterVerbs(facts);
   const values = createValueVerbs(facts);

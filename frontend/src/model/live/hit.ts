@@ -1,0 +1,49 @@
+/** Where a pause is in the recording: the run, and the op or line that the page shows for it. */
+import type { LiveProgram } from "../../api/live";
+import type { GraphId, RunName } from "../../base/ids";
+import { situationOf } from "./program";
+
+/** An op of a graph in the recording, or the type of an eager op. */
+export interface HitOp {
+  /** Undefined for an eager op. */
+  readonly graph: GraphId | undefined;
+  readonly opName: string;
+  readonly opType: string;
+  readonly slot: number;
+}
+
+export interface HitLine {
+  readonly path: string;
+  /** From 1. */
+  readonly line: number;
+}
+
+export interface Hit {
+  /** Differs between any two pauses of all programs. */
+  readonly key: string;
+  readonly run: RunName;
+  /** Undefined between calls. */
+  readonly op: HitOp | undefined;
+  readonly line: HitLine | undefined;
+}
+
+/** The pause of a program; undefined when it is not paused or when its recording is not known. */
+export function hitOf(program: LiveProgram | undefined): Hit | undefined {
+  if (program?.run === undefined) return undefined;
+  const now = situationOf(program);
+  const { pause, call } = program.state ?? {};
+  if ((now !== "paused" && now !== "waiting") || pause === undefined) return undefined;
+  const { tensor } = pause;
+  const place = tensor ?? call;
+  return {
+    key: `${program.id} ${pause.number}`,
+    run: program.run,
+    op: tensor && {
+      graph: tensor.graph_id === "" ? undefined : tensor.graph_id,
+      opName: tensor.op_name,
+      opType: tensor.op_type,
+      slot: tensor.slot,
+    },
+    line: place && place.path !== "" && place.line > 0 ? { path: place.path, line: place.line } : undefined,
+  };
+}

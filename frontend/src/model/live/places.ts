@@ -1,0 +1,116 @@
+/** Places at which a program can stop: the parts of a `Where`, sentences for them, and what is at a place. */
+import type { Breakpoint, LiveTensor, NewBreakpoint, Where } from "../../api/live";
+import { basename, escaped } from "../../base/text";
+import { displayName, tensorName } from "../names";
+import { conditionWords } from "./conditions";
+
+/** Stands for all outputs of an op. */
+export const ALL_SLOTS = -1;
+
+const ANYWHERE: Where = {
+  op_name: "",
+  slot: ALL_SLOTS,
+  op_type: "",
+  name_regex: "",
+  layer_regex: "",
+  function_regex: "",
+  path: "",
+  line: 0,
+  calls: false,
+};
+
+/** A place with these parts, and none of the others. */
+export function place(parts: Partial<Where>): Where {
+  return { ...ANYWHERE, ...parts };
+}
+
+export const atLine = (path: string, line: number): Where => place({ path, line });
+export const atType = (opType: string): Where => place({ op_type: opType });
+
+/** An op of a graph; without a slot, all of its outputs. */
+export function atOp(opName: string, functionName: string | undefined, slot = ALL_SLOTS): Where {
+  return place({ op_name: opName, slot, function_regex: inFunction(functionName) });
+}
+
+/** The place of a tensor; an eager op has no name that a later call knows, so its type stands for it. */
+export function atTensor(tensor: Pick<LiveTensor, "graph_id" | "op_name" | "op_type" | "slot" | "function">) {
+  if (tensor.graph_id === "") return atType(tensor.op_type);
+  return atOp(tensor.op_name, tensor.function, tensor.slot);
+}
+
+/**
+ * A pattern for the function of an op, because ops of two functions may have the same name; empty when its
+ * name for people does not occur in its full name, which the pattern is searched in.
+ */
+function inFunction(functionName = ""): string {
+  const name = displayName(functionName);
+  return functionName.includes(name) ? escaped(name) : "";
+}
+
+export function isSamePlace(a: Where, b: Where): boolean {
+  return (Object.keys(ANYWHERE) as (keyof Where)[]).every((part) => a[part] === b[part]);
+}
+
+/** "Log:0 in loss", "ops of type MatMul", "train.py:68", "calls of train_step". */
+export function placeWords(where: Where): string {
+  const parts = [mainWords(where), ...patternWords(where)].filter((part) => part !== "");
+  if (where.calls) return ["calls", ...parts].join(" ");
+  return parts.length === 0 ? "any tensor" : parts.join(" ");
+}
+
+function mainWords({ op_name, slot, op_type, path, line }: Where): string {
+  const ofType = op_type === "" ? "" : `of type ${op_type}`;
+  if (op_name !== "") return `${slot < 0 ? op_name : tensorName(op_name, slot)} ${ofType}`.trim();
+  if (path !== "") return `${basename(path)}:${line} ${ofType}`.trim();
+  return ofType === "" ? "" : `ops ${ofType}`;
+}
+
+function patternWords({ name_regex, layer_regex, function_regex, calls }: Where): readonly string[] {
+  return [
+    name_regex === "" ? "" : `named ${name_regex}`,
+    layer_regex === "" ? "" : `in layer ${layer_regex}`,
+    function_regex === "" ? "" : `${calls ? "of" : "in"} ${function_regex}`,
+  ];
+}
+
+/** "Log:0 in loss if it contains NaN", or the label of the user. */
+export function breakpointWords({ where, condition, label }: Omit<NewBreakpoint, "number">): string {
+  if (label !== "") return label;
+  const words = placeWords(place(where));
+  return condition === "" ? words : `${words} if ${conditionWords(condition)}`;
+}
+
+/** The breakpoints on lines of a file, by line. */
+export function breakpointsOfFile(
+  breakpoints: readonly Breakpoint[],
+  path: string,
+): ReadonlyMap<number, Breakpoint> {
+  const here = breakpoints.filter(({ where }) => where.path === path && where.line > 0);
+  // Of several on a line, one that is on is shown.
+  const sorted = [...here].sort((a, b) => Number(a.enabled) - Number(b.enabled));
+  return new Map(sorted.map((breakpoint) => [breakpoint.where.line, breakpoint]));
+}
+
+/** The breakpoint on an op: on the op as such, not on its type, its line or a pattern. */
+export function breakpointOfOp(
+  breakpoints: readonly Breakpoint[],
+  opName: string,
+  functionName: string | undefined,
+): Breakpoint | undefined {
+  const wanted = inFunction(functionName);
+  return breakpoints.find(
+    ({ where: { op_name, function_regex } }) =>
+      op_name === opName && (function_regex === "" || function_regex === wanted),
+  );
+}
+
+/** A new breakpoint that stops each time. */
+export function newBreakpoint(where: Partial<Where>, condition = ""): NewBreakpoint {
+  return { where: place(where), condition, ignore: 0, enabled: true, label: "" };
+}
+
+/** A breakpoint as it is sent to change it. */
+export function changed(breakpoint: Breakpoint, by: Partial<NewBreakpoint>): NewBreakpoint {
+  const { number, where, condition, ignore, enabled, label } = breakpoint;
+  return { number, where, condition, ignore, enabled, label, ...by };
+}

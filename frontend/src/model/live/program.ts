@@ -1,0 +1,174 @@
+/** Sentences about a program that runs, and which commands it takes now. */
+import type { Call, LiveProgram, Pause, ProgramState } from "../../api/live";
+import type { ProgramId } from "../../base/ids";
+import { basename, counted } from "../../base/text";
+import { displayName, tensorName } from "../names";
+
+/** The situation of a program, for the colour of the bar and for what it offers. */
+export type Situation = "waiting" | "running" | "paused" | "detached" | "ended" | "unreachable";
+
+export function situationOf({ state }: LiveProgram): Situation {
+  if (state === undefined || state.phase === "unknown") return "unreachable";
+  return state.phase;
+}
+
+/** "train.py · pid 4711 · host7" */
+export function programTitle({ program, pid, host }: LiveProgram): string {
+  return [programName(program), `pid ${pid}`, host].filter(Boolean).join(" · ");
+}
+
+/** The script of a command line, which begins with it or with an interpreter. */
+export function programName(command: readonly string[]): string {
+  const script = command.find((word) => word.endsWith(".py")) ?? command[0] ?? "program";
+  return basename(script);
+}
+
+/** "train_step (call 0)", "run of loss:0 (call 3)". */
+export function callWords(call: Call): string {
+  const name = displayName(call.name);
+  const what =
+    call.kind === "session_run"
+      ? `run of ${name || call.fetches.join(", ") || "nothing"}`
+      : name || (call.kind === "step" ? "eager ops" : "a function");
+  return `${what} (call ${call.number})`;
+}
+
+/** What the live bar says: "Paused before train_step (call 0)". */
+export function headline(program: LiveProgram): string {
+  const { state } = program;
+  switch (situationOf(program)) {
+    case "unreachable":
+      return program.problem ?? "The program does not answer.";
+    case "waiting":
+      return state?.call === undefined
+        ? "Waiting for you before the first call"
+        : `Waiting for you before ${callWords(state.call)}`;
+    case "running":
+      return runningWords(state);
+    case "paused":
+      return pausedWords(state);
+    case "detached":
+      return "Detached: the program runs on and does not stop again";
+    case "ended":
+      return "The program has ended";
+  }
+}
+
+function runningWords(state: ProgramState | undefined): string {
+  const call = state?.call === undefined || state.call.is_over ? "" : ` ${callWords(state.call)}`;
+  const left = state?.calls_left ? `, ${counted(state.calls_left, "call")} left` : "";
+  return `Running${call}${left} …`;
+}
+
+function pausedWords({ pause, call }: Partial<ProgramState> = {}): string {
+  const inCall = call === undefined ? "" : callWords(call);
+  const tensor = pause?.tensor;
+  if (tensor !== undefined) {
+    const at = tensorName(tensor.op_name, tensor.slot);
+    return `Paused at ${at}${inCall === "" ? "" : ` in ${inCall}`}`;
+  }
+  if (inCall === "") return "Paused";
+  if (pause?.reason === "error") return `Paused: ${inCall} raised an error`;
+  return `Paused ${pause?.reason === "after_call" || call?.is_over ? "after" : "before"} ${inCall}`;
+}
+
+/** More about a pause, after its sentence: what else the reader must know. */
+export function pauseNotes(pause: Pause): readonly string[] {
+  const { held_threads: held, others_may_have_passed: passed } = pause;
+  return [
+    passed ? "Ops that run in parallel may have run past this tensor." : "",
+    held > 0 ? `${counted(held, "other thread")} of the program ${held === 1 ? "waits" : "wait"} too.` : "",
+  ].filter((note) => note !== "");
+}
+
+/** The commands of the live bar. */
+export type Action = "step" | "stepOver" | "continue" | "pause" | "detach" | "stop";
+
+/** Why an action cannot be done now; undefined when it can. */
+export type Refusals = Readonly<Record<Action, string | undefined>>;
+
+const HELD: readonly Situation[] = ["waiting", "paused"];
+const ALIVE: readonly Situation[] = ["waiting", "paused", "running"];
+const TAKEN_IN: Readonly<Record<Action, readonly Situation[]>> = {
+  step: HELD,
+  stepOver: HELD,
+  continue: HELD,
+  pause: ["running"],
+  detach: ALIVE,
+  stop: [...ALIVE, "detached"],
+};
+const NOT_NOW: Readonly<Record<Situation, string>> = {
+  waiting: "The program waits already.",
+  paused: "The program is paused already.",
+  running: "The program is running: pause it first.",
+  detached: "The program runs on without the debugger.",
+  ended: "The program has ended.",
+  unreachable: "The program does not answer.",
+};
+
+/** Which actions a program takes now; `isReadOnly` is that of the viewer. */
+export function refusals(program: LiveProgram, isReadOnly: boolean): Refusals {
+  const now = situationOf(program);
+  const shut = readOnlyWords(program, isReadOnly);
+  const why = (action: Action) => shut ?? (TAKEN_IN[action].includes(now) ? undefined : NOT_NOW[now]);
+  return {
+    step: why("step"),
+    stepOver: why("stepOver"),
+    continue: why("continue"),
+    pause: why("pause"),
+    detach: why("detach"),
+    stop: why("stop"),
+  };
+}
+
+/** Why the program takes no command at all; undefined when it does. */
+export function readOnlyWords({ state }: LiveProgram, isReadOnly: boolean): string | undefined {
+  if (isReadOnly) return "This TensorBoard is read-only: it shows programs and does not control them.";
+  return state?.read_only === true ? "The program is read-only: it takes no commands." : undefined;
+}
+
+/** Whether breakpoints can be changed now. */
+export function mayEdit(program: LiveProgram | undefined, isReadOnly: boolean): boolean {
+  if (program === undefined || readOnlyWords(program, isReadOnly) !== undefined) return false;
+  return ALIVE.includes(situationOf(program));
+}
+
+const RANK: readonly Situation[] = ["paused", "waiting", "running", "detached", "unreachable", "ended"];
+
+/** The program that is shown when the reader chose none: one that waits, else the one started last. */
+export function firstProgram(programs: readonly LiveProgram[]): LiveProgram | undefined {
+  const rank = (program: LiveProgram) => RANK.indexOf(situationOf(program));
+  return [...programs].sort((a, b) => rank(a) - rank(b) || b.started - a.started)[0];
+}
+
+/**
+ * The programs of a new answer. The state that a command answered may be newer than the one in the list; of two
+ * states of a program, the newer one is kept.
+ */
+export function merged(before: readonly LiveProgram[], now: readonly LiveProgram[]): readonly LiveProgram[] {
+  const states = new Map(before.map(({ id, state }) => [id, state]));
+  return now.map((program) => {
+    const known = states.get(program.id);
+    const isOlder = (program.state?.version ?? 0) < (known?.version ?? 0);
+    return isOlder && program.state !== undefined ? { ...program, state: known } : program;
+  });
+}
+
+/** The programs with a newer state of one of them. */
+export function withState(
+  programs: readonly LiveProgram[],
+  id: ProgramId,
+  state: ProgramState,
+): readonly LiveProgram[] {
+  return programs.map((program) =>
+    program.id === id && state.version >= (program.state?.version ?? 0) ? { ...program, state } : program,
+  );
+}
+
+/** A program that left the list: its last state, with the end. */
+export function ended(program: LiveProgram): LiveProgram {
+  const { state } = program;
+  return state === undefined
+    ? program
+    : { ...program, problem: undefined, state: { ...state, phase: "ended", pause: undefined } };
+}

@@ -1,0 +1,59 @@
+/** The facts about programs that run. Only the requests and the verbs of this folder change them. */
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import type { LiveProgram, LivePrograms, ProgramState } from "../../api/live";
+import type { ProgramId } from "../../base/ids";
+import { firstProgram } from "../../model/live/program";
+
+/** A sentence that is shown for a while. */
+export interface Toast {
+  readonly number: number;
+  readonly sentence: string;
+  readonly kind: "hit" | "notice" | "failure";
+}
+
+/** The panels of a program that can be opened over the timeline and the list of graph executions. */
+export type DockName = "breakpoints" | "tensors" | "ops" | "calls" | "curves" | "evaluate";
+
+export type LiveFacts = ReturnType<typeof createLiveFacts>;
+
+export function createLiveFacts() {
+  return {
+    /** The last answer about programs; undefined until there is one. */
+    answer: signal<LivePrograms | undefined>(undefined),
+    /** Why the last request for programs failed; undefined when it succeeded. */
+    connection: signal<string | undefined>(undefined),
+    /** The program that the reader chose. */
+    chosen: signal<ProgramId | undefined>(undefined),
+    /** The program in focus when it left the list: it has ended. The reader closes it. */
+    gone: signal<LiveProgram | undefined>(undefined),
+    /** Why the last command was not done. */
+    refusal: signal<string | undefined>(undefined),
+    /** The number of commands that wait for their answers. */
+    sending: signal(0),
+    toasts: signal<readonly Toast[]>([]),
+    /** The panel that is open; undefined shows the recording alone. */
+    dock: signal<DockName | undefined>(undefined),
+    /** Whether the card that says how a program is joined is open. */
+    isCardOpen: signal(false),
+  };
+}
+
+export function createLiveDerived(facts: LiveFacts) {
+  const programs = computed(() => facts.answer.value?.programs ?? []);
+  const program = computed((): LiveProgram | undefined => {
+    const chosen = programs.value.find(({ id }) => id === facts.chosen.value);
+    return chosen ?? facts.gone.value ?? firstProgram(programs.value);
+  });
+  const state: ReadonlySignal<ProgramState | undefined> = computed(() => program.value?.state);
+  return {
+    /** All programs that run. */
+    programs,
+    /** The program in focus: it runs, or it has just ended. */
+    program,
+    state,
+    /** Whether this TensorBoard takes no commands. */
+    readOnly: computed(() => facts.answer.value?.read_only === true),
+  };
+}
+
+export type LiveDerived = ReturnType<typeof createLiveDerived>;

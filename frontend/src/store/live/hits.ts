@@ -1,0 +1,132 @@
+/**
+ * Focuses what a new pause is about in all sections: its run, its op at the newest value on record, and its
+ * line. A pause moves the focus once, and later only to a newer value of the same op, until the reader chooses
+ * something else.
+ */
+import { batch, computed, effect, untracked } from "@preact/signals";
+import type { Api } from "../../api/routes";
+import { executionIndex, fileIndex, type GraphExecutionIndex, type RunName } from "../../base/ids";
+import { shown } from "../../base/loaded";
+import { exactly } from "../../base/text";
+import { type Hit, type HitLine, type HitOp, hitOf } from "../../model/live/hit";
+import type { VerbDeps } from "../deps";
+import type { Choice } from "../verbs/choice";
+import type { FocusVerbs } from "../verbs/focus";
+import type { LiveDerived } from "./facts";
+
+export interface HitDeps extends VerbDeps {
+  readonly derived: LiveDerived;
+  readonly choice: Choice;
+  readonly verbs: Pick<FocusVerbs, "focusOp" | "focusGraphExecution" | "focusExecution" | "focusLine"> & {
+    selectRun(run: RunName): void;
+  };
+  /** Whether a link chose a focus, which the first pause that the page sees does not move. */
+  readonly isLinked: boolean;
+}
+
+/** Begins to focus hits; returns a function that ends it. */
+export function focusHits(deps: HitDeps): () => void {
+  const { facts, derived } = deps;
+  const hits = new Hits(deps);
+  const text = computed(() => JSON.stringify(hitOf(derived.program.value)));
+  return effect(() => {
+    void text.value;
+    void facts.run.value;
+    const runs = shown(facts.runs.value);
+    const generation = facts.status.value?.generation;
+    untracked(() => {
+      const hit = hitOf(derived.program.peek());
+      if (hit !== undefined && runs?.has(hit.run)) hits.take(hit, generation);
+    });
+  });
+}
+
+class Hits {
+  readonly #deps: HitDeps;
+  /** The pause that was focused last. */
+  #key: string | undefined;
+  /** The number of the choice that focused it; a later choice is the reader's. */
+  #mine = -1;
+  /** The row in focus, and the generation for which it was looked up. */
+  #row: GraphExecutionIndex | undefined;
+  #looked: string | undefined;
+  #isFirst: boolean;
+
+  constructor(deps: HitDeps) {
+    this.#deps = deps;
+    this.#isFirst = deps.isLinked;
+  }
+
+  take(hit: Hit, generation: number | undefined): void {
+    const { facts, verbs, choice } = this.#deps;
+    if (hit.key !== this.#key) {
+      this.#key = hit.key;
+      this.#row = undefined;
+      this.#looked = undefined;
+      const isLeft = this.#isFirst;
+      this.#isFirst = false;
+      this.#mine = isLeft ? -1 : choice.latest();
+      if (isLeft) return;
+      if (facts.run.peek() !== hit.run) verbs.selectRun(hit.run);
+      facts.touched.value = true;
+      // The rows of the pause may be on record already.
+      facts.looks.value = facts.looks.peek() + 1;
+      this.#mine = choice.latest();
+    }
+    const look = `${hit.key} ${generation}`;
+    if (this.#mine !== choice.latest() || generation === undefined || this.#looked === look) return;
+    // A reader who chose a stack frame since then reads its file.
+    if (this.#looked !== undefined && facts.frame.peek() !== undefined) return;
+    this.#looked = look;
+    void this.#focus(hit);
+  }
+
+  async #focus(hit: Hit): Promise<void> {
+    const { activity } = this.#deps;
+    const find = hit.op === undefined ? this.#line(hit) : this.#op(hit, hit.op);
+    const act = await activity.track(find.catch(() => undefined));
+    // The reader, or a newer pause, may have moved the focus meanwhile.
+    if (act === undefined || this.#key !== hit.key || this.#mine !== this.#deps.choice.latest()) return;
+    batch(act);
+    this.#mine = this.#deps.choice.latest();
+  }
+
+  /** Focuses the op at its newest value; undefined when that is in focus. */
+  async #op(hit: Hit, op: HitOp): Promise<(() => void) | undefined> {
+    const { api, verbs, facts } = this.#deps;
+    if (op.graph === undefined) return this.#eager(hit, op);
+    const { graph, opName, slot } = op;
+    const { outputs } = await api.op(hit.run, graph, opName, undefined);
+    const trace = outputs[slot]?.health?.graph_execution_index;
+    const isSame = trace === this.#row && facts.subject.peek() === "op" && this.#row !== undefined;
+    if (isSame) return undefined;
+    return () => {
+      this.#row = trace;
+      if (trace === undefined) verbs.focusOp({ graph, opName, trace, owner: undefined });
+      else void verbs.focusGraphExecution(trace);
+    };
+  }
+
+  /** Focuses the last execution of the type of an eager op. */
+  async #eager(hit: Hit, { opType }: HitOp): Promise<(() => void) | undefined> {
+    const { api, verbs, facts } = this.#deps;
+    const last = await api.lastExecution(hit.run, exactly(opType));
+    if (last === undefined) return this.#line(hit);
+    if (facts.execution.peek() === last && facts.subject.peek() === "execution") return undefined;
+    return () => verbs.focusExecution(executionIndex(last));
+  }
+
+  async #line({ run, line }: Hit): Promise<(() => void) | undefined> {
+    const { api, verbs, facts } = this.#deps;
+    if (line === undefined) return undefined;
+    const found = await fileOf(api, run, line);
+    const before = facts.line.peek();
+    if (found === undefined || (before?.file === found && before.line === line.line)) return undefined;
+    return () => verbs.focusLine({ file: fileIndex(found), line: line.line });
+  }
+}
+
+async function fileOf(api: Api, run: RunName, { path }: HitLine): Promise<number | undefined> {
+  const at = (await api.sourceFiles(run)).findIndex(([, recorded]) => recorded === path);
+  return at < 0 ? undefined : at;
+}

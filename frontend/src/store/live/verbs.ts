@@ -1,0 +1,156 @@
+/** What the reader can do with the program in focus. */
+import { batch } from "@preact/signals";
+import type {
+  Breakpoint,
+  Command,
+  Continuation,
+  Evaluation,
+  NewBreakpoint,
+  Outcome,
+  Where,
+} from "../../api/live";
+import type { Api } from "../../api/routes";
+import type { BreakpointNumber, LiveTensorNumber, ProgramId } from "../../base/ids";
+import { sentence } from "../../base/loaded";
+import { breakpointOfOp, breakpointsOfFile, changed, newBreakpoint } from "../../model/live/places";
+import { withState } from "../../model/live/program";
+import type { Activity } from "../activity";
+import type { DockName, LiveDerived, LiveFacts } from "./facts";
+import type { Toasts } from "./toasts";
+
+export interface LiveVerbDeps {
+  readonly api: Pick<Api, "control" | "evaluate" | "liveTensors">;
+  readonly activity: Activity;
+  readonly facts: LiveFacts;
+  readonly derived: LiveDerived;
+  readonly toasts: Toasts;
+}
+
+/** Sends a command; returns whether it was done. Why not is in `refusal`, and in a toast. */
+export type Send = (command: Command, about?: "pause") => Promise<boolean>;
+
+export type LiveVerbs = ReturnType<typeof createLiveVerbs>;
+
+export function createLiveVerbs(deps: LiveVerbDeps) {
+  const send = createSend(deps);
+  return {
+    send,
+    ...createStepVerbs(send),
+    ...createBreakpointVerbs(deps, send),
+    ...createValueVerbs(deps, send),
+    ...createViewVerbs(deps),
+  };
+}
+
+function createSend({ api, activity, facts, derived, toasts }: LiveVerbDeps): Send {
+  function take(id: ProgramId, { done, sentence: words, state }: Outcome): boolean {
+    const answer = facts.answer.peek();
+    batch(() => {
+      if (answer !== undefined && state !== undefined)
+        facts.answer.value = { ...answer, programs: withState(answer.programs, id, state) };
+      facts.refusal.value = done ? undefined : words;
+    });
+    if (!done) toasts.show(words, "failure");
+    return done;
+  }
+  return async (command, about) => {
+    const [program, answer] = [derived.program.peek(), facts.answer.peek()];
+    if (program === undefined || answer === undefined) return false;
+    const pauseNumber = about === "pause" ? (program.state?.pause?.number ?? 0) : 0;
+    facts.sending.value = facts.sending.peek() + 1;
+    try {
+      const sent = api.control(program.id, command, pauseNumber, answer.token);
+      return take(program.id, await activity.track(sent));
+    } catch (error) {
+      facts.refusal.value = sentence(error);
+      toasts.show(sentence(error), "failure");
+      return false;
+    } finally {
+      facts.sending.value = facts.sending.peek() - 1;
+    }
+  };
+}
+
+function createStepVerbs(send: Send) {
+  return {
+    step: () => send({ step: {} }, "pause"),
+    stepOver: () => send({ step_over: {} }, "pause"),
+    /** Without a part, the program runs on until a breakpoint. */
+    continueUntil: (until: Continuation = {}) => send({ continue_: until }, "pause"),
+    pauseNow: () => send({ pause: {} }),
+    detach: () => send({ detach: {} }),
+    /** Ends the program. */
+    stopProgram: () => send({ stop: {} }),
+  };
+}
+
+function createBreakpointVerbs({ derived }: LiveVerbDeps, send: Send) {
+  const all = () => derived.state.peek()?.breakpoints ?? [];
+  const set = (breakpoint: NewBreakpoint) => send({ set_breakpoint: breakpoint });
+  const remove = (number: BreakpointNumber) => send({ remove_breakpoint: number });
+  return {
+    setBreakpoint: set,
+    removeBreakpoint: remove,
+    changeBreakpoint: (breakpoint: Breakpoint, by: Partial<NewBreakpoint>) => set(changed(breakpoint, by)),
+    /** Sets a breakpoint on a line, or removes the one that is there. */
+    toggleLine(path: string, line: number): Promise<boolean> {
+      const there = breakpointsOfFile(all(), path).get(line);
+      return there === undefined ? set(newBreakpoint({ path, line })) : remove(there.number);
+    },
+    /** Sets a breakpoint on an op, or removes the one that is there. */
+    toggleOp(where: Where, functionName: string | undefined): Promise<boolean> {
+      const there = breakpointOfOp(all(), where.op_name, functionName);
+      return there === undefined ? set(newBreakpoint(where)) : remove(there.number);
+    },
+    /** Follows the numbers of a tensor while the program runs. */
+    watch: (where: Partial<Where>) => send({ watch: where }),
+    unwatch: (number: number) => send({ unwatch: number }),
+  };
+}
+
+function createValueVerbs({ api, activity, facts, derived }: LiveVerbDeps, send: Send) {
+  return {
+    /** Changes the value at which the program is paused, this once. */
+    changeValue: (tensor: LiveTensorNumber, expression: string) =>
+      send({ change_value: { tensor, expression } }, "pause"),
+    /** The result of an expression over the tensors at hand. */
+    async evaluate(expression: string): Promise<Evaluation> {
+      const [program, answer] = [derived.program.peek(), facts.answer.peek()];
+      if (program === undefined || answer === undefined) throw new Error("No program is running.");
+      return activity.track(api.evaluate(program.id, expression, answer.token));
+    },
+  };
+}
+
+function createViewVerbs({ facts, toasts }: LiveVerbDeps) {
+  return {
+    chooseProgram(id: ProgramId): void {
+      batch(() => {
+        facts.chosen.value = id;
+        facts.gone.value = undefined;
+        facts.refusal.value = undefined;
+      });
+    },
+    /** Closes the bar of a program that has ended. */
+    closeEnded(): void {
+      batch(() => {
+        facts.gone.value = undefined;
+        facts.dock.value = undefined;
+      });
+    },
+    dismissRefusal(): void {
+      facts.refusal.value = undefined;
+    },
+    dismissToast: toasts.dismiss,
+    /** Opens a panel, or closes it when it is open. */
+    toggleDock(name: DockName): void {
+      facts.dock.value = facts.dock.peek() === name ? undefined : name;
+    },
+    openDock(name: DockName | undefined): void {
+      facts.dock.value = name;
+    },
+    setCardOpen(isOpen: boolean): void {
+      facts.isCardOpen.value = isOpen;
+    },
+  };
+}

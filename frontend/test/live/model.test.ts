@@ -1,0 +1,227 @@
+import { describe, expect, test } from "vitest";
+import { breakpointNumber, graphId, programId } from "../../src/base/ids";
+import { conditionOf, conditionWords, isNumber, PRESETS, presetOf } from "../../src/model/live/conditions";
+import { hitOf } from "../../src/model/live/hit";
+import {
+  atLine,
+  atOp,
+  atTensor,
+  breakpointOfOp,
+  breakpointsOfFile,
+  breakpointWords,
+  changed,
+  isSamePlace,
+  newBreakpoint,
+  place,
+  placeWords,
+} from "../../src/model/live/places";
+import { ended, firstProgram, headline, merged, pauseNotes, refusals } from "../../src/model/live/program";
+import { breakpoint, call, pause, program, state, tensor } from "./fixture";
+
+describe("conditions", () => {
+  test("the presets are the thirteen of TensorBoard's first debugger, as texts of the program", () => {
+    expect(PRESETS.map((preset) => conditionOf(preset, " 10 "))).toEqual([
+      "bad > 0",
+      "inf > 0",
+      "nan > 0",
+      "max > 10",
+      "max < 10",
+      "min > 10",
+      "min < 10",
+      "max - min > 10",
+      "max - min < 10",
+      "mean > 10",
+      "mean < 10",
+      "std > 10",
+      "std < 10",
+    ]);
+  });
+
+  test("a text that a preset made leads back to it, with its value", () => {
+    for (const preset of PRESETS) {
+      const found = presetOf(conditionOf(preset, "-1e3"));
+      expect(found).toEqual({ preset, value: preset.hasValue ? "-1e3" : "" });
+    }
+    expect(presetOf("max  -  min >  2")?.value).toBe("2");
+  });
+
+  test("a free text stays as it is, also when it begins like a preset", () => {
+    for (const text of ["mean > 3 or inf > 0", "max > min + 1", "nan > 1", "zero == size"]) {
+      expect(presetOf(text)).toBeUndefined();
+      expect(conditionWords(text)).toBe(text);
+    }
+    expect(conditionWords("nan > 0")).toBe("contains NaN");
+    expect(conditionWords("max - min > 10")).toBe("max − min > 10");
+  });
+
+  test("reference values are numbers in Python's notation", () => {
+    for (const text of ["0", "-1.5", "+.5", "3.", "1e-3", " 7 "]) expect(isNumber(text)).toBe(true);
+    for (const text of ["", "x", "1,5", "0x10", "1e", "nan", "1 2"]) expect(isNumber(text)).toBe(false);
+  });
+});
+
+describe("places", () => {
+  test("are said in words", () => {
+    expect(placeWords(atOp("Log", "__inference_loss_7", 0))).toBe("Log:0 in loss");
+    expect(placeWords(atOp("Log", undefined))).toBe("Log");
+    expect(placeWords(place({ op_type: "MatMul", layer_regex: "dense" }))).toBe(
+      "ops of type MatMul in layer dense",
+    );
+    expect(placeWords(atLine("/home/me/train.py", 68))).toBe("train.py:68");
+    expect(placeWords(place({ calls: true, function_regex: "train_step" }))).toBe("calls of train_step");
+    expect(placeWords(place({ calls: true }))).toBe("calls");
+    expect(placeWords(place({}))).toBe("any tensor");
+    expect(breakpointWords(newBreakpoint({ op_name: "Log" }, "nan > 0"))).toBe("Log if contains NaN");
+    expect(breakpointWords({ ...newBreakpoint({}), label: "mine" })).toBe("mine");
+  });
+
+  test("an op is sought in its function, whose name for people must occur in its full name", () => {
+    expect(atOp("Log", "__inference_loss_7").function_regex).toBe("loss");
+    expect(atOp("Log", "__inference___backward_loss_7").function_regex).toBe("");
+    expect(atOp("Log", "a.b").function_regex).toBe("a\\.b");
+  });
+
+  test("an eager op has only its type", () => {
+    expect(atTensor(tensor())).toEqual(atOp("Log", "loss_1", 0).slot === 0 && atOp("Log", "loss", 0));
+    const eager = tensor({ graph_id: graphId(""), op_name: "MatMul_3", op_type: "MatMul" });
+    expect(isSamePlace(atTensor(eager), place({ op_type: "MatMul" }))).toBe(true);
+  });
+
+  test("the breakpoints of a file are found by line, those that are on first", () => {
+    const all = [
+      breakpoint({ path: "a.py", line: 3 }),
+      breakpoint({ path: "a.py", line: 3 }, { number: 2, enabled: false }),
+      breakpoint({ path: "b.py", line: 3 }, { number: 3 }),
+      breakpoint({ op_name: "Log" }, { number: 4 }),
+    ];
+    expect([...breakpointsOfFile(all, "a.py")].map(([line, { number }]) => [line, number])).toEqual([[3, 1]]);
+    expect(breakpointOfOp(all, "Log", "loss")?.number).toBe(4);
+    expect(breakpointOfOp(all, "Exp", "loss")).toBeUndefined();
+    const inOther = [breakpoint({ op_name: "Log", function_regex: "model" })];
+    expect(breakpointOfOp(inOther, "Log", "__inference_loss_7")).toBeUndefined();
+  });
+
+  test("a change keeps the rest of a breakpoint, and sends no counts", () => {
+    const before = breakpoint({ op_name: "Log" }, { hits: 9, condition: "nan > 0" });
+    const { where } = before;
+    expect(changed(before, { enabled: false })).toEqual({
+      ...{ number: breakpointNumber(1), where, condition: "nan > 0" },
+      ...{ ignore: 0, enabled: false, label: "" },
+    });
+  });
+});
+
+describe("the headline", () => {
+  const cases: readonly (readonly [string, Parameters<typeof state>[0]])[] = [
+    ["Waiting for you before the first call", { phase: "waiting", call: undefined }],
+    ["Waiting for you before train_step (call 0)", { phase: "waiting" }],
+    ["Paused before train_step (call 0)", {}],
+    ["Paused after train_step (call 0)", { pause: pause({ reason: "after_call" }) }],
+    [
+      "Paused after train_step (call 0)",
+      { call: call({ is_over: true }), pause: pause({ reason: "asked" }) },
+    ],
+    ["Paused: train_step (call 0) raised an error", { pause: pause({ reason: "error" }) }],
+    ["Paused at Log:0 in train_step (call 0)", { pause: pause({ reason: "breakpoint", tensor: tensor() }) }],
+    ["Paused", { call: undefined }],
+    [
+      "Running train_step (call 3), 1 call left …",
+      { phase: "running", call: call({ number: 3 }), calls_left: 1 },
+    ],
+    ["Running …", { phase: "running", call: undefined }],
+    ["Running …", { phase: "running", call: call({ is_over: true }) }],
+    [
+      "Paused before run of loss:0 (call 2)",
+      { call: call({ kind: "session_run", name: "loss:0", number: 2 }) },
+    ],
+    ["Paused before eager ops (call 2)", { call: call({ kind: "step", name: "", number: 2 }) }],
+    ["Detached: the program runs on and does not stop again", { phase: "detached" }],
+    ["The program has ended", { phase: "ended" }],
+    ["The program does not answer.", { phase: "unknown" }],
+  ];
+  test.each(cases)("is %s", (expected, now) => {
+    expect(headline(program({}, now))).toBe(expected);
+  });
+
+  test("of a program that cannot be reached is its problem", () => {
+    expect(headline(program({ state: undefined, problem: "Nothing listens." }))).toBe("Nothing listens.");
+  });
+
+  test("is followed by what may have run past", () => {
+    expect(pauseNotes(pause())).toEqual([]);
+    expect(pauseNotes(pause({ held_threads: 1, others_may_have_passed: true }))).toEqual([
+      "Ops that run in parallel may have run past this tensor.",
+      "1 other thread of the program waits too.",
+    ]);
+  });
+});
+
+describe("actions", () => {
+  const open = (now: Parameters<typeof state>[0], isReadOnly = false) =>
+    Object.entries(refusals(program({}, now), isReadOnly))
+      .filter(([, why]) => why === undefined)
+      .map(([action]) => action);
+  test.each([
+    ["paused", "step stepOver continue detach stop"],
+    ["waiting", "step stepOver continue detach stop"],
+    ["running", "pause detach stop"],
+    ["detached", "stop"],
+    ["ended", ""],
+    ["unknown", ""],
+  ] as const)("of a program that is %s are: %s", (phase, expected) => {
+    expect(open({ phase }).join(" ")).toBe(expected);
+  });
+
+  test("of a read-only program or TensorBoard are none, with the reason", () => {
+    expect(open({}, true)).toEqual([]);
+    expect(open({ read_only: true })).toEqual([]);
+    expect(refusals(program(), true).step).toContain("TensorBoard is read-only");
+    expect(refusals(program({}, { read_only: true }), false).step).toContain("program is read-only");
+  });
+});
+
+describe("several programs", () => {
+  const a = program({ id: programId("a"), started: 1 }, { phase: "running", version: 5 });
+  const b = program({ id: programId("b"), started: 2 }, { phase: "running" });
+
+  test("the one that waits for the reader is first, then the one that was started last", () => {
+    expect(firstProgram([a, b])?.id).toBe("b");
+    expect(firstProgram([{ ...a, state: state() }, b])?.id).toBe("a");
+    expect(firstProgram([])).toBeUndefined();
+  });
+
+  test("an older state of a program does not replace a newer one", () => {
+    const older = { ...a, state: state({ version: 4 }) };
+    expect(merged([a], [older])[0]?.state?.version).toBe(5);
+    expect(merged([a], [{ ...a, state: state({ version: 6 }) }])[0]?.state?.version).toBe(6);
+    expect(merged([a], [{ ...a, state: undefined }])[0]?.state).toBeUndefined();
+  });
+
+  test("one that left has ended", () => {
+    expect(ended(a).state).toMatchObject({ phase: "ended", pause: undefined });
+  });
+});
+
+describe("a hit", () => {
+  test("at a tensor has its run, op and line", () => {
+    const hit = hitOf(program({}, { pause: pause({ number: 4, tensor: tensor() }) }));
+    expect(hit).toEqual({
+      key: "p1 4",
+      run: "digits/first",
+      op: { graph: "g-loss", opName: "Log", opType: "Log", slot: 0 },
+      line: { path: "/home/user/losses.py", line: 14 },
+    });
+  });
+
+  test("between calls has the line of the call", () => {
+    const hit = hitOf(program());
+    expect(hit?.op).toBeUndefined();
+    expect(hit?.line).toEqual({ path: "/home/user/train.py", line: 71 });
+  });
+
+  test("is nothing while the program runs, or without a run", () => {
+    expect(hitOf(program({}, { phase: "running" }))).toBeUndefined();
+    expect(hitOf(program({ run: undefined }))).toBeUndefined();
+    expect(hitOf(undefined)).toBeUndefined();
+  });
+});

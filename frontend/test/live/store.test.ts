@@ -1,0 +1,209 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { makeClient } from "../../src/api/fetch";
+import { makeApi } from "../../src/api/routes";
+import { executionIndex, graphId, programId } from "../../src/base/ids";
+import type { Link } from "../../src/model/link";
+import { createStore, type Store } from "../../src/store/store";
+import { FakeTimer } from "../fake_timer";
+import { focusText } from "../focus_text";
+import { breakpoint, LiveServer, pause, program, state, tensor } from "./fixture";
+
+let stop = () => {};
+afterEach(() => stop());
+
+async function quiet(store: Store): Promise<void> {
+  for (let still = 0; still < 8; still = store.busy.value ? 0 : still + 1)
+    await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+async function open(server = new LiveServer(), link: Link = {}) {
+  const timer = new FakeTimer();
+  const store = createStore(makeApi(makeClient(server.fetch)), timer);
+  stop = store.start(link);
+  await quiet(store);
+  const change = async (...programs: ReturnType<typeof program>[]) => {
+    server.change(programs);
+    await quiet(store);
+  };
+  return { store, live: store.live, server, timer, change };
+}
+
+const hitAtLog = (number: number) =>
+  program(
+    {},
+    {
+      version: 1 + number,
+      pause: pause({ number, reason: "breakpoint", tensor: tensor(), sentence: "NaN in Log:0" }),
+    },
+  );
+
+describe("programs that run", () => {
+  test("are followed by one waiting request at a time, which is no activity", async () => {
+    const { live, server, change, store } = await open();
+    expect(live.program.value?.id).toBe("p1");
+    expect([server.polls, store.busy.value]).toEqual([2, false]);
+    await change(program({}, { version: 2, phase: "running" }));
+    expect(live.state.value?.phase).toBe("running");
+    expect(server.polls).toBe(3);
+  });
+
+  test("are not followed while the tab is hidden", async () => {
+    const { store, server, timer } = await open();
+    store.setSeen(false);
+    server.change([program()]);
+    timer.fire();
+    await quiet(store);
+    expect(server.polls).toBe(2);
+    store.setSeen(true);
+    await quiet(store);
+    expect(server.polls).toBe(4);
+  });
+
+  test("are asked for again after a failure, from the beginning", async () => {
+    const server = new LiveServer();
+    server.down = true;
+    const { live, store, timer } = await open(server);
+    expect(live.connection.value).toContain("does not answer");
+    server.down = false;
+    timer.fire();
+    await quiet(store);
+    expect(live.connection.value).toBeUndefined();
+    expect(live.program.value?.id).toBe("p1");
+  });
+
+  test("can be chosen among several", async () => {
+    const server = new LiveServer();
+    const other = program({ id: programId("p2") }, { phase: "running" });
+    server.programs = [program(), other];
+    const { live } = await open(server);
+    expect(live.program.value?.id).toBe("p1");
+    live.chooseProgram(other.id);
+    expect(live.program.value?.id).toBe("p2");
+  });
+
+  test("one that leaves has ended, until the reader closes it or another one comes", async () => {
+    const { live, change } = await open();
+    await change();
+    expect(live.program.value?.state?.phase).toBe("ended");
+    live.closeEnded();
+    expect(live.program.value).toBeUndefined();
+    await change(program());
+    await change();
+    await change(program({ id: programId("p2") }));
+    expect(live.program.value?.id).toBe("p2");
+  });
+});
+
+describe("commands", () => {
+  test("are posted with the token and with the pause that they are about", async () => {
+    const { live, server } = await open();
+    expect(await live.step()).toBe(true);
+    await live.continueUntil({ calls: 5 });
+    await live.pauseNow();
+    expect(server.posted.map(({ url, body }) => [url, body])).toEqual([
+      ["live/control", { program: "p1", command: { step: {}, pause_number: 1 } }],
+      ["live/control", { program: "p1", command: { continue_: { calls: 5 }, pause_number: 1 } }],
+      ["live/control", { program: "p1", command: { pause: {}, pause_number: 0 } }],
+    ]);
+    expect(server.posted[0]?.headers).toMatchObject({
+      "Content-Type": "application/json",
+      "X-TB-Debugger-Token": "secret",
+    });
+  });
+
+  test("show the state of their answer at once, and an older answer does not undo it", async () => {
+    const { live, server, change } = await open();
+    const running = state({ version: 9, phase: "running" });
+    server.outcome = () => ({ done: true, sentence: "", breakpoint: 0, state: running });
+    await live.step();
+    expect(live.state.value?.phase).toBe("running");
+    await change(program({}, { version: 8 }));
+    expect(live.state.value?.phase).toBe("running");
+  });
+
+  test("that are refused say why, until the next one", async () => {
+    const { live, server, timer } = await open();
+    server.outcome = () => ({ done: false, sentence: "“foo” is no number.", breakpoint: 0, state: null });
+    expect(await live.step()).toBe(false);
+    expect(live.refusal.value).toBe("“foo” is no number.");
+    expect(live.toasts.value.map(({ kind }) => kind)).toEqual(["failure"]);
+    timer.fire();
+    expect(live.toasts.value).toEqual([]);
+    server.outcome = () => ({ done: true, sentence: "", breakpoint: 0, state: null });
+    await live.step();
+    expect(live.refusal.value).toBeUndefined();
+  });
+
+  test("set a breakpoint on a line, and remove it again", async () => {
+    const { live, server, change } = await open();
+    await live.toggleLine("/a.py", 3);
+    await change(program({}, { version: 2, breakpoints: [breakpoint({ path: "/a.py", line: 3 })] }));
+    await live.toggleLine("/a.py", 3);
+    expect(server.posted.map(({ body }) => body.command)).toMatchObject([
+      { set_breakpoint: { where: { path: "/a.py", line: 3, op_name: "" }, enabled: true } },
+      { remove_breakpoint: 1 },
+    ]);
+  });
+});
+
+describe("a pause", () => {
+  test("focuses its op at the newest value, with a toast of its sentence", async () => {
+    const { store, live, change } = await open();
+    await change(hitAtLog(2));
+    expect(focusText(store)).toContain("step 7 Log:0");
+    expect(store.sourceLine.value?.path).toBe("/home/user/losses.py");
+    expect(live.toasts.value.map(({ sentence }) => sentence)).toEqual(["NaN in Log:0"]);
+  });
+
+  test("does not move a reader who went elsewhere, and a new one does", async () => {
+    const { store, change, timer } = await open();
+    await change(hitAtLog(2));
+    store.focusExecution(executionIndex(3));
+    await change({ ...hitAtLog(2), state: { ...hitAtLog(2).state, version: 7 } as never });
+    timer.fire();
+    await quiet(store);
+    expect(store.execution.value).toBe(3);
+    expect(store.subject.value).toBe("execution");
+    await change(hitAtLog(8));
+    expect(store.subject.value).toBe("op");
+  });
+
+  test("between calls shows the line of the call", async () => {
+    const { store } = await open();
+    expect(store.line.value).toEqual({ file: 0, line: 71 });
+  });
+
+  test("that the page sees first does not move what a link leads to", async () => {
+    const { store, change } = await open(new LiveServer(), { execution: executionIndex(4) });
+    expect(store.line.value).toBeUndefined();
+    expect(store.execution.value).toBe(4);
+    await change(hitAtLog(2));
+    expect(store.subject.value).toBe("op");
+  });
+
+  test("at an eager op focuses the last execution of its type", async () => {
+    const { store, change } = await open();
+    const eager = tensor({ graph_id: graphId(""), op_name: "Sqrt_1", op_type: "Sqrt" });
+    await change(program({}, { version: 3, pause: pause({ number: 3, reason: "step", tensor: eager }) }));
+    expect(store.execution.value).toBe(78);
+  });
+
+  test("that a step ordered has no toast", async () => {
+    const { live, change } = await open();
+    await change(program({}, { version: 3, pause: pause({ number: 3, reason: "step", sentence: "Mul:0" }) }));
+    expect(live.toasts.value).toEqual([]);
+  });
+});
+
+test("notices that are older than the page are no news, later ones are shown", async () => {
+  const server = new LiveServer();
+  server.programs = [program({}, { notices: [{ number: 1, sentence: "old" }] })];
+  const { live, change } = await open(server);
+  expect(live.toasts.value).toEqual([]);
+  const notices = [
+    { number: 1, sentence: "old" },
+    { number: 2, sentence: "A breakpoint was dropped." },
+  ];
+  await change(program({}, { version: 2, notices }));
+  expect(live.toasts.value.map(({ sentence }) => sentence)).toEqual(["A breakpoint was dropped."]);
+});
