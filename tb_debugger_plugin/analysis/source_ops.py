@@ -197,7 +197,7 @@ def ops_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
 
 def _group_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
     ops = snapshot.catalog.ops
-    of_stack = snapshot.remember_of_graphs("ops_by_stack", lambda: _group_by_stack(snapshot))
+    of_stack = ops_by_stack(snapshot)
     return {
         line: sorted(made, key=lambda number: ops[number].name)
         for line, stacks in stacks_by_line(snapshot, place).items()
@@ -228,6 +228,11 @@ def executions_by_line(snapshot: Snapshot, place: Place) -> dict[int, int]:
         for line, stacks in stacks_by_line(snapshot, place).items()
     }
     return {line: count for line, count in sums.items() if count}
+
+
+def ops_by_stack(snapshot: Snapshot) -> dict[int, list[int]]:
+    """Returns the numbers of the ops that were made with each stack."""
+    return snapshot.remember_of_graphs("ops_by_stack", lambda: _group_by_stack(snapshot))
 
 
 def _group_by_stack(snapshot: Snapshot) -> dict[int, list[int]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis import search, sources
+from tb_debugger_plugin.analysis import line_ops, search, sources
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
 from tb_debugger_plugin.analysis.alerts.diagnosis.explain import diagnose
@@ -136,6 +136,10 @@ def _source_file(snapshot: Snapshot, query: Query) -> Answer:
     return sources.source_file(snapshot, query.position("index"))
 
 
+def _source_ops(snapshot: Snapshot, query: Query) -> Answer:
+    return {"lines": line_ops.line_ops(snapshot, query.position("index"))}
+
+
 def _stack_frames(snapshot: Snapshot, query: Query) -> Answer:
     return sources.stack_frames(snapshot, query.texts("stack_frame_ids"))
 
@@ -241,6 +245,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/status": _of_run(_status),
     "/columns/executions": _of_run(_execution_columns),
     "/columns/graph_executions": _of_run(_graph_execution_columns),
+    "/source_files/ops": _of_run(_source_ops),
     "/session_runs": _of_run(_session_runs),
     "/overview": _of_run(_overview),
     "/locate": _of_run(_locate),

@@ -246,6 +246,16 @@ const hostAndPath: Check<readonly [string, string]> = (v, where) => {
 };
 export const sourceFiles = list(hostAndPath);
 
+const lineOps = object({
+  line: number,
+  num_ops: number,
+  executions: number,
+  ops: list(object({ graph_id: graph, op_name: text, op_type: optional(text) })),
+});
+/** What a line of a source file made and ran. */
+export type LineOps = Checked<typeof lineOps>;
+export const sourceOps = object({ lines: list(lineOps) });
+
 export const overview = object({ total: number, bad: list(number), measured: list(number) });
 export type Overview = Checked<typeof overview>;
 

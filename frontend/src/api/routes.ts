@@ -138,6 +138,9 @@ function detailRoutes(client: Client) {
     /** Host and path of each recorded source file, in the order of their positions. */
     sourceFiles: (run: ids.RunName, signal?: AbortSignal) =>
       client.json("source_files/list", { run }, answers.sourceFiles, signal),
+    /** What each line of a source file made and ran; lines without any are left out. */
+    sourceOps: async (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
+      (await client.json("source_files/ops", { run, index }, answers.sourceOps, signal)).lines,
     source: (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
       client.json("source_files/file", { run, index }, answers.sourceFile, signal),
   };

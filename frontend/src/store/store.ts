@@ -27,7 +27,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
   const verbDeps = { ...deps, lists: lists.lists, alertList: lists.alertList };
   const choice = createChoice(deps);
   const verbs = createVerbs(verbDeps, choice);
-  const live = createLive({ ...verbDeps, timer, choice, verbs });
+  const live = createLive({ ...verbDeps, ...derived, timer, choice, verbs });
   return {
     ...facts,
     ...derived,

@@ -9,6 +9,11 @@ import { Alerts } from "./alerts";
 import { Empty } from "./empty";
 import { GraphExecutions } from "./graph_executions";
 import { GraphStructure } from "./graph_structure";
+import { Dock } from "./live/dock";
+import { takeLiveKey } from "./live/keys";
+import { LiveBar } from "./live/live_bar";
+import { LiveButton, StartCard } from "./live/start_card";
+import { Toasts } from "./live/toasts";
 import { restoreSizes, Splitter } from "./panel";
 import { SourceCode } from "./source_code";
 import { StackTrace } from "./stack_trace";
@@ -45,11 +50,20 @@ export function App({ store }: { readonly store: Store }) {
         runs === undefined && store.connection.value === undefined ? (
           <p class="hint">Loading …</p>
         ) : (
-          <Empty logdir={store.logdir.value} failure={store.connection.value} />
+          <>
+            <LiveBar store={store} />
+            <Empty
+              logdir={store.logdir.value}
+              failure={store.connection.value}
+              live={<LiveButton store={store} />}
+            />
+          </>
         )
       ) : (
         <Sections store={store} />
       )}
+      <StartCard store={store} />
+      <Toasts store={store} />
     </div>
   );
 }
@@ -59,14 +73,15 @@ function Sections({ store }: { readonly store: Store }) {
   return (
     <>
       <StatusBar store={store} />
+      <LiveBar store={store} />
       <main class={isValueOpen ? "sections with-value" : "sections"}>
         <Alerts store={store} />
         <SizeBar name="left" />
-        <div class="middle">
+        <Dock store={store}>
           <Timeline store={store} />
           <SizeBar name="timeline" />
           <GraphExecutions store={store} />
-        </div>
+        </Dock>
         <SizeBar key={isValueOpen ? "value" : "bottom"} name={isValueOpen ? "value" : "bottom"} />
         <ValueSection store={store} />
         <StackTrace store={store} />
@@ -95,13 +110,17 @@ const SHORTCUTS: Readonly<Record<string, (store: Store) => void>> = {
   v: (store) => store.showFocusValue(),
 };
 
-/** The keys n and p go to the next and the previous alert, v shows a value, and Escape closes it. */
+/**
+ * The keys n and p go to the next and the previous alert, v shows a value, and Escape closes it. F8 to F11 are
+ * those of a program that runs.
+ */
 function shortcuts(store: Store): () => void {
   const onKey = (event: KeyboardEvent) => {
     const inField =
       event.target instanceof HTMLElement && event.target.closest("input, select, textarea") !== null;
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (event.key === "Escape") store.closeValue();
+    if (takeLiveKey(event, store)) event.preventDefault();
+    else if (event.key === "Escape") store.closeValue();
     else if (!inField) SHORTCUTS[event.key]?.(store);
   };
   document.addEventListener("keydown", onKey);

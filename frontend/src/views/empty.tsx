@@ -1,4 +1,5 @@
 /** The page for a logdir without debug events: possible reasons, and what to do. */
+import type { ComponentChildren } from "preact";
 import type { Logdir } from "../api/answers";
 import { LogdirProblems } from "./logdir_problems";
 
@@ -10,9 +11,11 @@ tb_debugger_plugin.enable_dump_debug_info(
 interface EmptyProps {
   readonly logdir: Logdir | undefined;
   readonly failure: string | undefined;
+  /** The button that says how a program is debugged while it runs. */
+  readonly live: ComponentChildren;
 }
 
-export function Empty({ logdir, failure }: EmptyProps) {
+export function Empty({ logdir, failure, live }: EmptyProps) {
   return (
     <main class="empty">
       <h1>No debug events here yet</h1>
@@ -37,6 +40,7 @@ export function Empty({ logdir, failure }: EmptyProps) {
       <p>
         To see it at work without a script of your own: <code>tbdbg demo</code>
       </p>
+      <p>To stop a program at breakpoints while it runs: {live}</p>
       {failure !== undefined && (
         <p class="failure" role="alert">
           {failure}

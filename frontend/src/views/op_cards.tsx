@@ -7,6 +7,7 @@ import { mayHoldValue, refOf } from "../model/values/value_ref";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { CARD } from "./geometry";
+import { OpTools } from "./live/op_menu";
 import { NumericsWords, ShapeWords, TensorName, Verdict } from "./numbers";
 import { MOST_OUTPUTS } from "./picture_layout";
 import { ValueButton } from "./values/value_button";
@@ -62,6 +63,7 @@ function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
       class={`op-card op-${side} ${isBad(card.summary) ? "op-bad" : ""} ${card.value ? "op-with-value" : ""}`}
       style={{ top: `${top}px`, height: `${CARD.height}px` }}
       data-testid={`graph-structure-${side}`}
+      data-card={card.key}
       disabled={card.target.kind === "nowhere"}
       title={cardTitle(card, side)}
       onClick={() => store.follow(card.target)}
@@ -123,6 +125,7 @@ export function Centre({ store, op, top, height }: CentreProps) {
       data-testid="graph-structure-op"
       aria-current="true"
     >
+      <OpTools store={store} />
       <span class="op-line">
         <b>
           <TensorName name={op.opName ?? displayName(op.opType)} />

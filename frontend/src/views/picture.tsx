@@ -7,6 +7,8 @@ import type { Store } from "../store/store";
 import { Curves } from "./curves";
 import { CARD } from "./geometry";
 import { useSize } from "./hooks";
+import { OpMenu } from "./live/op_menu";
+import { useOpMenu } from "./live/use_op_menu";
 import { Words } from "./numbers";
 import { Centre, NeighbourCard, type Side } from "./op_cards";
 import { Failure } from "./panel";
@@ -25,12 +27,19 @@ export function Picture({ store, op }: PictureProps) {
   const { width, height } = useSize(frame);
   const [most, setMost] = useState({ inputs: CARDS, consumers: CARDS });
   const layout = layoutOf(op, most, height);
+  const menu = useOpMenu(store, op, layout);
   const { inputs, consumers, middle, centre } = layout;
   return (
     <>
       <Why store={store} />
       {op.forward !== undefined && <GradientOf store={store} forward={op.forward} />}
-      <div class="picture" ref={frame} role="group" aria-label="Inputs, op and consumers">
+      <div
+        class="picture"
+        ref={frame}
+        role="group"
+        aria-label="Inputs, op and consumers"
+        onContextMenu={menu.open}
+      >
         <div class="picture-inner" style={{ height: `${layout.height}px` }}>
           <Curves width={width} op={op} layout={layout} />
           <ColumnTitles op={op} layout={layout} />
@@ -45,6 +54,7 @@ export function Picture({ store, op }: PictureProps) {
           />
         </div>
       </div>
+      {menu.request !== undefined && <OpMenu store={store} request={menu.request} close={menu.close} />}
     </>
   );
 }

@@ -1,9 +1,11 @@
 /** The recorded source file of the stack frame in focus, at its line. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SourceFile } from "../api/answers";
 import type { FrameId } from "../base/ids";
 import { sentence, shown } from "../base/loaded";
 import { basename } from "../base/text";
+import { atLine, lineMarks } from "../model/live/places";
+import { mayEdit } from "../model/live/program";
 import { type SourceLine, shownLines } from "../model/source";
 import { filesOf } from "../model/stack";
 import type { Store } from "../store/store";
@@ -116,9 +118,30 @@ function Editor({ store, position }: { readonly store: Store; readonly position:
     editor.show(shownLines(file.lines, file.excerpts), position.line, new Set(lines));
   }, [editor, file, store.shownFrame.value?.id, position.path, position.line]);
 
+  useBreakpoints(store, position, editor);
+
   return failure === undefined ? (
     <div class="editor" ref={parent} />
   ) : (
     <Failure message={`The source view could not be loaded. ${failure}`} />
   );
 }
+
+/** Shows breakpoints at the lines while a program runs; a click or F9 sets and removes them. */
+function useBreakpoints(store: Store, { path }: SourceLine, editor: SourceEditor | undefined): void {
+  const { program, state, readOnly } = store.live;
+  const isLive = program.value !== undefined && path !== "";
+  const breakpoints = state.value?.breakpoints ?? NONE;
+  const made = isLive ? (shown(store.live.lineOps.value) ?? NONE) : NONE;
+  const mayChange = mayEdit(program.value, readOnly.value);
+  const marks = useMemo(() => lineMarks(breakpoints, path, made), [breakpoints, path, made]);
+  const text = JSON.stringify([...marks]);
+  useChange(() => {
+    const toggle = (line: number) => {
+      if (mayChange) void store.live.toggle(atLine(path, line));
+    };
+    editor?.mark(isLive ? { marks, toggle } : undefined);
+  }, [editor, isLive, mayChange, path, text]);
+}
+
+const NONE: readonly never[] = [];

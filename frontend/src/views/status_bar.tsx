@@ -7,6 +7,7 @@ import { gapsCount, gapsOf } from "../model/gaps";
 import { stateOf } from "../model/verdict";
 import type { Store } from "../store/store";
 import { GapList } from "./gap_list";
+import { LiveButton } from "./live/start_card";
 import { LogdirProblems } from "./logdir_problems";
 import { Search } from "./search";
 
@@ -31,6 +32,7 @@ export function StatusBar({ store }: { readonly store: Store }) {
       <Problem store={store} />
       {status !== undefined && <NotRecorded store={store} status={status} />}
       {status !== undefined && <Notices status={status} />}
+      <LiveButton store={store} />
       <Search key={store.run.value} store={store} />
     </header>
   );

@@ -6,7 +6,7 @@ import {
   atLine,
   atOp,
   atTensor,
-  breakpointOfOp,
+  breakpointAt,
   breakpointsOfFile,
   breakpointWords,
   changed,
@@ -75,9 +75,11 @@ describe("places", () => {
     expect(breakpointWords({ ...newBreakpoint({}), label: "mine" })).toBe("mine");
   });
 
-  test("an op is sought in its function, whose name for people must occur in its full name", () => {
+  test("an op is sought in its function, by the name for people where that occurs in the full one", () => {
     expect(atOp("Log", "__inference_loss_7").function_regex).toBe("loss");
-    expect(atOp("Log", "__inference___backward_loss_7").function_regex).toBe("");
+    const gradient = "__inference___backward_loss_7";
+    expect(atOp("Log", gradient).function_regex).toBe(gradient);
+    expect(atOp("Log", undefined).function_regex).toBe("");
     expect(atOp("Log", "a.b").function_regex).toBe("a\\.b");
   });
 
@@ -95,10 +97,12 @@ describe("places", () => {
       breakpoint({ op_name: "Log" }, { number: 4 }),
     ];
     expect([...breakpointsOfFile(all, "a.py")].map(([line, { number }]) => [line, number])).toEqual([[3, 1]]);
-    expect(breakpointOfOp(all, "Log", "loss")?.number).toBe(4);
-    expect(breakpointOfOp(all, "Exp", "loss")).toBeUndefined();
+    expect(breakpointAt(all, atOp("Log", "loss", 0))?.number).toBe(4);
+    expect(breakpointAt(all, atOp("Exp", "loss"))).toBeUndefined();
+    expect(breakpointAt(all, atLine("a.py", 3))?.number).toBe(1);
+    expect(breakpointAt(all, place({ op_type: "Log" }))).toBeUndefined();
     const inOther = [breakpoint({ op_name: "Log", function_regex: "model" })];
-    expect(breakpointOfOp(inOther, "Log", "__inference_loss_7")).toBeUndefined();
+    expect(breakpointAt(inOther, atOp("Log", "__inference_loss_7"))).toBeUndefined();
   });
 
   test("a change keeps the rest of a breakpoint, and sends no counts", () => {

@@ -3,6 +3,7 @@ import { makeClient } from "../../src/api/fetch";
 import { makeApi } from "../../src/api/routes";
 import { executionIndex, graphId, programId } from "../../src/base/ids";
 import type { Link } from "../../src/model/link";
+import { atLine } from "../../src/model/live/places";
 import { createStore, type Store } from "../../src/store/store";
 import { FakeTimer } from "../fake_timer";
 import { focusText } from "../focus_text";
@@ -136,9 +137,9 @@ describe("commands", () => {
 
   test("set a breakpoint on a line, and remove it again", async () => {
     const { live, server, change } = await open();
-    await live.toggleLine("/a.py", 3);
+    await live.toggle(atLine("/a.py", 3));
     await change(program({}, { version: 2, breakpoints: [breakpoint({ path: "/a.py", line: 3 })] }));
-    await live.toggleLine("/a.py", 3);
+    await live.toggle(atLine("/a.py", 3));
     expect(server.posted.map(({ body }) => body.command)).toMatchObject([
       { set_breakpoint: { where: { path: "/a.py", line: 3, op_name: "" }, enabled: true } },
       { remove_breakpoint: 1 },

@@ -1,8 +1,12 @@
 /** Places at which a program can stop: the parts of a `Where`, sentences for them, and what is at a place. */
+import type { LineOps } from "../../api/answers";
 import type { Breakpoint, LiveTensor, NewBreakpoint, Where } from "../../api/live";
-import { basename, escaped } from "../../base/text";
+import { basename, counted, escaped } from "../../base/text";
 import { displayName, tensorName } from "../names";
 import { conditionWords } from "./conditions";
+
+/** The most ops that the mark of a line names. */
+const NAMED = 6;
 
 /** Stands for all outputs of an op. */
 export const ALL_SLOTS = -1;
@@ -29,7 +33,12 @@ export const atType = (opType: string): Where => place({ op_type: opType });
 
 /** An op of a graph; without a slot, all of its outputs. */
 export function atOp(opName: string, functionName: string | undefined, slot = ALL_SLOTS): Where {
-  return place({ op_name: opName, slot, function_regex: inFunction(functionName) });
+  return place({ op_name: opName, slot, function_regex: functionPattern(functionName) });
+}
+
+/** The calls of a function from Python. */
+export function atCalls(functionName: string): Where {
+  return place({ calls: true, function_regex: functionPattern(functionName) });
 }
 
 /** The place of a tensor; an eager op has no name that a later call knows, so its type stands for it. */
@@ -39,12 +48,12 @@ export function atTensor(tensor: Pick<LiveTensor, "graph_id" | "op_name" | "op_t
 }
 
 /**
- * A pattern for the function of an op, because ops of two functions may have the same name; empty when its
- * name for people does not occur in its full name, which the pattern is searched in.
+ * A pattern for a function, because ops of two functions may have the same name. The next run of the program
+ * has other numbers in its full name, so the name for people is sought where it occurs in the full one.
  */
-function inFunction(functionName = ""): string {
+function functionPattern(functionName = ""): string {
   const name = displayName(functionName);
-  return functionName.includes(name) ? escaped(name) : "";
+  return escaped(functionName.includes(name) ? name : functionName);
 }
 
 export function isSamePlace(a: Where, b: Where): boolean {
@@ -91,17 +100,47 @@ export function breakpointsOfFile(
   return new Map(sorted.map((breakpoint) => [breakpoint.where.line, breakpoint]));
 }
 
-/** The breakpoint on an op: on the op as such, not on its type, its line or a pattern. */
-export function breakpointOfOp(
+/** A mark beside a source line: a breakpoint, or that the program can stop there. */
+export interface LineMark {
+  readonly kind: "on" | "off" | "problem" | "possible";
+  readonly title: string;
+}
+
+/** The marks of the lines of a file, by line; `made` is what its lines made and ran. */
+export function lineMarks(
   breakpoints: readonly Breakpoint[],
-  opName: string,
-  functionName: string | undefined,
-): Breakpoint | undefined {
-  const wanted = inFunction(functionName);
-  return breakpoints.find(
-    ({ where: { op_name, function_regex } }) =>
-      op_name === opName && (function_regex === "" || function_regex === wanted),
-  );
+  path: string,
+  made: readonly LineOps[],
+): ReadonlyMap<number, LineMark> {
+  const marks = new Map<number, LineMark>();
+  for (const line of made) marks.set(line.line, { kind: "possible", title: madeWords(line) });
+  for (const [line, breakpoint] of breakpointsOfFile(breakpoints, path)) {
+    const ops = marks.get(line)?.title;
+    const words = [breakpointWords(breakpoint), breakpoint.problem, ops].filter(Boolean).join(" · ");
+    const isOff = breakpoint.enabled ? "on" : "off";
+    marks.set(line, { kind: breakpoint.problem === "" ? isOff : "problem", title: words });
+  }
+  return marks;
+}
+
+/** "3 ops: Log, mul, Mean", "ran 40 ops from Python" */
+function madeWords({ num_ops, executions, ops }: LineOps): string {
+  const names = ops.slice(0, NAMED).map(({ op_name }) => basename(op_name));
+  const more = num_ops > names.length ? ", …" : "";
+  return [
+    num_ops > 0 ? `${counted(num_ops, "op")}: ${names.join(", ")}${more}` : "",
+    executions > 0 ? `ran ${counted(executions, "op or function", "ops and functions")} from Python` : "",
+  ]
+    .filter((part) => part !== "")
+    .join(" · ");
+}
+
+/** The breakpoint at a place. One on an op counts for all of its outputs, with and without its function. */
+export function breakpointAt(breakpoints: readonly Breakpoint[], wanted: Where): Breakpoint | undefined {
+  return breakpoints.find(({ where }) => {
+    if (wanted.op_name === "" || where.op_name !== wanted.op_name) return isSamePlace(where, wanted);
+    return where.function_regex === "" || where.function_regex === wanted.function_regex;
+  });
 }
 
 /** A new breakpoint that stops each time. */

@@ -4,14 +4,14 @@
  * something else.
  */
 import { batch, computed, effect, untracked } from "@preact/signals";
-import type { Api } from "../../api/routes";
-import { executionIndex, fileIndex, type GraphExecutionIndex, type RunName } from "../../base/ids";
+import { executionIndex, type GraphExecutionIndex, type RunName } from "../../base/ids";
 import { shown } from "../../base/loaded";
 import { exactly } from "../../base/text";
-import { type Hit, type HitLine, type HitOp, hitOf } from "../../model/live/hit";
+import { type Hit, type HitOp, hitOf } from "../../model/live/hit";
 import type { VerbDeps } from "../deps";
 import type { Choice } from "../verbs/choice";
 import type { FocusVerbs } from "../verbs/focus";
+import { fileOf } from "../verbs/search";
 import type { LiveDerived } from "./facts";
 
 export interface HitDeps extends VerbDeps {
@@ -119,14 +119,9 @@ class Hits {
   async #line({ run, line }: Hit): Promise<(() => void) | undefined> {
     const { api, verbs, facts } = this.#deps;
     if (line === undefined) return undefined;
-    const found = await fileOf(api, run, line);
+    const found = await fileOf(api, run, line.path);
     const before = facts.line.peek();
     if (found === undefined || (before?.file === found && before.line === line.line)) return undefined;
-    return () => verbs.focusLine({ file: fileIndex(found), line: line.line });
+    return () => verbs.focusLine({ file: found, line: line.line });
   }
-}
-
-async function fileOf(api: Api, run: RunName, { path }: HitLine): Promise<number | undefined> {
-  const at = (await api.sourceFiles(run)).findIndex(([, recorded]) => recorded === path);
-  return at < 0 ? undefined : at;
 }

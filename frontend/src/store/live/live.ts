@@ -1,12 +1,18 @@
 /** The part of the store about programs that run: facts, verbs, and what follows them. */
+import { computed, type ReadonlySignal } from "@preact/signals";
+import type { SourceLine } from "../../model/source";
 import type { VerbDeps } from "../deps";
+import { both, createByKey } from "../derived/keyed";
 import type { Timer } from "../timer";
 import type { Choice } from "../verbs/choice";
-import { createLiveDerived, createLiveFacts } from "./facts";
+import { createLiveDerived, createLiveFacts, type LiveDerived } from "./facts";
 import { followPrograms } from "./follow";
 import { focusHits, type HitDeps } from "./hits";
 import { announce, createToasts } from "./toasts";
 import { createLiveVerbs } from "./verbs";
+
+/** The most answers about files that are kept. */
+const FILES_KEPT = 4;
 
 export type Live = ReturnType<typeof createLive>;
 
@@ -14,6 +20,8 @@ export interface LiveDeps extends VerbDeps {
   readonly timer: Timer;
   readonly choice: Choice;
   readonly verbs: HitDeps["verbs"];
+  /** The line that is shown. */
+  readonly sourceLine: ReadonlySignal<SourceLine | undefined>;
 }
 
 export function createLive(deps: LiveDeps) {
@@ -23,6 +31,7 @@ export function createLive(deps: LiveDeps) {
   return {
     ...facts,
     ...derived,
+    lineOps: createLineOps(deps, derived),
     ...createLiveVerbs({ ...deps, facts, derived, toasts }),
     /** Begins to follow programs; returns a function that ends it. */
     start(isLinked: boolean): () => void {
@@ -36,4 +45,19 @@ export function createLive(deps: LiveDeps) {
       };
     },
   };
+}
+
+/** What the lines of the file that is shown made, asked for only while a program can stop there. */
+function createLineOps(deps: LiveDeps, { program }: LiveDerived) {
+  const { api, facts, sourceLine } = deps;
+  const file = computed(() => (program.value === undefined ? undefined : sourceLine.value?.file));
+  return createByKey(deps)(
+    () => {
+      const at =
+        file.value === undefined ? undefined : { file: file.value, at: facts.status.value?.generation };
+      return both(facts.run.value, at);
+    },
+    ([run, { file }], signal) => api.sourceOps(run, file, signal),
+    FILES_KEPT,
+  );
 }

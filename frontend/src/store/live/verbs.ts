@@ -12,7 +12,7 @@ import type {
 import type { Api } from "../../api/routes";
 import type { BreakpointNumber, LiveTensorNumber, ProgramId } from "../../base/ids";
 import { sentence } from "../../base/loaded";
-import { breakpointOfOp, breakpointsOfFile, changed, newBreakpoint } from "../../model/live/places";
+import { breakpointAt, changed, newBreakpoint } from "../../model/live/places";
 import { withState } from "../../model/live/program";
 import type { Activity } from "../activity";
 import type { DockName, LiveDerived, LiveFacts } from "./facts";
@@ -92,14 +92,9 @@ function createBreakpointVerbs({ derived }: LiveVerbDeps, send: Send) {
     setBreakpoint: set,
     removeBreakpoint: remove,
     changeBreakpoint: (breakpoint: Breakpoint, by: Partial<NewBreakpoint>) => set(changed(breakpoint, by)),
-    /** Sets a breakpoint on a line, or removes the one that is there. */
-    toggleLine(path: string, line: number): Promise<boolean> {
-      const there = breakpointsOfFile(all(), path).get(line);
-      return there === undefined ? set(newBreakpoint({ path, line })) : remove(there.number);
-    },
-    /** Sets a breakpoint on an op, or removes the one that is there. */
-    toggleOp(where: Where, functionName: string | undefined): Promise<boolean> {
-      const there = breakpointOfOp(all(), where.op_name, functionName);
+    /** Sets a breakpoint at a place, or removes the one that is there. */
+    toggle(where: Where): Promise<boolean> {
+      const there = breakpointAt(all(), where);
       return there === undefined ? set(newBreakpoint(where)) : remove(there.number);
     },
     /** Follows the numbers of a tensor while the program runs. */

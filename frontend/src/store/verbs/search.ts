@@ -1,6 +1,6 @@
 /** Verbs that lead to things by their names. */
 import type { Api } from "../../api/routes";
-import type { GraphId, RunName } from "../../base/ids";
+import { type FileIndex, fileIndex, type GraphId, type RunName } from "../../base/ids";
 import { never } from "../../base/loaded";
 import { escaped } from "../../base/text";
 import type { Jump } from "../../model/find";
@@ -10,6 +10,9 @@ import { type CallPosition, callOf, graphExecutionOf, lastIn } from "../locate";
 import type { Choice } from "./choice";
 import type { FilterVerbs } from "./filters";
 import type { FocusVerbs } from "./focus";
+
+/** The most ops of one name that are looked through. */
+const MOST_OPS = 100;
 
 export function createSearchVerbs(
   { api, facts }: VerbDeps,
@@ -33,6 +36,7 @@ export function createSearchVerbs(
     else never(to);
   };
   return {
+    ...createPlaceVerbs({ api, facts }, choice, { focusOp, focusLine }),
     /** Goes to what a name stands for: to the first bad value of an op, else to its last value. */
     jump: (to: Jump) => inRun(facts, (run) => jumpIn(run, to)),
     /**
@@ -42,6 +46,59 @@ export function createSearchVerbs(
     focusGraph: (graph: GraphId) =>
       inRun(facts, (run) => choice.wait(lastOfGraph(api, facts, run, graph), goTo)),
   };
+}
+
+function createPlaceVerbs(
+  { api, facts }: Pick<VerbDeps, "api" | "facts">,
+  choice: Choice,
+  { focusOp, focusLine }: Pick<FocusVerbs, "focusOp" | "focusLine">,
+) {
+  return {
+    /** Goes to a line of a recorded source file. */
+    focusPath: (path: string, line: number) =>
+      inRun(facts, (run) =>
+        choice.wait(fileOf(api, run, path), (file) => {
+          if (file === undefined) facts.problem.value = `The text of ${path} was not recorded.`;
+          else focusLine({ file, line });
+        }),
+      ),
+    /** Goes to the op of this name, in a function whose name fits if there is one. */
+    focusOpNamed: (opName: string, functionPattern: string) =>
+      inRun(facts, (run) =>
+        choice.wait(opOf(api, run, opName, functionPattern), (op) => {
+          if (op === undefined) facts.problem.value = `No op ${opName} is on record yet.`;
+          else focusOp({ ...op, opName, trace: undefined, owner: undefined });
+        }),
+      ),
+  };
+}
+
+/** The position of a recorded source file; undefined when it is not recorded. */
+export async function fileOf(api: Api, run: RunName, path: string): Promise<FileIndex | undefined> {
+  const at = (await api.sourceFiles(run)).findIndex(([, recorded]) => recorded === path);
+  return at < 0 ? undefined : fileIndex(at);
+}
+
+async function opOf(
+  api: Api,
+  run: RunName,
+  opName: string,
+  functionPattern: string,
+): Promise<{ readonly graph: GraphId } | undefined> {
+  const { ops } = await api.find(run, opName, MOST_OPS);
+  const named = ops.filter(({ op_name }) => op_name === opName);
+  const fits = named.find(({ graph_name }) => functionPattern !== "" && matches(functionPattern, graph_name));
+  const found = fits ?? named[0];
+  return found && { graph: found.graph_id };
+}
+
+/** Whether a pattern of the program, which is Python's, occurs in a name. */
+function matches(pattern: string, name = ""): boolean {
+  try {
+    return new RegExp(pattern).test(name);
+  } catch {
+    return false;
+  }
 }
 
 /** Does what the reader chose in the run in focus, if there is one. */

@@ -1,0 +1,184 @@
+/** The list of breakpoints of the program, and the form that adds one. */
+import { useState } from "preact/hooks";
+import type { Breakpoint } from "../../api/live";
+import { grouped } from "../../base/text";
+import { conditionWords } from "../../model/live/conditions";
+import { placeWords } from "../../model/live/places";
+import { mayEdit } from "../../model/live/program";
+import type { Store } from "../../store/store";
+import { Hint } from "../panel";
+import { BreakpointForm } from "./breakpoint_form";
+import { ConditionField, conditionOfDraft, draftOf } from "./condition_field";
+import { goTo, isOnePlace } from "./go_to";
+import { NumberField } from "./number_field";
+
+export function Breakpoints({ store }: { readonly store: Store }) {
+  const { program, readOnly, state } = store.live;
+  const mayChange = mayEdit(program.value, readOnly.value);
+  const all = state.value?.breakpoints ?? [];
+  return (
+    <div class="breakpoints" data-testid="breakpoints">
+      <BreakpointForm store={store} mayChange={mayChange} />
+      {all.length === 0 ? (
+        <Hint>
+          No breakpoints yet. Add one above, click beside a line of the source code, or press F9 on an op.
+        </Hint>
+      ) : (
+        <ul class="breakpoint-list" aria-label="Breakpoints">
+          {all.map((breakpoint) => (
+            <Row key={breakpoint.number} store={store} breakpoint={breakpoint} mayChange={mayChange} />
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly store: Store;
+  readonly breakpoint: Breakpoint;
+  readonly mayChange: boolean;
+}
+
+function Row(props: RowProps) {
+  const { store, breakpoint, mayChange } = props;
+  const [isEdited, setEdited] = useState(false);
+  const words = breakpoint.label || placeWords(breakpoint.where);
+  const isHit = store.live.state.value?.pause?.breakpoint === breakpoint.number;
+  return (
+    <li
+      class={`breakpoint ${isHit ? "breakpoint-hit" : ""} ${breakpoint.enabled ? "" : "breakpoint-off"}`}
+      data-testid="breakpoint"
+    >
+      <input
+        type="checkbox"
+        checked={breakpoint.enabled}
+        disabled={!mayChange}
+        aria-label={`Breakpoint on ${words} is on`}
+        data-testid="breakpoint-on"
+        onChange={(event) =>
+          void store.live.changeBreakpoint(breakpoint, { enabled: event.currentTarget.checked })
+        }
+      />
+      <What store={store} breakpoint={breakpoint} words={words} withCondition={!isEdited} />
+      <Counts breakpoint={breakpoint} />
+      <RowTools {...props} words={words} isEdited={isEdited} setEdited={setEdited} />
+      {isEdited && <Editor {...props} close={() => setEdited(false)} />}
+    </li>
+  );
+}
+
+interface WhatProps extends Omit<RowProps, "mayChange"> {
+  readonly words: string;
+  readonly withCondition: boolean;
+}
+
+/** Where it is, its condition, and why it cannot hit. */
+function What({ store, breakpoint: { where, condition, problem }, words, withCondition }: WhatProps) {
+  return (
+    <span class="breakpoint-what">
+      {isOnePlace(where) ? (
+        <button
+          type="button"
+          class="link ellipsis"
+          title={`Go to ${words}`}
+          data-testid="breakpoint-go"
+          onClick={() => goTo(store, where)}
+        >
+          {words}
+        </button>
+      ) : (
+        <span class="ellipsis" title={words}>
+          {words}
+        </span>
+      )}
+      {condition !== "" && withCondition && (
+        <span class="breakpoint-if ellipsis" title={condition}>
+          if {conditionWords(condition)}
+        </span>
+      )}
+      {problem !== "" && <span class="warning breakpoint-problem">⚠ {problem}</span>}
+    </span>
+  );
+}
+
+interface RowToolsProps extends RowProps {
+  readonly words: string;
+  readonly isEdited: boolean;
+  readonly setEdited: (isEdited: boolean) => void;
+}
+
+function RowTools({ store, breakpoint, mayChange, words, isEdited, setEdited }: RowToolsProps) {
+  return (
+    <span class="breakpoint-tools">
+      <button
+        type="button"
+        class="small"
+        disabled={!mayChange}
+        aria-expanded={isEdited}
+        aria-label={`Change the breakpoint on ${words}`}
+        data-testid="breakpoint-edit"
+        onClick={() => setEdited(!isEdited)}
+      >
+        {isEdited ? "Cancel" : "Change"}
+      </button>
+      <button
+        type="button"
+        class="icon"
+        disabled={!mayChange}
+        aria-label={`Remove the breakpoint on ${words}`}
+        title="Remove"
+        data-testid="breakpoint-remove"
+        onClick={() => void store.live.removeBreakpoint(breakpoint.number)}
+      >
+        ×
+      </button>
+    </span>
+  );
+}
+
+/** How often it hit, at how many tensors it is, and how many hits it lets pass. */
+function Counts({ breakpoint: { hits, ignore, num_tensors, where } }: Pick<RowProps, "breakpoint">) {
+  return (
+    <span class="breakpoint-counts dim" data-testid="breakpoint-counts">
+      {grouped(hits)} {hits === 1 ? "hit" : "hits"}
+      {ignore > 0 && `, lets ${grouped(ignore)} pass`}
+      {!where.calls && ` · at ${grouped(num_tensors)} ${num_tensors === 1 ? "tensor" : "tensors"}`}
+    </span>
+  );
+}
+
+/** Changes the condition of a breakpoint, and how many hits it lets pass. */
+function Editor({ store, breakpoint, close }: RowProps & { readonly close: () => void }) {
+  const [draft, setDraft] = useState(() => draftOf(breakpoint.condition));
+  const [ignore, setIgnore] = useState(breakpoint.ignore);
+  const [failure, setFailure] = useState<string>();
+  const condition = conditionOfDraft(draft);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (condition === undefined) return;
+    if (await store.live.changeBreakpoint(breakpoint, { condition, ignore })) close();
+    else setFailure(store.live.refusal.peek());
+  };
+  return (
+    <form class="breakpoint-editor" onSubmit={(event) => void save(event)}>
+      {!breakpoint.where.calls && (
+        <>
+          <span>if</span>
+          <ConditionField draft={draft} change={setDraft} mayBeAlways testId="edit" />
+        </>
+      )}
+      <label>
+        let <NumberField value={ignore} least={0} change={setIgnore} testId="edit-ignore" /> hits pass
+      </label>
+      <button type="submit" class="small" disabled={condition === undefined} data-testid="edit-save">
+        Save
+      </button>
+      {failure !== undefined && (
+        <span class="failure" role="alert" data-testid="edit-failure">
+          {failure}
+        </span>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,108 @@
+/** A field for a condition: the presets of TensorBoard's first debugger with a value, or a free text. */
+import { useId } from "preact/hooks";
+import { conditionOf, isNumber, PRESETS, type Preset, presetOf } from "../../model/live/conditions";
+
+/** What the reader chose and typed. */
+export interface ConditionDraft {
+  /** The position of the preset; `ALWAYS` for none, `FREE` for a free text. */
+  readonly choice: number;
+  readonly value: string;
+  readonly text: string;
+}
+
+const [ALWAYS, FREE] = [-1, -2];
+export const NO_CONDITION: ConditionDraft = { choice: ALWAYS, value: "0", text: "" };
+export const FIRST_PRESET: ConditionDraft = { ...NO_CONDITION, choice: 0 };
+
+/** The draft of a condition that is there already. */
+export function draftOf(condition: string): ConditionDraft {
+  if (condition === "") return NO_CONDITION;
+  const found = presetOf(condition);
+  if (found === undefined) return { ...NO_CONDITION, choice: FREE, text: condition };
+  return { ...NO_CONDITION, choice: PRESETS.indexOf(found.preset), value: found.value || "0" };
+}
+
+/** The condition; undefined when the value of a preset is no number or the text is empty. */
+export function conditionOfDraft({ choice, value, text }: ConditionDraft): string | undefined {
+  if (choice === ALWAYS) return "";
+  if (choice === FREE) return text.trim() || undefined;
+  const preset = PRESETS[choice];
+  if (preset === undefined || (preset.hasValue && !isNumber(value))) return undefined;
+  return conditionOf(preset, value);
+}
+
+interface ConditionFieldProps {
+  readonly draft: ConditionDraft;
+  readonly change: (draft: ConditionDraft) => void;
+  /** Whether there may be no condition. */
+  readonly mayBeAlways: boolean;
+  readonly testId: string;
+}
+
+export function ConditionField({ draft, change, mayBeAlways, testId }: ConditionFieldProps) {
+  const preset: Preset | undefined = PRESETS[draft.choice];
+  return (
+    <span class="condition">
+      <select
+        class="files"
+        aria-label="Condition"
+        data-testid={`${testId}-preset`}
+        value={draft.choice}
+        onChange={(event) => change({ ...draft, choice: Number(event.currentTarget.value) })}
+      >
+        {mayBeAlways && <option value={ALWAYS}>always</option>}
+        {PRESETS.map(({ title, hasValue }, i) => (
+          <option key={title} value={i}>
+            {hasValue ? `${title} …` : title}
+          </option>
+        ))}
+        <option value={FREE}>other …</option>
+      </select>
+      {preset?.hasValue && <ValueField draft={draft} change={change} testId={testId} />}
+      {draft.choice === FREE && <FreeField draft={draft} change={change} testId={testId} />}
+    </span>
+  );
+}
+
+type FieldProps = Omit<ConditionFieldProps, "mayBeAlways">;
+
+function ValueField({ draft, change, testId }: FieldProps) {
+  return (
+    <input
+      class="field field-number"
+      inputMode="decimal"
+      autocomplete="off"
+      aria-label="Value to compare with"
+      aria-invalid={!isNumber(draft.value)}
+      data-testid={`${testId}-value`}
+      value={draft.value}
+      onFocus={(event) => event.currentTarget.select()}
+      onInput={(event) => change({ ...draft, value: event.currentTarget.value })}
+    />
+  );
+}
+
+const NAMES = "size ninf pinf inf nan bad neg zero pos min max mean var std range";
+
+function FreeField({ draft, change, testId }: FieldProps) {
+  const id = useId();
+  return (
+    <>
+      <input
+        class="field field-text"
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={500}
+        aria-label="Condition as a text"
+        aria-describedby={id}
+        placeholder="mean > 3 or inf > 0"
+        data-testid={`${testId}-text`}
+        value={draft.text}
+        onInput={(event) => change({ ...draft, text: event.currentTarget.value })}
+      />
+      <span id={id} class="condition-names dim">
+        over <code>{NAMES}</code>
+      </span>
+    </>
+  );
+}

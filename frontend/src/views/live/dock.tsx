@@ -1,0 +1,120 @@
+/**
+ * The tabs over the upper sections: the recording, and the panels of a program that runs. Without a program
+ * there are no tabs, and the recording is shown.
+ */
+import type { ComponentChildren, FunctionComponent } from "preact";
+import { useRef } from "preact/hooks";
+import { rowOfKey } from "../../model/keys";
+import type { DockName } from "../../store/live/facts";
+import type { Store } from "../../store/store";
+import { Breakpoints } from "./breakpoints";
+
+export interface DockPanel {
+  readonly name: DockName;
+  readonly title: string;
+  /** A count beside the title. */
+  readonly count?: (store: Store) => number | undefined;
+  readonly View: FunctionComponent<{ readonly store: Store }>;
+}
+
+/** The panels of a program, in the order of their tabs. */
+export const DOCK_PANELS: readonly DockPanel[] = [
+  {
+    name: "breakpoints",
+    title: "Breakpoints",
+    count: (store) => store.live.state.value?.breakpoints.length,
+    View: Breakpoints,
+  },
+];
+
+interface DockProps {
+  readonly store: Store;
+  /** The recording's own sections. */
+  readonly children: ComponentChildren;
+}
+
+export function Dock({ store, children }: DockProps) {
+  const { program, dock } = store.live;
+  if (program.value === undefined) return <div class="middle">{children}</div>;
+  const open = DOCK_PANELS.find(({ name }) => name === dock.value);
+  return (
+    <div class="dock">
+      <Tabs store={store} open={open} />
+      {open === undefined ? (
+        <div class="middle" id="dock-panel" role="tabpanel" aria-labelledby="dock-tab-recording">
+          {children}
+        </div>
+      ) : (
+        <section
+          class="panel dock-panel"
+          id="dock-panel"
+          role="tabpanel"
+          aria-labelledby={`dock-tab-${open.name}`}
+          data-testid={`dock-${open.name}`}
+        >
+          <open.View store={store} />
+        </section>
+      )}
+    </div>
+  );
+}
+
+interface TabsProps {
+  readonly store: Store;
+  readonly open: DockPanel | undefined;
+}
+
+function Tabs({ store, open }: TabsProps) {
+  const list = useRef<HTMLDivElement>(null);
+  const names = [undefined, ...DOCK_PANELS.map(({ name }) => name)];
+  const onKey = (event: KeyboardEvent) => {
+    const last = names.length - 1;
+    const to = rowOfKey(event.key, { arrows: "across", from: names.indexOf(open?.name), page: 0, last });
+    if (to === undefined || to < 0 || to > last) return;
+    event.preventDefault();
+    store.live.openDock(names[to]);
+    list.current?.querySelectorAll<HTMLElement>("[role=tab]")[to]?.focus();
+  };
+  return (
+    <div ref={list} class="dock-tabs" role="tablist" aria-label="Upper sections" onKeyDown={onKey}>
+      <Tab store={store} name={undefined} title="Recording" isOpen={open === undefined} />
+      {DOCK_PANELS.map((panel) => (
+        <Tab
+          key={panel.name}
+          store={store}
+          name={panel.name}
+          title={panel.title}
+          count={panel.count?.(store)}
+          isOpen={panel === open}
+        />
+      ))}
+    </div>
+  );
+}
+
+interface TabProps {
+  readonly store: Store;
+  readonly name: DockName | undefined;
+  readonly title: string;
+  readonly count?: number | undefined;
+  readonly isOpen: boolean;
+}
+
+function Tab({ store, name, title, count, isOpen }: TabProps) {
+  return (
+    <button
+      type="button"
+      class="dock-tab"
+      role="tab"
+      id={`dock-tab-${name ?? "recording"}`}
+      aria-selected={isOpen}
+      aria-controls="dock-panel"
+      tabIndex={isOpen ? 0 : -1}
+      data-testid={`dock-tab-${name ?? "recording"}`}
+      onClick={() => store.live.openDock(name)}
+    >
+      {title}
+      {count !== undefined && count > 0 && <span class="dock-count">{count}</span>}
+    </button>
+  );
+}

@@ -1,0 +1,194 @@
+/**
+ * The line about a program that runs: what it does now, and the buttons that step it. It is there only while
+ * there is a program, or one that has just ended.
+ */
+import type { LiveProgram } from "../../api/live";
+import { programId } from "../../base/ids";
+import {
+  type Action,
+  headline,
+  pauseNotes,
+  programTitle,
+  refusals,
+  situationOf,
+} from "../../model/live/program";
+import type { Store } from "../../store/store";
+import { ContinueMenu } from "./continue_menu";
+import { KEY_OF } from "./keys";
+import { Popover } from "./popover";
+
+export function LiveBar({ store }: { readonly store: Store }) {
+  const program = store.live.program.value;
+  if (program === undefined) return null;
+  const situation = situationOf(program);
+  return (
+    <section class={`live-bar live-${situation}`} aria-label="Live program" data-testid="live-bar">
+      <span class="live-headline">
+        <i aria-hidden="true" />
+        <b class="ellipsis" data-testid="live-headline" title={programTitle(program)}>
+          <span class="live-word">Live: </span>
+          {headline(program)}
+        </b>
+      </span>
+      <Details store={store} program={program} />
+      <span class="spring" />
+      <Chooser store={store} program={program} />
+      {situation === "ended" ? (
+        <button type="button" class="small" data-testid="live-close" onClick={store.live.closeEnded}>
+          Close
+        </button>
+      ) : (
+        <Buttons store={store} program={program} />
+      )}
+    </section>
+  );
+}
+
+/** Why it is paused, what else to know of the pause, and what failed. */
+function Details({ store, program }: { readonly store: Store; readonly program: LiveProgram }) {
+  const { connection, refusal } = store.live;
+  const problem = connection.value ?? refusal.value;
+  if (problem !== undefined)
+    return (
+      <span class="problem" role="alert" title={problem} data-testid="live-problem">
+        {problem}
+      </span>
+    );
+  const pause = program.state?.pause;
+  if (pause === undefined) return null;
+  const notes = pauseNotes(pause);
+  return (
+    <>
+      <span class="live-why ellipsis" title={pause.sentence} data-testid="live-why">
+        {pause.sentence}
+      </span>
+      {notes.length > 0 && (
+        <span class="live-note" title={notes.join(" ")} data-testid="live-notes">
+          ⚠<span class="unseen"> {notes.join(" ")}</span>
+        </span>
+      )}
+    </>
+  );
+}
+
+/** The programs, if there are several. */
+function Chooser({ store, program }: { readonly store: Store; readonly program: LiveProgram }) {
+  const programs = store.live.programs.value;
+  if (programs.length < 2) return null;
+  return (
+    <select
+      class="files live-programs"
+      aria-label="Program"
+      data-testid="live-programs"
+      value={program.id}
+      onChange={(event) => store.live.chooseProgram(programId(event.currentTarget.value))}
+    >
+      {programs.map((each) => (
+        <option key={each.id} value={each.id}>
+          {programTitle(each)}: {situationOf(each)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface ActionButton {
+  readonly action: Action;
+  readonly label: string;
+  readonly title: string;
+  readonly act: (store: Store) => void;
+}
+
+const ACTIONS: readonly ActionButton[] = [
+  {
+    action: "step",
+    label: "Step",
+    title: "Go on to the next tensor",
+    act: ({ live }) => void live.step(),
+  },
+  {
+    action: "stepOver",
+    label: "Step over",
+    title: "Go on to the next call from Python",
+    act: ({ live }) => void live.stepOver(),
+  },
+  {
+    action: "continue",
+    label: "Continue",
+    title: "Go on to the next breakpoint",
+    act: ({ live }) => void live.continueUntil(),
+  },
+  {
+    action: "pause",
+    label: "Pause",
+    title: "Stop at the next tensor or call",
+    act: ({ live }) => void live.pauseNow(),
+  },
+  {
+    action: "detach",
+    label: "Detach",
+    title: "Let the program run on at full speed, without stops",
+    act: ({ live }) => void live.detach(),
+  },
+];
+
+function Buttons({ store, program }: { readonly store: Store; readonly program: LiveProgram }) {
+  const why = refusals(program, store.live.readOnly.value);
+  return (
+    <div class="live-buttons" role="toolbar" aria-label="Control of the program">
+      {ACTIONS.map(({ action, label, title, act }) => (
+        <span key={action} class="live-action">
+          <button
+            type="button"
+            class={`live-button live-button-${action}`}
+            aria-disabled={why[action] !== undefined}
+            aria-keyshortcuts={KEY_OF[action]}
+            title={why[action] ?? title}
+            data-testid={`live-${action}`}
+            onClick={() => why[action] === undefined && act(store)}
+          >
+            {label}
+            {KEY_OF[action] !== undefined && <kbd>{KEY_OF[action]}</kbd>}
+          </button>
+          {action === "continue" && <ContinueMenu store={store} why={why.continue} />}
+        </span>
+      ))}
+      <Stop store={store} why={why.stop} />
+    </div>
+  );
+}
+
+/** The button that ends the program, which asks back. */
+function Stop({ store, why }: { readonly store: Store; readonly why: string | undefined }) {
+  return (
+    <Popover
+      label="Stop"
+      className="live-button"
+      title={why ?? "End the program"}
+      isOff={why !== undefined}
+      testId="live-stop"
+    >
+      {(close) => (
+        <div class="live-question">
+          <p>End the program? What it has not saved is lost.</p>
+          <div class="live-answers">
+            <button type="button" class="small" onClick={close}>
+              Keep it
+            </button>
+            <button
+              type="button"
+              class="small live-danger"
+              data-testid="live-stop-now"
+              onClick={() => {
+                close();
+                void store.live.stopProgram();
+              }}
+            >
+              End it
+            </button>
+          </div>
+        </div>
+      )}
+    </Popover>
+  );
+}

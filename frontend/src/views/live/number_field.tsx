@@ -1,0 +1,30 @@
+/** A field for a whole number that is not below a least one. */
+
+interface NumberFieldProps {
+  readonly value: number;
+  readonly least: number;
+  readonly change: (value: number) => void;
+  readonly testId: string;
+}
+
+const MOST = 1_000_000_000;
+
+export function NumberField({ value, least, change, testId }: NumberFieldProps) {
+  return (
+    <input
+      class="field field-number"
+      type="number"
+      min={least}
+      max={MOST}
+      step={1}
+      required
+      data-testid={testId}
+      value={value}
+      onInput={(event) => {
+        const typed = Math.floor(event.currentTarget.valueAsNumber);
+        // A field that is being emptied keeps its last number.
+        if (typed >= least && typed <= MOST) change(typed);
+      }}
+    />
+  );
+}

@@ -1,0 +1,90 @@
+/** The card that says how a program is joined, for a logdir in which none runs. */
+import { useEffect, useRef } from "preact/hooks";
+import type { Store } from "../../store/store";
+
+interface Way {
+  readonly title: string;
+  readonly lines: string;
+}
+
+function ways(logdir: string): readonly Way[] {
+  const folder = JSON.stringify(logdir);
+  return [
+    {
+      title: "Any program, without a change to it",
+      lines: `tbdbg run --interactive --logdir ${shellWord(logdir)} train.py`,
+    },
+    {
+      title: "A program of TensorFlow 2",
+      lines: `import tb_debugger_plugin\n\ntb_debugger_plugin.enable_breakpoints(${folder})`,
+    },
+    {
+      title: "Keras",
+      lines: `from tb_debugger_plugin.keras import DebuggerCallback\n\nmodel.fit(..., callbacks=[DebuggerCallback(${folder}, interactive=True)])`,
+    },
+    {
+      title: "A session of TensorFlow 1",
+      lines: `from tb_debugger_plugin import tfdbg\n\nhook = tfdbg.TensorBoardDebugHook(${folder})\nwith tf.compat.v1.train.MonitoredSession(hooks=[hook]) as session:\n    ...`,
+    },
+  ];
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+export function StartCard({ store }: { readonly store: Store }) {
+  const { isCardOpen, program, setCardOpen } = store.live;
+  if (!isCardOpen.value || program.value !== undefined) return null;
+  return <Card logdir={store.logdir.value?.logdir ?? "logdir"} close={() => setCardOpen(false)} />;
+}
+
+function Card({ logdir, close }: { readonly logdir: string; readonly close: () => void }) {
+  const card = useRef<HTMLDialogElement>(null);
+  useEffect(() => card.current?.showModal(), []);
+  return (
+    <dialog
+      ref={card}
+      class="start-card"
+      aria-labelledby="start-card"
+      data-testid="start-card"
+      onClose={close}
+    >
+      <header class="start-head">
+        <h2 id="start-card">Debug a program while it runs</h2>
+        <button type="button" class="icon" aria-label="Close" title="Close" onClick={close}>
+          ×
+        </button>
+      </header>
+      <p>
+        No program in this logdir waits for the debugger. Start one in any of these ways, in any order with
+        TensorBoard. It stops before its first call, and this page shows it by itself.
+      </p>
+      {ways(logdir).map(({ title, lines }) => (
+        <section key={title}>
+          <h3>{title}</h3>
+          <pre>
+            <code>{lines}</code>
+          </pre>
+        </section>
+      ))}
+    </dialog>
+  );
+}
+
+/** Opens the card; only while no program runs. */
+export function LiveButton({ store }: { readonly store: Store }) {
+  const { program, setCardOpen } = store.live;
+  if (program.value !== undefined) return null;
+  return (
+    <button
+      type="button"
+      class="small"
+      title="Debug a program while it runs: breakpoints, steps, values"
+      data-testid="live-open"
+      onClick={() => setCardOpen(true)}
+    >
+      Live …
+    </button>
+  );
+}

@@ -1,0 +1,28 @@
+/** The sentences of hits, in a region that screen readers read when they have nothing else to say. */
+import type { Store } from "../../store/store";
+
+export function Toasts({ store }: { readonly store: Store }) {
+  const { toasts, program, dismissToast } = store.live;
+  const { pause } = program.value?.state ?? {};
+  const isToasted = toasts.value.some(({ sentence }) => sentence === pause?.sentence);
+  return (
+    <div class="toasts" role="status" aria-live="polite" data-testid="toasts">
+      {/* A step has no toast, because the bar shows it; it is read all the same. */}
+      {!isToasted && <span class="unseen">{pause?.sentence}</span>}
+      {toasts.value.map(({ number, sentence, kind }) => (
+        <div key={number} class={`toast toast-${kind}`} data-testid="toast">
+          <span>{sentence}</span>
+          <button
+            type="button"
+            class="icon"
+            aria-label="Dismiss"
+            title="Dismiss"
+            onClick={() => dismissToast(number)}
+          >
+            ×
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
