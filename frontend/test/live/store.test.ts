@@ -88,11 +88,22 @@ describe("programs that run", () => {
     expect(live.program.value?.state?.phase).toBe("ended");
     live.closeEnded();
     expect(live.program.value).toBeUndefined();
-    await change(program());
+    await change(program({ id: programId("p3") }));
     await change();
+    expect(live.program.value?.state?.phase).toBe("ended");
     await change(program({ id: programId("p2") }));
     expect(live.program.value?.id).toBe("p2");
   });
+});
+
+test("a program that the server lists as ended is shown as ended, until the reader closes it", async () => {
+  const { live, change } = await open();
+  await change(program({}, { version: 2, phase: "ended" }));
+  expect(live.program.value?.state?.phase).toBe("ended");
+  live.closeEnded();
+  expect(live.program.value).toBeUndefined();
+  await change();
+  expect(live.program.value).toBeUndefined();
 });
 
 describe("commands", () => {

@@ -26,6 +26,8 @@ export function createLiveFacts() {
     chosen: signal<ProgramId | undefined>(undefined),
     /** The program in focus when it left the list: it has ended. The reader closes it. */
     gone: signal<LiveProgram | undefined>(undefined),
+    /** The programs whose end the reader has closed; the server lists them for a while. */
+    closed: signal<ReadonlySet<ProgramId>>(new Set()),
     /** Why the last command was not done. */
     refusal: signal<string | undefined>(undefined),
     /** The number of commands that wait for their answers. */
@@ -39,7 +41,10 @@ export function createLiveFacts() {
 }
 
 export function createLiveDerived(facts: LiveFacts) {
-  const programs = computed(() => facts.answer.value?.programs ?? []);
+  const programs = computed(() => {
+    const all = facts.answer.value?.programs ?? [];
+    return all.filter(({ id }) => !facts.closed.value.has(id));
+  });
   const program = computed((): LiveProgram | undefined => {
     const chosen = programs.value.find(({ id }) => id === facts.chosen.value);
     return chosen ?? facts.gone.value ?? firstProgram(programs.value);

@@ -117,7 +117,7 @@ function createValueVerbs({ api, activity, facts, derived }: LiveVerbDeps, send:
   };
 }
 
-function createViewVerbs({ facts, toasts }: LiveVerbDeps) {
+function createViewVerbs({ facts, derived, toasts }: LiveVerbDeps) {
   return {
     chooseProgram(id: ProgramId): void {
       batch(() => {
@@ -128,7 +128,9 @@ function createViewVerbs({ facts, toasts }: LiveVerbDeps) {
     },
     /** Closes the bar of a program that has ended. */
     closeEnded(): void {
+      const id = derived.program.peek()?.id;
       batch(() => {
+        if (id !== undefined) facts.closed.value = new Set([...facts.closed.peek(), id]);
         facts.gone.value = undefined;
         facts.dock.value = undefined;
       });

@@ -168,9 +168,15 @@ function Editor({ store, breakpoint, close }: RowProps & { readonly close: () =>
           <ConditionField draft={draft} change={setDraft} mayBeAlways testId="edit" />
         </>
       )}
-      <label>
-        let <NumberField value={ignore} least={0} change={setIgnore} testId="edit-ignore" /> hits pass
-      </label>
+      <span>let</span>
+      <NumberField
+        label="Hits that do not stop"
+        value={ignore}
+        least={0}
+        change={setIgnore}
+        testId="edit-ignore"
+      />
+      <span>{ignore === 1 ? "hit" : "hits"} pass</span>
       <button type="submit" class="small" disabled={condition === undefined} data-testid="edit-save">
         Save
       </button>

@@ -61,9 +61,9 @@ function CallsForm({ calls, setCalls, go }: CallsFormProps) {
   };
   return (
     <form class="continue-row" onSubmit={submit}>
-      <label class="continue-row">
-        Over <NumberField value={calls} least={1} change={setCalls} testId="continue-calls" /> calls
-      </label>
+      <span>Over</span>
+      <NumberField label="Calls" value={calls} least={1} change={setCalls} testId="continue-calls" />
+      <span>{calls === 1 ? "call" : "calls"}</span>
       <button type="submit" class="small" data-testid="continue-over">
         Go
       </button>

@@ -1,6 +1,7 @@
 /** A field for a whole number that is not below a least one. */
 
 interface NumberFieldProps {
+  readonly label: string;
   readonly value: number;
   readonly least: number;
   readonly change: (value: number) => void;
@@ -9,11 +10,12 @@ interface NumberFieldProps {
 
 const MOST = 1_000_000_000;
 
-export function NumberField({ value, least, change, testId }: NumberFieldProps) {
+export function NumberField({ label, value, least, change, testId }: NumberFieldProps) {
   return (
     <input
       class="field field-number"
       type="number"
+      aria-label={label}
       min={least}
       max={MOST}
       step={1}
