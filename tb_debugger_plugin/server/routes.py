@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis import line_ops, search, sources
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
 from tb_debugger_plugin.analysis.alerts.diagnosis.explain import diagnose
-from tb_debugger_plugin.analysis.graph import graphs, neighbours
+from tb_debugger_plugin.analysis.graph import graphs, neighbours, op_columns
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
@@ -126,6 +126,10 @@ def _graph_info(snapshot: Snapshot, query: Query) -> Answer:
 def _op_info(snapshot: Snapshot, query: Query) -> Answer:
     at = query.optional_integer("at")
     return graphs.op_info(snapshot, query.text("graph_id"), query.text("op_name"), at)
+
+
+def _ops(snapshot: Snapshot, query: Query) -> Answer:
+    return of_page(op_columns.ops_page(snapshot, query.range(op_columns.num_ops(snapshot), COLUMN_ROWS)))
 
 
 def _source_list(snapshot: Snapshot, query: Query) -> Answer:
@@ -245,6 +249,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/status": _of_run(_status),
     "/columns/executions": _of_run(_execution_columns),
     "/columns/graph_executions": _of_run(_graph_execution_columns),
+    "/graphs/ops": _of_run(_ops),
     "/source_files/ops": _of_run(_source_ops),
     "/session_runs": _of_run(_session_runs),
     "/overview": _of_run(_overview),

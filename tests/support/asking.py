@@ -91,6 +91,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/status": lambda facts: {},
     "/columns/executions": lambda facts: {"where": "size>=0", "sort": "wall_time"},
     "/columns/graph_executions": lambda facts: {"op_name": ".", "sort": "nan", "descending": "true"},
+    "/graphs/ops": lambda facts: {},
     "/source_files/ops": lambda facts: {"index": 0},
     "/session_runs": lambda facts: {},
     "/overview": lambda facts: {"list": "executions", "buckets": 7},
