@@ -88,6 +88,9 @@ function listRoutes(client: Client) {
       const page = await columns("executions", { run, op_type: opType, ...newest });
       return page.end > page.begin ? numberAt(page, "index", 0) : undefined;
     },
+    /** The ops of all graphs from a position on, as many as the server gives at once. */
+    opColumns: async (run: ids.RunName, begin: number) =>
+      decodeColumns(await client.bytes("graphs/ops", { run, begin })),
     namedRows: (run: ids.RunName, name: ListName, begin: number, end: number, named: Named) =>
       columns(name, { run, begin, end, ...named }),
   };

@@ -9,10 +9,11 @@ import { type Checked, list, number, object, optional, text, truth } from "./che
 import { type Column, type ColumnPage, decodeBlocks, decodeColumns } from "./columns";
 import { address, type Client, type Params } from "./fetch";
 
-/** A tensor of a graph, or an output of an execution. */
+/** A tensor of a graph, an output of an execution, or a tensor that a program holds while it runs. */
 export type ValueRef =
   | { readonly kind: "graph_execution"; readonly index: ids.GraphExecutionIndex }
-  | { readonly kind: "execution"; readonly index: ids.ExecutionIndex; readonly slot: number };
+  | { readonly kind: "execution"; readonly index: ids.ExecutionIndex; readonly slot: number }
+  | { readonly kind: "live"; readonly program: ids.ProgramId; readonly tensor: ids.LiveTensorNumber };
 
 /** The real number that is shown of a complex one. */
 export const PARTS = ["abs", "real", "imag", "angle"] as const;
@@ -84,7 +85,7 @@ export interface Slice {
 export function valueRoutes(client: Client) {
   return {
     valueInfo: (run: ids.RunName, ref: ValueRef, signal?: AbortSignal) =>
-      client.json("values/info", { run, ...refParams(ref) }, valueInfo, signal),
+      client.json("values/info", refParams(run, ref), valueInfo, signal),
     /** At most `rows` x `columns` tiles of the slice. */
     valueGrid: async (
       run: ids.RunName,
@@ -92,7 +93,7 @@ export function valueRoutes(client: Client) {
       slice: Slice & { readonly rows: number; readonly columns: number },
       signal?: AbortSignal,
     ): Promise<GridAnswer> => {
-      const body = await client.bytes("values", { run, ...refParams(ref), ...slice }, signal);
+      const body = await client.bytes("values", { ...refParams(run, ref), ...slice }, signal);
       const { header, columns } = decodeBlocks(body, gridHeader);
       return { ...header, columns };
     },
@@ -101,7 +102,7 @@ export function valueRoutes(client: Client) {
       ref: ValueRef,
       at: { slicing: string; row: number; column: number; rows: number; columns: number },
       signal?: AbortSignal,
-    ) => client.json("values/text", { run, ...refParams(ref), ...at }, valueTexts, signal),
+    ) => client.json("values/text", { ...refParams(run, ref), ...at }, valueTexts, signal),
     valueSummary: (
       run: ids.RunName,
       ref: ValueRef,
@@ -111,24 +112,29 @@ export function valueRoutes(client: Client) {
         readonly bins?: number;
       },
       signal?: AbortSignal,
-    ) => client.json("values/summary", { run, ...refParams(ref), ...of }, valueSummary, signal),
+    ) => client.json("values/summary", { ...refParams(run, ref), ...of }, valueSummary, signal),
     valueHistory: async (
       run: ids.RunName,
       ref: ValueRef,
       of: { begin: number; end: number; slicing: string | undefined },
       signal?: AbortSignal,
     ): Promise<ColumnPage> =>
-      decodeColumns(await client.bytes("values/history", { run, ...refParams(ref), ...of }, signal)),
+      decodeColumns(await client.bytes("values/history", { ...refParams(run, ref), ...of }, signal)),
   };
 }
 
 /** The address of the slice as a file that NumPy reads. */
 export function npyAddress(run: ids.RunName, ref: ValueRef, slicing: string): string {
-  return address("values/npy", { run, ...refParams(ref), slicing });
+  return address("values/npy", { ...refParams(run, ref), slicing });
 }
 
-function refParams(ref: ValueRef): Params {
-  return ref.kind === "graph_execution"
-    ? { graph_execution: ref.index }
-    : { execution: ref.index, slot: ref.slot };
+function refParams(run: ids.RunName, ref: ValueRef): Params {
+  switch (ref.kind) {
+    case "graph_execution":
+      return { run, graph_execution: ref.index };
+    case "execution":
+      return { run, execution: ref.index, slot: ref.slot };
+    case "live":
+      return { program: ref.program, tensor: ref.tensor };
+  }
 }

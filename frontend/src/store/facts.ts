@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { Logdir, Runs, Status } from "../api/answers";
 import type { GraphExecutionFilter } from "../api/routes";
-import type { Part, ValueRef } from "../api/values";
+import type { Part, ValueInfo, ValueRef } from "../api/values";
 import type {
   AlertIndex,
   ExecutionIndex,
@@ -121,6 +121,10 @@ function createValueFacts() {
     part: signal<Part>("abs"),
     /** The texts of the range that is highlighted. */
     range: signal({ low: "", high: "" }),
+    /** Rises when a value of a program that runs was changed. */
+    liveEdition: signal(0),
+    /** What is known of a value that its program does not hold any more. */
+    goneValue: signal<{ readonly ref: ValueRef; readonly info: ValueInfo } | undefined>(undefined),
     /** The element whose history is shown. */
     cell: signal<Cell | undefined>(undefined),
   };

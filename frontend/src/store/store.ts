@@ -9,6 +9,7 @@ import type { Deps, VerbDeps } from "./deps";
 import { createDerived } from "./derived/derived";
 import { createFacts, type Facts, type OpFocus } from "./facts";
 import { createLive } from "./live/live";
+import { createLivePanel } from "./live_panel/live_panel";
 import { newestRun, startPolling } from "./polling";
 import { createRunLists } from "./run_lists";
 import { createSearch } from "./search";
@@ -28,6 +29,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
   const choice = createChoice(deps);
   const verbs = createVerbs(verbDeps, choice);
   const live = createLive({ ...verbDeps, ...derived, timer, choice, verbs });
+  const livePanel = createLivePanel({ api, activity, timer, store: facts, live, verbs });
   return {
     ...facts,
     ...derived,
@@ -35,6 +37,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     ...verbs,
     ...createSearch(api, facts, timer, activity),
     live,
+    livePanel,
     busy: activity.busy,
     track: activity.track,
     ...createTabVerbs(facts),
@@ -45,6 +48,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
         follow(),
         focusFirst(verbDeps, verbs),
         live.start(hasFocus(link)),
+        livePanel.start(),
         poll(verbDeps, timer, verbs, link),
       ];
       return () => {

@@ -1,6 +1,6 @@
-/** Which records may hold a value, and the short text that names one in a link: `t12`, `e3.1`. */
+/** Which records may hold a value, and the short text that names one in a link: `t12`, `e3.1`, `l5.program`. */
 import type { ValueRef } from "../../api/values";
-import { executionIndex, graphExecutionIndex } from "../../base/ids";
+import { executionIndex, graphExecutionIndex, liveTensorNumber, programId } from "../../base/ids";
 import type { Summary } from "../health";
 
 /** The number of the mode FULL_TENSOR in the event files. */
@@ -20,12 +20,22 @@ export function refOf(summary: Summary | undefined): ValueRef | undefined {
 }
 
 export function writeRef(ref: ValueRef): string {
-  return ref.kind === "graph_execution" ? `t${ref.index}` : `e${ref.index}.${ref.slot}`;
+  switch (ref.kind) {
+    case "graph_execution":
+      return `t${ref.index}`;
+    case "execution":
+      return `e${ref.index}.${ref.slot}`;
+    case "live":
+      return `l${ref.tensor}.${ref.program}`;
+  }
 }
 
 export function readRef(text: string): ValueRef | undefined {
   const trace = /^t(\d{1,15})$/.exec(text);
   if (trace !== null) return { kind: "graph_execution", index: graphExecutionIndex(Number(trace[1])) };
+  const live = /^l(\d{1,15})\.(.{1,500})$/.exec(text);
+  if (live !== null)
+    return { kind: "live", tensor: liveTensorNumber(Number(live[1])), program: programId(live[2] ?? "") };
   const output = /^e(\d{1,15})\.(\d{1,9})$/.exec(text);
   if (output === null) return undefined;
   return { kind: "execution", index: executionIndex(Number(output[1])), slot: Number(output[2]) };

@@ -31,12 +31,14 @@ export interface Shown {
   readonly slicing: string | undefined;
   readonly isSwapped: boolean;
   readonly part: Part;
+  /** How often values of running programs were changed. */
+  readonly liveEdition: number;
 }
 
 export function viewOf(
   ref: ValueRef,
   info: ValueInfo,
-  { historyOf, slicing, isSwapped, part }: Shown,
+  { historyOf, slicing, isSwapped, part, liveEdition }: Shown,
 ): ValueView {
   const shape = info.shape ?? [];
   const text = slicing ?? writeSlicing(firstSlice(shape.length));
@@ -45,7 +47,7 @@ export function viewOf(
     ref,
     historyOf: historyOf ?? ref,
     info,
-    edition: [info.wall_time, info.dtype, ...shape].join(" "),
+    edition: [info.wall_time, ref.kind === "live" ? liveEdition : "", info.dtype, ...shape].join(" "),
     slicing: text,
     axes,
     plane: axes && planeOf(axes, shape, isSwapped),

@@ -92,13 +92,18 @@ interface InfoOf {
   readonly info: ValueInfo;
 }
 
-/** The generation is a key: a growing run gets more occurrences. */
+/**
+ * The generation is a key: a growing run gets more occurrences. That of a program's tensor is requested again
+ * after a change of its value; of one that is gone, it is known without a request.
+ */
 function createInfo({ api, facts }: Deps, byKey: ByKey): ReadonlySignal<Loaded<InfoOf> | undefined> {
   const generation = computed(() => facts.status.value?.generation);
   return byKey(
     () => {
       const key = both(facts.run.value, facts.value.value);
-      return key && { run: key[0], ref: key[1], generation: generation.value };
+      if (key === undefined || isSameRef(facts.goneValue.value?.ref, key[1])) return undefined;
+      const isLive = key[1].kind === "live";
+      return { run: key[0], ref: key[1], generation: isLive ? facts.liveEdition.value : generation.value };
     },
     async ({ run, ref }, signal) => ({ ref, info: await api.valueInfo(run, ref, signal) }),
   );
@@ -111,12 +116,14 @@ function createView(
 ): ReadonlySignal<ValueView | undefined> {
   let last: ValueView | undefined;
   return computed(() => {
-    const [wanted, known] = [facts.value.value, shown(info.value)];
+    const [wanted, gone] = [facts.value.value, facts.goneValue.value];
+    const known = isSameRef(gone?.ref, wanted) ? gone : shown(info.value);
     const shownAs = {
       historyOf: facts.historyOf.value,
       slicing: facts.slicing.value,
       isSwapped: facts.isSwapped.value,
       part: facts.part.value,
+      liveEdition: facts.liveEdition.value,
     };
     if (wanted === undefined) last = undefined;
     else if (known !== undefined && isSameRef(known.ref, wanted)) last = viewOf(wanted, known.info, shownAs);
@@ -187,7 +194,10 @@ function createSummary({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<
   );
 }
 
-/** The occurrences of the tensor around the one that is shown, with the element in focus of each. */
+/**
+ * The occurrences of the tensor around the one that is shown, with the element in focus of each. Those of a
+ * program's tensor are what the page has seen.
+ */
 function createHistory({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<ValueView | undefined>) {
   const begin = computed(() => {
     const at = facts.historyAt.value ?? view.value?.info.occurrence ?? 0;
@@ -197,7 +207,7 @@ function createHistory({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<
   const valueHistory = byKey(
     () => {
       const [run, now] = [facts.run.value, view.value];
-      if (run === undefined || now === undefined) return undefined;
+      if (run === undefined || now === undefined || now.ref.kind === "live") return undefined;
       const total = now.info.num_occurrences;
       const end = Math.min(total, begin.value + OCCURRENCES);
       return { run, of: now.historyOf, begin: begin.value, end, slicing: element.value };

@@ -1,0 +1,62 @@
+/** What is known of a value that a program does not hold any more: the numbers from when it was computed. */
+import type { WireHealth } from "../../api/answers";
+import type { ValueInfo } from "../../api/values";
+import { dtypeName } from "../names";
+import type { Seen } from "./seen_tensors";
+import { nameOf, summaryOf } from "./tensor_rows";
+
+export interface Gone {
+  readonly seen: Seen;
+  /** Its position among the times that the tensor was seen, and the number of those. */
+  readonly at: number;
+  readonly of: number;
+}
+
+export function goneInfo({ seen: { call, tensor }, at, of }: Gone): ValueInfo {
+  const { size } = summaryOf(tensor);
+  return {
+    slot: tensor.slot,
+    name: nameOf(tensor),
+    op_type: tensor.op_type,
+    op_name: tensor.op_name,
+    function: tensor.function === "" ? undefined : tensor.function,
+    wall_time: 0,
+    dtype: dtypeName(tensor.dtype),
+    shape: tensor.shape,
+    size,
+    bytes: undefined,
+    is_kept: false,
+    reason: goneReason(call, tensor.no_value),
+    health: healthOf(tensor),
+    num_occurrences: of,
+    occurrence: at,
+  };
+}
+
+function goneReason(call: number, noValue: string): string {
+  if (noValue !== "") return noValue;
+  return `This was computed in call ${call}. The program holds elements only until the next call begins.`;
+}
+
+function healthOf(tensor: Seen["tensor"]): WireHealth {
+  const { dtype, rank, size, counts, numerics, bad } = summaryOf(tensor);
+  return {
+    graph_execution_index: undefined,
+    tensor_debug_mode: undefined,
+    dtype,
+    rank,
+    shape: tensor.shape,
+    size,
+    neg_inf: counts.neg_inf,
+    pos_inf: counts.pos_inf,
+    nan: counts.nan,
+    negative: counts.negative,
+    zero: counts.zero,
+    positive: counts.positive,
+    min: numerics?.min,
+    max: numerics?.max,
+    mean: numerics?.mean,
+    variance: numerics?.variance,
+    bad,
+  };
+}

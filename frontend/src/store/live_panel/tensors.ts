@@ -1,0 +1,138 @@
+/**
+ * Follows the tensors of the call at hand while somebody looks at them: at once when the program pauses, and a
+ * few times a second while it runs. Only new tensors are requested, and all of them again after values were
+ * dropped or changed.
+ */
+import { batch, effect, untracked } from "@preact/signals";
+import type { LiveProgram, LiveTensors } from "../../api/live";
+import type { Api } from "../../api/routes";
+import { liveTensorNumber, type ProgramId } from "../../base/ids";
+import { sentence } from "../../base/loaded";
+import { NOTHING_SEEN, withSeen } from "../../model/live/seen_tensors";
+import { extended, NO_ROWS, renewed } from "../../model/live/tensor_rows";
+import type { Activity } from "../activity";
+import type { Timer } from "../timer";
+import type { PanelFacts } from "./facts";
+
+/** Seconds between two requests while the program runs. */
+const RUNNING_S = 0.5;
+/** Tensors of a request, and the most that are listed. */
+const [PAGE, MOST] = [1000, 100_000];
+
+export interface TensorDeps {
+  readonly api: Pick<Api, "liveTensors">;
+  readonly facts: PanelFacts;
+  readonly activity: Activity;
+  readonly timer: Timer;
+  /** The program to follow; undefined while nobody looks. */
+  readonly wanted: () => LiveProgram | undefined;
+}
+
+/** Begins to follow; returns a function that ends it. */
+export function followTensors(deps: TensorDeps): () => void {
+  const following = new Following(deps);
+  const stop = effect(() => {
+    const program = deps.wanted();
+    untracked(() => following.want(program));
+  });
+  return () => {
+    stop();
+    following.want(undefined);
+  };
+}
+
+/** The requests, one after the other, for the newest state of the program. */
+class Following {
+  readonly #deps: TensorDeps;
+  #wanted: LiveProgram | undefined;
+  #isAsking = false;
+  #isDue = false;
+  #cancel = () => {};
+  /** What of the state says that rows that are there have changed. */
+  #changes = "";
+
+  constructor(deps: TensorDeps) {
+    this.#deps = deps;
+  }
+
+  want(program: LiveProgram | undefined): void {
+    this.#wanted = program?.state === undefined || program.state.phase === "ended" ? undefined : program;
+    this.#cancel();
+    this.#isDue = this.#wanted !== undefined;
+    if (this.#isDue && !this.#isAsking) void this.#ask();
+  }
+
+  async #ask(): Promise<void> {
+    this.#isAsking = true;
+    while (this.#isDue && this.#wanted !== undefined) {
+      this.#isDue = false;
+      const program = this.#wanted;
+      this.#isFrom(program.id);
+      await this.#fetch(program);
+    }
+    this.#isAsking = false;
+    if (this.#wanted?.state?.phase !== "running") return;
+    this.#cancel = this.#deps.timer.after(RUNNING_S, () => this.want(this.#wanted));
+  }
+
+  /** Another program has other tensors. */
+  #isFrom(id: ProgramId): void {
+    const { facts } = this.#deps;
+    if (facts.rowsOf.peek() === id) return;
+    batch(() => {
+      facts.rowsOf.value = id;
+      facts.rows.value = NO_ROWS;
+      facts.seen.value = NOTHING_SEEN;
+    });
+  }
+
+  async #fetch({ id, state }: LiveProgram): Promise<void> {
+    const { facts } = this.#deps;
+    const changes = `${state?.dropped_values} ${state?.notices.at(-1)?.number} ${state?.call?.number}`;
+    const isChanged = changes !== this.#changes && facts.rows.peek().call === state?.call?.number;
+    try {
+      if (isChanged) await this.#all(id, (answer) => renewed(facts.rows.peek(), answer.tensors));
+      await this.#new(id);
+      this.#changes = changes;
+      facts.rowsFailure.value = undefined;
+    } catch (error) {
+      facts.rowsFailure.value = sentence(error);
+    }
+  }
+
+  /** Requests the tensors after those that are there. */
+  async #new(id: ProgramId): Promise<void> {
+    const { facts } = this.#deps;
+    for (;;) {
+      const answer = await this.#page(id, facts.rows.peek().rows.at(-1)?.number);
+      if (facts.rowsOf.peek() !== id) return;
+      batch(() => {
+        facts.rows.value = extended(facts.rows.peek(), answer);
+        facts.seen.value = withSeen(facts.seen.peek(), answer.call, answer.tensors);
+      });
+      const { rows, total } = facts.rows.peek();
+      if (answer.tensors.length === 0 || rows.length >= Math.min(total, MOST)) return;
+    }
+  }
+
+  /** Requests the tensors from the first on. */
+  async #all(id: ProgramId, take: (answer: LiveTensors) => PanelFacts["rows"]["value"]): Promise<void> {
+    const { facts } = this.#deps;
+    let last: number | undefined;
+    do {
+      const answer = await this.#page(id, last);
+      if (facts.rowsOf.peek() !== id || answer.call !== facts.rows.peek().call) return;
+      batch(() => {
+        facts.rows.value = take(answer);
+        facts.seen.value = withSeen(facts.seen.peek(), answer.call, answer.tensors);
+      });
+      last = answer.tensors.at(-1)?.number;
+    } while (last !== undefined && last < (facts.rows.peek().rows.at(-1)?.number ?? 0));
+  }
+
+  #page(id: ProgramId, after: number | undefined): Promise<LiveTensors> {
+    const { api, activity } = this.#deps;
+    const range = after === undefined ? { limit: PAGE } : { after: liveTensorNumber(after), limit: PAGE };
+    return activity.track(api.liveTensors(id, range));
+  }
+}
