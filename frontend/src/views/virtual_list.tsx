@@ -11,6 +11,8 @@ import { useReveal, useVirtualScroll, type VirtualScroll } from "./virtual_scrol
 export interface VirtualListProps {
   readonly label: string;
   readonly id: string;
+  /** Whether its rows have levels and can be opened. */
+  readonly isTree?: boolean;
   readonly rows: number;
   /** Custom properties that the style sheet of the rows reads. */
   readonly style?: Readonly<Record<`--${string}`, string | number>>;
@@ -27,6 +29,8 @@ export interface VirtualListProps {
   readonly onVisible: (begin: number, end: number) => void;
   /** Called when a key moves to another row. */
   readonly onStep: (row: number) => void;
+  /** Called for other keys; returns whether the key did something. */
+  readonly onKey?: (key: string) => boolean;
   /** Drawn beside the rows, with the visible range and a function that scrolls. */
   readonly beside?: (view: {
     begin: number;
@@ -61,8 +65,9 @@ export function VirtualList(props: VirtualListProps) {
         aria-rowcount={rows + headRows(props)}
         aria-activedescendant={inView ? `${props.id}-${focusRow}` : undefined}
         tabIndex={0}
+        {...(props.isTree && { role: "treegrid" })}
         onScroll={scroll.onScroll}
-        onKeyDown={(event) => stepByKey(event, props, scroll)}
+        onKeyDown={(event) => takeKey(event, props, scroll)}
       >
         <div role="presentation" style={{ height: `${spacer(layout) + headerHeight}px` }}>
           <Layer list={props} scroll={scroll} />
@@ -108,6 +113,12 @@ function attributesOf(row: number, list: VirtualListProps, { virtual }: VirtualS
 
 function headRows({ headerHeight }: VirtualListProps): number {
   return headerHeight > 0 ? 1 : 0;
+}
+
+function takeKey(event: KeyboardEvent, list: VirtualListProps, scroll: VirtualScroll): void {
+  const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (isPlain && list.onKey?.(event.key) === true) event.preventDefault();
+  else stepByKey(event, list, scroll);
 }
 
 function stepByKey(event: KeyboardEvent, list: VirtualListProps, scroll: VirtualScroll): void {

@@ -8,6 +8,7 @@ import { rowOfKey } from "../../model/keys";
 import type { DockName } from "../../store/live/facts";
 import type { Store } from "../../store/store";
 import { Breakpoints } from "./breakpoints";
+import { PROGRAM_PANELS } from "./panels";
 
 export interface DockPanel {
   readonly name: DockName;
@@ -25,6 +26,7 @@ export const DOCK_PANELS: readonly DockPanel[] = [
     count: (store) => store.live.state.value?.breakpoints.length,
     View: Breakpoints,
   },
+  ...PROGRAM_PANELS,
 ];
 
 interface DockProps {

@@ -6,6 +6,7 @@ import { executionIndex, graphExecutionIndex } from "../../base/ids";
 import { shown } from "../../base/loaded";
 import { clock, grouped, shortNumber, significant } from "../../base/text";
 import { type HistoryCurve, historyCurve } from "../../model/values/history";
+import { writeRef } from "../../model/values/value_ref";
 import type { ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
 import { useChange } from "../hooks";
@@ -20,7 +21,7 @@ interface HistoryProps {
 export function TimeSlider({ store, view }: HistoryProps) {
   const { occurrence, num_occurrences: total } = view.info;
   const [dragged, setDragged] = useState<number | undefined>(undefined);
-  useChange(() => setDragged(undefined), [occurrence, view.ref.kind, view.ref.index]);
+  useChange(() => setDragged(undefined), [occurrence, writeRef(view.ref)]);
   const page = shown(store.valueHistory.value);
   const at = dragged ?? occurrence;
   const go = (to: number) => {
@@ -33,6 +34,17 @@ export function TimeSlider({ store, view }: HistoryProps) {
   useChange(() => {
     if (dragged !== undefined && store.valueHistory.value?.kind === "ready") go(dragged);
   }, [page]);
+  return <OccurrenceSlider at={at} total={total} go={go} />;
+}
+
+interface SliderProps {
+  readonly at: number;
+  readonly total: number;
+  readonly go: (to: number) => void;
+}
+
+/** Goes through the times that a tensor was computed; nothing when there is only one. */
+export function OccurrenceSlider({ at, total, go }: SliderProps) {
   if (total <= 1) return null;
   return (
     <div class="time-slider">
@@ -73,7 +85,7 @@ function StepButton({ label, text, off, act }: StepProps) {
 /** The record of an occurrence; undefined when it is not on the page that was fetched. */
 function refAt(page: ColumnPage, ref: ValueRef, occurrence: number): ValueRef | undefined {
   const index = numberAt(page, "index", occurrence - page.begin);
-  if (index === undefined) return undefined;
+  if (index === undefined || ref.kind === "live") return undefined;
   return ref.kind === "graph_execution"
     ? { kind: ref.kind, index: graphExecutionIndex(index) }
     : { kind: ref.kind, index: executionIndex(index), slot: ref.slot };

@@ -7,6 +7,7 @@ import { fromWire } from "../../model/health";
 import { displayName, shapeText } from "../../model/names";
 import { hasNumbers, type ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
+import { LiveHistory, LiveTimes } from "../live/live_history";
 import { Counts, NumericsWords, TensorName, Verdict } from "../numbers";
 import { Failure, Hint, Panel } from "../panel";
 import { HistoryPart, TimeSlider } from "./history";
@@ -152,10 +153,10 @@ function Body({ store, view }: BodyProps) {
         <Elements store={store} view={view} />
       </div>
       <div class="value-side-part" role="group" aria-label="Numbers of the slice">
-        <TimeSlider store={store} view={view} />
+        <Times store={store} view={view} />
         <SummaryPart store={store} />
         {hasNumbers(view.info) && <RangeFields store={store} />}
-        <HistoryPart store={store} view={view} />
+        <Past store={store} view={view} />
       </div>
     </div>
   );
@@ -175,10 +176,20 @@ function NotKept({ store, view }: BodyProps) {
           <NumericsWords summary={summary} />
         </div>
       )}
-      <TimeSlider store={store} view={view} />
-      <HistoryPart store={store} view={view} />
+      <Times store={store} view={view} />
+      <Past store={store} view={view} />
     </div>
   );
+}
+
+/** Which time of the tensor is shown. */
+function Times({ store, view }: BodyProps) {
+  return view.ref.kind === "live" ? <LiveTimes store={store} /> : <TimeSlider store={store} view={view} />;
+}
+
+/** The history of the tensor. */
+function Past({ store, view }: BodyProps) {
+  return view.ref.kind === "live" ? <LiveHistory store={store} /> : <HistoryPart store={store} view={view} />;
 }
 
 /** The elements as one number, as a picture or as a table. */

@@ -1,0 +1,113 @@
+/** The runs of sessions and the calls of functions so far: what each takes and gives, where, and how often. */
+import type { CallCount } from "../../api/live";
+import { grouped } from "../../base/text";
+import { displayName } from "../../model/names";
+import type { Store } from "../../store/store";
+import { shortDevice } from "../execution_card";
+import { Hint } from "../panel";
+
+const KINDS: Readonly<Record<CallCount["kind"], string>> = {
+  function: "function",
+  session_run: "session run",
+  step: "eager ops",
+  unknown: "call",
+};
+const HEADS = ["what", "feeds or arguments", "fetches", "targets", "devices", "count"] as const;
+
+export function Calls({ store }: { readonly store: Store }) {
+  const state = store.live.state.value;
+  const calls = state?.calls ?? [];
+  if (calls.length === 0) return <Hint>The program has made no call yet.</Hint>;
+  return (
+    <div class="lp-scroll">
+      <table class="lp-calls" data-testid="live-calls">
+        <thead>
+          <tr>
+            {HEADS.map((title) => (
+              <th key={title} scope="col" class={title === "count" ? "num" : ""}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {calls.map((call, i) => (
+            <CallRow key={i} store={store} call={call} isActive={call.last_number === state?.call?.number} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly store: Store;
+  readonly call: CallCount;
+  /** Whether it is the call at hand. */
+  readonly isActive: boolean;
+}
+
+function CallRow({ store, call, isActive }: RowProps) {
+  const name = displayName(call.name) || KINDS[call.kind];
+  return (
+    <tr
+      class={isActive ? "lp-call-active" : ""}
+      aria-current={isActive ? "step" : undefined}
+      data-testid="live-call"
+    >
+      <td>
+        {isActive && <span class="unseen">the call at hand: </span>}
+        <NameButton store={store} name={call.name} text={name} /> <span class="dim">{KINDS[call.kind]}</span>
+      </td>
+      <Names store={store} names={call.feeds} />
+      <Names store={store} names={call.fetches} />
+      <Names store={store} names={call.targets} />
+      <td class="dim" title={call.devices.join("\n")}>
+        {devicesText(call.devices)}
+      </td>
+      <td class="num">{grouped(call.count)}</td>
+    </tr>
+  );
+}
+
+function devicesText(devices: readonly string[]): string {
+  if (devices.length > 3) return `${devices.length} devices`;
+  return devices.map((device) => shortDevice(device) ?? device).join(", ");
+}
+
+const SHOWN = 6;
+
+function Names({ store, names }: { readonly store: Store; readonly names: readonly string[] }) {
+  return (
+    <td class="lp-names" title={names.join("\n")}>
+      {names.slice(0, SHOWN).map((name, i) => (
+        <span key={i}>
+          <NameButton store={store} name={name} text={name} />
+        </span>
+      ))}
+      {names.length > SHOWN && <span class="dim">and {names.length - SHOWN} more</span>}
+    </td>
+  );
+}
+
+interface NameProps {
+  readonly store: Store;
+  /** A tensor "x:0", an argument "x: float32 [2]", or a function. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The name as a way to what it names, if the recording has it. */
+function NameButton({ store, name, text }: NameProps) {
+  return (
+    <button
+      type="button"
+      class="link ellipsis"
+      title={`Go to ${text}`}
+      data-testid="live-call-name"
+      onClick={() => void store.livePanel.focusName(name)}
+    >
+      {text}
+    </button>
+  );
+}

@@ -1,0 +1,122 @@
+/** The form that changes the value at which the program is paused, or the reason why it cannot be changed. */
+import { useState } from "preact/hooks";
+import type { Pause, ProgramState } from "../../api/live";
+import { CHANGES, type ChangeName, expressionOfChange } from "../../model/live/changes";
+import { nameOf, summaryOf } from "../../model/live/tensor_rows";
+import type { Store } from "../../store/store";
+import { ShapeWords, Verdict } from "../numbers";
+
+export function ChangeValue({ store }: { readonly store: Store }) {
+  const state = store.live.state.value;
+  const why = whyNot(state, store.live.readOnly.value);
+  const pause = state?.pause;
+  return (
+    <section class="lp-part" aria-label="Change the value">
+      <h3 class="lp-title">Change the value</h3>
+      {pause?.tensor !== undefined && <Paused pause={pause} />}
+      {why === undefined && pause !== undefined ? (
+        <ChangeForm key={pause.number} store={store} />
+      ) : (
+        <p class="dim" data-testid="live-cannot-change">
+          {why}
+        </p>
+      )}
+      <LastChange store={store} />
+    </section>
+  );
+}
+
+/** Why the value cannot be changed now; undefined when it can. */
+function whyNot(state: ProgramState | undefined, isReadOnly: boolean): string | undefined {
+  if (state === undefined) return "The program does not answer.";
+  if (isReadOnly || state.read_only)
+    return "This debugger is read-only: values can be looked at, not changed.";
+  if (!state.may_change_values)
+    return "The program does not allow it: enable breakpoints with may_change_values=True.";
+  const { pause } = state;
+  if (pause?.tensor === undefined)
+    return "The program is not paused at a tensor: set a breakpoint on one and go on.";
+  return pause.can_change ? undefined : pause.cannot_change || "This value cannot be changed.";
+}
+
+function Paused({ pause: { tensor } }: { readonly pause: Pause }) {
+  if (tensor === undefined) return null;
+  const summary = summaryOf(tensor);
+  return (
+    <p class="lp-paused-at">
+      <b class="ellipsis">{nameOf(tensor)}</b>
+      <ShapeWords summary={summary} />
+      {tensor.was_changed && <span class="tag">changed</span>}
+      <Verdict summary={summary} />
+    </p>
+  );
+}
+
+function ChangeForm({ store }: { readonly store: Store }) {
+  const [name, setName] = useState<ChangeName>("nan");
+  const [text, setText] = useState<string>(CHANGES[0].initial);
+  const expression = expressionOfChange(name, text);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (expression !== undefined) void store.livePanel.changeValue(expression);
+  };
+  const choose = (kind: string) => {
+    const next = CHANGES.find((one) => one.name === kind) ?? CHANGES[0];
+    setName(next.name);
+    setText(next.initial);
+  };
+  return (
+    <form class="lp-form lp-change" onSubmit={submit}>
+      <KindSelect name={name} choose={choose} />
+      <input
+        class={`slice-field ${name === "free" ? "lp-expression" : "lp-number"}`}
+        aria-label={CHANGES.find((one) => one.name === name)?.field}
+        aria-invalid={expression === undefined}
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        data-testid="live-change-text"
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <button type="submit" class="small" disabled={expression === undefined} data-testid="live-change">
+        Change
+      </button>
+      <code class="dim ellipsis lp-preview">{expression ?? "not a number"}</code>
+    </form>
+  );
+}
+
+function KindSelect({
+  name,
+  choose,
+}: {
+  readonly name: ChangeName;
+  readonly choose: (name: string) => void;
+}) {
+  return (
+    <select
+      class="files"
+      aria-label="How to change the value"
+      value={name}
+      data-testid="live-change-kind"
+      onChange={(event) => choose(event.currentTarget.value)}
+    >
+      {CHANGES.map((one) => (
+        <option key={one.name} value={one.name}>
+          {one.title}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** What came of the last change at this pause. */
+function LastChange({ store }: { readonly store: Store }) {
+  const changed = store.livePanel.changed.value;
+  if (changed === undefined || changed.pause !== store.live.state.value?.pause?.number) return null;
+  return (
+    <p class={changed.done ? "good" : "bad"} role="status" data-testid="live-changed">
+      {changed.sentence}
+    </p>
+  );
+}

@@ -1,0 +1,106 @@
+/** The curves of watched tensors, which grow while the program runs. */
+import type { Watched } from "../../api/live";
+import { compact, grouped, shortNumber } from "../../base/text";
+import { CURVE_NUMBERS, type CurveNumber, liveCurve } from "../../model/live/curves";
+import { placeWords } from "../../model/live/places";
+import { readOnlyWords } from "../../model/live/program";
+import type { Store } from "../../store/store";
+import { Hint } from "../panel";
+import { CurvePicture } from "./live_curve";
+
+const WORDS: Readonly<Record<CurveNumber, string>> = {
+  mean: "mean",
+  min: "min",
+  max: "max",
+  range: "max − min",
+  std: "standard deviation",
+  nan: "number of NaN",
+  inf: "number of ±∞",
+  zero: "number of zeros",
+};
+
+export function CurvesTools({ store }: { readonly store: Store }) {
+  const { curveNumber, setCurveNumber } = store.livePanel;
+  return (
+    <label class="lp-label">
+      draw{" "}
+      <select
+        class="files"
+        value={curveNumber.value}
+        data-testid="curve-number"
+        onChange={(event) => setCurveNumber(event.currentTarget.value as CurveNumber)}
+      >
+        {CURVE_NUMBERS.map((name) => (
+          <option key={name} value={name}>
+            {WORDS[name]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+export function Curves({ store }: { readonly store: Store }) {
+  const watched = store.live.state.value?.watched ?? [];
+  if (watched.length === 0)
+    return (
+      <Hint>
+        No tensor is watched. Press ∿ in a row of the tensors, or the key w: its numbers are drawn here while
+        the program runs.
+      </Hint>
+    );
+  return (
+    <div class="lp-curves lp-scroll">
+      {watched.map((one) => (
+        <Curve key={one.number} store={store} watched={one} />
+      ))}
+    </div>
+  );
+}
+
+function Curve({ store, watched }: { readonly store: Store; readonly watched: Watched }) {
+  const { where, number, points } = watched;
+  const name = store.livePanel.curveNumber.value;
+  const title = placeWords(where);
+  const program = store.live.program.value;
+  const mayChange = program !== undefined && readOnlyWords(program, store.live.readOnly.value) === undefined;
+  return (
+    <figure class="lp-figure" data-testid="live-watched">
+      <figcaption>
+        <b class="ellipsis" title={title}>
+          {title}
+        </b>
+        <button
+          type="button"
+          class="icon"
+          disabled={!mayChange}
+          aria-label={`Stop watching ${title}`}
+          title="Stop watching"
+          data-testid="live-unwatch"
+          onClick={() => void store.live.unwatch(number)}
+        >
+          ×
+        </button>
+      </figcaption>
+      <CurvePicture label={title} points={points} name={name} />
+      <Ends points={points} name={name} />
+    </figure>
+  );
+}
+
+/** The calls at both ends, the range of the curve, and its last number. */
+function Ends({ points, name }: { readonly points: Watched["points"]; readonly name: CurveNumber }) {
+  const { range, last } = liveCurve(points, name, { width: 1, height: 20 });
+  if (points.length === 0) return <p class="dim">not computed yet</p>;
+  return (
+    <p class="value-ends dim">
+      <span>call {compact(points[0]?.call ?? 0)}</span>
+      <span>
+        {range === undefined ? "no finite number" : `${shortNumber(range.low)} … ${shortNumber(range.high)}`}
+      </span>
+      <span>
+        {last === undefined ? "" : `last ${shortNumber(last)} · `}call {grouped(points.at(-1)?.call ?? 0)}
+      </span>
+    </p>
+  );
+}

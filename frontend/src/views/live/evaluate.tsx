@@ -1,0 +1,137 @@
+/** A box for expressions over the tensors at hand, their results, and the change of the value at a pause. */
+import { useRef, useState } from "preact/hooks";
+import { dtypeName, shapeText } from "../../model/names";
+import type { Evaluated } from "../../store/live_panel/facts";
+import type { Store } from "../../store/store";
+import { Hint } from "../panel";
+import { ChangeValue } from "./change_value";
+
+export function Evaluate({ store }: { readonly store: Store }) {
+  return (
+    <div class="lp-evaluate lp-scroll">
+      <section class="lp-part" aria-label="Evaluate">
+        <ExpressionBox store={store} />
+        <Results store={store} />
+      </section>
+      <ChangeValue store={store} />
+    </div>
+  );
+}
+
+const HINT =
+  "NumPy over tensors in backticks, such as np.max(np.abs(`Log:0`)). Enter evaluates, the arrows up and down bring earlier expressions.";
+
+function ExpressionBox({ store }: { readonly store: Store }) {
+  const panel = store.livePanel;
+  const [text, setText] = useState("");
+  const back = useRef(-1);
+  const isBusy = panel.evaluated.value[0]?.result.kind === "loading";
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (text.trim() === "" || isBusy) return;
+    back.current = -1;
+    void panel.evaluate(text);
+    setText("");
+  };
+  const recall = (event: KeyboardEvent) => {
+    const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    const all = panel.evaluated.value;
+    if (by === undefined || all.length === 0) return;
+    event.preventDefault();
+    back.current = Math.max(-1, Math.min(all.length - 1, back.current + by));
+    setText(all[back.current]?.expression ?? "");
+  };
+  return (
+    <form class="lp-form" onSubmit={submit}>
+      <input
+        class="slice-field lp-expression"
+        aria-label="Expression"
+        title={HINT}
+        placeholder="np.mean(`Log:0`)"
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        data-testid="live-expression"
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={recall}
+      />
+      <button type="submit" class="small" disabled={text.trim() === "" || isBusy}>
+        Evaluate
+      </button>
+    </form>
+  );
+}
+
+function Results({ store }: { readonly store: Store }) {
+  const all = store.livePanel.evaluated.value;
+  if (all.length === 0) return <Hint>{HINT}</Hint>;
+  return (
+    <ol class="lp-results" aria-label="Results, newest first">
+      {all.map((one) => (
+        <Result key={one.number} store={store} evaluated={one} />
+      ))}
+    </ol>
+  );
+}
+
+interface ResultProps {
+  readonly store: Store;
+  readonly evaluated: Evaluated;
+}
+
+function Result({ store, evaluated }: ResultProps) {
+  const { expression, result } = evaluated;
+  const value = result.kind === "ready" ? result.value : undefined;
+  const hasElements = value?.done === true && value.tensor > 0;
+  return (
+    <li class="lp-result" data-testid="live-result">
+      <code class="ellipsis lp-asked" title={expression}>
+        {expression}
+      </code>
+      <span class="lp-result-tools">
+        {hasElements && (
+          <>
+            <span class="dim">
+              {dtypeName(value.dtype)} {shapeText(value.shape)}
+            </span>
+            <button
+              type="button"
+              class="small"
+              data-testid="live-result-view"
+              onClick={() => store.livePanel.showResult(evaluated)}
+            >
+              view
+            </button>
+          </>
+        )}
+        <button
+          type="button"
+          class="icon"
+          aria-label={`Forget ${expression}`}
+          title="Forget"
+          onClick={() => store.livePanel.forgetEvaluated(evaluated.number)}
+        >
+          ×
+        </button>
+      </span>
+      <ResultText result={result} />
+    </li>
+  );
+}
+
+function ResultText({ result }: Pick<Evaluated, "result">) {
+  if (result.kind === "loading") return <span class="dim lp-answer">Evaluating …</span>;
+  if (result.kind === "failed")
+    return (
+      <span class="bad lp-answer" role="alert">
+        {result.message}
+      </span>
+    );
+  const { done, text } = result.value;
+  if (done) return <pre class="lp-answer">{text}</pre>;
+  return (
+    <span class="bad lp-answer" role="alert">
+      {text}
+    </span>
+  );
+}

@@ -1,0 +1,58 @@
+/** In the value view of a program's tensor: which time of it is shown, and its numbers over all times seen. */
+import { significant } from "../../base/text";
+import { numberOf } from "../../model/live/tensor_rows";
+import type { Store } from "../../store/store";
+import { OccurrenceSlider } from "../values/history";
+import { CurvesTools } from "./curves";
+import { CurvePicture } from "./live_curve";
+
+/** "call 12, time 2 in it", a slider through the times, and the way back to the newest one. */
+export function LiveTimes({ store }: { readonly store: Store }) {
+  const panel = store.livePanel;
+  const now = panel.liveValue.value;
+  const shown = now?.seen[now.at];
+  if (now === undefined || shown === undefined) return null;
+  const last = now.seen.length - 1;
+  const go = (to: number) => {
+    const tensor = now.seen[to]?.tensor;
+    if (tensor !== undefined) panel.showSeen(tensor.number, now.ref.program, to === last);
+  };
+  return (
+    <div class="lp-times">
+      <span data-testid="live-value-call">
+        <b>call {shown.call}</b>
+        {shown.tensor.occurrence > 1 && <span class="dim"> · time {shown.tensor.occurrence} in it</span>}
+        {shown.tensor.was_changed && <span class="tag">changed</span>}
+      </span>
+      <OccurrenceSlider at={now.at} total={now.seen.length} go={go} />
+      {!panel.isFollowing.value && (
+        <button type="button" class="small" data-testid="live-follow" onClick={() => go(last)}>
+          Newest
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function LiveHistory({ store }: { readonly store: Store }) {
+  const panel = store.livePanel;
+  const now = panel.liveValue.value;
+  if (now === undefined || now.seen.length <= 1) return null;
+  const name = panel.curveNumber.value;
+  const points = now.seen.map(({ call, tensor }) => ({ call, numbers: tensor.numbers }));
+  const value = numberOf(now.seen[now.at]?.tensor.numbers ?? [], name);
+  return (
+    <figure class="value-history" data-testid="live-history">
+      <figcaption class="lp-history-head">
+        <b>History</b> <CurvesTools store={store} />
+      </figcaption>
+      <CurvePicture label="History" points={points} name={name} at={now.at} />
+      <p class="dim value-ends">
+        <span>call {points[0]?.call}</span>
+        <span>{value === undefined ? "" : significant(value)}</span>
+        <span>call {points.at(-1)?.call}</span>
+      </p>
+      <p class="dim">Of earlier calls there are numbers only: the program holds the elements of one call.</p>
+    </figure>
+  );
+}

@@ -1,0 +1,54 @@
+/** The panels of a program that runs, besides its breakpoints: each with a bar of what it shows and its tools. */
+import type { FunctionComponent } from "preact";
+import type { DockName } from "../../store/live/facts";
+import type { Store } from "../../store/store";
+import { Calls } from "./calls";
+import { Curves, CurvesTools } from "./curves";
+import { Evaluate } from "./evaluate";
+import { Ops, OpsNote, OpsTools } from "./op_tree";
+import { Tensors, TensorsNote, TensorsTools } from "./tensors";
+
+type View = FunctionComponent<{ readonly store: Store }>;
+
+interface PanelRow {
+  readonly name: DockName;
+  readonly title: string;
+  readonly count?: (store: Store) => number | undefined;
+  readonly View: View;
+}
+
+/** The view below a bar with a note at its left end and tools at its right end. */
+function withBar(Note: View, Tools: View, Body: View): View {
+  return ({ store }) => (
+    <>
+      <div class="lp-bar">
+        <span class="lp-note ellipsis">
+          <Note store={store} />
+        </span>
+        <Tools store={store} />
+      </div>
+      <Body store={store} />
+    </>
+  );
+}
+
+const NoNote: View = () => null;
+
+/** In the order of their tabs. */
+export const PROGRAM_PANELS: readonly PanelRow[] = [
+  {
+    name: "tensors",
+    title: "Tensors",
+    count: ({ livePanel, live }) => (live.dock.value === "tensors" ? livePanel.rows.value.total : undefined),
+    View: withBar(TensorsNote, TensorsTools, Tensors),
+  },
+  { name: "ops", title: "Ops", View: withBar(OpsNote, OpsTools, Ops) },
+  { name: "calls", title: "Calls", count: ({ live }) => live.state.value?.calls.length, View: Calls },
+  {
+    name: "curves",
+    title: "Curves",
+    count: ({ live }) => live.state.value?.watched.length,
+    View: withBar(NoNote, CurvesTools, Curves),
+  },
+  { name: "evaluate", title: "Evaluate", View: Evaluate },
+];

@@ -1,0 +1,140 @@
+/** The tensors of the call at hand: what each is, its value or a way to it, its health, and its line. */
+import { useMemo } from "preact/hooks";
+import type { LiveTensor, ProgramState } from "../../api/live";
+import { bytes, counted, grouped } from "../../base/text";
+import { callWords } from "../../model/live/program";
+import { expressionOf, filteredRows, positionOf } from "../../model/live/tensor_rows";
+import type { Store } from "../../store/store";
+import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "../geometry";
+import { Failure, Hint } from "../panel";
+import { VirtualList } from "../virtual_list";
+import { NameFilterFields } from "./name_filter";
+import { TensorHeads, TensorRow } from "./tensor_row";
+
+/** "train_step (call 3) · 1,204 tensors · 12 MB held", and what is not held any more. */
+export function TensorsNote({ store }: { readonly store: Store }) {
+  const state = store.live.state.value;
+  const { rows, total } = store.livePanel.rows.value;
+  if (state === undefined) return null;
+  const { call, held_bytes: held } = state;
+  const words = [
+    call && callWords(call),
+    rows.length < total ? `${grouped(rows.length)} of ${counted(total, "tensor")}` : counted(total, "tensor"),
+    held > 0 ? `${bytes(held)} held` : undefined,
+  ];
+  return (
+    <span data-testid="live-tensors-note">
+      {words.filter(Boolean).join(" · ")}
+      <Dropped state={state} />
+    </span>
+  );
+}
+
+/** Says that the memory limit cost values. */
+function Dropped({ state }: { readonly state: ProgramState }) {
+  const { dropped_values: n, max_held_bytes: most } = state;
+  if (n === 0) return null;
+  const why = `The program holds at most ${bytes(most)} of values, and dropped the oldest ones. Their numbers are still there.`;
+  return (
+    <span class="warning" title={why} data-testid="live-dropped">
+      {" "}
+      · {counted(n, "value")} dropped (limit {bytes(most)})
+    </span>
+  );
+}
+
+export function TensorsTools({ store }: { readonly store: Store }) {
+  const { tensorFilter, setTensorFilter } = store.livePanel;
+  return <NameFilterFields what="tensors" filter={tensorFilter.value} set={setTensorFilter} />;
+}
+
+export function Tensors({ store }: { readonly store: Store }) {
+  const panel = store.livePanel;
+  const { rows } = panel.rows.value;
+  const filter = panel.tensorFilter.value;
+  const shown = useMemo(() => filteredRows(rows, filter), [rows, filter]);
+  const failure = panel.rowsFailure.value;
+  if (failure !== undefined && rows.length === 0) return <Failure message={failure} />;
+  if (rows.length === 0) return <Hint>{emptyWords(store)}</Hint>;
+  if (shown.length === 0)
+    return (
+      <Hint>
+        {expressionOf(filter) === "wrong"
+          ? "The filter is no regular expression."
+          : "No tensor fits the filter."}
+      </Hint>
+    );
+  return <TensorList store={store} rows={shown} />;
+}
+
+function emptyWords(store: Store): string {
+  const state = store.live.state.value;
+  if (state === undefined) return "The program does not answer.";
+  if (state.phase === "ended")
+    return "The program has ended. What it recorded is in the panes of the recording.";
+  if (state.phase === "running" || state.phase === "detached")
+    return "Tensors are listed while the program is paused, steps, or has breakpoints.";
+  return "No tensor was computed yet in this call: step to the next one.";
+}
+
+interface ListProps {
+  readonly store: Store;
+  readonly rows: readonly LiveTensor[];
+}
+
+function TensorList({ store, rows }: ListProps) {
+  const panel = store.livePanel;
+  const pause = store.live.state.value?.pause;
+  const current = pause?.tensor?.number;
+  const chosen = panel.chosenTensor.value;
+  const focusRow = positionOf(rows, chosen) ?? positionOf(rows, current);
+  return (
+    <VirtualList
+      label="Tensors of the call"
+      id="live-tensor"
+      rows={rows.length}
+      rowHeight={GRAPH_EXECUTION_ROW}
+      headerHeight={LIST_HEADER}
+      header={<TensorHeads />}
+      focusRow={focusRow}
+      revealRow={positionOf(rows, current)}
+      revealKey={`${pause?.number}`}
+      onVisible={() => {}}
+      onStep={(row) => rows[row] && panel.chooseTensor(rows[row])}
+      onKey={(key) => focusRow !== undefined && takeKey(store, key, rows[focusRow])}
+      render={(row, attributes) => {
+        const tensor = rows[row];
+        if (tensor === undefined) return null;
+        const isCurrent = tensor.number === current;
+        // The state is newer than the list: the value may have been changed since.
+        const newest = isCurrent && pause?.tensor !== undefined ? pause.tensor : tensor;
+        return (
+          <TensorRow
+            key={tensor.number}
+            store={store}
+            tensor={newest}
+            attributes={attributes}
+            isCurrent={isCurrent}
+            isChosen={row === focusRow}
+          />
+        );
+      }}
+    />
+  );
+}
+
+/** The keys of the buttons of a row; returns whether the key is one. */
+function takeKey(store: Store, key: string, tensor: LiveTensor | undefined): boolean {
+  const panel = store.livePanel;
+  if (tensor === undefined) return false;
+  const acts: Readonly<Record<string, () => void>> = {
+    Enter: () => panel.showLiveValue(tensor.number),
+    v: () => panel.showLiveValue(tensor.number),
+    b: () => void panel.toggleTensor(tensor),
+    c: () => void panel.continueTo(tensor),
+    w: () => void panel.toggleWatch(tensor),
+  };
+  const act = acts[key];
+  act?.();
+  return act !== undefined;
+}
