@@ -397,7 +397,7 @@ def test_eager_values_are_dropped_when_they_are_too_many(tmp_path):
     assert (state.held_bytes, state.max_held_bytes, state.dropped_values) == (24, 30, 2)
     tensors = session.controller.list_tensors(0, 0).tensors
     assert [one.has_value for one in tensors] == [False, False, True, True]
-    assert "not held" in tensors[0].no_value and tensors[3].text == "[1., 2., 3.]"
+    assert "not held" in tensors[0].no_value and tensors[3].text == "[1.0, 2.0, 3.0]"
     session.close()
 
 
@@ -417,11 +417,11 @@ def test_expressions_take_tensors_at_hand(session):
         assert answer.done, answer.text
         return answer.text
 
-    assert text_of("`Log:0`") == "[2., 4., 6.]"
+    assert text_of("`Log:0`") == "[2.0, 4.0, 6.0]"
     assert text_of("np.sum(`Log:0[0]`)") == "6.0"
-    assert text_of("`Log`[-1:]") == "[6.]"
+    assert text_of("`Log`[-1:]") == "[6.0]"
     assert text_of("np.isnan(value)") == "[False, True, False]"
-    assert text_of(f"np.nan_to_num(`#{number}`, nan=7.0)[:2]") == "[1., 7.]"
+    assert text_of(f"np.nan_to_num(`#{number}`, nan=7.0)[:2]") == "[1.0, 7.0]"
     assert text_of("value.shape") == "[3]"
     answer = session.controller.evaluate("`Log:0` * 2")
     assert (answer.dtype, list(answer.shape)) == (1, [3])
@@ -442,7 +442,7 @@ def test_a_value_of_a_graph_can_be_changed_once(session):
     change = {"tensor": pause.tensor.number, "expression": "np.where(np.isfinite(value), value, 0)"}
     session.do(change_value=change, pause_number=pause.number)
     state = session.controller.state()
-    assert state.pause.tensor.was_changed and state.pause.tensor.text == "[1., 0., 0.]"
+    assert state.pause.tensor.was_changed and state.pause.tensor.text == "[1.0, 0.0, 0.0]"
     assert numbers_in(state.pause.tensor)["nan"] == 0
     assert state.notices[-1].sentence.startswith("A debugger has set Log:0 of train")
     assert session.controller.list_tensors(0, 0).tensors[0].was_changed
@@ -461,7 +461,7 @@ def test_an_output_of_an_eager_op_can_be_changed(session):
     session.start(lambda: session.results.extend(session.op("TopK", BAD, ids)))
     session.paused()
     session.do(change_value={"expression": "0"})
-    assert session.controller.evaluate("value").text == "[0., 0., 0.]"
+    assert session.controller.evaluate("value").text == "[0.0, 0.0, 0.0]"
     session.do(**ON)
     assert session.finished()
     np.testing.assert_array_equal(session.results, [[0, 0, 0], ids])

@@ -42,11 +42,11 @@ def short_text(array: Array) -> str:
     """Returns a value with fewer than 5 elements as text; empty for a larger one, or for long strings."""
     if array.size > _FEW or any(isinstance(one, bytes) and len(one) > _SHORT for one in array.flat):
         return ""
-    shown = array.astype(np.float32) if array.dtype.kind == "V" else array
-    if shown.ndim == 0:
-        return str(shown[()])
-    text = np.array2string(shown, separator=", ", max_line_width=10_000, threshold=_FEW + 1)
-    return " ".join(text.split())
+    return _text(array.astype(np.float32) if array.dtype.kind == "V" else array)
+
+
+def _text(array: Array) -> str:
+    return str(array[()]) if array.ndim == 0 else f"[{', '.join(map(_text, map(np.asarray, array)))}]"
 
 
 def parts_of(array: Array, begin: int, end: int) -> Iterator[bytes]:

@@ -1,0 +1,296 @@
+"""`live/program/controller.py`: real programs stop at tensors, eager ops and calls, and get other values."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tb_debugger_plugin import native
+from tb_debugger_plugin.capture import api as recorder
+from tb_debugger_plugin.live.messages.messages import Command, Pause, State
+from tb_debugger_plugin.live.program import api
+from tb_debugger_plugin.live.program.interface import Settings
+from tests.support.live_debugger import Debugger
+
+pytestmark = pytest.mark.skipif(native.load() is None, reason="tensors of graphs stop in the native library")
+
+
+@pytest.fixture
+def begin(tmp_path, monkeypatch):
+    """Enables breakpoints; the debugger is there before the program begins."""
+    options = recorder.make_options
+    monkeypatch.setattr(
+        recorder,
+        "make_options",
+        lambda *args, **named: dataclasses.replace(options(*args, **named), is_interactive=True),
+    )
+    begun = []
+
+    def begin_one(**settings):
+        allowed = {"wait": True, "may_change_values": True, **settings}
+        program = api.begin(tmp_path, Settings(**allowed))
+        begun.append((program, Debugger(program.controller)))
+        return begun[-1][1]
+
+    yield begin_one
+    for program, debugger in begun:
+        debugger.close()
+        program.close()
+
+
+def names_of(tensors):
+    return [one.op_name for one in tensors]
+
+
+def numbers_of(tensor):
+    return {one.name: one.value for one in tensor.numbers}
+
+
+def logs(x):
+    """NaN in the fifth step: the logarithm of a negative number."""
+
+    @tf.function
+    def step(i):
+        shifted = tf.subtract(x, i, name="shifted")
+        logged = tf.math.log(shifted, name="logged")
+        return tf.reduce_sum(logged * 2.0, name="loss")
+
+    return step
+
+
+def test_the_first_nan_of_a_function_is_found_and_mended(begin):
+    debugger = begin()
+    step = logs(tf.constant([10.0, 3.5]))
+    debugger.start(lambda: [float(step(tf.constant(float(i)))) for i in range(6)])
+    first = debugger.paused()
+    assert first.pause.sentence == "Paused before step (call 0)." and first.call.path == __file__
+    debugger.do(continue_={"condition": "nan > 0"})
+    stopped = debugger.paused()
+    assert (stopped.pause.reason, stopped.call.number) == (Pause.CONDITION, 4)
+    tensor = stopped.pause.tensor
+    assert (tensor.op_name, tensor.op_type, tensor.function) == ("logged", "Log", "step")
+    assert tensor.path == __file__ and tensor.text == "[1.7917595, nan]" and numbers_of(tensor)["nan"] == 1
+    assert stopped.pause.sentence.startswith("NaN in logged:0 of step, test_controller.py:")
+    assert debugger.controller.evaluate("`shifted:0`").text == "[6.0, -0.5]"
+    # The value of the call at hand may be out already; from the next call on the tensor has its own op.
+    debugger.breakpoint(op_name="logged", condition="nan > 0")
+    debugger.do(continue_={})
+    again = debugger.paused()
+    assert (again.call.number, again.pause.breakpoint, again.pause.can_change) == (5, 1, True)
+    debugger.do(change_value={"expression": "np.nan_to_num(value)"})
+    assert debugger.controller.state().pause.tensor.text == "[1.609438, 0.0]"
+    debugger.do(continue_={})
+    losses = debugger.finished()
+    assert np.isfinite(losses[:4]).all() and np.isnan(losses[4])
+    assert losses[5] == pytest.approx(2 * np.log(5), rel=1e-6)
+    notices = [one.sentence for one in debugger.controller.state().notices]
+    assert any("has set logged:0 of step" in one for one in notices)
+
+
+def test_the_first_nan_of_an_eager_loop_is_found_and_mended(begin):
+    debugger = begin(wait=False)
+
+    def program():
+        x = tf.Variable([10.0, 3.5])
+        losses = []
+        for i in range(6):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.math.log(x - float(i)))
+            gradient = tape.gradient(loss, x)
+            losses.append((float(loss), gradient.numpy().tolist()))
+        return losses
+
+    debugger.do(pause={})
+    debugger.start(program)
+    debugger.paused()
+    debugger.do(continue_={"condition": "nan > 0"})
+    stopped = debugger.paused()
+    tensor = stopped.pause.tensor
+    assert (tensor.op_type, tensor.graph_id, tensor.path) == ("Log", "", __file__)
+    assert tensor.text == "[1.7917595, nan]" and stopped.pause.can_change
+    debugger.do(change_value={"expression": "np.where(np.isnan(value), 0, value)"})
+    debugger.do(continue_={"condition": "nan > 0"})
+    assert debugger.paused().pause.tensor.op_type == "Log"
+    debugger.do(change_value={"expression": "np.zeros(2)"})
+    debugger.do(continue_={})
+    losses = debugger.finished()
+    assert losses[4][0] == pytest.approx(np.log(6), rel=1e-6) and losses[5][0] == 0
+    assert losses[4][1] == pytest.approx([1 / 6, -2], rel=1e-6)
+
+
+def test_steps_show_each_tensor_before_those_that_are_computed_from_it(begin):
+    debugger = begin()
+    step = logs(tf.constant([2.0, 3.0]))
+    debugger.start(lambda: float(step(tf.constant(1.0))))
+    debugger.paused()
+    seen = []
+    while debugger.controller.state().phase != State.ENDED and len(seen) < 20:
+        debugger.do(step={})
+        if not debugger_has_stopped(debugger):
+            break
+        seen.append(debugger.controller.state().pause.tensor.op_name)
+    assert debugger.finished() == pytest.approx(2 * np.log(2), rel=1e-6)
+    order = [name for name in seen if name in ("shifted", "logged", "mul", "loss")]
+    assert order == ["shifted", "logged", "mul", "loss"]
+    assert names_of(debugger.tensors())[-1] == "loss"
+
+
+def debugger_has_stopped(debugger):
+    """Whether the program stops once more before it ends."""
+    version = 0
+    while not debugger.results:
+        state = debugger.controller.follow(version, 0.2)
+        version = state.version
+        if state.phase == State.PAUSED and state.pause.number > debugger.number:
+            debugger.number = state.pause.number
+            return True
+    return False
+
+
+def test_a_loop_inside_a_function_stops_where_the_condition_first_holds(begin):
+    debugger = begin()
+
+    @tf.function
+    def shrink(x):
+        for _ in tf.range(20):
+            x = tf.subtract(x, 1.0, name="smaller")
+        return x
+
+    debugger.start(lambda: float(shrink(tf.constant(10.0))))
+    debugger.paused()
+    debugger.breakpoint(name_regex="smaller", condition="min < 0")
+    debugger.do(continue_={})
+    stopped = debugger.paused()
+    assert stopped.pause.tensor.text == "-1.0" and stopped.pause.tensor.occurrence == 11
+    earlier = debugger.controller.evaluate(f"`{stopped.pause.tensor.op_name}:0[0]`")
+    assert earlier.text == "9.0"
+    debugger.do(change_value={"expression": "100"})
+    debugger.do(remove_breakpoint=1)
+    debugger.do(continue_={})
+    assert debugger.finished() == 91
+
+
+def test_calls_are_stepped_over_and_counted(begin):
+    debugger = begin()
+    step = logs(tf.constant([10.0, 3.5]))
+    debugger.start(lambda: [float(step(tf.constant(float(i)))) for i in range(10)])
+    debugger.paused()
+    debugger.do(step_over={})
+    assert debugger.paused().call.number == 1
+    assert set(names_of(debugger.tensors())) >= {"shifted", "logged", "mul", "loss"}
+    debugger.do(continue_={"calls": 5})
+    state = debugger.paused()
+    assert (state.call.number, state.pause.reason) == (6, Pause.BEFORE_CALL)
+    assert [(row.name, row.count) for row in state.calls] == [("step", 7)]
+    debugger.do(continue_={})
+    debugger.finished()
+
+
+def test_a_line_stops_all_ops_that_it_made_and_hits_can_be_ignored(begin):
+    debugger = begin()
+    step = logs(tf.constant([10.0, 3.5]))
+    debugger.start(lambda: [float(step(tf.constant(float(i)))) for i in range(4)])
+    debugger.paused()
+    line = logs.__code__.co_firstlineno + 6
+    what = {"where": {"path": "test_controller.py", "line": line}, "ignore": 2, "enabled": True}
+    debugger.do(set_breakpoint=what)
+    debugger.do(continue_={})
+    state = debugger.paused()
+    assert (state.pause.tensor.op_name, state.call.number) == ("logged", 2)
+    assert (state.breakpoints[0].hits, state.breakpoints[0].num_tensors) == (3, 1)
+    debugger.do(remove_breakpoint=1)
+    debugger.do(continue_={})
+    debugger.finished()
+
+
+def test_a_session_stops_inside_its_run(begin):
+    debugger = begin()
+
+    def program():
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
+            loss = tf.reduce_sum(tf.math.log(x, name="logged"), name="loss")
+            return [float(session.run(loss, {x: [4.0, 2.0 - i]})) for i in range(4)]
+
+    debugger.start(program)
+    first = debugger.paused()
+    assert list(first.call.fetches) == ["loss:0"] and first.call.feeds[0].startswith("x:0: float32")
+    debugger.do(continue_={"condition": "nan > 0"})
+    stopped = debugger.paused()
+    assert (stopped.pause.tensor.op_name, stopped.call.number) == ("logged", 3)
+    debugger.do(continue_={})
+    assert np.isnan(debugger.finished()[3])
+
+
+def test_curves_are_followed_while_the_program_runs(begin):
+    debugger = begin(wait=False)
+    debugger.do(watch={"op_name": "loss", "slot": 0})
+    step = logs(tf.constant([10.0, 20.0]))
+    debugger.start(lambda: [float(step(tf.constant(float(i)))) for i in range(5)])
+    losses = debugger.finished()
+    (watched,) = debugger.controller.state().watched
+    assert [{one.name: one.value for one in point.numbers}["max"] for point in watched.points] == losses
+    assert [point.call for point in watched.points] == [0, 1, 2, 3, 4]
+
+
+def test_strings_and_integers_are_at_hand(begin):
+    debugger = begin(wait=False)
+
+    def program():
+        x = tf.add(tf.constant([1, 2]), 1)
+        return tf.strings.join([tf.strings.as_string(x), "!"]).numpy().tolist()
+
+    debugger.breakpoint(op_type="AddV2")
+    debugger.breakpoint(op_type="StringJoin")
+    debugger.start(program)
+    state = debugger.paused()
+    assert state.pause.tensor.text == "[2, 3]" and numbers_of(state.pause.tensor)["max"] == 3
+    assert debugger.controller.evaluate("np.sum(value)").text == "5"
+    debugger.do(change_value={"expression": "value * 10"})
+    debugger.do(continue_={})
+    state = debugger.paused()
+    assert state.pause.tensor.text == "[b'20!', b'30!']"
+    refused = debugger.controller.control(Command(change_value={"expression": "0"}))
+    assert not refused.done and "numbers" in refused.sentence
+    debugger.do(continue_={})
+    assert debugger.finished() == [b"20!", b"30!"]
+
+
+def test_a_program_that_is_told_to_end_ends_at_its_next_hook(begin):
+    debugger = begin()
+    step = logs(tf.constant([10.0, 20.0]))
+
+    def steer():
+        debugger.paused()
+        debugger.do(step={})
+        debugger.paused()
+        debugger.do(stop={})
+
+    debugger.start(steer)
+    with pytest.raises(SystemExit, match="The debugger has ended the program"):
+        step(tf.constant(1.0))
+    assert np.isfinite(float(step(tf.constant(1.0))))
+
+
+def test_an_error_of_a_call_pauses_the_program(begin):
+    debugger = begin(wait=False)
+
+    @tf.function
+    def fails(x):
+        tf.debugging.assert_positive(x, message="not positive")
+        return x
+
+    def program():
+        try:
+            return fails(tf.constant(-1.0))
+        except tf.errors.InvalidArgumentError:
+            return "caught"
+
+    debugger.start(program)
+    state = debugger.paused()
+    assert state.pause.reason == Pause.ERROR and "InvalidArgumentError" in state.pause.sentence
+    debugger.do(continue_={})
+    assert debugger.finished() == "caught"

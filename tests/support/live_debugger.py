@@ -1,0 +1,85 @@
+"""A debugger in the process of a program: runs the program in a thread, and steers its controller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from tb_debugger_plugin.live.messages.messages import Command, Message, State
+
+PAUSED = int(State.PAUSED)
+OFF = (int(State.DETACHED), int(State.ENDED))
+
+
+class Debugger:
+    """Follows a controller until `close()`.
+
+    Args:
+      controller: The controller.
+    """
+
+    def __init__(self, controller: Any) -> None:
+        self.controller = controller
+        self.number = 0
+        self._stack = ExitStack()
+        self._stack.enter_context(controller.connected("test"))
+        self._threads: list[threading.Thread] = []
+        self.errors: list[BaseException] = []
+        self.results: list[Any] = []
+
+    def start(self, program: Callable[[], Any]) -> None:
+        """Run a program in a thread; what it returns is in `results`."""
+
+        def run() -> None:
+            try:
+                self.results.append(program())
+            except BaseException as error:
+                self.errors.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def do(self, **what: Any) -> Message:
+        """Give a command, which is obeyed."""
+        outcome = self.controller.control(Command(**what))
+        assert outcome.done, outcome.sentence
+        return outcome
+
+    def paused(self, seconds: float = 60) -> Message:
+        """The next pause."""
+        version, rounds = 0, 0
+        while True:
+            state = self.controller.follow(version, 0.5)
+            version, rounds = state.version, rounds + 1
+            if state.phase == PAUSED and state.pause.number > self.number:
+                self.number = state.pause.number
+                return state
+            assert state.phase not in OFF and rounds < seconds * 2, state
+            assert not self.errors, self.errors
+
+    def tensors(self) -> list[Message]:
+        """The tensors of the call at hand."""
+        return list(self.controller.list_tensors(0, 0).tensors)
+
+    def breakpoint(self, *, condition: str = "", **where: Any) -> int:
+        """Set a breakpoint."""
+        what = {"where": where, "condition": condition, "enabled": True}
+        return int(self.do(set_breakpoint=what).breakpoint)
+
+    def finished(self, seconds: float = 60) -> Any:
+        """Wait for the program; returns what the last one returned."""
+        for thread in self._threads:
+            thread.join(seconds)
+            assert not thread.is_alive(), self.controller.state()
+        assert not self.errors, self.errors
+        return self.results[-1]
+
+    def close(self) -> None:
+        """Let everything go on."""
+        self.controller.detach("The test is over.")
+        for thread in self._threads:
+            thread.join(60)
+        self._stack.close()
