@@ -17,7 +17,7 @@ from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
 from tb_debugger_plugin.live.program.conditions import Condition, parse_condition
 from tb_debugger_plugin.live.program.gate_rules import gate_rule
-from tb_debugger_plugin.live.program.places import Place, Target, make_target
+from tb_debugger_plugin.live.program.places import Place, Target, make_target, says_nothing
 from tb_debugger_plugin.native.arguments import GateRule
 
 #: Most breakpoints of a program.
@@ -171,7 +171,7 @@ class Breakpoints:
             raise UsageError("A breakpoint at calls has no condition: a call has no numbers.")
         if message.ignore < 0 or len(message.label) > _MAX_LABEL:
             raise UsageError("A breakpoint ignores 0 hits or more, and its label has at most 200 characters.")
-        is_anywhere = not where.ListFields() and not condition.is_always
+        is_anywhere = says_nothing(where) and not condition.is_always
         entry = Entry(0, Breakpoint(), None if is_anywhere else make_target(where), condition)
         entry.message.CopyFrom(message)
         entry.take_in(self._known)

@@ -95,6 +95,11 @@ class Target:
         return not self.calls and self.layer is None and self.function is None
 
 
+def says_nothing(where: Message) -> bool:
+    """Returns whether a `Where` names nothing, so that it is at every tensor."""
+    return all(field.name == "slot" for field, _ in where.ListFields())
+
+
 def make_target(where: Message) -> Target:
     """Returns what a `Where` says.
 
@@ -105,12 +110,14 @@ def make_target(where: Message) -> Target:
     if max(map(len, texts)) > _MAX_TEXT:
         raise UsageError("A name of a breakpoint is too long.")
     regexes = (where.name_regex, where.layer_regex, where.function_regex)
-    if not (where.calls or any(texts) or any(regexes)):
-        raise UsageError("A breakpoint needs an op, a type, a layer, a function, a line, or calls.")
     if where.line and not where.path:
         raise UsageError("A line of a breakpoint needs the path of its file.")
     if where.calls and (any(texts) or any(regexes[:2])):
         raise UsageError("A breakpoint at calls takes a name of a function and nothing else.")
+    if says_nothing(where):
+        raise UsageError(
+            "A breakpoint needs an op, a type, a layer, a function, a line, calls, or a condition."
+        )
     name, layer, function = map(_compiled, regexes)
     return Target(
         where.op_name, where.slot, where.op_type, name, layer, function, where.path, where.line, where.calls
@@ -133,6 +140,8 @@ def described(where: Message) -> str:
     if where.calls:
         return f"calls of {where.function_regex}" if where.function_regex else "all calls"
     name = where.op_name and where.op_name + (f":{where.slot}" if where.slot >= 0 else "")
+    if says_nothing(where):
+        return "any tensor"
     first = name or where.op_type or (f"ops like {where.name_regex}" if where.name_regex else "ops")
     parts = [first]
     if where.layer_regex:

@@ -1,0 +1,270 @@
+"""`live/program/breakpoints.py`: what a breakpoint is at, what the gate gets, and why one cannot hit."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from tb_debugger_plugin.errors import DebuggerError, FormatError
+from tb_debugger_plugin.live.messages.messages import Breakpoint, Where
+from tb_debugger_plugin.live.program import breakpoint_file
+from tb_debugger_plugin.live.program.breakpoints import MOST, Breakpoints, place_of
+from tb_debugger_plugin.live.program.places import Place, described, make_target
+from tests.support.fake_gate import tensor_of_graph
+
+LOG = tensor_of_graph(1, "dense/Log", "Log", layer="model/dense", path="/home/user/train.py", line=68)
+SECOND = LOG._replace(tensor_id=2, slot=1)
+MUL = tensor_of_graph(3, "Mul", line=68, path="/home/user/other_train.py")
+EAGER = Place("Log_3", 0, "Log", path="/home/user/train.py", line=5)
+
+
+def breakpoint_at(*, condition="", ignore=0, enabled=True, number=0, label="", **where):
+    return Breakpoint(
+        number=number, where=where, condition=condition, ignore=ignore, enabled=enabled, label=label
+    )
+
+
+def known(*tensors):
+    breakpoints = Breakpoints()
+    breakpoints.take_in(tensors or (LOG, SECOND, MUL))
+    return breakpoints
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"op_name": "dense/Log"}, {1}),
+        ({"op_name": "dense/Log", "slot": -1}, {1, 2}),
+        ({"op_name": "Log"}, set()),
+        ({"op_type": "Log"}, {1, 2}),
+        ({"name_regex": "Log|Mul"}, {1, 2, 3}),
+        ({"name_regex": "^dense/"}, {1, 2}),
+        ({"layer_regex": "dense$"}, {1, 2}),
+        ({"function_regex": "tra"}, {1, 2, 3}),
+        ({"function_regex": "eval"}, set()),
+        ({"path": "train.py", "line": 68}, {1, 2}),
+        ({"path": "user/train.py", "line": 68}, {1, 2}),
+        ({"path": "/home/user/other_train.py"}, {3}),
+        ({"path": "rain.py", "line": 68}, set()),
+        ({"path": "train.py", "line": 69}, set()),
+        ({"op_type": "Log", "path": "other_train.py"}, set()),
+        ({"op_type": "Log", "slot": -1, "layer_regex": "^model"}, {1, 2}),
+    ],
+)
+def test_a_breakpoint_is_at_the_tensors_that_every_part_fits(where, expected):
+    breakpoints = known()
+    breakpoints.set(breakpoint_at(**where))
+    (rule,) = breakpoints.rules({}) or [None]
+    assert (set() if rule is None else rule.tensor_ids) == expected
+    assert breakpoints.isolated() == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"op_type": "Log"}, True),
+        ({"op_name": "Log_3"}, True),
+        ({"op_name": "Log"}, False),
+        ({"name_regex": "^Log"}, True),
+        ({"path": "train.py", "line": 5}, True),
+        ({"function_regex": "."}, False),
+        ({"layer_regex": "."}, False),
+        ({"calls": True}, False),
+    ],
+)
+def test_a_breakpoint_is_at_eager_ops_by_type_name_and_line(where, expected):
+    target = make_target(Where(**where))
+    assert (target.may_be_eager and target.fits(EAGER)) is expected
+
+
+def test_calls_are_meant_by_the_name_of_their_function():
+    assert make_target(Where(calls=True)).fits_call("anything")
+    assert make_target(Where(calls=True, function_regex="^train")).fits_call("train_step")
+    assert not make_target(Where(calls=True, function_regex="^train")).fits_call("eval_step")
+    assert not make_target(Where(op_type="Log")).fits_call("Log")
+
+
+def test_tensors_that_come_later_are_taken_in():
+    breakpoints = Breakpoints()
+    breakpoints.set(breakpoint_at(op_type="Log"))
+    assert breakpoints.rules({}) == []
+    assert not breakpoints.take_in([MUL]) and breakpoints.take_in([LOG])
+    assert breakpoints.rules({})[0].tensor_ids == {1}
+    breakpoints.take_in([LOG._replace(tensor_id=9, is_constant=True)])
+    assert breakpoints.rules({})[0].tensor_ids == {1}
+
+
+def test_hits_go_on_when_the_gate_gets_another_rule():
+    breakpoints = known(LOG)
+    breakpoints.set(breakpoint_at(op_type="Log", ignore=5))
+    assert breakpoints.rules({})[0].ignore == 5
+    assert breakpoints.rules({1: 2})[0].ignore == 5, "an equal rule goes on in the gate"
+    (message,) = breakpoints.messages({1: 2}, has_gate=True)
+    assert (message.hits, message.ignore) == (2, 3)
+    breakpoints.take_in([SECOND])
+    (rule,) = breakpoints.rules({1: 2})
+    assert (rule.ignore, rule.tensor_ids) == (3, {1, 2})
+    (message,) = breakpoints.messages({1: 1}, has_gate=True)
+    assert (message.hits, message.ignore, message.num_tensors) == (3, 2, 2)
+    breakpoints.forget_rules({1: 1})
+    (message,) = breakpoints.messages({}, has_gate=True)
+    assert (message.hits, message.ignore) == (3, 2)
+    assert breakpoints.rules({})[0].ignore == 2
+
+
+def test_a_changed_breakpoint_keeps_its_hits_and_ignores_anew():
+    breakpoints = known(LOG)
+    breakpoints.set(breakpoint_at(op_type="Log", ignore=2))
+    breakpoints.rules({})
+    breakpoints.set(breakpoint_at(number=1, op_type="Log", ignore=4))
+    assert breakpoints.rules({1: 2})[0].ignore == 4
+    (message,) = breakpoints.messages({}, has_gate=True)
+    assert (message.hits, message.ignore) == (2, 4)
+    breakpoints.set(breakpoint_at(number=1, op_type="Log", ignore=4, enabled=False))
+    assert breakpoints.rules({1: 3}) == []
+    (message,) = breakpoints.messages({}, has_gate=True)
+    assert (message.hits, message.ignore) == (5, 1)
+
+
+def test_a_breakpoint_says_why_it_cannot_hit():
+    def problem(breakpoints, has_gate=True):
+        return breakpoints.messages({}, has_gate=has_gate)[0].problem
+
+    breakpoints = Breakpoints()
+    breakpoints.set(breakpoint_at(op_type="Log"))
+    assert problem(breakpoints).startswith("No tensor of a graph fits yet")
+    assert "native library" in problem(breakpoints, has_gate=False)
+    breakpoints.take_in([LOG._replace(is_compiled=True)])
+    assert problem(breakpoints).startswith("XLA compiles the function")
+    breakpoints.take_in([SECOND])
+    assert problem(breakpoints) == ""
+    breakpoints.set(breakpoint_at(number=1, op_type="Never", enabled=False))
+    assert problem(breakpoints) == ""
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ({}, "needs an op"),
+        ({"slot": -1}, "needs an op"),
+        ({"name_regex": "("}, "no regular expression"),
+        ({"name_regex": "a" * 501}, "at most 500"),
+        ({"line": 3}, "needs the path"),
+        ({"calls": True, "op_type": "Log"}, "nothing else"),
+        ({"calls": True, "condition": "nan"}, "no numbers"),
+        ({"op_type": "Log", "condition": "nan >"}, "no condition"),
+        ({"op_type": "Log", "ignore": -1}, "0 hits or more"),
+        ({"op_type": "Log", "label": "x" * 201}, "label"),
+        ({"op_type": "L" * 5000}, "too long"),
+        ({"op_type": "Log", "number": 7}, "no breakpoint 7"),
+    ],
+)
+def test_a_breakpoint_that_cannot_be_used_is_refused(what, sentence):
+    breakpoints = known()
+    with pytest.raises(DebuggerError, match=sentence):
+        breakpoints.set(breakpoint_at(**what))
+    assert not list(breakpoints)
+
+
+def test_there_is_an_end_to_breakpoints():
+    breakpoints = known()
+    for _ in range(MOST):
+        breakpoints.set(breakpoint_at(op_type="Log"))
+    with pytest.raises(DebuggerError, match="at most 200"):
+        breakpoints.set(breakpoint_at(op_type="Log"))
+
+
+def test_a_condition_alone_is_at_every_tensor_and_gives_none_its_own_op():
+    breakpoints = known()
+    breakpoints.set(breakpoint_at(condition="nan > 0", slot=-1))
+    (rule,) = breakpoints.rules({})
+    assert rule.tensor_ids is None and rule.only_bad and not breakpoints.isolated()
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ({"op_name": "Log", "slot": 1}, "Log:1"),
+        ({"op_name": "Log", "slot": -1, "function_regex": "train"}, "Log in functions like train"),
+        ({"path": "/home/user/train.py", "line": 68}, "ops on line 68 of train.py"),
+        ({"path": "/home/user/train.py"}, "ops in train.py"),
+        ({"op_type": "MatMul", "layer_regex": "dense"}, "MatMul of layers like dense"),
+        ({"name_regex": "loss"}, "ops like loss"),
+        ({"calls": True}, "all calls"),
+        ({"calls": True, "function_regex": "train"}, "calls of train"),
+        ({"slot": -1}, "any tensor"),
+    ],
+)
+def test_a_place_has_words(where, words):
+    assert described(Where(**where)) == words
+
+
+def test_the_place_of_a_tensor_is_that_of_its_op():
+    assert place_of(LOG) == Place("dense/Log", 0, "Log", "model/dense", ("train",), "/home/user/train.py", 68)
+
+
+# The file of the next run.
+
+KEPT = [
+    breakpoint_at(op_type="Log", slot=-1, condition="nan > 0", ignore=3, label="Kürzel\n"),
+    breakpoint_at(path="train.py", line=7, enabled=False),
+]
+
+
+def test_the_file_gives_back_what_was_set(tmp_path):
+    breakpoint_file.save(str(tmp_path), "/a/train.py", KEPT)
+    assert breakpoint_file.load(str(tmp_path), "/b/train.py") == KEPT
+    assert breakpoint_file.load(str(tmp_path), "other.py") == []
+    assert os.listdir(tmp_path) == [breakpoint_file.NAME]
+
+
+def test_no_file_is_no_breakpoint(tmp_path):
+    assert breakpoint_file.load(str(tmp_path), "train.py") == []
+
+
+def content(tmp_path):
+    breakpoint_file.save(str(tmp_path), "train.py", KEPT)
+    return json.loads((tmp_path / breakpoint_file.NAME).read_text("utf-8"))
+
+
+def _without(row, name):
+    return {key: value for key, value in row.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda file: "not json",
+        lambda file: [],
+        lambda file: {**file, "more": 1},
+        lambda file: _without(file, "script"),
+        lambda file: {**file, "version": 2},
+        lambda file: {**file, "version": True},
+        lambda file: {**file, "breakpoints": {}},
+        lambda file: {**file, "breakpoints": ["Log"]},
+        lambda file: {**file, "breakpoints": file["breakpoints"] * 101},
+        lambda file: {**file, "breakpoints": [{**file["breakpoints"][0], "condition": "open('x')"}]},
+        lambda file: {**file, "breakpoints": [{**file["breakpoints"][0], "condition": 1}]},
+        lambda file: {**file, "breakpoints": [{**file["breakpoints"][0], "ignore": 1 << 40}]},
+        lambda file: {**file, "breakpoints": [{**file["breakpoints"][0], "ignore": -1}]},
+        lambda file: {**file, "breakpoints": [{**file["breakpoints"][0], "enabled": 1}]},
+        lambda file: {**file, "breakpoints": [{**file["breakpoints"][0], "where": {}}]},
+        lambda file: {**file, "breakpoints": [{**file["breakpoints"][0], "label": "\ud800"}]},
+        lambda file: {**file, "breakpoints": [_without(file["breakpoints"][0], "where")]},
+    ],
+)
+def test_an_odd_file_is_not_used_at_all(tmp_path, spoil):
+    spoiled = spoil(content(tmp_path))
+    text = spoiled if isinstance(spoiled, str) else json.dumps(spoiled)
+    (tmp_path / breakpoint_file.NAME).write_text(text, "utf-8")
+    with pytest.raises(FormatError, match=breakpoint_file.NAME):
+        breakpoint_file.load(str(tmp_path), "train.py")
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"[" * 100_000, b" " * (2 << 20)])
+def test_bytes_that_are_no_file_of_breakpoints_are_not_used(tmp_path, data):
+    (tmp_path / breakpoint_file.NAME).write_bytes(data)
+    with pytest.raises(FormatError):
+        breakpoint_file.load(str(tmp_path), "train.py")
