@@ -231,7 +231,8 @@ def _parse(content: bytes) -> LiveProgram:
         raise FormatError("It holds no JSON.") from None
     if not isinstance(fields, dict):
         raise FormatError("It holds no JSON object.")
-    if fields.get("version") != VERSION:
+    version = fields.get("version")
+    if type(version) is not int or version != VERSION:
         raise FormatError(f"Its format is not version {VERSION}: another version of this package wrote it.")
     return LiveProgram(
         address=_checked(fields, "address", _is_address),

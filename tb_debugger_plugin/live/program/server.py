@@ -16,13 +16,13 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn, TypeAlias
 
-import grpc
 from google.protobuf.message import DecodeError
 
 from tb_debugger_plugin.errors import DebuggerError, NotFoundError, RecordingError, UsageError
 from tb_debugger_plugin.live.messages.discovery import SECRET_KEY
 from tb_debugger_plugin.live.messages.messages import METHODS, SERVICE_NAME, Message, Method
 from tb_debugger_plugin.live.program.daemon_threads import DaemonThreads
+from tb_debugger_plugin.live.program.grpc_library import grpc
 from tb_debugger_plugin.live.program.interface import Controller
 
 #: Where a program listens unless it says otherwise: at a free port, for programs of this machine.
@@ -49,6 +49,8 @@ _OPTIONS: Final = {
     "grpc.max_connection_idle_ms": 60_000,
     "grpc.keepalive_time_ms": 10_000,
     "grpc.keepalive_timeout_ms": 5_000,
+    "grpc.http2.ping_timeout_ms": 5_000,
+    "grpc.http2.max_pings_without_data": 0,  # no limit: a paused program has nothing else to say
     # Debuggers look in the same way whether the program is there.
     "grpc.http2.min_recv_ping_interval_without_data_ms": 4_000,
     "grpc.so_reuseport": 0,  # else another process could listen at the same port
@@ -106,7 +108,7 @@ class Server:
             os.close(null)
 
 
-def _listen(server: grpc.Server, address: str) -> int:
+def _listen(server: Any, address: str) -> int:
     try:
         port = server.add_insecure_port(address)
     except RuntimeError:
@@ -153,7 +155,7 @@ class _Calls(grpc.GenericRpcHandler):  # type: ignore[misc]
         self._lock = threading.Lock()  # guards _was_logged
         self._was_logged = False
 
-    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+    def service(self, details: Any) -> Any:
         """Returns what handles a call."""
         if not self._has_secret(details.invocation_metadata):
             self._log_once()
@@ -184,7 +186,7 @@ def _refused(request: bytes, context: _Context) -> NoReturn:
     raise AssertionError("abort raises")
 
 
-def _handler(method: Method, answer: Callable[..., Any]) -> grpc.RpcMethodHandler:
+def _handler(method: Method, answer: Callable[..., Any]) -> Any:
     """What serves a method: takes bytes, since gRPC logs a stack for each message that it cannot read."""
 
     def one(content: bytes, context: _Context) -> Message:
