@@ -3,6 +3,8 @@
 Takes inputs and returns the problems. One input is a run of its own; the others are the hosts of one job,
 which the viewer merges.
 
+After them, a hostile program is asked (:mod:`tests.fuzz.live`).
+
 It checks these invariants: every route answers 200, 400 or 404 with complete JSON or columns, every command
 of the shell answers a screen, and every whole record of a file is served. A plain reader of this module finds
 the whole records.
@@ -23,6 +25,7 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.messages import DebugEvent
 from tests.fuzz.commands import type_commands
 from tests.fuzz.inputs import Input
+from tests.fuzz.live import ask_program
 from tests.support.asking import FITTING, Asker, decoded, facts_of, fitting, hostile
 
 _PATIENCE_S: Final = 120.0
@@ -59,7 +62,7 @@ def look(folder: Path, inputs: Sequence[Input], rng: random.Random) -> list[str]
             if asked_everything:
                 problems += type_commands(folder, facts_of(asker, run, rng), rng)
         problems += _not_served(asker, inputs)
-    return problems
+    return problems + list(ask_program(folder.with_name("live"), rng))
 
 
 def _missing_runs(asker: Asker, inputs: Sequence[Input]) -> Iterator[str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tb_debugger_plugin.analysis import sources
 from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.server import forgery, live
 from tb_debugger_plugin.shell.command import Needs
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.shell import Shell
 from tests.fuzz import __main__ as fuzz
 from tests.fuzz import commands, worker
 from tests.fuzz.inputs import Input, huge, make_input
+from tests.fuzz.live import ask_program
 from tests.fuzz.looking import num_whole
 from tests.support.asking import FITTING, Asker
 
@@ -71,6 +75,25 @@ def test_a_whole_record_that_is_not_served_is_seen(monkeypatch):
     monkeypatch.setattr("tb_debugger_plugin.index.source.parse_bounded", refuse)
     problems = worker.look_at_case(_SEED, 0, [one])["problems"]
     assert any("0 rows of execution" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_hostile_programs_and_forged_requests_do_nothing(tmp_path, seed):
+    assert list(ask_program(tmp_path / "live", random.Random(seed))) == []
+
+
+def _problems_of_programs(folder):
+    return [one for seed in range(5) for one in ask_program(folder / f"live{seed}", random.Random(seed))]
+
+
+def test_a_forged_request_that_is_not_refused_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(forgery, "_RULES", ())
+    assert any(problem.startswith("POST") for problem in _problems_of_programs(tmp_path))
+
+
+def test_a_secret_in_an_answer_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(live, "_program", lambda one: {"id": one.id, "secret": one.found.secret})
+    assert any("the secret" in problem for problem in _problems_of_programs(tmp_path))
 
 
 @pytest.mark.parametrize(
