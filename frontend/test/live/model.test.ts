@@ -71,7 +71,7 @@ describe("places", () => {
     expect(placeWords(place({ calls: true, function_regex: "train_step" }))).toBe("calls of train_step");
     expect(placeWords(place({ calls: true }))).toBe("calls");
     expect(placeWords(place({}))).toBe("any tensor");
-    expect(breakpointWords(newBreakpoint({ op_name: "Log" }, "nan > 0"))).toBe("Log if contains NaN");
+    expect(breakpointWords(newBreakpoint({ op_name: "Log" }, "nan > 0"))).toBe("Log if it contains NaN");
     expect(breakpointWords({ ...newBreakpoint({}), label: "mine" })).toBe("mine");
   });
 

@@ -70,3 +70,9 @@ export function conditionWords(condition: string): string {
   const found = presetOf(condition);
   return found === undefined ? condition.trim() : `${found.preset.title} ${found.value}`.trim();
 }
+
+/** "if it contains NaN", "if max − min > 10". */
+export function ifWords(condition: string): string {
+  const contains = presetOf(condition)?.preset.hasValue === false;
+  return `if ${contains ? "it " : ""}${conditionWords(condition)}`;
+}

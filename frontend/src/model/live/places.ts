@@ -3,7 +3,7 @@ import type { LineOps } from "../../api/answers";
 import type { Breakpoint, LiveTensor, NewBreakpoint, Where } from "../../api/live";
 import { basename, counted, escaped } from "../../base/text";
 import { displayName, tensorName } from "../names";
-import { conditionWords } from "./conditions";
+import { ifWords } from "./conditions";
 
 /** The most ops that the mark of a line names. */
 const NAMED = 6;
@@ -86,7 +86,7 @@ function patternWords({ name_regex, layer_regex, function_regex, calls }: Where)
 export function breakpointWords({ where, condition, label }: Omit<NewBreakpoint, "number">): string {
   if (label !== "") return label;
   const words = placeWords(place(where));
-  return condition === "" ? words : `${words} if ${conditionWords(condition)}`;
+  return condition === "" ? words : `${words} ${ifWords(condition)}`;
 }
 
 /** The breakpoints on lines of a file, by line. */

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Breakpoint } from "../../api/live";
 import { grouped } from "../../base/text";
-import { conditionWords } from "../../model/live/conditions";
+import { ifWords } from "../../model/live/conditions";
 import { placeWords } from "../../model/live/places";
 import { mayEdit } from "../../model/live/program";
 import type { Store } from "../../store/store";
@@ -94,7 +94,7 @@ function What({ store, breakpoint: { where, condition, problem }, words, withCon
       )}
       {condition !== "" && withCondition && (
         <span class="breakpoint-if ellipsis" title={condition}>
-          if {conditionWords(condition)}
+          {ifWords(condition)}
         </span>
       )}
       {problem !== "" && <span class="warning breakpoint-problem">⚠ {problem}</span>}

@@ -71,9 +71,10 @@ function Details({ store, program }: { readonly store: Store; readonly program: 
   );
 }
 
-/** The programs, if there are several. */
+/** The programs that run, if there are several. */
 function Chooser({ store, program }: { readonly store: Store; readonly program: LiveProgram }) {
-  const programs = store.live.programs.value;
+  const all = store.live.programs.value;
+  const programs = all.filter((each) => each.id === program.id || situationOf(each) !== "ended");
   if (programs.length < 2) return null;
   return (
     <select

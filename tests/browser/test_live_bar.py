@@ -1,0 +1,433 @@
+"""`frontend/src/views/live/live_bar.tsx` and what is around it: a program is stepped and stopped on the page.
+
+The program is a script without TensorFlow that talks like a real one (`tests/support/live_program.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.support.debugger_page import DebuggerPage, open_page
+from tests.support.events import small_program
+from tests.support.live_program import KINDS, LOSS, ScriptedProgram, served
+from tests.support.serving import tensorboard
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+
+#: V1's conditions, in its order, as the page names them.
+THIRTEEN = (
+    *("contains ±∞ or NaN", "contains ±∞", "contains NaN", "max > …", "max < …", "min > …", "min < …"),
+    *("max − min > …", "max − min < …", "mean > …", "mean < …"),
+    *("standard deviation > …", "standard deviation < …"),
+)
+
+
+class Lived:
+    """A logdir with a recording, and a TensorBoard on it."""
+
+    def __init__(self, logdir: Path, address: str, files: str) -> None:
+        self.logdir, self.address, self._files = logdir, address, files
+
+    @contextmanager
+    def program(self, **options: object) -> Iterator[ScriptedProgram]:
+        with served(ScriptedProgram(**options), self.logdir / "train", files=self._files) as program:
+            yield program
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory):
+    logdir = tmp_path_factory.mktemp("live")
+    recording = small_program(logdir / "train", steps=12)
+    recording.close()
+    log = tmp_path_factory.mktemp("log") / "tensorboard.txt"
+    with tensorboard(logdir, log) as address:
+        yield Lived(logdir, address, recording.files.prefix)
+
+
+@pytest.fixture
+def opened(browser, lived):
+    """Opens a page on a program of its own; the page must not have complained at the end."""
+    with ExitStack() as stack:
+
+        def open_it(*, program: dict[str, object] | None = None, **window: object):
+            live = stack.enter_context(lived.program(**(program or {})))
+            page = stack.enter_context(open_page(browser, lived.address, **window))
+            expect(headline(page)).to_have_text(re.compile("^Live: (Waiting|Running)"))
+            return page, live
+
+        yield open_it
+
+
+def headline(page: DebuggerPage) -> Locator:
+    return page.part("live-headline")
+
+
+def press(page: DebuggerPage, key: str) -> None:
+    page.frame.locator("body").press(key)
+
+
+def test_a_program_that_waits_is_stepped_by_keys_and_each_stop_is_focused_everywhere(opened):
+    page, program = opened()
+    expect(headline(page)).to_have_text("Live: Waiting for you before loss (call 0)")
+    expect(page.part("source-line-focused")).to_contain_text("def loss(x):")
+    press(page, "F11")
+    expect(headline(page)).to_have_text("Live: Paused at x:0 in loss (call 0)")
+    press(page, "F11")
+    expect(headline(page)).to_have_text("Live: Paused at Log:0 in loss (call 0)")
+    expect(page.part("live-why")).to_have_text("The next tensor is Log:0.")
+    expect(page.part("graph-structure-op")).to_contain_text("Log")
+    expect(page.part("source-line-focused")).to_contain_text("tf.math.log(x)")
+    row = page.frame.locator("[data-testid=graph-executions-row][aria-selected=true]")
+    expect(row).to_contain_text("45")  # the last time on record
+    press(page, "F10")
+    expect(headline(page)).to_have_text("Live: Paused before loss (call 1)")
+    assert [command.WhichOneof("what") for command in program.commands] == ["step", "step", "step_over"]
+    assert [command.pause_number for command in program.commands] == [1, 2, 3]
+    expect(page.part("toast")).to_have_count(0)
+    assert page.complaints == []
+
+
+def test_the_keys_are_shown_on_the_buttons_and_do_nothing_without_a_program(browser, lived, opened):
+    page, _ = opened()
+    for name, key in {"step": "F11", "stepOver": "F10", "continue": "F8"}.items():
+        button = page.part(f"live-{name}")
+        expect(button.locator("kbd")).to_have_text(key)
+        expect(button).to_have_attribute("aria-keyshortcuts", key)
+    expect(page.part("op-breakpoint")).to_have_attribute("aria-keyshortcuts", "F9")
+    page.part("live-stop").click()
+    page.part("live-stop-now").click()
+    expect(page.part("live-close")).to_be_visible()
+    press(page, "F11")
+    expect(page.part("toast")).to_have_count(0)
+    assert page.complaints == []
+
+
+def test_continue_goes_on_over_calls_five_by_default(opened):
+    page, _ = opened()
+    page.part("live-continue-more").click()
+    calls = page.part("continue-calls")
+    expect(calls).to_be_focused()
+    expect(calls).to_have_value("5")
+    calls.press("Enter")
+    expect(headline(page)).to_have_text("Live: Paused before loss (call 5)")
+    page.part("live-continue-more").click()
+    page.part("continue-calls").fill("2")
+    page.part("continue-over").click()
+    expect(headline(page)).to_have_text("Live: Paused before loss (call 7)")
+    assert page.complaints == []
+
+
+def test_continue_goes_on_until_a_condition_holds_for_any_tensor_with_a_toast(opened):
+    page, program = opened()
+    page.part("live-continue-more").click()
+    preset = page.part("continue-condition-preset")
+    assert tuple(preset.locator("option").all_inner_texts()) == (*THIRTEEN, "other …")
+    expect(page.part("continue-condition-value")).to_have_count(0)
+    preset.select_option(label="max > …")
+    expect(page.part("continue-condition-value")).to_have_value("0")
+    page.part("continue-condition-value").fill("high")
+    expect(page.part("continue-until")).to_be_disabled()
+    preset.select_option(label="contains NaN")
+    page.part("continue-until").click()
+    expect(headline(page)).to_have_text("Live: Paused at mul:0 in loss (call 0)")
+    expect(page.part("toast")).to_have_text(re.compile(r"nan > 0: mul:0, train.py:3."))
+    expect(page.part("toasts")).to_have_attribute("aria-live", "polite")
+    expect(page.part("graph-structure-op")).to_contain_text("mul")
+    assert program.commands[-1].continue_.condition == "nan > 0"
+    page.part("toast").get_by_role("button", name="Dismiss").click()
+    expect(page.part("toast")).to_have_count(0)
+    assert page.complaints == []
+
+
+def test_a_running_program_is_paused_and_detached(opened):
+    page, _ = opened()
+    press(page, "F8")
+    expect(headline(page)).to_have_text(re.compile("^Live: Running"))
+    expect(page.part("live-step")).to_have_attribute("aria-disabled", "true")
+    page.part("live-pause").click()
+    expect(headline(page)).to_have_text(re.compile("^Live: Paused"))
+    expect(page.part("live-pause")).to_have_attribute("title", "The program is paused already.")
+    page.part("live-detach").click()
+    expect(headline(page)).to_have_text("Live: Detached: the program runs on and does not stop again")
+    assert page.complaints == []
+
+
+def test_stop_asks_back_and_the_end_is_told_until_it_is_closed(opened):
+    page, program = opened()
+    page.part("live-stop").click()
+    page.page.keyboard.press("Escape")
+    expect(page.part("live-stop-now")).to_have_count(0)
+    expect(page.part("live-stop")).to_be_focused()
+    assert program.commands == []
+    page.part("live-stop").click()
+    page.part("live-stop-now").click()
+    expect(headline(page)).to_have_text("Live: The program has ended")
+    page.part("live-close").click()
+    expect(page.part("live-bar")).to_have_count(0)
+    expect(page.part("live-open")).to_be_visible()
+    assert page.complaints == []
+
+
+def _add(page: DebuggerPage, kind: str, text: str | None = None) -> None:
+    page.part("breakpoint-kind").select_option(label=kind)
+    if text is not None:
+        page.part("breakpoint-text").fill(text)
+    page.part("breakpoint-add").click()
+
+
+def test_breakpoints_of_each_kind_are_added_and_say_where_they_are(opened):
+    page, program = opened()
+    page.part("dock-tab-breakpoints").click()
+    expect(page.part("breakpoints")).to_contain_text("No breakpoints yet.")
+    for kind, text, expected in (
+        ("an op", "Log:0", "Log:0"),
+        ("ops of a type", "Mul", "ops of type Mul"),
+        ("a layer", "dense", "in layer dense"),
+        ("names", "^Me", "named ^Me"),
+        ("a function", "loss", "in loss"),
+        ("a line", "/home/me/train.py:3", "train.py:3"),
+        ("calls", "", "calls"),
+        ("any NaN", None, "any tensor if it contains NaN"),
+    ):
+        _add(page, kind, text)
+        expect(page.part("breakpoint").last).to_contain_text(re.sub(" if .*", "", expected))
+    rows = page.part("breakpoint")
+    expect(rows).to_have_count(8)
+    expect(rows.last).to_contain_text("if it contains NaN")
+    expect(page.part("dock-tab-breakpoints")).to_have_text("Breakpoints8")
+    expect(rows.nth(4)).to_contain_text("at 4 tensors")
+    _add(page, "an op", "Nowhere")
+    expect(rows.last).to_contain_text("No tensor of the program fits it.")
+    assert page.serious_violations() == []
+    assert len(program.state().breakpoints) == 9
+    assert page.complaints == []
+
+
+def test_a_breakpoint_has_a_condition_counts_its_hits_and_is_switched_off(opened):
+    page, program = opened()
+    page.part("dock-tab-breakpoints").click()
+    _add(page, "an op", "mul")
+    row = page.part("breakpoint")
+    page.part("breakpoint-edit").click()
+    assert page.part("edit-preset").locator("option").all_inner_texts()[1:-1] == list(THIRTEEN)
+    page.part("edit-preset").select_option(label="other …")
+    page.part("edit-text").fill("what?")
+    page.part("edit-save").click()
+    expect(page.part("edit-failure")).to_have_text("'what?' is no condition.")
+    page.part("edit-text").fill("nan > 0 and size < 9")
+    page.part("edit-ignore").fill("2")
+    page.part("edit-save").click()
+    expect(page.part("edit-text")).to_have_count(0)
+    expect(row).to_contain_text("if nan > 0 and size < 9")
+    expect(page.part("breakpoint-counts")).to_contain_text("lets 2 pass")
+    press(page, "F8")
+    expect(headline(page)).to_have_text("Live: Paused at mul:0 in loss (call 2)")
+    expect(page.part("breakpoint-counts")).to_contain_text("3 hits")
+    expect(row).to_have_class(re.compile("breakpoint-hit"))
+    page.part("breakpoint-on").uncheck()
+    press(page, "F8")
+    expect(headline(page)).to_have_text(re.compile("^Live: Running"))
+    assert not program.state().breakpoints[0].enabled
+    page.part("breakpoint-remove").click()
+    expect(row).to_have_count(0)
+    assert page.complaints == []
+
+
+def test_a_click_beside_a_line_sets_a_breakpoint_and_f9_removes_it(opened):
+    page, program = opened()
+    gutter = page.frame.locator(".cm-break-gutter .cm-gutterElement")
+    expect(page.part("source-break-possible")).to_have_attribute(
+        "title", "4 ops: x, Log, mul, Mean · ran 24 ops and functions from Python"
+    )
+    gutter.filter(has=page.part("source-break-possible")).click()
+    expect(page.part("source-break-on")).to_have_attribute("title", re.compile("^train.py:3 · 4 ops"))
+    (one,) = program.state().breakpoints
+    assert (one.where.path, one.where.line, one.num_tensors) == ("/home/me/train.py", 3, 4)
+    press(page, "F8")
+    expect(headline(page)).to_have_text("Live: Paused at x:0 in loss (call 0)")
+    page.frame.locator(".cm-content").click(position={"x": 60, "y": 9})
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("F9")
+    expect(page.part("source-break-on")).to_have_count(0)
+    page.page.keyboard.press("ArrowUp")
+    page.page.keyboard.press("F9")
+    expect(page.part("source-break-problem")).to_have_attribute("title", re.compile("No tensor"))
+    assert program.state().breakpoints[0].where.line == 2
+    assert page.complaints == []
+
+
+def test_an_op_of_the_graph_gets_a_breakpoint_and_is_run_to_from_its_menu(opened):
+    page, program = opened()
+    press(page, "F11")
+    expect(page.part("graph-structure-op")).to_contain_text("Placeholder")
+    mul = page.part("graph-structure-consumer").filter(has_text="mul")
+    mul.click(button="right")
+    menu = page.part("op-menu")
+    expect(menu.get_by_role("menuitem").first).to_be_focused()
+    assert page.serious_violations() == []
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("Enter")  # Continue to here
+    expect(menu).to_have_count(0)
+    expect(headline(page)).to_have_text("Live: Paused at mul:0 in loss (call 0)")
+    expect(page.part("graph-structure-op")).to_contain_text("mul")
+    page.part("op-breakpoint").click()
+    expect(page.part("op-breakpoint")).to_have_attribute("aria-pressed", "true")
+    where = program.state().breakpoints[0].where
+    assert (where.op_name, where.slot, where.function_regex) == ("mul", -1, "loss")
+    press(page, "F9")
+    expect(page.part("op-breakpoint")).to_have_attribute("aria-pressed", "false")
+    page.part("graph-structure-input").filter(has_text="Log").click(button="right")
+    menu.get_by_role("menuitem", name="Add a breakpoint").click()
+    page.part("graph-structure-input").filter(has_text="Log").focus()
+    page.page.keyboard.press("Shift+F10")
+    expect(menu.get_by_role("menuitem", name="Remove the breakpoint")).to_be_focused()
+    menu.get_by_role("menuitem", name="Focus").click()
+    expect(page.part("graph-structure-op")).to_contain_text("−∞")
+    assert page.complaints == []
+
+
+def test_a_hit_does_not_take_the_keyboard_from_a_reader_who_types(opened):
+    page, _ = opened()
+    search = page.part("search")
+    search.click()
+    page.page.keyboard.type("Me")
+    page.page.keyboard.press("F11")
+    expect(headline(page)).to_have_text("Live: Paused at x:0 in loss (call 0)")
+    expect(page.part("graph-structure-op")).to_contain_text("Placeholder")
+    page.page.keyboard.type("an")
+    expect(search).to_be_focused()
+    expect(search).to_have_value("Mean")
+    assert page.complaints == []
+
+
+def test_a_reader_who_looks_elsewhere_is_left_alone_until_the_next_pause(opened):
+    page, program = opened()
+    press(page, "F11")
+    expect(page.part("graph-structure-op")).to_contain_text("Placeholder")
+    page.part("graph-structure-consumer").filter(has_text="mul").click()
+    expect(page.part("graph-structure-op")).to_contain_text("Mul")
+    program.control(_watch("x"))
+    page.page.wait_for_timeout(500)
+    expect(page.part("graph-structure-op")).to_contain_text("Mul")
+    press(page, "F11")
+    expect(page.part("graph-structure-op")).to_contain_text("Log")
+    assert page.complaints == []
+
+
+def _watch(op_name: str):
+    from tb_debugger_plugin.live.messages import messages
+
+    return messages.Command(watch=messages.Where(op_name=op_name, slot=-1))
+
+
+def test_a_read_only_program_is_shown_and_takes_no_commands(opened):
+    page, program = opened(program={"read_only": True})
+    for name in ("step", "stepOver", "continue", "pause", "detach", "stop"):
+        button = page.part(f"live-{name}")
+        expect(button).to_have_attribute("aria-disabled", "true")
+        expect(button).to_have_attribute("title", "The program is read-only: it takes no commands.")
+        button.click()
+    for key in ("F8", "F9", "F10", "F11"):
+        press(page, key)
+    page.part("dock-tab-breakpoints").click()
+    page.part("breakpoint-text").fill("Log")
+    expect(page.part("breakpoint-add")).to_be_disabled()
+    assert program.commands == []
+    assert page.complaints == []
+
+
+def test_a_lost_connection_is_told_and_comes_back_by_itself(opened):
+    page, _ = opened()
+    page.frame  # noqa: B018 - waits until the page has settled
+    page.page.context.set_offline(True)
+    press(page, "F11")
+    expect(page.part("live-problem")).to_contain_text("TensorBoard does not answer.")
+    page.page.context.set_offline(False)
+    expect(page.part("live-problem")).to_have_count(0, timeout=40_000)
+    press(page, "F11")
+    expect(headline(page)).to_have_text(re.compile("^Live: Paused at"))
+
+
+def test_one_of_several_programs_is_in_focus_and_each_is_stepped_for_itself(opened, lived):
+    page, first = opened()
+    with lived.program(name="other") as second:
+        chooser = page.part("live-programs")
+        expect(chooser).to_be_visible()
+        options = chooser.locator("option").all_inner_texts()
+        assert len(options) == 2 and all("train.py" in option for option in options)
+        expect(headline(page)).to_contain_text("before")
+        shown = "other" if "other" in headline(page).inner_text() else "loss"
+        chooser.select_option(index=1 - options.index(chooser.evaluate("e => e.selectedOptions[0].text")))
+        there = "loss" if shown == "other" else "other"
+        expect(headline(page)).to_have_text(f"Live: Waiting for you before {there} (call 0)")
+        press(page, "F10")
+        expect(headline(page)).to_have_text(f"Live: Paused before {there} (call 1)")
+        moved, still = (first, second) if there == "loss" else (second, first)
+        assert (len(moved.commands), len(still.commands)) == (1, 0)
+    assert page.complaints == []
+
+
+def test_without_a_program_the_page_is_as_before_and_says_how_one_is_joined(browser, tmp_path):
+    logdir = tmp_path / "logs"
+    small_program(logdir / "train").close()
+    with (
+        tensorboard(logdir, tmp_path / "log.txt") as address,
+        open_page(browser, address, scheme="dark") as page,
+    ):
+        page.await_first_cause()
+        assert page.frame.locator(".sections").bounding_box()["y"] - _top(page) == 28
+        expect(page.part("live-bar")).to_have_count(0)
+        expect(page.part("dock-tab-recording")).to_have_count(0)
+        expect(page.frame.locator(".cm-break-gutter")).to_have_count(0)
+        expect(page.part("op-breakpoint")).to_have_count(0)
+        page.part("live-open").click()
+        card = page.part("start-card")
+        for text in ("--interactive", "enable_breakpoints(", "DebuggerCallback(", "TensorBoardDebugHook("):
+            expect(card).to_contain_text(text)
+        assert page.serious_violations() == []
+        page.page.keyboard.press("Escape")
+        expect(card).to_have_count(0)
+        page.part("live-open").click()
+        with served(ScriptedProgram(), logdir / "train"):
+            expect(page.part("live-bar")).to_be_visible()
+            expect(card).to_have_count(0)
+        assert page.complaints == []
+
+
+def _top(page: DebuggerPage) -> float:
+    return page.frame.locator("html").bounding_box()["y"]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "height"),
+    [("light", 1280, 800), ("dark", 1920, 1080), ("dark", 760, 900)],
+)
+def test_the_page_of_a_program_is_accessible_and_nothing_is_cut(
+    opened, keep_screenshot, scheme, width, height
+):
+    page, _ = opened(program={"ops": (*LOSS, *KINDS)}, scheme=scheme, width=width, height=height)
+    page.part("dock-tab-breakpoints").click()
+    _add(page, "any NaN or ±∞")
+    press(page, "F8")
+    expect(headline(page)).to_have_text("Live: Paused at Log:0 in loss (call 0)")
+    assert page.serious_violations() == []
+    bar = page.part("live-bar").bounding_box()
+    for name in ("live-step", "live-stop", "live-headline"):
+        box = page.part(name).bounding_box()
+        assert box["x"] >= bar["x"] and box["x"] + box["width"] <= bar["x"] + bar["width"]
+    page.part("dock-tab-recording").press("ArrowRight")
+    expect(page.part("dock-tab-breakpoints")).to_be_focused()
+    page.part("live-continue-more").click()
+    assert page.serious_violations() == []
+    box = page.frame.get_by_role("dialog").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    page.page.keyboard.press("Escape")
+    keep_screenshot(page.page, f"live-{scheme}-{width}")
+    assert page.complaints == []
