@@ -33,7 +33,7 @@ export function writeRef(ref: ValueRef): string {
 export function readRef(text: string): ValueRef | undefined {
   const trace = /^t(\d{1,15})$/.exec(text);
   if (trace !== null) return { kind: "graph_execution", index: graphExecutionIndex(Number(trace[1])) };
-  const live = /^l(\d{1,15})\.(.{1,500})$/.exec(text);
+  const live = /^l(\d{1,16})\.(.{1,500})$/.exec(text);
   if (live !== null)
     return { kind: "live", tensor: liveTensorNumber(Number(live[1])), program: programId(live[2] ?? "") };
   const output = /^e(\d{1,15})\.(\d{1,9})$/.exec(text);

@@ -14,11 +14,12 @@ import { TensorHeads, TensorRow } from "./tensor_row";
 /** "train_step (call 3) · 1,204 tensors · 12 MB held", and what is not held any more. */
 export function TensorsNote({ store }: { readonly store: Store }) {
   const state = store.live.state.value;
-  const { rows, total } = store.livePanel.rows.value;
+  const { rows, total, call: of } = store.livePanel.rows.value;
   if (state === undefined) return null;
   const { call, held_bytes: held } = state;
   const words = [
-    call && callWords(call),
+    // Before a call, the tensors are still those of the call before.
+    of === undefined || of === call?.number ? call && callWords(call) : `call ${of}`,
     rows.length < total ? `${grouped(rows.length)} of ${counted(total, "tensor")}` : counted(total, "tensor"),
     held > 0 ? `${bytes(held)} held` : undefined,
   ];
