@@ -17,6 +17,7 @@ import duckdb
 
 from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.index.runs import Run as FoundRun
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
@@ -195,11 +196,11 @@ class Shell:
 
 
 def error_screen(error: Exception) -> Screen:
-    """Returns the screen that says what failed."""
+    """Returns the screen that says what failed: one line, whatever names of the recording are in it."""
     if isinstance(error, duckdb.Error):
         return screen.of_text(f"ERROR: {str(error).splitlines()[0]}", Mood.ERROR)
     with contextlib.suppress(Exception):
-        return screen.of_text(f"ERROR: {_sentence(error)}", Mood.ERROR)
+        return screen.of_text(printable(f"ERROR: {_sentence(error)}"), Mood.ERROR)
     return screen.of_text(f"ERROR: {type(error).__name__}", Mood.ERROR)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell import words
 from tb_debugger_plugin.shell.program import Leave
-from tb_debugger_plugin.shell.shell import Shell
+from tb_debugger_plugin.shell.screen import text_of
+from tb_debugger_plugin.shell.shell import Shell, error_screen
 from tb_debugger_plugin.shell.words import CommandLine
 from tests.support.events import values_program
 from tests.support.shells import error, texts
@@ -57,6 +58,11 @@ def test_an_unknown_command_is_one_line_with_the_nearest_name(shell):
     assert error(shell.answer("lsit_tensors")) == (
         "ERROR: There is no command 'lsit_tensors'; did you mean `list_tensors`?"
     )
+
+
+def test_an_error_is_one_line_whatever_name_is_in_it():
+    (line,) = error_screen(NotFoundError("There is no feed x; there is a\nERROR: b\x1b[2J:0.")).lines
+    assert text_of(line) == r"ERROR: There is no feed x; there is a\nERROR: b\x1b[2J:0."
 
 
 def test_exit_leaves(shell):
