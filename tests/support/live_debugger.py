@@ -60,6 +60,18 @@ class Debugger:
             assert state.phase not in OFF and rounds < seconds * 2, state
             assert not self.errors, self.errors
 
+    def has_stopped(self, seconds: float = 60) -> bool:
+        """Whether the program stops once more before it ends."""
+        version, rounds = 0, 0
+        while any(thread.is_alive() for thread in self._threads):
+            state = self.controller.follow(version, 0.1)
+            version, rounds = state.version, rounds + 1
+            if state.phase == PAUSED and state.pause.number > self.number:
+                self.number = state.pause.number
+                return True
+            assert rounds < seconds * 10, state
+        return False
+
     def tensors(self) -> list[Message]:
         """The tensors of the call at hand."""
         return list(self.controller.list_tensors(0, 0).tensors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 
 import numpy as np
 import pytest
@@ -16,6 +17,9 @@ from tb_debugger_plugin.live.program.interface import Settings
 from tests.support.live_debugger import Debugger
 
 pytestmark = pytest.mark.skipif(native.load() is None, reason="tensors of graphs stop in the native library")
+
+#: Calls of each thread in the test under load.
+ROUNDS = 180
 
 
 @pytest.fixture
@@ -129,25 +133,13 @@ def test_steps_show_each_tensor_before_those_that_are_computed_from_it(begin):
     seen = []
     while debugger.controller.state().phase != State.ENDED and len(seen) < 20:
         debugger.do(step={})
-        if not debugger_has_stopped(debugger):
+        if not debugger.has_stopped():
             break
         seen.append(debugger.controller.state().pause.tensor.op_name)
     assert debugger.finished() == pytest.approx(2 * np.log(2), rel=1e-6)
     order = [name for name in seen if name in ("shifted", "logged", "mul", "loss")]
     assert order == ["shifted", "logged", "mul", "loss"]
     assert names_of(debugger.tensors())[-1] == "loss"
-
-
-def debugger_has_stopped(debugger):
-    """Whether the program stops once more before it ends."""
-    version = 0
-    while not debugger.results:
-        state = debugger.controller.follow(version, 0.2)
-        version = state.version
-        if state.phase == State.PAUSED and state.pause.number > debugger.number:
-            debugger.number = state.pause.number
-            return True
-    return False
 
 
 def test_a_loop_inside_a_function_stops_where_the_condition_first_holds(begin):
@@ -294,3 +286,34 @@ def test_an_error_of_a_call_pauses_the_program(begin):
     assert state.pause.reason == Pause.ERROR and "InvalidArgumentError" in state.pause.sentence
     debugger.do(continue_={})
     assert debugger.finished() == "caught"
+
+
+def test_a_thousand_pauses_of_several_threads_under_load_never_hang(begin):
+    """Functions with loops, eager ops and an input pipeline at once, and a debugger that steps at random."""
+    debugger = begin(wait=False)
+    chosen = random.Random(15)
+
+    @tf.function
+    def loop(x):
+        for _ in tf.range(4):
+            x = tf.sin(x) + tf.cos(x) * 0.5
+        return tf.reduce_sum(x)
+
+    def functions():
+        data = tf.data.Dataset.range(1000).map(lambda i: tf.cast(i, tf.float32) * 0.1).prefetch(2)
+        return [float(loop(i + tf.zeros(3))) for i, _ in zip(data, range(ROUNDS), strict=False)]
+
+    def eager():
+        return [float(tf.reduce_sum(tf.exp(tf.constant([0.1, 0.2]) * i))) for i in range(ROUNDS)]
+
+    expected = functions(), eager()
+    debugger.do(pause={})
+    for program in (functions, eager, functions):
+        debugger.start(program)
+    commands = (*[dict(step={})] * 4, dict(step_over={}), dict(continue_={"condition": "size > 2"}))
+    while debugger.number < 1000 and debugger.has_stopped():
+        debugger.do(**chosen.choice(commands), pause_number=debugger.number)
+    debugger.controller.detach("Enough.")
+    debugger.finished()
+    assert debugger.number == 1000
+    assert sorted(debugger.results) == sorted([expected[0], expected[0], expected[1]])
