@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.live.messages import json, messages
-from tb_debugger_plugin.live.viewer.followed_program import FollowedProgram
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
 
@@ -35,21 +34,7 @@ def programs(viewer: Viewer, query: Query) -> Answer:
         "version": listing.version,
         "token": viewer.token,
         "read_only": viewer.is_read_only,
-        "programs": [_program(one) for one in listing.programs],
-    }
-
-
-def _program(program: FollowedProgram) -> Answer:
-    found, state = program.found, program.state
-    return {
-        "id": program.id,
-        "run": program.run,
-        "host": found.host,
-        "pid": found.pid,
-        "program": list(found.program),
-        "started": found.started,
-        "problem": program.problem,
-        "state": None if state is None else json.to_json(state),
+        "programs": [one.to_json() for one in listing.programs],
     }
 
 
@@ -64,7 +49,7 @@ def tensors(viewer: Viewer, query: Query) -> Answer:
 def _control(viewer: Viewer, body: Any) -> Answer:
     program_id, given = _members(body, "program", "command")
     command = json.from_json(messages.Command, given, "command")
-    return json.to_json(viewer.programs.program(_text("program", program_id)).service.control(command))
+    return json.to_json(viewer.programs.program(_text("program", program_id)).control(command))
 
 
 def _evaluate(viewer: Viewer, body: Any) -> Answer:

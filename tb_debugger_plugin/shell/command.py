@@ -30,6 +30,8 @@ class Needs(enum.Enum):
     RECORDING = "a recording"
     PROGRAM = "a program that is stopped"
     SCREEN = "the full screen"
+    LIVE = "a running program to which the shell is attached"
+    EITHER = "a program that is stopped, or to which the shell is attached"
 
 
 class Completes(enum.Enum):

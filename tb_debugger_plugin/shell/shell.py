@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 import duckdb
 
@@ -22,12 +23,21 @@ from tb_debugger_plugin.index.runs import Run as FoundRun
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell import screen, words
+from tb_debugger_plugin.shell.attached import Attached
 from tb_debugger_plugin.shell.command import Answer, Command, Needs
 from tb_debugger_plugin.shell.commands.table import COMMANDS, by_name
 from tb_debugger_plugin.shell.program import Call
 from tb_debugger_plugin.shell.screen import Mood, Screen
 from tb_debugger_plugin.shell.settings import Settings
 from tb_debugger_plugin.shell.tensor_filters import TensorFilters
+
+#: What is missing where a command cannot be used.
+_MISSING: Final = {
+    Needs.PROGRAM: "a program that is stopped; this is a recording.",
+    Needs.SCREEN: "the full screen; these are plain lines.",
+    Needs.LIVE: "a running program: start the shell with `tbdbg shell --attach LOGDIR`.",
+    Needs.EITHER: "a program that is stopped; this is a recording.",
+}
 
 
 class Shell:
@@ -39,12 +49,14 @@ class Shell:
       call: The call at which a program is stopped; None without a program.
       filters: The tensor filters; None for the built-in ones.
       settings: The settings of the user; None for the defaults.
+      attached: The running programs of the logdir; None if the shell is not attached to any.
 
     Attributes:
       logdir: As given.
       call: As given. Whoever stops the program replaces it.
       filters: The tensor filters.
       settings: The settings.
+      attached: As given. Whoever gave it closes it.
       has_screen: Whether the answers are shown on a full screen, which sets it.
     """
 
@@ -56,11 +68,13 @@ class Shell:
         call: Call | None = None,
         filters: TensorFilters | None = None,
         settings: Settings | None = None,
+        attached: Attached | None = None,
     ) -> None:
         self.logdir = logdir
         self.call = call
         self.filters = TensorFilters() if filters is None else filters
         self.settings = Settings() if settings is None else settings
+        self.attached = attached
         self.has_screen = False
         self._name = name
         self._run: Run | None = None
@@ -164,10 +178,8 @@ class Shell:
 
     def _run_command(self, given: Sequence[str]) -> Answer:
         command = self.command(given[0])
-        if command.needs is Needs.PROGRAM and self.call is None:
-            raise UsageError(f"{command.name} needs a program that is stopped; this is a recording.")
-        if command.needs is Needs.SCREEN and not self.has_screen:
-            raise UsageError(f"{command.name} needs the full screen; these are plain lines.")
+        if self._misses(command.needs):
+            raise UsageError(f"{command.name} needs {_MISSING[command.needs]}")
         return command.run(self, command.parser().parse_args(given[1:]))
 
     def command(self, name: str) -> Command:
@@ -185,8 +197,16 @@ class Shell:
 
     def commands(self) -> list[Command]:
         """Returns the commands that can be used now."""
-        missing = {Needs.PROGRAM: self.call is None, Needs.SCREEN: not self.has_screen}
-        return [one for one in COMMANDS if not missing.get(one.needs)]
+        return [one for one in COMMANDS if not self._misses(one.needs)]
+
+    def _misses(self, needs: Needs) -> bool:
+        missing = {
+            Needs.PROGRAM: self.call is None,
+            Needs.SCREEN: not self.has_screen,
+            Needs.LIVE: self.attached is None,
+            Needs.EITHER: self.call is None and self.attached is None,
+        }
+        return missing.get(needs, False)
 
     def _written(self, answer: Screen, file: str) -> Screen:
         path = Path(file).expanduser()

@@ -8,7 +8,8 @@ import pytest
 
 from tb_debugger_plugin.analysis import sources
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.server import forgery, live
+from tb_debugger_plugin.live.viewer.followed_program import FollowedProgram
+from tb_debugger_plugin.server import forgery
 from tb_debugger_plugin.shell.command import Needs
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.shell import Shell
@@ -92,7 +93,7 @@ def test_a_forged_request_that_is_not_refused_is_seen(tmp_path, monkeypatch):
 
 
 def test_a_secret_in_an_answer_is_seen(tmp_path, monkeypatch):
-    monkeypatch.setattr(live, "_program", lambda one: {"id": one.id, "secret": one.found.secret})
+    monkeypatch.setattr(FollowedProgram, "to_json", lambda one: {"id": one.id, "secret": one.found.secret})
     assert any("the secret" in problem for problem in _problems_of_programs(tmp_path))
 
 

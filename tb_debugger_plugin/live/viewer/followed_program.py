@@ -12,10 +12,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import grpc
 
+from tb_debugger_plugin.live.messages import json
 from tb_debugger_plugin.live.messages.discovery import LiveProgram
 from tb_debugger_plugin.live.messages.messages import Call, Evaluation, Message, Pause, State, Tensor
 from tb_debugger_plugin.live.viewer.service import Service, States, as_query_error
@@ -75,6 +76,20 @@ class FollowedProgram:
         self._states: States | None = None
         self._is_wanted = False
         self._wake = threading.Event()
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the program as the route ``live/programs`` answers; its secret is not in it."""
+        found, state = self.found, self.state
+        return {
+            "id": self.id,
+            "run": self.run,
+            "host": found.host,
+            "pid": found.pid,
+            "program": list(found.program),
+            "started": found.started,
+            "problem": self.problem,
+            "state": None if state is None else json.to_json(state),
+        }
 
     # Following.
 
@@ -155,6 +170,18 @@ class FollowedProgram:
             _logger.debug("Following %s failed.", self.id, exc_info=True)
             self._note_problem(f"The program cannot be followed: {type(error).__name__}.")
         return has_state
+
+    def control(self, command: Message) -> Message:
+        """Returns what came of a command; the state after it is shown at once.
+
+        Raises:
+          QueryError: The program does not answer.
+        """
+        outcome = self.service.control(command)
+        is_newer = self.state is not None and outcome.state.version > self.state.version
+        if outcome.HasField("state") and is_newer and _is_understood(outcome.state):
+            self._take(outcome.state)
+        return outcome
 
     def _take(self, state: Message) -> None:
         if self.ended is not None or not self._is_wanted:

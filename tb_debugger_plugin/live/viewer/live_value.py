@@ -167,7 +167,7 @@ class LiveValue:
 
     def _occurrences(self) -> list[Message]:
         wanted = _identity(self.tensor)
-        found = [one for one in _all_tensors(self.program) if _identity(one) == wanted]
+        found = [one for one in all_tensors(self.program) if _identity(one) == wanted]
         return found or [self.tensor]
 
 
@@ -190,7 +190,12 @@ def find_live_value(program: FollowedProgram, number: int) -> LiveValue:
     raise NotFoundError(f"The program has gone on: it does not hold tensor {number} any more.")
 
 
-def _all_tensors(program: FollowedProgram) -> list[Message]:
+def all_tensors(program: FollowedProgram) -> list[Message]:
+    """Returns the tensors of the call at hand, as far as they can be listed in some seconds.
+
+    Raises:
+      QueryError: The program does not answer.
+    """
     tensors: list[Message] = []
     end = time.monotonic() + _SEARCH_S
     for _ in range(_MAX_PAGES):

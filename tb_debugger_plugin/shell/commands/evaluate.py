@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,11 +13,12 @@ from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.index.values import widened
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
+from tb_debugger_plugin.shell.attached import Attached, ElementsSource, tensors_at_hand
 from tb_debugger_plugin.shell.command import Answer, Command
 from tb_debugger_plugin.shell.commands.print_tensor import chosen_number, value_at
 from tb_debugger_plugin.shell.expressions.evaluate import evaluate
 from tb_debugger_plugin.shell.expressions.functions import MAX_ELEMENTS
-from tb_debugger_plugin.shell.screen import Screen, Style, plain
+from tb_debugger_plugin.shell.screen import Mood, Screen, Style, of_text, plain
 from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
 from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
 from tb_debugger_plugin.shell.value_options import add_display_options
@@ -24,6 +26,10 @@ from tb_debugger_plugin.shell.value_screen import ArraySource, Wanted, value_scr
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
+
+
+#: A name in backticks.
+_NAMES: Final = re.compile(r"`([^`]+)`")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +41,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _evaluate(shell: Shell, args: argparse.Namespace) -> Answer:
     text = " ".join(args.expression)
+    if shell.attached is not None and _is_at_hand(shell.attached, text):
+        return _in_program(shell.attached, text, args)
     result = evaluate(text, lambda name: tensor_in_backticks(shell.run, name))
     label = f"from eval of expression '{text}'"
     if isinstance(result, tuple) and len({np.shape(one) for one in result}) > 1:
@@ -43,6 +51,24 @@ def _evaluate(shell: Shell, args: argparse.Namespace) -> Answer:
     if array.dtype.kind not in "fiucbO" or (array.dtype.hasobject and not _is_of_texts(array)):
         return Screen([plain(f'Tensor "{label}":', Style.HEADING), (), plain(repr(result))])
     return value_screen(label, ArraySource(array), Wanted("", args.all, None, True, args.write_path))
+
+
+def _is_at_hand(attached: Attached, text: str) -> bool:
+    """Whether an expression names tensors, all of which a paused program holds."""
+    names = _NAMES.findall(text)
+    held = {f"{one['op_name']}:{one['slot']}" for one in tensors_at_hand(attached)} if names else set()
+    return bool(names) and all(name.rpartition("[")[0] in held or name in held for name in names)
+
+
+def _in_program(attached: Attached, text: str, args: argparse.Namespace) -> Answer:
+    result = attached.evaluate(text)
+    if not result["done"]:
+        return of_text(f"ERROR: {result['text']}", Mood.ERROR)
+    label = f"from eval of expression '{text}'"
+    if not result["tensor"]:
+        return Screen([plain(f'Tensor "{label}":', Style.HEADING), (), plain(result["text"])])
+    source = ElementsSource(attached.elements(result["tensor"]))
+    return value_screen(label, source, Wanted("", args.all, None, True, args.write_path))
 
 
 def _is_of_texts(array: npt.NDArray[Any]) -> bool:

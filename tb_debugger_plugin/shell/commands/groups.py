@@ -22,6 +22,9 @@ class Group(NamedTuple):
 
 GROUPS: Final = (
     Group("The program", ("run", "run_info", "detach", "print_feed")),
+    Group(
+        "The running program", ("live", "step", "over", "cont", "pause", "break", "breaks", "unbreak", "stop")
+    ),
     Group("Tensors and values", ("list_tensors", "print_tensor", "eval", "list_executions", "goto")),
     Group("What is wrong", ("list_alerts", "why")),
     Group(

@@ -16,6 +16,7 @@ from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
+from tb_debugger_plugin.shell.attached import Attached, ElementsSource, Facts, tensor_at_hand
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.moments import first_moment
@@ -23,7 +24,13 @@ from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, pla
 from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
 from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
 from tb_debugger_plugin.shell.value_options import add_value_options, typed_options, wanted
-from tb_debugger_plugin.shell.value_screen import ArraySource, RecordedSource, unkept_screen, value_screen
+from tb_debugger_plugin.shell.value_screen import (
+    ArraySource,
+    RecordedSource,
+    Wanted,
+    unkept_screen,
+    value_screen,
+)
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
@@ -38,6 +45,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _print(shell: Shell, args: argparse.Namespace) -> Answer:
     name = parse_tensor_name(args.tensor)
+    held = tensor_at_hand(shell.attached, name) if args.number is None else None
+    if held is not None and shell.attached is not None:
+        return _held(shell.attached, held, wanted(args, name.slicing))
     run = shell.run
     if name.is_position:
         return _value(value_at(run, name), name, args)
@@ -56,6 +66,13 @@ def _print(shell: Shell, args: argparse.Namespace) -> Answer:
         return _several(shell, tensor, found, args)
     number = chosen_number(args.number, len(found), _shown(tensor))
     return _value(found[number].value(), tensor, args, f" (dump #{number})")
+
+
+def _held(attached: Attached, tensor: Facts, wish: Wanted) -> Screen:
+    """A tensor that a paused program holds."""
+    label = f"{tensor['op_name']}:{tensor['slot']}"
+    source = ElementsSource(attached.elements(tensor["number"]))
+    return value_screen(label, source, wish, " (in the program)")
 
 
 def value_at(run: Run, name: TensorName) -> Value:

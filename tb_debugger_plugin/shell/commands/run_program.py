@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.command import Answer, Command, Completes, Needs
+from tb_debugger_plugin.shell.commands.live import detach_program
 from tb_debugger_plugin.shell.commands.profiles import compiled
 from tb_debugger_plugin.shell.program import Detach, Resume, RunRequest
 
@@ -70,8 +71,8 @@ def _run(shell: Shell, args: argparse.Namespace) -> Answer:
 
 
 def _detach(shell: Shell, args: argparse.Namespace) -> Answer:
-    del shell, args
-    return Detach()
+    del args
+    return Detach() if shell.attached is None else detach_program(shell)
 
 
 COMMANDS: Final = (
@@ -86,6 +87,6 @@ COMMANDS: Final = (
         examples=("run", "run -n", "run -t 10", "run -f has_inf_or_nan", "run -p"),
     ),
     Command(
-        "detach", (), "let the program go on at full speed, without the shell", _detach, needs=Needs.PROGRAM
+        "detach", (), "let the program go on at full speed, without the shell", _detach, needs=Needs.EITHER
     ),
 )

@@ -21,6 +21,8 @@ def first_line(shell: Shell) -> str:
     """
     if shell.call is not None:
         line = _line_of_call(shell.call)
+    elif shell.attached is not None:
+        line = "live"
     else:
         line = "runs" if len(shell.found_runs()) > 1 and shell.run_name is None else "run_info"
     return line if line.split()[0] in by_name() else "help"

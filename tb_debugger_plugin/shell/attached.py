@@ -1,0 +1,128 @@
+"""A running program to which the shell is attached, as the commands see it.
+
+Messages between debuggers and programs are JSON-like values here, with the members that ``docs/http-api.md``
+describes for the routes below ``live``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.values.elements import read_slice
+from tb_debugger_plugin.analysis.values.slicing import Slicing
+from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.shell.tensor_names import TensorName
+
+#: A message as a JSON-like value.
+Facts: TypeAlias = Mapping[str, Any]
+
+#: Phases in which the values of the call at hand can be read.
+_AT_HAND: Final = ("paused", "waiting")
+
+
+class Attached(Protocol):
+    """The programs of a logdir, one of which is chosen."""
+
+    def programs(self) -> Sequence[Facts]:
+        """Returns all programs, newest first."""
+        ...
+
+    def chosen(self) -> Facts:
+        """Returns the program that commands are for: the one that was chosen, or the only one.
+
+        Raises:
+          NotFoundError: There is none, or there are several and none was chosen.
+        """
+        ...
+
+    def choose(self, number: int) -> None:
+        """Choose a program by its position in :meth:`programs`.
+
+        Raises:
+          NotFoundError: There is no such program.
+        """
+        ...
+
+    def command(self, command: Facts) -> Facts:
+        """Returns what came of a command.
+
+        Raises:
+          QueryError: The program does not answer.
+        """
+        ...
+
+    def wait(self, seconds: float) -> Facts:
+        """Returns the program when it does not run any more, or after a time."""
+        ...
+
+    def tensors(self) -> Sequence[Facts]:
+        """Returns the tensors of the call at hand."""
+        ...
+
+    def elements(self, tensor: int) -> Elements:
+        """Returns the elements of a tensor at hand, by its number.
+
+        Raises:
+          NotFoundError: The program does not hold it.
+        """
+        ...
+
+    def evaluate(self, expression: str) -> Facts:
+        """Returns the result of an expression over tensors at hand."""
+        ...
+
+
+@dataclass(frozen=True)
+class ElementsSource:
+    """Elements as a value of a screen."""
+
+    elements: Elements
+
+    @property
+    def dtype(self) -> str:
+        """The name of the dtype."""
+        return dtype_name(self.elements.dtype) or "unknown"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape."""
+        return self.elements.shape
+
+    def read(self, slicing: Slicing) -> npt.NDArray[Any]:
+        """Returns a slice."""
+        return np.asarray(read_slice(self.elements, slicing))
+
+
+def tensors_at_hand(attached: Attached | None) -> Sequence[Facts]:
+    """Returns the tensors of the call at which the chosen program is paused; none if it runs.
+
+    Args:
+      attached: The programs; None if the shell is not attached.
+    """
+    if attached is None or not attached.programs():
+        return ()
+    state = attached.chosen()["state"]
+    return attached.tensors() if state is not None and state["phase"] in _AT_HAND else ()
+
+
+def tensor_at_hand(attached: Attached | None, name: TensorName) -> Facts | None:
+    """Returns the last tensor at hand that a name means; None if there is none.
+
+    Args:
+      attached: The programs; None if the shell is not attached.
+      name: The name. Positions and devices mean recorded tensors.
+    """
+    if attached is None or name.is_position or name.device or name.debug_op:
+        return None
+    found = [one for one in tensors_at_hand(attached) if _means(name, one)]
+    return found[-1] if found else None
+
+
+def _means(name: TensorName, tensor: Facts) -> bool:
+    return bool(tensor["op_name"] == name.node and name.slot in (None, tensor["slot"]))
