@@ -106,7 +106,7 @@ def _has_token(viewer: Viewer, request: wrappers.Request) -> bool:
 
 
 _RULES: Final[tuple[tuple[Callable[[Viewer, wrappers.Request], bool], str], ...]] = (
-    (_may_change, "This viewer is read-only: it was started with TB_DEBUGGER_READ_ONLY=1."),
+    (_may_change, "This viewer is read-only: TensorBoard was started with --debugger_read_only."),
     (_is_json, "The content type must be application/json."),
     (
         _has_known_host,

@@ -65,7 +65,8 @@ class DebuggerPlugin(base_plugin.TBPlugin):
     """The tab *Debugger*; lives as long as TensorBoard.
 
     Args:
-      context: TensorBoard's context; only ``logdir`` and the flag ``logdir_spec`` are used.
+      context: TensorBoard's context; only ``logdir`` and the flags ``logdir_spec`` and
+        ``debugger_read_only`` are used.
     """
 
     plugin_name = PLUGIN_NAME
@@ -75,8 +76,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         logdir = _logdir(context)
         for problem in logdir.problems:
             _logger.warning("The debugger cannot show %s: %s", problem.location, problem.message)
-        is_read_only = os.environ.get(READ_ONLY_VARIABLE, "") not in ("", "0")
-        self._viewer = open_viewer(logdir, is_read_only=is_read_only)
+        self._viewer = open_viewer(logdir, is_read_only=_is_read_only(context))
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
         """Returns the routes; other paths are files of the front end."""
@@ -128,6 +128,11 @@ def _logdir(context: base_plugin.TBContext) -> Logdir:
     if logdir:
         return one_folder(logdir)
     return several_folders(getattr(context.flags, "logdir_spec", None) or "")
+
+
+def _is_read_only(context: base_plugin.TBContext) -> bool:
+    flag = getattr(context.flags, "debugger_read_only", False)
+    return bool(flag) or os.environ.get(READ_ONLY_VARIABLE, "") not in ("", "0")
 
 
 def _answer_static(request: wrappers.Request) -> wrappers.Response:

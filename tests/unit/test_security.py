@@ -17,6 +17,7 @@ import pytest
 from tensorboard.backend import security_validator
 from werkzeug.test import Client
 
+from tb_debugger_plugin.server.live import POSTS
 from tests.support.asking import FITTING, HOSTILE, PARAMETERS, PREFIX, Asker, Facts, decoded, fitting
 from tests.support.events import Recording, full_health
 
@@ -87,6 +88,18 @@ def test_no_parameter_makes_a_route_fail_or_tell_a_secret(asker, secret, path):
         assert response.status_code == 200 or (set(answer) == {"error"} and len(answer["error"]) < 15_000)
         assert _WORD.encode() not in response.data
         assert response.headers["X-Content-Type-Options"] == "nosniff" and "X-Evil" not in response.headers
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_no_body_makes_a_route_fail_or_tell_a_secret(asker, secret, path):
+    token, other = asker.token, {"/live/control": "command", "/live/evaluate": "expression"}[path]
+    for value in (*HOSTILE, str(secret), None, [], {}, {"step": {}}, 10**400, 1e308, True):
+        for body in (value, {"program": value, other: "1"}, {"program": "x", other: value}, {str(value): 1}):
+            response = asker.post(path, body, token=token)
+            assert response.status_code in (400, 404), body
+            assert set(response.json) == {"error"} and len(response.json["error"]) < 15_000
+            assert _WORD.encode() not in response.data
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
 def test_no_route_opens_a_file_that_the_log_names_or_changes_one(logdir, secret, asker):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import threading
 import time
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tensorboard.plugins import base_plugin
 
 from tb_debugger_plugin.server.forgery import HOSTS_VARIABLE, MAX_BODY, TOKEN_HEADER
+from tb_debugger_plugin.server.loader import DebuggerLoader
 from tb_debugger_plugin.server.plugin import READ_ONLY_VARIABLE
 from tests.support.asking import Asker
 from tests.support.events import small_program
@@ -269,6 +272,18 @@ def test_a_read_only_viewer_shows_and_does_nothing(tmp_path, program, monkeypatc
         assert response.status_code == 403 and "read-only" in response.json["error"]
         assert asker.json("/live/tensors", program=one["id"])["total"] == 0
     assert program.commands == []
+
+
+def test_tensorboard_has_an_option_for_a_read_only_viewer(tmp_path, program):
+    parser = argparse.ArgumentParser()
+    DebuggerLoader().define_flags(parser)
+    flags = parser.parse_args(["--debugger_read_only"])
+    plugin = DebuggerLoader().load(base_plugin.TBContext(logdir=str(tmp_path), flags=flags))
+    plugin.close()
+    with Asker(tmp_path, flags) as asker:
+        assert _listing(asker)["read_only"] is True
+    with Asker(tmp_path, parser.parse_args([])) as asker:
+        assert _listing(asker)["read_only"] is False
 
 
 def test_a_read_only_program_refuses_and_says_so(tmp_path):

@@ -93,7 +93,8 @@ class Programs:
           since: The version that the caller has; None for none.
           wait: Seconds to wait until there is another version.
         """
-        self._scan_if_old()
+        if self._thread is None:  # else it looks by itself: news must not wait for slow folders
+            self._scan_if_old()
         with self._changed:
             self._asking += 1
             try:
