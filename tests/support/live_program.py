@@ -279,6 +279,15 @@ class ScriptedProgram:
             for _ in range(count):
                 self._end_call()
 
+    def drop_values(self, count: int) -> None:
+        """Hold the values of the first tensors of the call no more, as if they were too many."""
+        with self._changed:
+            for one in self._tensors[:count]:
+                one.message.has_value = False
+                one.message.no_value = "Its value was dropped, because the program holds too many."
+            self._state.dropped_values += count
+            self._touch()
+
     @property
     def followers(self) -> int:
         """The number of debuggers that follow."""

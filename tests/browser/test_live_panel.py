@@ -1,0 +1,399 @@
+"""`frontend/src/views/live/panels.tsx`: tensors, ops, calls, curves and expressions of a program that runs.
+
+The program is a script without TensorFlow that talks like a real one (`tests/support/live_program.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.support.debugger_page import DebuggerPage, open_page
+from tests.support.events import small_program
+from tests.support.live_program import KINDS, LOSS, Op, ScriptedProgram, served
+from tests.support.serving import tensorboard
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+
+_MANY = 3000
+
+
+def _steps(values: dict[str, object], call: int) -> object:
+    return np.arange(12, dtype=np.float32).reshape(3, 4) + call
+
+
+#: A program with a matrix that changes with each call.
+MOVING = (Op("x", "Placeholder", _steps), *LOSS[1:])
+
+
+class Lived:
+    """A logdir with a recording, and a TensorBoard on it."""
+
+    def __init__(self, logdir: Path, address: str, files: str) -> None:
+        self.logdir, self.address, self._files = logdir, address, files
+
+    @contextmanager
+    def program(self, **options: object) -> Iterator[ScriptedProgram]:
+        with served(ScriptedProgram(**options), self.logdir / "train", files=self._files) as program:
+            yield program
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory):
+    logdir = tmp_path_factory.mktemp("live")
+    recording = small_program(logdir / "train", steps=3)
+    for i in range(200):
+        recording.op(
+            "g1", f"tower/block_{i // 50}/op_{i}", "Relu" if i % 2 else "MatMul", layer=f"tower/{i // 50}"
+        )
+    recording.close()
+    log = tmp_path_factory.mktemp("log") / "tensorboard.txt"
+    with tensorboard(logdir, log) as address:
+        yield Lived(logdir, address, recording.files.prefix)
+
+
+@pytest.fixture
+def opened(browser, lived):
+    """Opens a page on a program of its own, with one of its panels."""
+    with ExitStack() as stack:
+
+        def open_it(panel: str, *, program: dict[str, object] | None = None, **window: object):
+            live = stack.enter_context(lived.program(**(program or {})))
+            page = stack.enter_context(open_page(browser, lived.address, **window))
+            expect(headline(page)).to_have_text(re.compile("^Live: (Waiting|Running)"))
+            page.click(f"dock-tab-{panel}")
+            return page, live
+
+        yield open_it
+
+
+def headline(page: DebuggerPage) -> Locator:
+    return page.part("live-headline")
+
+
+def steps(page: DebuggerPage, *names: str) -> None:
+    """Step to each of some tensors."""
+    for name in names:
+        page.frame.locator("body").press("F11")
+        expect(headline(page)).to_contain_text(f"Paused at {name}")
+    page.frame  # noqa: B018 - waits until the page has settled
+
+
+def rows(page: DebuggerPage) -> Locator:
+    return page.part("live-tensor")
+
+
+def row(page: DebuggerPage, name: str) -> Locator:
+    return rows(page).filter(has_text=name)
+
+
+def test_the_tensors_of_the_call_are_listed_as_they_are_computed(opened):
+    page, _ = opened("tensors")
+    expect(page.part("dock-tensors")).to_contain_text("No tensor was computed yet")
+    steps(page, "x:0", "Log:0", "mul:0")
+    expect(rows(page)).to_have_count(3)
+    cells = row(page, "Log:0").get_by_role("gridcell")
+    expect(cells.nth(0)).to_contain_text("dense")  # the layer
+    for place, text in enumerate(("1", "float32", "[1, 2]", "[[-inf, 0.0]]"), 1):
+        expect(cells.nth(place)).to_have_text(text)
+    expect(cells.nth(6)).to_have_text("train.py:3")
+    expect(page.frame.locator("[aria-current=step]")).to_contain_text("mul:0")
+    expect(page.part("live-tensors-note")).to_have_text(
+        re.compile(r"loss \(call 0\) · 3 tensors · \d+ B held")
+    )
+    assert page.complaints == []
+
+
+def test_the_health_bar_has_the_kinds_and_says_all_numbers(opened):
+    page, _ = opened("tensors")
+    steps(page, "x:0", "Log:0")
+    health = row(page, "Log:0").get_by_test_id("live-health")
+    expect(health.locator(".bar i")).to_have_count(2)
+    expect(health).to_have_attribute(
+        "title", "CPU:0 · float32 [1, 2] · 2 values · 1 −∞, 1 0 · min 0 · max 0 · mean 0 · stddev 0"
+    )
+    assert page.complaints == []
+
+
+def test_a_loop_counts_how_often_a_tensor_was_computed_and_big_values_are_a_click_away(opened):
+    page, _ = opened("tensors", program={"ops": KINDS})
+    steps(page, "big:0", "while/Mul:0", "while/Mul:0", "while/Mul:0")
+    counts = [rows(page).nth(i).get_by_role("gridcell").nth(1).inner_text() for i in range(4)]
+    assert counts == ["1", "1", "2", "3"]
+    expect(rows(page).nth(0).get_by_test_id("live-view")).to_have_text("view")
+    page.part("filter-tensors").fill("^while")
+    expect(rows(page)).to_have_count(3)
+    page.frame.get_by_label("Filter tensors by").select_option(label="Type")
+    page.part("filter-tensors").fill("conv")
+    expect(rows(page)).to_have_count(1)
+    page.part("filter-tensors").fill("(")
+    expect(page.part("dock-tensors")).to_contain_text("no regular expression")
+
+
+def test_a_row_has_a_breakpoint_a_curve_and_a_way_to_continue_to_it(opened):
+    page, program = opened("tensors")
+    steps(page, "x:0", "Log:0")
+    row(page, "Log:0").get_by_test_id("live-break").click()
+    expect(row(page, "Log:0").get_by_test_id("live-break")).to_have_attribute("aria-pressed", "true")
+    row(page, "Log:0").get_by_test_id("live-watch").click()
+    expect(row(page, "Log:0").get_by_test_id("live-watch")).to_have_attribute("aria-pressed", "true")
+    state = program.state()
+    assert [(one.where.op_name, one.where.slot) for one in (*state.breakpoints, *state.watched)] == [
+        ("Log", 0)
+    ] * 2
+    row(page, "Log:0").get_by_test_id("live-break").click()
+    row(page, "x:0").get_by_test_id("live-continue-to").click()
+    expect(headline(page)).to_have_text("Live: Paused at x:0 in loss (call 1)")
+    expect(rows(page)).to_have_count(1)
+    assert page.complaints == []
+
+
+def test_the_list_is_walked_and_used_by_keys(opened):
+    page, program = opened("tensors")
+    steps(page, "x:0", "Log:0", "mul:0")
+    listed = page.frame.get_by_role("grid", name="Tensors of the call")
+    listed.press("ArrowUp")
+    expect(row(page, "Log:0")).to_have_attribute("aria-selected", "true")
+    expect(page.part("graph-structure-op")).to_contain_text("Log")
+    listed.press("b")
+    expect(row(page, "Log:0").get_by_test_id("live-break")).to_have_attribute("aria-pressed", "true")
+    listed.press("w")
+    expect(row(page, "Log:0").get_by_test_id("live-watch")).to_have_attribute("aria-pressed", "true")
+    listed.press("v")
+    expect(page.part("value-head")).to_contain_text("Log:0")
+    page.page.keyboard.press("Escape")
+    expect(page.part("value-view")).to_have_count(0)
+    listed.press("c")
+    expect(headline(page)).to_have_text("Live: Paused at Log:0 in loss (call 1)")
+    assert [one.where.op_name for one in program.state().breakpoints] == ["Log"]
+    assert page.complaints == []
+
+
+def test_thousands_of_tensors_are_listed_where_they_are_seen(opened):
+    many = tuple(
+        Op(f"op_{i}", "Relu", lambda values, call: np.ones(2, np.float32), graph_id="") for i in range(_MANY)
+    )
+    page, _ = opened("tensors", program={"ops": many})
+    page.click("dock-tab-breakpoints")
+    page.part("breakpoint-kind").select_option(label="an op")
+    page.part("breakpoint-text").fill(many[-1].name)
+    page.part("breakpoint-add").click()
+    page.click("dock-tab-tensors")
+    page.frame.locator("body").press("F8")
+    expect(page.frame.locator("[aria-current=step]")).to_contain_text(f"op_{_MANY - 1}:0")
+    expect(page.part("dock-tab-tensors")).to_have_text(f"Tensors{_MANY}")
+    assert rows(page).count() < 60
+    page.part("filter-tensors").fill("^op_17$|^op_2999:")
+    expect(rows(page)).to_have_count(1)
+
+
+def test_values_that_the_limit_cost_are_told(opened):
+    page, program = opened("tensors")
+    steps(page, "x:0", "Log:0")
+    program.drop_values(1)
+    expect(page.part("live-dropped")).to_have_text(re.compile("1 value dropped"))
+    expect(row(page, "x:0").get_by_test_id("live-view")).to_have_count(0)
+    expect(row(page, "x:0")).to_contain_text("[[0.0, 1.0]]")
+
+
+def test_a_value_is_read_from_the_program_follows_it_and_has_a_history(opened):
+    page, program = opened("tensors", program={"ops": MOVING})
+    steps(page, "x:0")
+    row(page, "x:0").get_by_test_id("live-view").click()
+    expect(page.part("value-head")).to_contain_text("x:0")
+    expect(page.part("live-value-call")).to_have_text("call 0")
+    page.click("value-tab-table")
+    expect(page.part("value-element").first).to_have_text("0.0")
+    page.part("value-element").nth(1).click()
+    where = page.page.url
+    page.frame.locator("body").press("F10")
+    expect(headline(page)).to_have_text("Live: Paused before loss (call 1)")
+    expect(page.part("value-missing")).to_contain_text("computed in call 0")
+    steps(page, "x:0")
+    expect(page.part("live-value-call")).to_have_text("call 1")
+    expect(page.part("value-element").first).to_have_text("1.0")
+    expect(page.part("live-history")).to_be_visible()
+    expect(page.part("value-occurrence")).to_have_text("2 of 2")
+    page.frame.get_by_label("Earlier occurrence").click()
+    expect(page.part("value-missing")).to_contain_text("computed in call 0")
+    expect(page.part("value-missing")).to_contain_text("11")  # positive elements
+    page.click("live-follow")
+    expect(page.part("value-element").first).to_have_text("1.0")
+    assert f"value=l{program.state().pause.tensor.number}." in page.page.url != where
+    page.page.reload()
+    expect(page.part("value-head")).to_contain_text("x:0")
+    assert page.complaints == []
+
+
+def test_the_tree_of_ops_sets_breakpoints_for_ops_and_scopes(opened):
+    page, program = opened("ops")
+    expect(page.part("op-group").filter(has_text="loss")).to_be_visible()
+    page.part("filter-ops").fill("^Log$")
+    page.part("op-leaf").get_by_test_id("op-box").click()
+    expect(page.part("op-leaf").get_by_test_id("op-box")).to_be_checked()
+    page.part("filter-ops").fill("")
+    group = page.part("op-group").filter(has_text="loss").get_by_test_id("op-box")
+    assert group.evaluate("box => [box.indeterminate, box.checked]") == [True, False]
+    assert "stops at a part of it" in group.get_attribute("aria-label")
+    page.part("op-group").filter(has_text="tower").click()
+    page.part("op-group").filter(has_text="block_2").get_by_test_id("op-box").click()
+    expect(page.part("op-group").filter(has_text="block_2").get_by_test_id("op-box")).to_be_checked()
+    wheres = [(one.where.op_name, one.where.name_regex) for one in program.state().breakpoints]
+    assert wheres == [("Log", ""), ("", "^tower/block_2/")]
+    page.part("op-group").filter(has_text="block_2").click()
+    leaf = page.part("op-leaf").filter(has_text="op_100")
+    leaf.get_by_test_id("op-box").click()
+    expect(page.part("dock-ops")).to_contain_text("Breakpoint 2 is broader than this")
+    page.part("op-group").filter(has_text="block_2").get_by_test_id("op-box").click()
+    expect(leaf.get_by_test_id("op-box")).not_to_be_checked()
+    assert len(program.state().breakpoints) == 1
+    assert page.complaints == []
+
+
+def test_the_tree_is_walked_by_keys_and_grouped_by_layer_and_device(opened):
+    page, program = opened("ops")
+    tree = page.frame.get_by_role("treegrid", name="Ops of the program")
+    page.part("ops-grouping").select_option(label="Layer")
+    expect(page.part("op-group").filter(has_text="tower")).to_be_visible()
+    tree.focus()
+    for key in ("Home", "ArrowRight", "ArrowDown", "ArrowDown"):
+        tree.press(key)
+    expect(page.frame.locator(".lp-op-focused")).to_contain_text("tower")
+    tree.press("ArrowRight")
+    expect(page.part("op-group").filter(has_text=re.compile("^▸?0"))).to_have_count(1)
+    tree.press(" ")
+    expect(page.frame.locator(".lp-op-focused").get_by_test_id("op-box")).to_be_checked()
+    assert [one.where.layer_regex for one in program.state().breakpoints] == ["^tower(/|$)"]
+    page.part("ops-grouping").select_option(label="Device")
+    expect(page.part("op-group").first).to_contain_text("CPU:0")
+    assert page.complaints == []
+
+
+def test_a_click_on_an_op_of_the_tree_goes_to_it(opened):
+    page, _ = opened("ops")
+    page.part("filter-ops").fill("^mul$")
+    page.part("op-leaf").click()
+    expect(page.part("graph-structure-op")).to_contain_text("mul")
+
+
+def test_the_calls_are_counted_and_their_names_lead_to_what_they_name(opened):
+    page, program = opened("calls")
+    call = page.part("live-call")
+    expect(call).to_have_attribute("aria-current", "step")
+    expect(call).to_contain_text("x: float32 [1, 2]")
+    expect(call).to_contain_text("CPU:0")
+    program.run_calls(4)
+    expect(call.locator("td").last).to_have_text("5")
+    call.get_by_role("button", name="x: float32").click()
+    expect(page.part("graph-structure-op")).to_contain_text("Placeholder")
+    assert page.complaints == []
+
+
+def test_watched_tensors_are_drawn_while_the_program_runs(opened):
+    page, program = opened("tensors", program={"ops": MOVING})
+    steps(page, "x:0")
+    row(page, "x:0").get_by_test_id("live-watch").click()
+    page.click("dock-tab-curves")
+    program.run_calls(20)
+    picture = page.part("live-curve")
+    expect(picture).to_have_attribute("aria-label", re.compile("x:0 in loss: mean from .* last 24.5"))
+    page.part("curve-number").select_option(label="max − min")
+    expect(picture).to_have_attribute("aria-label", re.compile("range from 11 to 11"))
+    page.click("live-unwatch")
+    expect(page.part("dock-curves")).to_contain_text("No tensor is watched.")
+    assert len(program.state().watched) == 0
+    assert page.complaints == []
+
+
+def _ask(page: DebuggerPage, expression: str) -> None:
+    page.part("live-expression").fill(expression)
+    page.part("live-expression").press("Enter")
+
+
+def test_an_expression_is_evaluated_and_its_result_opened(opened):
+    page, _ = opened("evaluate")
+    steps(page, "x:0", "Log:0")
+    _ask(page, "np.sum(`x:0`) + 2")
+    expect(page.part("live-result").first).to_contain_text("3.0")
+    _ask(page, "`nobody:0`")
+    expect(page.part("live-result").first.get_by_role("alert")).to_contain_text("There is no tensor nobody:0")
+    expect(page.part("live-result")).to_have_count(2)
+    _ask(page, "np.arange(6).reshape(2, 3)")
+    page.part("live-result-view").first.click()
+    page.click("value-tab-table")
+    expect(page.part("value-element").last).to_have_text("5")
+    page.part("live-expression").press("ArrowUp")
+    page.part("live-expression").press("ArrowUp")
+    expect(page.part("live-expression")).to_have_value("`nobody:0`")
+
+
+def test_the_value_at_a_pause_is_changed_once_and_shown_as_changed(opened):
+    page, _ = opened("evaluate")
+    expect(page.part("live-cannot-change")).to_contain_text("not paused at a tensor")
+    page.frame.locator("body").press("F11")
+    page.click("dock-tab-tensors")
+    row(page, "x:0").get_by_test_id("live-break").click()
+    page.frame.locator("body").press("F8")
+    expect(headline(page)).to_have_text("Live: Paused at x:0 in loss (call 1)")
+    row(page, "x:0").get_by_test_id("live-view").click()
+    page.click("dock-tab-evaluate")
+    page.part("live-change-kind").select_option(label="Multiply by")
+    page.part("live-change-text").fill("many")
+    expect(page.part("live-change")).to_be_disabled()
+    page.part("live-change-text").fill("4")
+    page.click("live-change")
+    expect(page.part("live-changed")).to_contain_text("Changed to value * 4")
+    expect(page.part("live-value-call")).to_contain_text("changed")
+    expect(page.part("value-summary")).to_contain_text("4")
+    page.part("live-change-kind").select_option(label="Set to the expression")
+    page.part("live-change-text").fill("value[7]")
+    page.click("live-change")
+    expect(page.part("live-changed")).to_contain_text("IndexError")
+    page.click("dock-tab-tensors")
+    expect(row(page, "x:0")).to_contain_text("changed")
+    expect(row(page, "x:0")).to_contain_text("[[0.0, 4.0]]")
+    assert page.complaints == []
+
+
+def test_a_program_that_does_not_allow_changes_says_so(opened):
+    page, _ = opened("evaluate", program={"may_change_values": False})
+    steps(page, "x:0")
+    expect(page.part("live-cannot-change")).to_contain_text("may_change_values=True")
+    expect(page.part("live-change")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "height"),
+    [("light", 1280, 800), ("dark", 1920, 1080), ("dark", 400, 900)],
+)
+def test_each_panel_is_accessible_and_not_wider_than_the_window(
+    opened, keep_screenshot, scheme, width, height
+):
+    page, program = opened(
+        "tensors", program={"ops": (*MOVING, *KINDS)}, scheme=scheme, width=width, height=height
+    )
+    steps(page, "x:0", "Log:0", "mul:0")
+    row(page, "x:0").get_by_test_id("live-watch").click()
+    row(page, "mul:0").get_by_test_id("live-break").click()
+    program.run_calls(30)
+    for panel in ("tensors", "ops", "calls", "curves", "evaluate"):
+        page.click(f"dock-tab-{panel}")
+        if panel == "evaluate":
+            _ask(page, "np.max(`nobody:0`)")
+            expect(page.part("live-result").get_by_role("alert")).to_be_visible()
+        assert page.serious_violations() == [], panel
+        assert page.frame.evaluate("document.documentElement.scrollWidth") <= width, panel
+        keep_screenshot(page.page, f"live-{panel}-{scheme}-{width}")
+    page.click("dock-tab-tensors")
+    page.frame.locator("body").press("F8")
+    expect(headline(page)).to_contain_text("Paused at mul:0")
+    row(page, "x:0").get_by_test_id("live-view").click()
+    expect(page.part("live-history")).to_be_visible()
+    assert page.serious_violations() == []
+    keep_screenshot(page.page, f"live-value-{scheme}-{width}")
