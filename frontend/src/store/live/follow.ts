@@ -85,8 +85,15 @@ export function takePrograms({ facts, derived }: FollowDeps, answer: LiveProgram
   batch(() => {
     facts.connection.value = undefined;
     facts.answer.value = { ...answer, programs };
+    if (isElsewhere(before, derived.program.peek())) facts.refusal.value = undefined;
     if (before !== undefined) facts.gone.value = goneOf(before, programs, facts.gone.peek());
   });
+}
+
+/** Whether the program has gone on, so that an earlier refusal is no news any more. */
+function isElsewhere(before: LiveProgram | undefined, now: LiveProgram | undefined): boolean {
+  const [was, is] = [before?.state, now?.state];
+  return was?.phase !== is?.phase || was?.pause?.number !== is?.pause?.number;
 }
 
 /** The program that has ended and that is shown until the reader closes it or another one runs. */

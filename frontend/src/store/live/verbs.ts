@@ -1,5 +1,6 @@
 /** What the reader can do with the program in focus. */
 import { batch } from "@preact/signals";
+import { RouteError } from "../../api/fetch";
 import type {
   Breakpoint,
   Command,
@@ -13,7 +14,7 @@ import type { Api } from "../../api/routes";
 import type { BreakpointNumber, LiveTensorNumber, ProgramId } from "../../base/ids";
 import { sentence } from "../../base/loaded";
 import { breakpointAt, changed, newBreakpoint } from "../../model/live/places";
-import { withState } from "../../model/live/program";
+import { situationOf, withState } from "../../model/live/program";
 import type { Activity } from "../activity";
 import type { DockName, LiveDerived, LiveFacts } from "./facts";
 import type { Toasts } from "./toasts";
@@ -49,6 +50,7 @@ function createSend({ api, activity, facts, derived, toasts }: LiveVerbDeps): Se
       if (answer !== undefined && state !== undefined)
         facts.answer.value = { ...answer, programs: withState(answer.programs, id, state) };
       facts.refusal.value = done ? undefined : words;
+      facts.connection.value = undefined;
     });
     if (!done) toasts.show(words, "failure");
     return done;
@@ -62,7 +64,9 @@ function createSend({ api, activity, facts, derived, toasts }: LiveVerbDeps): Se
       const sent = api.control(program.id, command, pauseNumber, answer.token);
       return take(program.id, await activity.track(sent));
     } catch (error) {
-      facts.refusal.value = sentence(error);
+      // The next answer about programs says that the server is back.
+      const isGone = error instanceof RouteError && error.status === 0;
+      facts[isGone ? "connection" : "refusal"].value = sentence(error);
       toasts.show(sentence(error), "failure");
       return false;
     } finally {
@@ -126,11 +130,11 @@ function createViewVerbs({ facts, derived, toasts }: LiveVerbDeps) {
         facts.refusal.value = undefined;
       });
     },
-    /** Closes the bar of a program that has ended. */
+    /** Closes the bar of a program that has ended, and of others that have. */
     closeEnded(): void {
-      const id = derived.program.peek()?.id;
+      const over = derived.programs.peek().filter((program) => situationOf(program) === "ended");
       batch(() => {
-        if (id !== undefined) facts.closed.value = new Set([...facts.closed.peek(), id]);
+        facts.closed.value = new Set([...facts.closed.peek(), ...over.map(({ id }) => id)]);
         facts.gone.value = undefined;
         facts.dock.value = undefined;
       });
