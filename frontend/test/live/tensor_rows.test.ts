@@ -13,6 +13,7 @@ import {
   positionOf,
   renewed,
   summaryOf,
+  withCurrent,
 } from "../../src/model/live/tensor_rows";
 import { tensor } from "./fixture";
 
@@ -35,6 +36,19 @@ describe("the tensors of the call at hand", () => {
     expect(extended(first, { call: 1, tensors: [], total: 0 })).toEqual({ call: 1, rows: [], total: 0 });
     const next = extended(first, { call: 1, tensors: [numbered(8)], total: 1 });
     expect(next.rows.map(({ number }) => number)).toEqual([8]);
+  });
+
+  test("have the one of the pause before the list has it", () => {
+    const rows = extended(NO_ROWS, { call: 0, tensors: [numbered(1), numbered(2)], total: 2 });
+    const shown = (call: number, number: number | undefined) =>
+      withCurrent(rows, call, number === undefined ? undefined : numbered(number)).map((row) => row.number);
+    expect([shown(0, 3), shown(0, 2), shown(0, undefined), shown(1, 9)]).toEqual([
+      [1, 2, 3],
+      [1, 2],
+      [1, 2],
+      [9],
+    ]);
+    expect(withCurrent(NO_ROWS, 0, numbered(4))).toHaveLength(1);
   });
 
   test("take newer facts about rows that are there", () => {

@@ -175,4 +175,17 @@ describe("the colours of a grid", () => {
     expect(inside).toBe("128,128,128");
     expect(bad).toBe("255,219,219");
   });
+
+  test("fade half where only a part of a tile is in the range", () => {
+    // The tiles hold 0 and 5, 5 and 6, 9 and 10, 5 and NaN.
+    const tiles = merged(grid("0 5 5 6 9 10 5 NaN"), 1, 2);
+    const plain = colours(tiles);
+    const shown = colours(tiles, { low: 4, high: 6 });
+    const faded = (share: number, text = "") =>
+      text
+        .split(",")
+        .map((part) => Math.round(Number(part) + (255 - Number(part)) * share))
+        .join(",");
+    expect(shown).toEqual([faded(0.5, plain[0]), plain[1], faded(0.86, plain[2]), faded(0.5, plain[3])]);
+  });
 });

@@ -21,6 +21,21 @@ export function extended(before: TensorRows, { call, tensors, total }: LiveTenso
   return { call, rows: fresh.length === 0 ? old : [...old, ...fresh], total };
 }
 
+/**
+ * The rows with the tensor at which the program is paused, which the state has before the list does. In another
+ * call than that of the rows, it is the first of the new ones.
+ */
+export function withCurrent(
+  { call, rows }: TensorRows,
+  now: number | undefined,
+  current: LiveTensor | undefined,
+): readonly LiveTensor[] {
+  if (current === undefined) return rows;
+  if (call !== undefined && now !== call) return [current];
+  const last = rows.at(-1);
+  return last === undefined || current.number > last.number ? [...rows, current] : rows;
+}
+
 /** Takes newer facts about some of the rows, such as that a value was dropped. */
 export function renewed(before: TensorRows, tensors: readonly LiveTensor[]): TensorRows {
   const byNumber = new Map(tensors.map((tensor) => [tensor.number, tensor]));

@@ -26,7 +26,8 @@ export interface Scale extends NumberRange {
 }
 
 const STEPS = 256;
-const FADE = 0.86;
+/** How far tiles without an element of the highlighted range fade, and those of which only a part is in it. */
+const [FADE, HALF_FADE] = [0.86, 0.5];
 
 /** The scale for the values of a range. */
 export function scaleOf(range: NumberRange | undefined): Scale {
@@ -36,7 +37,10 @@ export function scaleOf(range: NumberRange | undefined): Scale {
   return { low: -most, high: most, isDiverging: true };
 }
 
-/** Paints a grid: red, green, blue and opacity of each tile. `only` fades the tiles without a value in it. */
+/**
+ * Paints a grid: red, green, blue and opacity of each tile. `only` fades the tiles without an element in it, and
+ * half those of several elements that may have elements inside and outside of it.
+ */
 export function paint(
   grid: Grid,
   scale: Scale,
@@ -45,12 +49,14 @@ export function paint(
 ): Uint8ClampedArray<ArrayBuffer> {
   const pixels = new Uint32Array(grid.rows * grid.columns);
   const inks = inksOf(palette, scale);
-  const faded = only === undefined ? inks : fadedInks(inks, palette.faded);
+  const faded = only === undefined ? inks : fadedInks(inks, palette.faded, FADE);
+  const half = only === undefined ? inks : fadedInks(inks, palette.faded, HALF_FADE);
+  const inksIn = { all: inks, some: half, none: faded } as const;
   const factor = scale.high > scale.low ? (STEPS - 1) / (scale.high - scale.low) : 0;
   const middle = factor === 0 ? STEPS / 2 : 0;
   for (let i = 0; i < pixels.length; i++) {
     const kind = grid.kinds[i] ?? 0;
-    const ink = only === undefined || meets(grid, i, kind, only) ? inks : faded;
+    const ink = only === undefined ? inks : inksIn[shareIn(grid, i, kind, only)];
     if (kind & NAN) pixels[i] = ink.nan;
     else if (kind & POS_INF) pixels[i] = ink.posInf;
     else if (kind & NEG_INF) pixels[i] = ink.negInf;
@@ -62,8 +68,20 @@ export function paint(
   return new Uint8ClampedArray(pixels.buffer);
 }
 
+/** Whether all elements of a tile are in a range, none, or perhaps some. */
+export function shareIn(grid: Grid, i: number, kind: number, range: NumberRange): "all" | "some" | "none" {
+  if (!meets(grid, i, kind, range)) return "none";
+  const { low, high } = range;
+  const isOut =
+    (kind & NAN) !== 0 ||
+    ((kind & POS_INF) !== 0 && high !== Number.POSITIVE_INFINITY) ||
+    ((kind & NEG_INF) !== 0 && low !== Number.NEGATIVE_INFINITY) ||
+    ((kind & FINITE) !== 0 && ((grid.min[i] ?? 0) < low || (grid.max[i] ?? 0) > high));
+  return isOut ? "some" : "all";
+}
+
 /** Whether a tile holds an element of a range; for a tile of several elements, whether it may. */
-export function meets(grid: Grid, i: number, kind: number, { low, high }: NumberRange): boolean {
+function meets(grid: Grid, i: number, kind: number, { low, high }: NumberRange): boolean {
   if (kind & POS_INF && high === Number.POSITIVE_INFINITY) return true;
   if (kind & NEG_INF && low === Number.NEGATIVE_INFINITY) return true;
   if ((kind & FINITE) === 0) return false;
@@ -87,8 +105,8 @@ function inksOf(palette: Palette, { isDiverging }: Scale): Inks {
   };
 }
 
-function fadedInks({ steps, nan, posInf, negInf }: Inks, to: Rgb): Inks {
-  const fade = (ink: number) => packed(mixed(unpacked(ink), to, FADE));
+function fadedInks({ steps, nan, posInf, negInf }: Inks, to: Rgb, share: number): Inks {
+  const fade = (ink: number) => packed(mixed(unpacked(ink), to, share));
   return { steps: steps.map(fade), nan: fade(nan), posInf: fade(posInf), negInf: fade(negInf) };
 }
 

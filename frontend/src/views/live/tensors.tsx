@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { LiveTensor, ProgramState } from "../../api/live";
 import { bytes, counted, grouped } from "../../base/text";
 import { callWords } from "../../model/live/program";
-import { expressionOf, filteredRows, positionOf } from "../../model/live/tensor_rows";
+import { expressionOf, filteredRows, positionOf, withCurrent } from "../../model/live/tensor_rows";
 import type { Store } from "../../store/store";
 import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "../geometry";
 import { Failure, Hint } from "../panel";
@@ -51,7 +51,9 @@ export function TensorsTools({ store }: { readonly store: Store }) {
 
 export function Tensors({ store }: { readonly store: Store }) {
   const panel = store.livePanel;
-  const { rows } = panel.rows.value;
+  const [listed, state] = [panel.rows.value, store.live.state.value];
+  const [now, current] = [state?.call?.number, state?.pause?.tensor];
+  const rows = useMemo(() => withCurrent(listed, now, current), [listed, now, current]);
   const filter = panel.tensorFilter.value;
   const shown = useMemo(() => filteredRows(rows, filter), [rows, filter]);
   const failure = panel.rowsFailure.value;
