@@ -23,7 +23,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz lint format bench-overhead bench-index frontend clean
+.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz lint format bench-overhead bench-index bench-live frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -137,6 +137,9 @@ bench-overhead: $(VENV)/.dev ## what recording costs, beside TensorFlow's own re
 
 bench-index: $(VENV)/.dev ## how fast the viewer reads and answers, beside the built-in plugin's reader
 	$(PY) -m benchmarks.index $(ARGS)
+
+bench-live: $(VENV)/.dev ## how soon the page shows where a program was paused
+	$(PY) -m benchmarks.live $(ARGS)
 
 frontend: $(VENV)/.node ## build the page
 	@$(PY) -m build_steps.frontend
