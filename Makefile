@@ -41,7 +41,7 @@ test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: p
 	$(PY) -m pytest -m long $(ARGS)
 
 # What needs no TensorFlow of the native library, in a program of its own: a sanitizer wants to be there first.
-SANITIZED := tests/native/exercise.cc \
+SANITIZED := tests/native/exercise.cc tests/native/exercise_gate.cc \
     $(filter-out %/module.cc tb_debugger_plugin/native/src/py_% %/eager_tensor.cc %/tf_api.cc %/kernel.cc %_op.cc,$(wildcard tb_debugger_plugin/native/src/*.cc))
 
 test-sanitize: build/sanitize-address,undefined build/sanitize-thread build/walk-address,undefined | $(VENV)/.dev ## the native libraries under ASan, UBSan and TSan

@@ -109,7 +109,8 @@ class Instrumentation:
         with self._defining:
             isolated = self._isolate(tensor_ids)
         self._tensors.add_new()
-        return isolated
+        constants = {tensor.tensor_id for tensor in self._tensors.all() if tensor.is_constant}
+        return isolated - constants
 
     def _isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
         before, self._functions.isolated = self._functions.isolated, tensor_ids

@@ -20,6 +20,7 @@
 #include "bad_tensors.h"
 #include "crc32c.h"
 #include "encode.h"
+#include "exercise_gate.h"
 #include "framing.h"
 #include "keep.h"
 #include "recorder.h"
@@ -541,5 +542,6 @@ int main(int, char** arguments) {
   LoseTheTailFile(folder + "/lost", 0);
   LoseTheTailFile(folder + "/lost ring", 2);
   SayWhatFails(folder + "/fails");
+  ExerciseGate();
   std::puts("good");
 }

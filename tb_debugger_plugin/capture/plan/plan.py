@@ -127,8 +127,10 @@ def make_plan(
     for op, slot, keep in _chosen(ops, known, options, names):
         tensor = op.outputs[slot]
         can_be_inline = supports_inline and uses.allow_inline(tensor)
-        is_isolated = known.tensor_ids[op.name][slot] in isolated
         attachment = attachment_of(tensor, options, can_be_inline=can_be_inline, may_be_kept=bool(keep))
+        # TensorFlow computes with constants while it optimizes a graph.
+        is_constant = attachment is Attachment.CONSTANT
+        is_isolated = not is_constant and known.tensor_ids[op.name][slot] in isolated
         if is_isolated:
             attachment = attachment_of_isolated(tensor, attachment, can_be_inline=can_be_inline)
         rings = bool(options.rings(op.type, slot, op.name))

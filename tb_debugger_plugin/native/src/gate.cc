@@ -206,8 +206,8 @@ std::optional<Hit> Gate::Wait(double seconds) {
   const auto arrived = [&] { return closed_ || (held_ != nullptr && held_->hit.number > delivered_); };
   // A longer time than the clock has means none.
   const auto time = std::chrono::duration<double>(std::isnan(seconds) ? 0 : std::clamp(seconds, 0.0, 1e8));
-  const auto until = std::chrono::system_clock::now() +
-                     std::chrono::duration_cast<std::chrono::system_clock::duration>(time);
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(time);
   if (!arrived_.wait_until(lock, until, arrived) || held_ == nullptr) return std::nullopt;
   delivered_ = held_->hit.number;
   return held_->hit;

@@ -188,7 +188,10 @@ bool RecordAndPass(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInpu
   if (recorder->wanted()) recorded = Record(kernel, context, input, recorder);
   if (recorder->gate().wanted()) {
     *replacement = PassGate(kernel, context, input, recorder, recorded.worst, is_inline);
-    if (*replacement != nullptr) return false;  // What was bad is mended.
+    if (*replacement != nullptr) {  // It is on record too. What was bad is mended.
+      if (recorder->wanted()) TraceBatch(recorder).Trace(kernel->targets[0], (*replacement)->view);
+      return false;
+    }
   }
   return FailIf(recorded.rang, context, recorder);
 }
