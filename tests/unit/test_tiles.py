@@ -99,3 +99,10 @@ def test_a_signalling_nan_of_a_damaged_file_is_a_nan_without_a_warning():
     for size, name in ((4, "value"), (1, "mean")):
         grid = make_grid(ArrayElements(array), slicing_of((), (4,)), rows=1, columns=size, part="abs")
         assert np.isnan(grid.columns[name]).all()
+
+
+def test_a_tile_with_too_many_elements_is_refused():
+    # Elements that claim a size at which no array could be made are not read.
+    slicing = slicing_of((), (1 << 40,))
+    with pytest.raises(BadQueryError, match="1,099,511,627,776 elements: ask for more rows"):
+        make_grid(ArrayElements(np.zeros(1)), slicing, rows=1, columns=1, part="abs")

@@ -30,6 +30,8 @@ HAS_POS_INF: Final = 2
 HAS_NEG_INF: Final = 4
 HAS_FINITE: Final = 8
 _BLOCK_ELEMENTS: Final = 1 << 20
+#: The most elements of one tile, which is read at once.
+_MAX_TILE: Final = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,19 @@ def make_grid(elements: Elements, slicing: Slicing, *, rows: int, columns: int, 
       part: What of complex numbers is taken; a key of `numbers.PARTS`.
 
     Raises:
-      BadQueryError: The slice has more than two dimensions, or its elements are no numbers.
+      BadQueryError: The slice has more than two dimensions, its elements are no numbers, or a tile has too
+        many of them.
       FormatError: The file has changed.
     """
     check_numeric(elements)
     shape = check_flat(slicing)
     num_rows, num_columns = (1, 1, *shape)[-2:]
     tile = (max(1, -(-num_rows // rows)), max(1, -(-num_columns // columns)))
+    if tile[0] * tile[1] > _MAX_TILE:
+        raise BadQueryError(
+            f"A tile of the picture would have {tile[0] * tile[1]:,} elements: ask for more rows and columns,"
+            " or for a part of the slice."
+        )
     grid = (-(-num_rows // tile[0]), -(-num_columns // tile[1]))
     if tile == (1, 1):
         values = real_numbers(read_slice(elements, slicing), part)
