@@ -1,4 +1,4 @@
-"""`frontend/src/views/live/live_bar.tsx` and what is around it: a program is stepped and stopped on the page.
+"""`frontend/src/views/live/live_bar.tsx`: a program is stepped and stopped on the page.
 
 The program is a script without TensorFlow that talks like a real one (`tests/support/live_program.py`).
 """
