@@ -16,6 +16,7 @@ import shutil
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from types import FrameType
@@ -250,6 +251,24 @@ class Recording:
           rules: Their positions in `keep_values`.
         """
         self._sink.enable_rules(sum(1 << rule for rule in rules))
+
+    def note_changed_value(self, graph_id: str, op_name: str, slot: int, expression: str) -> None:
+        """Note that a user has changed a value, so that what follows is not what the program computes.
+
+        Args:
+          graph_id: The graph of the tensor; empty for an output of an eager op.
+          op_name: Its op; of an eager op, the type and a number.
+          slot: The number of the output.
+          expression: What the user gave.
+        """
+        event = DebugEvent(wall_time=time.time())
+        event.changed_value.graph_id, event.changed_value.op_name = graph_id, op_name
+        event.changed_value.slot, event.changed_value.expression = slot, expression
+        try:
+            if self._on:
+                self._sink.write("graphs", event)
+        except Exception as error:  # the program must not see any error
+            self._fail(error)
 
     def discard(self) -> None:
         """Drop the records that the circular buffer holds now, and go on as if the recording began here."""

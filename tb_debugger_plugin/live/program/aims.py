@@ -59,6 +59,8 @@ class Aims:
         self._known: list[TensorOfGraph] = []
         self._rules: list[GateRule] = []
         self._held_bytes = 0
+        #: Whether tensors are noted as they are computed, and their values held.
+        self.is_noting = False
 
     def take_in(self, tensors: Iterable[TensorOfGraph]) -> None:
         """Take in tensors of graphs that are new."""
@@ -92,6 +94,7 @@ class Aims:
           is_paused: Whether it is paused: then threads of graphs stop at their next tensor.
           max_bytes: Bytes of values to hold, if any are wanted.
         """
+        self.is_noting = is_on and (is_paused or self.looks)
         if self._gate is None:
             return
         counted = self._gate.counts().hits
@@ -103,7 +106,7 @@ class Aims:
         if rules != self._rules:
             self._gate.set_rules(rules)
             self._rules = rules
-        wanted = max_bytes if is_on and (is_paused or self.looks) else 0
+        wanted = max_bytes if self.is_noting else 0
         if wanted != self._held_bytes:
             self._gate.hold_values(wanted)
             self._held_bytes = wanted

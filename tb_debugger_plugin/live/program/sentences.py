@@ -7,6 +7,7 @@ from typing import Final
 
 from tb_debugger_plugin.capture.gate import CannotChange
 from tb_debugger_plugin.live.messages.messages import Message
+from tb_debugger_plugin.live.program.interface import ProgramCall
 
 CANNOT_CHANGE: Final = {
     CannotChange.CAN_CHANGE: "",
@@ -38,6 +39,16 @@ def bad_kinds(tensor: Message) -> str:
     numbers = {one.name: one.value for one in tensor.numbers}
     kinds = {"nan": "NaN", "ninf": "−∞", "pinf": "+∞"}
     return " and ".join(text for name, text in kinds.items() if numbers.get(name, 0) > 0)
+
+
+def before_call(call: ProgramCall, why: str) -> str:
+    """Returns the sentence of a stop before a call."""
+    return f"Paused before {call.name} (call {call.number}){f': {why}' if why else ''}."
+
+
+def after_call(call: ProgramCall, why: str) -> str:
+    """Returns the sentence of a stop after a call."""
+    return f"Paused after {call.name} (call {call.number}){f': {why}' if why else ''}."
 
 
 def sentence_of_stop(why: str, tensor: Message) -> str:

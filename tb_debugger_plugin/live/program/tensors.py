@@ -109,6 +109,7 @@ class Tensors:
         self._earlier: OrderedDict[int, Value] = OrderedDict()
         self._measured: dict[int, dict[str, float]] = {}
         self._changed: dict[int, Value] = {}
+        #: The number of the call at hand.
         self.call = 0
 
     def know(self, tensors: Iterable[TensorOfGraph]) -> None:
@@ -119,26 +120,19 @@ class Tensors:
         """Returns what is known of a tensor of a graph."""
         return self._of_graphs.get(tensor_id)
 
-    def begin_call(self, number: int, *, forget: bool) -> None:
-        """Begin a call.
-
-        Args:
-          number: Its number.
-          forget: Whether the values of the call before it are dropped: not while another call runs.
-        """
-        self.call = number
-        if forget:
-            if self._gate is not None:
-                self._passed(0, 1)  # raises the floor
-                self._gate.forget_values()
-            self.drop_eager()
-            self._ops.clear()
-            self._measured.clear()
-            self._changed.clear()
-            self._dropped = 0
-            self._floor = self._last_passed
-            self._block = self._next_eager // _BLOCK + 1
-            self._next_eager = (self._block + 1) * _BLOCK
+    def begin_call(self) -> None:
+        """Forget the tensors of the calls before: no other call may run."""
+        if self._gate is not None:
+            self._passed(0, 1)  # raises the floor
+            self._gate.forget_values()
+        self.drop_eager()
+        self._ops.clear()
+        self._measured.clear()
+        self._changed.clear()
+        self._dropped = 0
+        self._floor = self._last_passed
+        self._block = self._next_eager // _BLOCK + 1
+        self._next_eager = (self._block + 1) * _BLOCK
 
     def drop_eager(self) -> None:
         """Drop all eager outputs."""
@@ -291,7 +285,8 @@ class Tensors:
             try:
                 value = self.value(number)
                 message.text = short_text(value.array)
-                numbers = self._numbers(number, value)
+                if number in self._changed or len(numbers or ()) < len(COLUMNS):
+                    numbers = self._numbers(number, value)
             except Exception as error:  # a dtype without arrays, a device that fails
                 message.has_value, message.no_value = False, f"Its value cannot be read: {error}"
         message.numbers.extend(Number(name=name, value=value) for name, value in (numbers or {}).items())
@@ -339,10 +334,7 @@ class Tensors:
         """Keep the value of a tensor at which the program has stopped, after its call too."""
         if not message.has_value:
             return
-        value = self.value(int(message.number))
-        if value.array.nbytes > _MAX_EARLIER_BYTES:
-            return
-        self._earlier[int(message.number)] = Value(value.array.copy(), value.dtype)
+        self._earlier[int(message.number)] = self.value(int(message.number))
         while sum(one.array.nbytes for one in self._earlier.values()) > _MAX_EARLIER_BYTES:
             self._earlier.popitem(last=False)
 

@@ -8,7 +8,7 @@ Not thread-safe: the controller holds its lock.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +18,7 @@ from tb_debugger_plugin.live.messages.messages import Message, Number, WatchedPo
 from tb_debugger_plugin.live.messages.messages import Watched as WatchedMessage
 from tb_debugger_plugin.live.program.breakpoints import place_of
 from tb_debugger_plugin.live.program.places import Place, Target, make_target
+from tb_debugger_plugin.live.program.tensors import Tensors
 
 _MOST: Final = 16
 #: Points of one curve: a state must not grow without bound.
@@ -60,6 +61,7 @@ class Watched:
         self._curves: dict[int, Curve] = {}
         self._known: list[TensorOfGraph] = []
         self._last_number = 0
+        self._last_passed = 0
 
     def __iter__(self) -> Iterator[Curve]:
         return iter(self._curves.values())
@@ -105,13 +107,42 @@ class Watched:
         """Returns the tensors of graphs that are watched."""
         return frozenset(number for one in self for number in one.tensors)
 
-    def of_tensor(self, tensor_id: int) -> list[Curve]:
-        """Returns the curves of a tensor of a graph."""
+    def _of_tensor(self, tensor_id: int) -> list[Curve]:
         return [one for one in self if tensor_id in one.tensors]
 
-    def of_place(self, place: Place) -> list[Curve]:
-        """Returns the curves of an output of an eager op."""
+    def _of_place(self, place: Place) -> list[Curve]:
         return [one for one in self if one.target.may_be_eager and one.target.fits(place)]
+
+    def follow(self, tensors: Tensors, wall_time: float) -> bool:
+        """Add what has passed the gate since the last time; returns whether anything was added.
+
+        Args:
+          tensors: The tensors of the call at hand.
+          wall_time: The time.
+        """
+        is_new = False
+        for passed in tensors.new_passed(self._last_passed):
+            self._last_passed = passed.number
+            curves = self._of_tensor(passed.tensor_id)
+            numbers = tensors.known_numbers(passed) if curves else {}
+            for curve in curves if numbers else ():
+                curve.add(tensors.call, wall_time, numbers)
+                is_new = True
+        return is_new
+
+    def add_eager(
+        self, place: Place, numbers: Callable[[], Mapping[str, float]], call: int, wall_time: float
+    ) -> None:
+        """Add an output of an eager op.
+
+        Args:
+          place: Where it was made.
+          numbers: Returns its numbers.
+          call: The call at hand.
+          wall_time: The time.
+        """
+        for curve in self._of_place(place):
+            curve.add(call, wall_time, numbers())
 
     def messages(self) -> list[Message]:
         """Returns what is watched, with the points."""

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import api as recorder
+from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
 from tb_debugger_plugin.live.program import api
 from tb_debugger_plugin.live.program.interface import Settings
@@ -65,7 +66,7 @@ def logs(x):
     return step
 
 
-def test_the_first_nan_of_a_function_is_found_and_mended(begin):
+def test_the_first_nan_of_a_function_is_found_and_mended(begin, tmp_path):
     debugger = begin()
     step = logs(tf.constant([10.0, 3.5]))
     debugger.start(lambda: [float(step(tf.constant(float(i)))) for i in range(6)])
@@ -92,6 +93,15 @@ def test_the_first_nan_of_a_function_is_found_and_mended(begin):
     assert losses[5] == pytest.approx(2 * np.log(5), rel=1e-6)
     notices = [one.sentence for one in debugger.controller.state().notices]
     assert any("has set logged:0 of step" in one for one in notices)
+    assert changed_values(tmp_path) == [(tensor.graph_id, "logged", 0, "np.nan_to_num(value)")]
+
+
+def changed_values(folder):
+    """The records of values that a debugger changed."""
+    (file,) = folder.glob("*.graphs")
+    events = map(DebugEvent.FromString, tf.compat.v1.io.tf_record_iterator(str(file)))
+    changed = [event.changed_value for event in events if event.HasField("changed_value")]
+    return [(one.graph_id, one.op_name, one.slot, one.expression) for one in changed]
 
 
 def test_the_first_nan_of_an_eager_loop_is_found_and_mended(begin):
