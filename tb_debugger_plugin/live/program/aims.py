@@ -56,16 +56,16 @@ class Aims:
         self.order = Order()
         #: Calls that are left of a continuation.
         self.calls_left = 0
-        self._known: list[TensorOfGraph] = []
+        self._known: dict[int, TensorOfGraph] = {}
         self._rules: list[GateRule] = []
         self._held_bytes = 0
         #: Whether tensors are noted as they are computed, and their values held.
         self.is_noting = False
 
     def take_in(self, tensors: Iterable[TensorOfGraph]) -> None:
-        """Take in tensors of graphs that are new."""
+        """Take in tensors of graphs that are new, or of which more is known."""
         tensors = list(tensors)
-        self._known += tensors
+        self._known.update((one.tensor_id, one) for one in tensors)
         self.breakpoints.take_in(tensors)
         self.watched.take_in(tensors)
 
@@ -123,7 +123,7 @@ class Aims:
         target = self.order.target
         if target is None:
             return frozenset()
-        fitting = (one for one in self._known if not one.is_constant and target.fits(place_of(one)))
+        fitting = (one for one in self._known.values() if not one.is_constant and target.fits(place_of(one)))
         return frozenset(one.tensor_id for one in fitting)
 
     def _measured(self) -> Iterable[GateRule]:

@@ -101,7 +101,7 @@ class Entry:
         if not has_gate:
             return "Without the native library, only eager ops and calls can stop."
         if self.tensors and all(one.is_compiled for one in self.tensors.values()):
-            return "XLA compiles the function: the program stops after the call, and the value is not there."
+            return "XLA compiles the function: while this is on, it runs uncompiled from its next call on."
         if self.tensors:
             return ""
         eager = ", or when an eager op fits" if self.may_be_eager else ""
@@ -126,7 +126,7 @@ class Breakpoints:
 
     def __init__(self) -> None:
         self._entries: dict[int, Entry] = {}
-        self._known: list[TensorOfGraph] = []
+        self._known: dict[int, TensorOfGraph] = {}
         self._last_number = 0
 
     def __iter__(self) -> Iterator[Entry]:
@@ -174,7 +174,7 @@ class Breakpoints:
         is_anywhere = says_nothing(where) and not condition.is_always
         entry = Entry(0, Breakpoint(), None if is_anywhere else make_target(where), condition)
         entry.message.CopyFrom(message)
-        entry.take_in(self._known)
+        entry.take_in(self._known.values())
         return entry
 
     def remove(self, number: int) -> None:
@@ -187,9 +187,9 @@ class Breakpoints:
             raise NotFoundError(f"There is no breakpoint {number}.")
 
     def take_in(self, tensors: Iterable[TensorOfGraph]) -> bool:
-        """Take in tensors of graphs that are new; returns whether the gate needs other rules."""
+        """Take in tensors of graphs that are new, or of which more is known; returns whether any fits."""
         tensors = list(tensors)
-        self._known += tensors
+        self._known.update((one.tensor_id, one) for one in tensors)
         return any([one.take_in(tensors) for one in self])
 
     def rules(self, counted: Mapping[int, int]) -> list[GateRule]:

@@ -485,9 +485,8 @@ class Stops:
 
     def _take_in(self, tensors: Sequence[TensorOfGraph]) -> None:
         with self._lock:
-            new = [one for one in tensors if self._tensors.of_graph(one.tensor_id) is None]
-            self._tensors.know(new)
-            self._aims.take_in(new)
+            self._tensors.know(tensors)
+            self._aims.take_in(tensors)
             if self._was_on:
                 self._apply()
             self._has_news = True

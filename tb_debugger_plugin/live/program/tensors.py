@@ -116,10 +116,6 @@ class Tensors:
         """Take in tensors of graphs before they are computed."""
         self._of_graphs.update((one.tensor_id, one) for one in tensors)
 
-    def of_graph(self, tensor_id: int) -> TensorOfGraph | None:
-        """Returns what is known of a tensor of a graph."""
-        return self._of_graphs.get(tensor_id)
-
     def begin_call(self) -> None:
         """Forget the tensors of the calls before: no other call may run."""
         if self._gate is not None:

@@ -22,7 +22,7 @@ from tb_debugger_plugin.live.program.tensors import Tensors
 
 _MOST: Final = 16
 #: Points of one curve: a state must not grow without bound.
-MAX_POINTS: Final = 500
+MAX_POINTS: Final = 200
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Watched:
 
     def __init__(self) -> None:
         self._curves: dict[int, Curve] = {}
-        self._known: list[TensorOfGraph] = []
+        self._known: dict[int, TensorOfGraph] = {}
         self._last_number = 0
         self._last_passed = 0
 
@@ -72,7 +72,7 @@ class Watched:
     def take_in(self, tensors: Iterable[TensorOfGraph]) -> None:
         """Take in tensors of graphs that are new."""
         tensors = list(tensors)
-        self._known += tensors
+        self._known.update((one.tensor_id, one) for one in tensors)
         for one in self:
             one.take_in(tensors)
 
@@ -91,7 +91,7 @@ class Watched:
         kept = type(where)()
         kept.CopyFrom(where)
         curve = self._curves[self._last_number] = Curve(self._last_number, kept, target)
-        curve.take_in(self._known)
+        curve.take_in(self._known.values())
         return self._last_number
 
     def remove(self, number: int) -> None:
