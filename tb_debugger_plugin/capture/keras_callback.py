@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any, TypeAlias
-
-import tensorflow as tf
+from typing import Any
 
 from tb_debugger_plugin.capture import api
+from tb_debugger_plugin.capture.keras_call import KerasCall, Logs
 from tb_debugger_plugin.capture.options import absolute
 from tb_debugger_plugin.capture.recording import Recording
-from tb_debugger_plugin.capture.stacks import calls
+from tb_debugger_plugin.capture.stacks.calls import Call
 
-#: The numbers that Keras reports. The callback does not read them.
-_Logs: TypeAlias = "dict[str, Any] | None"
 _log = logging.getLogger("tb_debugger_plugin")
 
 
-class DebuggerCallback(tf.keras.callbacks.Callback):
+class DebuggerCallback(KerasCall):
     """Records a Keras model while it trains, is evaluated or predicts.
 
     Use::
@@ -43,7 +40,6 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
 
     def __init__(self, logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> None:
         super().__init__()
-        self._supports_tf_logs = True  # the callback does not read the logs, so Keras 2 need not fetch them
         self._arguments: dict[str, Any] = {
             "dump_root": logdir,
             "tensor_debug_mode": mode,
@@ -51,67 +47,19 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
             **options,
         }
         self._recording: Recording | None = None
-        self._call: calls.Call | None = None
-        self._depth = 0  # validation begins and ends inside a `fit`
 
-    def _implements_train_batch_hooks(self) -> bool:
-        """Whether Keras 2 calls the batch methods. Keras 2 also reads this when the class is from Keras 3."""
-        return True
-
-    _implements_test_batch_hooks = _implements_predict_batch_hooks = _implements_train_batch_hooks
-
-    def on_train_begin(self, logs: _Logs = None) -> None:
-        """Begin to record; a recording that an earlier `fit` left on ends."""
-        self._begin(anew=True)
-
-    def on_train_end(self, logs: _Logs = None) -> None:
-        """End the recording and write out all files."""
-        self._end()
-
-    def on_test_begin(self, logs: _Logs = None) -> None:
-        """Begin to record, unless this is the validation of a `fit`."""
-        self._begin()
-
-    def on_test_end(self, logs: _Logs = None) -> None:
-        """End the recording, unless this is the validation of a `fit`."""
-        self._end()
-
-    def on_predict_begin(self, logs: _Logs = None) -> None:
-        """Begin to record."""
-        self._begin()
-
-    def on_predict_end(self, logs: _Logs = None) -> None:
-        """End the recording and write out all files."""
-        self._end()
-
-    def on_train_batch_end(self, batch: int, logs: _Logs = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Mark the end of a step, for `every_n_steps` and `step_range`; end the training after an alert."""
-        api.step()
+        super().on_train_batch_end(batch, logs)
         if self._recording is not None and self._recording.stopped_at_bad_value:
             self.model.stop_training = True
 
-    def on_test_batch_end(self, batch: int, logs: _Logs = None) -> None:
-        """Mark the end of a step."""
-        api.step()
-
-    def on_predict_batch_end(self, batch: int, logs: _Logs = None) -> None:
-        """Mark the end of a step."""
-        api.step()
-
-    def _begin(self, *, anew: bool = False) -> None:
-        if anew or (self._call is not None and not self._call.is_running()):
-            self._end_recording()  # Keras calls no method when a call raises
-        self._depth += 1
-        if self._depth == 1:
-            self._call = calls.keras_call()
-            self._record()
-
-    def _record(self) -> None:
+    def _begin(self, call: Call | None) -> None:
         on = api.running()
         if on is None:
             self._recording = api.enable_dump_debug_info(**self._arguments)
-            if self._call is not None:
-                self._recording.end_with(self._call)
+            if call is not None:
+                self._recording.end_with(call)
         elif on.dump_root != (root := absolute(self._arguments["dump_root"])):
             _log.warning(
                 "DebuggerCallback records nothing to %s, because a recording to %s is on. A process has one "
@@ -121,13 +69,7 @@ class DebuggerCallback(tf.keras.callbacks.Callback):
             )
 
     def _end(self) -> None:
-        self._depth -= 1
-        if self._depth <= 0:
-            self._end_recording()
-
-    def _end_recording(self) -> None:
         """End the callback's recording; the next call begins another one."""
         if self._recording is not None:
             self._recording.close()
-        self._recording = self._call = None
-        self._depth = 0
+        self._recording = None
