@@ -21,6 +21,7 @@ from tb_debugger_plugin.capture.graph.called import Calls, called_by, callees_fi
 from tb_debugger_plugin.capture.graph.definitions import definition_in_runtime
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
+from tb_debugger_plugin.capture.graph.redefinitions import Redefinitions
 from tb_debugger_plugin.capture.graph.session_graph import Watches
 from tb_debugger_plugin.capture.graph.unwatchable import called_without_graph
 from tb_debugger_plugin.capture.graph.user_names import name_of
@@ -62,6 +63,9 @@ class Instrumentation:
     ) -> None:
         self._is_interactive = options.is_interactive and sink.gate is not None
         self._tensors = tensors
+        self._redefinitions = Redefinitions()
+        #: Runs functions while others get other definitions: see `Redefinitions.call`. None if none ever do.
+        self.around_calls = self._redefinitions.call if self._is_interactive else None
         self._defining = threading.RLock()  # held while functions of an interactive recording are defined
         self._graphs = graphs
         self._not_recorded = not_recorded
@@ -131,9 +135,10 @@ class Instrumentation:
         }
         # Callers too: the runtime forgets how it ran a function only when that gets a new definition.
         redefined = calls.with_callers(changed)
-        for function in calls.functions:
-            if function.name in redefined:
-                self._redefine(function)
+        with self._redefinitions.change():
+            for function in calls.functions:
+                if function.name in redefined:
+                    self._redefine(function)
         return tensor_ids & frozenset().union(*inside.values())
 
     def _redefine(self, function: Function) -> None:

@@ -112,7 +112,9 @@ class Recording:
         self._alarm: Alarm | None = None
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_value, self.close)
-        self._threads = EveryThread(self._on_op, self._alarm.translated if self._alarm else None)
+        self._threads = EveryThread(
+            self._on_op, self._alarm.translated if self._alarm else None, self._functions.around_calls
+        )
         runs = Runs(self._on_session_run, lambda: self._around_session_runs if self._on else None)
         self._sessions = Sessions(self._watch_session, self._not_recorded, runs)
         self._functions_hook = FunctionHook(self._on_function)
@@ -306,7 +308,8 @@ class Recording:
           tensor_ids: All tensors that are to have such ops.
 
         Returns:
-          Those of them that are in functions, without constants. Tensors of sessions keep the ops that they have.
+          Those of them that are in functions, without constants. Tensors of sessions keep the ops that they
+          have.
         """
         try:
             return self._functions.isolate(tensor_ids) if self._on else frozenset()

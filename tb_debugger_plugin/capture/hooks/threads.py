@@ -26,11 +26,17 @@ class EveryThread:
         `callback_result(outputs)`.
       translated: Takes the exception of an op or function that failed, and returns the one that the program
         gets, often the same.
+      around_calls: Runs each function: takes TensorFlow's own Python function and its arguments. None to call
+        it at once.
     """
 
     def __init__(
-        self, callback: Callable[..., Any], translated: Callable[[Exception], BaseException] | None = None
+        self,
+        callback: Callable[..., Any],
+        translated: Callable[[Exception], BaseException] | None = None,
+        around_calls: Callable[..., Any] | None = None,
     ) -> None:
+        self._around_calls = around_calls
         self._translated = translated or (lambda error: error)
         self._callback = callback
         self._thread = threading.local()
@@ -108,7 +114,10 @@ class EveryThread:
         if not hasattr(self._thread, "has_callback"):
             self._add_callback()
         try:
-            result = execute.execute_with_callbacks(*args, **kwargs)
+            if self._around_calls is None:
+                result = execute.execute_with_callbacks(*args, **kwargs)
+            else:
+                result = self._around_calls(execute.execute_with_callbacks, *args, **kwargs)
         except Exception as error:
             self._raise_other(error)
             raise

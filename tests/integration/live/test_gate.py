@@ -579,7 +579,7 @@ def test_replicas_of_a_mirrored_strategy_stop_and_go_on(tmp_path: Path) -> None:
 
 
 _LOAD = """
-with debugged(sys.argv[1], patience=float(sys.argv[2])) as debugger:
+with debugged(sys.argv[1], patience=float(sys.argv[2]), circular_buffer_size=1000) as debugger:
     expected = wide(X).numpy()
     ends = threading.Event()
     def turns():
