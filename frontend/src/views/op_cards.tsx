@@ -7,7 +7,7 @@ import { mayHoldValue, refOf } from "../model/values/value_ref";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { CARD } from "./geometry";
-import { OpTools } from "./live/op_menu";
+import { BreakDot, OpTools } from "./live/op_menu";
 import { NumericsWords, ShapeWords, TensorName, Verdict } from "./numbers";
 import { MOST_OUTPUTS } from "./picture_layout";
 import { ValueButton } from "./values/value_button";
@@ -70,6 +70,7 @@ function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
     >
       <span class="op-line">
         <TensorName name={card.title} />
+        <BreakDot store={store} target={card.target} />
         {card.takenAs !== undefined && <span class="taken-as dim">in {card.takenAs}</span>}
       </span>
       <span class="op-line">

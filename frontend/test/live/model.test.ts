@@ -11,6 +11,7 @@ import {
   breakpointWords,
   changed,
   isSamePlace,
+  lineMarks,
   newBreakpoint,
   place,
   placeWords,
@@ -103,6 +104,32 @@ describe("places", () => {
     expect(breakpointAt(all, place({ op_type: "Log" }))).toBeUndefined();
     const inOther = [breakpoint({ op_name: "Log", function_regex: "model" })];
     expect(breakpointAt(inOther, atOp("Log", "__inference_loss_7"))).toBeUndefined();
+  });
+
+  test("lines are marked by their breakpoint, or by what they made", () => {
+    const made = (line: number, num_ops: number, executions = 0) => ({
+      ...{ line, num_ops, executions },
+      ops: Array.from({ length: num_ops }, (_, i) => ({
+        ...{ graph_id: graphId("g"), op_name: `scope/Add_${i}`, op_type: "Add" },
+      })),
+    });
+    const all = [
+      breakpoint({ path: "a.py", line: 2 }, { enabled: false, condition: "nan > 0" }),
+      breakpoint({ path: "a.py", line: 4 }, { problem: "Nothing is made there." }),
+    ];
+    const marks = lineMarks(all, "a.py", [made(1, 1), made(2, 9), made(3, 0, 2)]);
+    expect([...marks].sort(([a], [b]) => a - b)).toEqual([
+      [1, { kind: "possible", title: "1 op: Add_0" }],
+      [
+        2,
+        {
+          kind: "off",
+          title: "a.py:2 if it contains NaN · 9 ops: Add_0, Add_1, Add_2, Add_3, Add_4, Add_5, …",
+        },
+      ],
+      [3, { kind: "possible", title: "ran 2 ops and functions from Python" }],
+      [4, { kind: "problem", title: "a.py:4 · Nothing is made there." }],
+    ]);
   });
 
   test("a change keeps the rest of a breakpoint, and sends no counts", () => {

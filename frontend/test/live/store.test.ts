@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { makeClient } from "../../src/api/fetch";
 import { makeApi } from "../../src/api/routes";
-import { executionIndex, graphId, programId } from "../../src/base/ids";
+import { executionIndex, graphId, programId, runName } from "../../src/base/ids";
 import type { Link } from "../../src/model/link";
 import { atLine } from "../../src/model/live/places";
 import { createStore, type Store } from "../../src/store/store";
@@ -133,6 +133,13 @@ describe("commands", () => {
     expect(live.state.value?.phase).toBe("running");
   });
 
+  test("about a pause are sent once while the first waits for its answer", async () => {
+    const { live, server } = await open();
+    const sent = await Promise.all([live.step(), live.step(), live.pauseNow()]);
+    expect(sent).toEqual([true, false, true]);
+    expect(server.posted).toHaveLength(2);
+  });
+
   test("that are refused say why, until the next one", async () => {
     const { live, server, timer } = await open();
     server.outcome = () => ({ done: false, sentence: "“foo” is no number.", breakpoint: 0, state: null });
@@ -178,6 +185,17 @@ describe("a pause", () => {
     expect(store.subject.value).toBe("execution");
     await change(hitAtLog(8));
     expect(store.subject.value).toBe("op");
+  });
+
+  test("of a run that is not listed yet asks for the runs, once", async () => {
+    const { store, server, change } = await open();
+    const before = store.looks.value;
+    const run = runName("new");
+    await change(program({ run }, { version: 2, pause: pause({ number: 2 }) }));
+    await change(program({ run }, { version: 3, pause: pause({ number: 3 }) }));
+    expect(store.looks.value).toBe(before + 1);
+    expect(store.run.value).toBe("digits/first");
+    expect(server.polls).toBe(4);
   });
 
   test("between calls shows the line of the call", async () => {

@@ -9,13 +9,18 @@ import { shown } from "../../base/loaded";
 import { exactly } from "../../base/text";
 import { type Hit, type HitOp, hitOf } from "../../model/live/hit";
 import type { VerbDeps } from "../deps";
+import type { Timer } from "../timer";
 import type { Choice } from "../verbs/choice";
 import type { FocusVerbs } from "../verbs/focus";
 import { fileOf } from "../verbs/search";
 import type { LiveDerived } from "./facts";
 
+/** Seconds after a pause when its rows are looked for again. */
+const SOON_S = 0.4;
+
 export interface HitDeps extends VerbDeps {
   readonly derived: LiveDerived;
+  readonly timer: Timer;
   readonly choice: Choice;
   readonly verbs: Pick<FocusVerbs, "focusOp" | "focusGraphExecution" | "focusExecution" | "focusLine"> & {
     selectRun(run: RunName): void;
@@ -36,7 +41,7 @@ export function focusHits(deps: HitDeps): () => void {
     const generation = facts.status.value?.generation;
     untracked(() => {
       const hit = hitOf(derived.program.peek());
-      if (hit !== undefined && runs?.has(hit.run)) hits.take(hit, generation);
+      if (hit !== undefined && runs !== undefined) hits.see(hit, runs.has(hit.run), generation);
     });
   });
 }
@@ -51,34 +56,56 @@ class Hits {
   #row: GraphExecutionIndex | undefined;
   #looked: string | undefined;
   #isFirst: boolean;
+  /** The run that was not listed when it was sought last. */
+  #missing: RunName | undefined;
 
   constructor(deps: HitDeps) {
     this.#deps = deps;
     this.#isFirst = deps.isLinked;
   }
 
-  take(hit: Hit, generation: number | undefined): void {
-    const { facts, verbs, choice } = this.#deps;
-    if (hit.key !== this.#key) {
-      this.#key = hit.key;
-      this.#row = undefined;
-      this.#looked = undefined;
-      const isLeft = this.#isFirst;
-      this.#isFirst = false;
-      this.#mine = isLeft ? -1 : choice.latest();
-      if (isLeft) return;
-      if (facts.run.peek() !== hit.run) verbs.selectRun(hit.run);
-      facts.touched.value = true;
-      // The rows of the pause may be on record already.
-      facts.looks.value = facts.looks.peek() + 1;
-      this.#mine = choice.latest();
+  /** Takes the pause at hand, when its run is listed; else asks for the runs. */
+  see(hit: Hit, isListed: boolean, generation: number | undefined): void {
+    if (isListed) this.#take(hit, generation);
+    else if (this.#missing !== hit.run) {
+      this.#missing = hit.run;
+      this.#look();
     }
+  }
+
+  #take(hit: Hit, generation: number | undefined): void {
+    const { facts, choice } = this.#deps;
+    if (hit.key !== this.#key && !this.#begin(hit)) return;
     const look = `${hit.key} ${generation}`;
     if (this.#mine !== choice.latest() || generation === undefined || this.#looked === look) return;
     // A reader who chose a stack frame since then reads its file.
     if (this.#looked !== undefined && facts.frame.peek() !== undefined) return;
     this.#looked = look;
     void this.#focus(hit);
+  }
+
+  /** Begins with a new pause; whether the focus is to move. */
+  #begin({ key, run }: Hit): boolean {
+    const { facts, verbs, choice, timer } = this.#deps;
+    const isLeft = this.#isFirst;
+    this.#key = key;
+    this.#row = undefined;
+    this.#looked = undefined;
+    this.#isFirst = false;
+    this.#mine = -1;
+    if (isLeft) return false;
+    if (facts.run.peek() !== run) verbs.selectRun(run);
+    facts.touched.value = true;
+    // The rows of the pause may be on record already, or will be soon.
+    this.#look();
+    timer.after(SOON_S, () => this.#key === key && this.#look());
+    this.#mine = choice.latest();
+    return true;
+  }
+
+  #look(): void {
+    const { looks } = this.#deps.facts;
+    looks.value = looks.peek() + 1;
   }
 
   async #focus(hit: Hit): Promise<void> {

@@ -58,6 +58,8 @@ function createSend({ api, activity, facts, derived, toasts }: LiveVerbDeps): Se
   return async (command, about) => {
     const [program, answer] = [derived.program.peek(), facts.answer.peek()];
     if (program === undefined || answer === undefined) return false;
+    // A key that is held down repeats faster than the program answers; the pause is over by then.
+    if (about === "pause" && facts.sending.peek() > 0) return false;
     const pauseNumber = about === "pause" ? (program.state?.pause?.number ?? 0) : 0;
     facts.sending.value = facts.sending.peek() + 1;
     try {

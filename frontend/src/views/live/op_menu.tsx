@@ -1,8 +1,10 @@
 /** What can be done with an op while a program runs: buttons on the card in focus, and a menu on any card. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Where } from "../../api/live";
-import { breakpointAt, placeWords } from "../../model/live/places";
+import { shown } from "../../base/loaded";
+import { atOp, breakpointAt, placeWords } from "../../model/live/places";
 import { mayEdit, refusals } from "../../model/live/program";
+import type { Target } from "../../model/neighbourhood";
 import type { Store } from "../../store/store";
 import { focusedOp } from "./focused_place";
 
@@ -59,6 +61,22 @@ export function OpTools({ store }: { readonly store: Store }) {
         </button>
       )}
     </span>
+  );
+}
+
+/** Marks the card of an op that has a breakpoint. */
+export function BreakDot({ store, target }: { readonly store: Store; readonly target: Target }) {
+  if (store.live.program.value === undefined || target.kind !== "op") return null;
+  const where = atOp(target.opName, shown(store.opInfo.value)?.graph_name);
+  const found = breakpointAt(store.live.state.value?.breakpoints ?? [], where);
+  if (found === undefined) return null;
+  return (
+    <span
+      class={found.enabled ? "dot dot-on" : "dot"}
+      role="img"
+      aria-label="has a breakpoint"
+      title="has a breakpoint"
+    />
   );
 }
 
