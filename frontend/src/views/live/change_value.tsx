@@ -34,6 +34,7 @@ function whyNot(state: ProgramState | undefined, isReadOnly: boolean): string | 
   if (!state.may_change_values)
     return "The program does not allow it: enable breakpoints with may_change_values=True.";
   const { pause } = state;
+  if (state.phase === "ended") return "The program has ended.";
   if (pause?.tensor === undefined)
     return "The program is not paused at a tensor: set a breakpoint on one and go on.";
   return pause.can_change ? undefined : pause.cannot_change || "This value cannot be changed.";

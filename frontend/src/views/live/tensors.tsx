@@ -57,7 +57,8 @@ export function Tensors({ store }: { readonly store: Store }) {
   const filter = panel.tensorFilter.value;
   const shown = useMemo(() => filteredRows(rows, filter), [rows, filter]);
   const failure = panel.rowsFailure.value;
-  if (failure !== undefined && rows.length === 0) return <Failure message={failure} />;
+  const isOver = state?.phase === "ended";
+  if (failure !== undefined && rows.length === 0 && !isOver) return <Failure message={failure} />;
   if (rows.length === 0) return <Hint>{emptyWords(store)}</Hint>;
   if (shown.length === 0)
     return (
