@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.capture.api import KeepValues as KeepValues
     from tb_debugger_plugin.capture.api import disable_dump_debug_info as disable_dump_debug_info
     from tb_debugger_plugin.capture.api import enable_dump_debug_info as enable_dump_debug_info
-    from tb_debugger_plugin.capture.api import record as record
     from tb_debugger_plugin.capture.api import step as step
     from tb_debugger_plugin.capture.temporary import check_numerics as check_numerics
     from tb_debugger_plugin.capture.temporary import disable_check_numerics as disable_check_numerics
     from tb_debugger_plugin.errors import NumericsError as NumericsError
+    from tb_debugger_plugin.live.program.api import enable_breakpoints as enable_breakpoints
+    from tb_debugger_plugin.live.program.api import record as record
     from tb_debugger_plugin.reading.datum import has_inf_or_nan as has_inf_or_nan
     from tb_debugger_plugin.reading.dump_dir import DebugDumpDir as DebugDumpDir
     from tb_debugger_plugin.reading.run import open_run as open_run
@@ -54,6 +55,7 @@ __all__ = [
     "check_numerics",
     "disable_check_numerics",
     "disable_dump_debug_info",
+    "enable_breakpoints",
     "enable_dump_debug_info",
     "fetch",
     "gradient_of",
@@ -81,11 +83,13 @@ _OF_PROGRAM = {
     "check_numerics": "capture.temporary",
     "disable_check_numerics": "capture.temporary",
     "breakpoint_here": "techniques.breakpoints",
+    "enable_breakpoints": "live.program.api",
     "fetch": "techniques.fetching",
     "gradient_of": "techniques.gradients",
     "interpose": "techniques.interposing",
     "plot_tensor": "techniques.plotting",
     "print_tensor": "techniques.printing",
+    "record": "live.program.api",
 }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tb_debugger_plugin import _from_recorder, _names
 
 if TYPE_CHECKING:
-    from tb_debugger_plugin.capture.keras_callback import DebuggerCallback as DebuggerCallback
+    from tb_debugger_plugin.live.program.keras_callback import DebuggerCallback as DebuggerCallback
 
 __all__ = ["DebuggerCallback"]
 
@@ -18,7 +18,7 @@ __all__ = ["DebuggerCallback"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _from_recorder(f"{__name__}.{name}", "tb_debugger_plugin.capture.keras_callback")
+    return _from_recorder(f"{__name__}.{name}", "tb_debugger_plugin.live.program.keras_callback")
 
 
 def __dir__() -> list[str]:

@@ -46,7 +46,7 @@ from tb_debugger_plugin.capture.sinks.opening import open_sink
 from tb_debugger_plugin.capture.stacks.calls import Call
 from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.steps import Steps
-from tb_debugger_plugin.capture.tf_types import FunctionAttributes, GraphDef, TfGraph, TfOp
+from tb_debugger_plugin.capture.tf_types import FunctionAttributes, GraphDef, TfGraph, TfOp, TfSession
 from tb_debugger_plugin.capture.thread_numbers import Register, ThreadNumbers
 from tb_debugger_plugin.capture.watched import WatchedTensors
 from tb_debugger_plugin.errors import RecordingError, user_message
@@ -226,6 +226,15 @@ class Recording:
           around: Runs the call, which is recorded inside, and returns what it returns.
         """
         self._around_session_runs = around
+
+    def adopt_session(self, made: TfSession) -> None:
+        """Watch a session that was made before the recording, if it has run nothing that would be lost.
+
+        Args:
+          made: The session.
+        """
+        if self._on:
+            self._sessions.adopt(made)
 
     def call_at_end(self, call: Callable[[], None]) -> None:
         """Call a function once when the recording begins to end, for whatever reason.

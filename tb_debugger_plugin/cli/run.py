@@ -1,4 +1,4 @@
-"""`tbdbg run`: runs a program with the shell around its calls, or records it.
+"""`tbdbg run`: runs a program with the shell around its calls, under the debugger's page, or records it.
 
 Takes a script or a module with its arguments. The program replaces this process: its exit status, its signals
 and its terminal are its own.
@@ -26,15 +26,31 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `run` to the command line."""
     parser = subparsers.add_parser(
         "run",
-        help="run a program with the shell around its calls, or record it",
-        usage="tbdbg run [--shell] [--logdir DIR] [--mode MODE] (SCRIPT | -m MODULE) [ARGUMENT ...]",
+        help="run a program with the shell around its calls, or with breakpoints, or record it",
+        usage="tbdbg run [--shell | --interactive] [--logdir DIR] [--mode MODE] (SCRIPT | -m MODULE) "
+        "[ARGUMENT ...]",
     )
-    parser.add_argument("--shell", action="store_true", help="stop before and after each call of a function")
-    parser.add_argument(
-        "--logdir", metavar="DIR", help="the folder for the recording; needed without --shell"
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--shell", action="store_true", help="stop before and after each call of a function")
+    way.add_argument(
+        "--interactive", action="store_true", help="let the debugger's page in TensorBoard stop the program"
     )
     parser.add_argument(
-        "--mode", default="FULL_HEALTH", help="what to record of each tensor, without --shell"
+        "--logdir",
+        metavar="DIR",
+        help="the folder for the recording; needed without --shell and --interactive (default of the latter: "
+        "tb_debugger_logs)",
+    )
+    parser.add_argument(
+        "--mode",
+        help="what to record of each tensor, without --shell (default: FULL_HEALTH, with --interactive "
+        "FULL_NUMERICS)",
+    )
+    parser.add_argument(
+        "--no-wait", action="store_true", help="with --interactive, do not wait before the first call"
+    )
+    parser.add_argument(
+        "--may-change-values", action="store_true", help="with --interactive, let the page change values"
     )
     parser.add_argument("--ui", choices=("full", "plain"), help="the user interface of the shell")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as `python -m`")
@@ -47,10 +63,20 @@ def run(args: argparse.Namespace) -> int:
     program = ["-m", *args.module] if args.module else args.script
     if not program:
         raise UsageError("tbdbg run needs a program: a script, or -m and a module.")
-    if not args.shell and args.logdir is None:
-        raise UsageError("Give --logdir, the folder for the recording; or --shell.")
+    if not (args.shell or args.interactive) and args.logdir is None:
+        raise UsageError("Give --logdir, the folder for the recording; or --shell, or --interactive.")
+    if (args.no_wait or args.may_change_values) and not args.interactive:
+        raise UsageError("--no-wait and --may-change-values are only for --interactive.")
     if program[0] != "-m" and not os.path.exists(program[0]):
         raise NotFoundError(f"There is no program {program[0]}.")
-    settings = {"shell": args.shell, "logdir": args.logdir, "mode": args.mode, "ui": args.ui}
+    settings = {
+        "shell": args.shell,
+        "logdir": args.logdir,
+        "mode": args.mode,
+        "ui": args.ui,
+        "interactive": args.interactive,
+        "wait": not args.no_wait,
+        "may_change_values": args.may_change_values,
+    }
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", _RUNNER, json.dumps(settings), *program])

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.tfdbg.function_shell import shell as shell
     from tb_debugger_plugin.tfdbg.hooks import DumpingDebugHook as DumpingDebugHook
     from tb_debugger_plugin.tfdbg.hooks import LocalCLIDebugHook as LocalCLIDebugHook
+    from tb_debugger_plugin.tfdbg.live_session import TensorBoardDebugHook as TensorBoardDebugHook
+    from tb_debugger_plugin.tfdbg.live_session import (
+        TensorBoardDebugWrapperSession as TensorBoardDebugWrapperSession,
+    )
     from tb_debugger_plugin.tfdbg.local_session import (
         LocalCLIDebugWrapperSession as LocalCLIDebugWrapperSession,
     )
@@ -49,6 +53,8 @@ _MODULES: Final = {
     "LocalCLIDebugHook": "tb_debugger_plugin.tfdbg.hooks",
     "LocalCLIDebugWrapperSession": "tb_debugger_plugin.tfdbg.local_session",
     "ShellCallback": "tb_debugger_plugin.tfdbg.shell_callback",
+    "TensorBoardDebugHook": "tb_debugger_plugin.tfdbg.live_session",
+    "TensorBoardDebugWrapperSession": "tb_debugger_plugin.tfdbg.live_session",
     "WatchOptions": "tb_debugger_plugin.tfdbg.watches",
     "add_debug_tensor_watch": "tb_debugger_plugin.tfdbg.watches",
     "has_inf_or_nan": "tb_debugger_plugin.reading.datum",
@@ -65,6 +71,8 @@ __all__ = [
     "LocalCLIDebugHook",
     "LocalCLIDebugWrapperSession",
     "ShellCallback",
+    "TensorBoardDebugHook",
+    "TensorBoardDebugWrapperSession",
     "WatchOptions",
     "add_debug_tensor_watch",
     "has_inf_or_nan",

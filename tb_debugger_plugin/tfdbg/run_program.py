@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tb_debugger_plugin.errors import DebuggerError
 
@@ -29,15 +29,22 @@ class Settings(NamedTuple):
 
     Attributes:
       shell: Whether the shell opens around its calls.
-      logdir: Folder for the recording; None for a temporary one, with the shell.
-      mode: What to record of each tensor, without the shell.
+      logdir: Folder for the recording; None for a temporary one with the shell, and for a usual one with
+        breakpoints.
+      mode: What to record of each tensor, without the shell; None for what is usual.
       ui: The user interface of the shell; None to choose.
+      interactive: Whether the page of the debugger can stop the program.
+      wait: Whether the program then waits before its first call.
+      may_change_values: Whether the page may change values.
     """
 
     shell: bool
     logdir: str | None
-    mode: str
+    mode: str | None
     ui: str | None
+    interactive: bool = False
+    wait: bool = True
+    may_change_values: bool = False
 
 
 def main(argv: Sequence[str]) -> None:
@@ -70,11 +77,26 @@ def _begin(settings: Settings) -> Callable[[], None]:
             return opened.stop
         from tb_debugger_plugin.capture import api
 
-        api.enable_dump_debug_info(settings.logdir, settings.mode, circular_buffer_size=-1)
+        if settings.interactive:
+            return _enable_breakpoints(settings)
+        mode = settings.mode or "FULL_HEALTH"
+        api.enable_dump_debug_info(settings.logdir, mode, circular_buffer_size=-1)
         return api.disable_dump_debug_info
     except DebuggerError as error:
         print(f"tbdbg: {error}", file=sys.stderr)
         raise SystemExit(1) from None
+
+
+def _enable_breakpoints(settings: Settings) -> Callable[[], None]:
+    from tb_debugger_plugin.live.program.api import DEFAULT_LOGDIR, enable_breakpoints
+
+    options: dict[str, Any] = {} if settings.mode is None else {"tensor_debug_mode": settings.mode}
+    return enable_breakpoints(
+        settings.logdir or DEFAULT_LOGDIR,
+        wait=settings.wait,
+        may_change_values=settings.may_change_values,
+        **options,
+    ).close
 
 
 def _run_script(program: list[str]) -> None:

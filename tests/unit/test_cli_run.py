@@ -35,17 +35,25 @@ def test_options_before_the_program_are_ours_and_the_others_are_its_own(
     for line in (
         ["run", "--shell", "--ui", "plain", str(script), "--logdir", "its own", "-m"],
         ["run", "--logdir", "log", "--mode", "SHAPE", "-m", "package", "--shell"],
+        ["run", "--interactive", "--no-wait", "--may-change-values", str(script), "--interactive"],
     ):
         with pytest.raises(SystemExit):
             main(line)
     settings = [json.loads(line[3]) for line in started]
+    usual = {
+        **dict.fromkeys(("logdir", "mode", "ui")),
+        **dict.fromkeys(("shell", "interactive", "may_change_values"), False),
+        "wait": True,
+    }
     assert settings == [
-        {"shell": True, "logdir": None, "mode": "FULL_HEALTH", "ui": "plain"},
-        {"shell": False, "logdir": "log", "mode": "SHAPE", "ui": None},
+        {**usual, "shell": True, "ui": "plain"},
+        {**usual, "logdir": "log", "mode": "SHAPE"},
+        {**usual, "interactive": True, "wait": False, "may_change_values": True},
     ]
     assert [line[4:] for line in started] == [
         [str(script), "--logdir", "its own", "-m"],
         ["-m", "package", "--shell"],
+        [str(script), "--interactive"],
     ]
 
 
@@ -54,7 +62,11 @@ def test_options_before_the_program_are_ours_and_the_others_are_its_own(
     [
         (["run", "--shell"], "tbdbg run needs a program: a script, or -m and a module."),
         (["run", "--shell", "no/such.py"], "There is no program no/such.py."),
-        (["run", "-m", "package"], "Give --logdir, the folder for the recording; or --shell."),
+        (
+            ["run", "-m", "package"],
+            "Give --logdir, the folder for the recording; or --shell, or --interactive.",
+        ),
+        (["run", "--shell", "--no-wait", "x.py"], "are only for --interactive."),
     ],
 )
 def test_what_is_missing_is_said_in_a_sentence(

@@ -7,6 +7,7 @@ graphs on to be watched, and each of their runs when it has ended.
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 import weakref
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
+from tensorflow.python.framework import errors, ops
 
 from tb_debugger_plugin.capture.graph.session_graph import SessionGraph, Watch
 from tb_debugger_plugin.capture.hooks.hook import SESSION_INIT, SESSION_RUN, Hook
@@ -101,8 +103,7 @@ class Sessions:
         self._not_recorded = not_recorded
         self._reported: weakref.WeakSet[TfSession] = weakref.WeakSet()
 
-        def make_watched(made: TfSession, *args: Any, **kwargs: Any) -> None:
-            self._init.original(made, *args, **kwargs)
+        def watch_new(made: TfSession) -> None:
             try:
                 _give_watched_graph(made, watch, runs)
             except Exception as error:  # the program must not see any error
@@ -110,6 +111,10 @@ class Sessions:
                 self._reported.add(made)
                 message = f"The debugger does not record a tf.compat.v1.Session: {user_message(error)}."
                 not_recorded.report(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
+
+        def make_watched(made: TfSession, *args: Any, **kwargs: Any) -> None:
+            self._init.original(made, *args, **kwargs)
+            watch_new(made)
 
         def run_unwatched(
             made: TfSession,
@@ -122,10 +127,31 @@ class Sessions:
             self._report_unwatched(made, [*fetches, *targets])
             return _run(runs, self._run.original, made, handle, targets, [], fetches, feeds, *more)
 
+        self._watch_new = watch_new
         self._init = Hook(SESSION_INIT, make_watched)
         self._run = Hook(SESSION_RUN, run_unwatched)
         self._init.install()
         self._run.install()
+
+    def adopt(self, made: Any) -> None:
+        """Give a session that was made before a graph with watch ops, unless values would be lost.
+
+        Args:
+          made: The session. One that has a graph with watch ops, or is none of TensorFlow's own, stays as it
+            is.
+        """
+        is_plain = isinstance(made, session.BaseSession) and "_do_run" not in vars(made)
+        if is_plain and not made._closed and not self._has_values(made):
+            self._watch_new(made)
+
+    def _has_values(self, made: Any) -> bool:
+        """Whether a variable of a session has a value, which another graph would lose."""
+        made._do_run = functools.partial(self._run.original, made)  # these runs are not the program's
+        try:
+            variables = made.graph.get_collection(ops.GraphKeys.GLOBAL_VARIABLES)
+            return any(_has_value(made, variable) for variable in variables)
+        finally:
+            del made._do_run
 
     def remove(self) -> None:
         """Restore TensorFlow's own methods."""
@@ -189,6 +215,15 @@ def _run(
 def run_metadata(ran: SessionRan) -> bytes:
     """The encoded `RunMetadata` of a run; empty when the program did not ask for it."""
     return b"" if ran.metadata is None else bytes(c_api.TF_GetBuffer(ran.metadata))
+
+
+def _has_value(made: Any, variable: Any) -> bool:
+    read = getattr(variable, "_graph_element", None)
+    try:
+        made.run(variable if read is None else read)
+    except errors.FailedPreconditionError:
+        return False
+    return True
 
 
 def _give_watched_graph(made: TfSession, watch: Watch, runs: Runs) -> None:

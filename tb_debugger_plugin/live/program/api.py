@@ -36,6 +36,8 @@ from tb_debugger_plugin.live.program.interrupts import Interrupts
 from tb_debugger_plugin.live.program.server import LOOPBACK, Server
 
 _log = logging.getLogger("tb_debugger_plugin")
+#: Folder of the recording where a function needs none.
+DEFAULT_LOGDIR: Final = "tb_debugger_logs"
 #: Arguments that belong to breakpoints, in functions that also take those of a recording.
 OWN_ARGUMENTS: Final = ("address", "wait", "when_alone", "may_change_values", "read_only", "max_held_bytes")
 #: The program of this process that can be stopped; it may have ended.
@@ -96,6 +98,11 @@ class Breakpoints:
         self._interrupts.install()
         recording.call_at_end(self.close)
 
+    @staticmethod
+    def current() -> Breakpoints | None:
+        """Returns those of this process; None if there are none."""
+        return _current if _current is not None and _current.is_on else None
+
     @property
     def is_on(self) -> bool:
         """Whether debuggers can still find the program."""
@@ -148,6 +155,24 @@ class Breakpoints:
         self._is_on = False
         self._remove_hooks()
         self._server.abandon()
+
+    @contextlib.contextmanager
+    def unseen(self) -> Iterator[None]:
+        """Do not stop before and after the calls that this thread makes inside the block."""
+        self.leave_out_this_thread(True)
+        try:
+            yield
+        finally:
+            self.leave_out_this_thread(False)
+
+    def leave_out_this_thread(self, is_left_out: bool) -> None:
+        """Do not stop before and after the calls of this thread, or do again.
+
+        Args:
+          is_left_out: Whether its calls are left out.
+        """
+        if self._calls is not None:
+            self._calls.leave_out_this_thread(is_left_out)
 
     # What the controller may do: `Program`.
 

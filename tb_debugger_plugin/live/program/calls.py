@@ -73,6 +73,14 @@ class Calls:
         """
         self._recording.call_after_eager_ops(self._after_eager_op if wanted and self._is_on else None)
 
+    def leave_out_this_thread(self, is_left_out: bool) -> None:
+        """Leave out the calls of this thread, or do not.
+
+        Args:
+          is_left_out: Whether they are left out.
+        """
+        self._thread.is_inside = is_left_out
+
     # Calls.
 
     @hidden

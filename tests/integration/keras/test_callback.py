@@ -1,4 +1,4 @@
-"""`capture/keras_callback.py`: Keras models are recorded and compute the same results."""
+"""`live/program/keras_callback.py`: Keras models are recorded and compute the same results."""
 
 from __future__ import annotations
 

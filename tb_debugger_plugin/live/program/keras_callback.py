@@ -1,4 +1,4 @@
-"""A Keras callback that records a call of `fit`, `evaluate` or `predict`."""
+"""A Keras callback that records a call of `fit`, `evaluate` or `predict`, and lets debuggers stop it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tb_debugger_plugin.capture.keras_call import KerasCall, Logs
 from tb_debugger_plugin.capture.options import absolute
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.capture.stacks.calls import Call
+from tb_debugger_plugin.live.program.api import Breakpoints, enable_breakpoints, take_own
 
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -29,24 +30,37 @@ class DebuggerCallback(KerasCall):
 
     Args:
       logdir: Folder for the event files; see `enable_dump_debug_info`.
-      mode: What to record of each tensor; `"FULL_HEALTH"` unless given.
+      mode: What to record of each tensor. None (the default): `"FULL_HEALTH"`, and `"FULL_NUMERICS"` if the
+        callback is interactive.
+      interactive: Whether debuggers can stop the calls; see `enable_breakpoints`. If a recording to the
+        folder is on, they can stop the calls that the callback sees.
       **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given, which
         keeps everything. With `on_alert="stop"` the training ends after the batch with the first bad value.
+        If the callback is interactive, those of `enable_breakpoints`, too.
 
     Raises:
-      UsageError: When the recording begins: an argument cannot be used.
+      UsageError: An argument cannot be used; some are checked when the recording begins.
       RecordingError: When the recording begins: the folder cannot be written.
     """
 
-    def __init__(self, logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> None:
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        mode: str | None = None,
+        *,
+        interactive: bool = False,
+        **options: Any,
+    ) -> None:
         super().__init__()
-        self._arguments: dict[str, Any] = {
-            "dump_root": logdir,
-            "tensor_debug_mode": mode,
-            "circular_buffer_size": -1,
-            **options,
-        }
+        self._logdir = logdir
+        self._interactive = interactive
+        self._of_breakpoints = take_own(options, is_interactive=interactive)
+        defaults = {} if interactive else {"tensor_debug_mode": "FULL_HEALTH", "circular_buffer_size": -1}
+        self._arguments: dict[str, Any] = {**defaults, **options}
+        if mode is not None:
+            self._arguments["tensor_debug_mode"] = mode
         self._recording: Recording | None = None
+        self._breakpoints: Breakpoints | None = None
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Mark the end of a step, for `every_n_steps` and `step_range`; end the training after an alert."""
@@ -57,10 +71,13 @@ class DebuggerCallback(KerasCall):
     def _begin(self, call: Call | None) -> None:
         on = api.running()
         if on is None:
-            self._recording = api.enable_dump_debug_info(**self._arguments)
+            self._recording = self._record()
             if call is not None:
                 self._recording.end_with(call)
-        elif on.dump_root != (root := absolute(self._arguments["dump_root"])):
+        elif on.dump_root == (root := absolute(self._logdir)):
+            if self._interactive:
+                self._breakpoints = enable_breakpoints(root, **self._of_breakpoints)
+        else:
             _log.warning(
                 "DebuggerCallback records nothing to %s, because a recording to %s is on. A process has one "
                 "recording at a time: call tb_debugger_plugin.disable_dump_debug_info() before to end it.",
@@ -68,8 +85,16 @@ class DebuggerCallback(KerasCall):
                 on.dump_root,
             )
 
+    def _record(self) -> Recording:
+        if not self._interactive:
+            return api.enable_dump_debug_info(self._logdir, **self._arguments)
+        self._breakpoints = enable_breakpoints(self._logdir, **self._of_breakpoints, **self._arguments)
+        return self._breakpoints.recording
+
     def _end(self) -> None:
-        """End the callback's recording; the next call begins another one."""
+        """End what the callback began; the next call begins it again."""
+        if self._breakpoints is not None:
+            self._breakpoints.close()
         if self._recording is not None:
             self._recording.close()
-        self._recording = None
+        self._recording = self._breakpoints = None
