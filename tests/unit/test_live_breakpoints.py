@@ -138,7 +138,7 @@ def test_a_breakpoint_says_why_it_cannot_hit():
     assert "native library" in problem(breakpoints, has_gate=False)
     breakpoints.take_in([LOG._replace(is_compiled=True)])
     assert "runs uncompiled from its next call on" in problem(breakpoints)
-    breakpoints.take_in([SECOND])
+    breakpoints.take_in([LOG, SECOND])
     assert problem(breakpoints) == ""
     breakpoints.set(breakpoint_at(number=1, op_type="Never", enabled=False))
     assert problem(breakpoints) == ""

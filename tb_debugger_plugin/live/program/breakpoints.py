@@ -100,8 +100,8 @@ class Entry:
             return ""
         if not has_gate:
             return "Without the native library, only eager ops and calls can stop."
-        if self.tensors and all(one.is_compiled for one in self.tensors.values()):
-            return "XLA compiles the function: while this is on, it runs uncompiled from its next call on."
+        if any(one.is_compiled for one in self.tensors.values()):
+            return "XLA compiles its function: while this is on, that runs uncompiled from its next call on."
         if self.tensors:
             return ""
         eager = ", or when an eager op fits" if self.may_be_eager else ""

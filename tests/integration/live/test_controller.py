@@ -327,3 +327,60 @@ def test_a_thousand_pauses_of_several_threads_under_load_never_hang(begin):
     debugger.finished()
     assert debugger.number == 1000
     assert sorted(debugger.results) == sorted([expected[0], expected[0], expected[1]])
+
+
+def test_the_first_nan_of_a_keras_model_is_found_in_its_fit(begin):
+    debugger = begin()
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3, name="dense_in")])
+    model.add(tf.keras.layers.Lambda(tf.math.log, name="logarithm"))
+    model.compile("sgd", "mse")
+    data = np.ones((64, 4), np.float32)
+    debugger.start(lambda: model.fit(data, np.zeros((64, 3), np.float32), batch_size=8, verbose=0))
+    assert debugger.paused().call.kind
+    debugger.do(continue_={"condition": "nan > 0"})
+    stopped = debugger.paused()
+    assert stopped.pause.reason == Pause.CONDITION and numbers_of(stopped.pause.tensor)["nan"] > 0
+    debugger.breakpoint(layer_regex="logarithm$", condition="nan > 0")
+    assert debugger.controller.state().breakpoints[0].num_tensors > 0
+    debugger.do(step_over={})
+    after = debugger.paused()
+    assert after.pause.reason in (Pause.BEFORE_CALL, Pause.BREAKPOINT)
+    debugger.do(detach={})
+    debugger.finished()
+
+
+def test_a_function_that_xla_compiles_is_stepped_into(begin):
+    debugger = begin()
+
+    @tf.function(jit_compile=True)
+    def compiled(x):
+        return tf.reduce_sum(tf.math.log(x, name="logged") * 2.0)
+
+    debugger.start(lambda: [float(compiled(tf.constant([4.0, 2.0 - i]))) for i in range(4)])
+    debugger.paused()
+    debugger.do(step_over={})
+    debugger.paused()
+    debugger.breakpoint(op_type="Log", condition="nan > 0")
+    assert "runs uncompiled" in debugger.controller.state().breakpoints[0].problem
+    debugger.do(continue_={})
+    stopped = debugger.paused()
+    assert (stopped.call.number, stopped.pause.tensor.op_name) == (3, "logged")
+    assert stopped.pause.can_change and stopped.pause.tensor.text == "[1.3862944, nan]"
+    debugger.do(change_value={"expression": "np.nan_to_num(value)"})
+    debugger.do(continue_={})
+    assert debugger.finished()[3] == pytest.approx(2 * np.log(4), rel=1e-5)
+
+
+def test_replicas_stop_together_and_go_on(begin):
+    debugger = begin(wait=False)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+
+    @tf.function
+    def train(x):
+        return strategy.run(lambda y: tf.reduce_sum(tf.math.log(y, name="logged")), args=(x,))
+
+    debugger.breakpoint(name_regex="logged", condition="nan > 0")
+    debugger.start(lambda: [float(train(tf.constant([4.0, 1.5 - i]))) for i in range(3)])
+    assert debugger.paused().call.number == 2
+    debugger.do(continue_={})
+    assert np.isnan(debugger.finished()[2])
