@@ -244,6 +244,13 @@ describe("a hit", () => {
     });
   });
 
+  test("at a tensor that the program cannot name is at the call", () => {
+    const unnamed = { ...tensor(), op_name: "", op_type: "", path: "", line: 0 };
+    const paused = program({}, { pause: pause({ reason: "step", tensor: unnamed }) });
+    expect(hitOf(paused)).toMatchObject({ op: undefined, line: { line: 71 } });
+    expect(headline(paused)).toBe("Paused at a tensor in train_step (call 0)");
+  });
+
   test("between calls has the line of the call", () => {
     const hit = hitOf(program());
     expect(hit?.op).toBeUndefined();

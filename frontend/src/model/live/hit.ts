@@ -1,5 +1,5 @@
 /** Where a pause is in the recording: the run, and the op or line that the page shows for it. */
-import type { LiveProgram } from "../../api/live";
+import type { LiveProgram, LiveTensor } from "../../api/live";
 import type { GraphId, RunName } from "../../base/ids";
 import { situationOf } from "./program";
 
@@ -34,16 +34,17 @@ export function hitOf(program: LiveProgram | undefined): Hit | undefined {
   const { pause, call } = program.state ?? {};
   if ((now !== "paused" && now !== "waiting") || pause === undefined) return undefined;
   const { tensor } = pause;
-  const place = tensor ?? call;
+  // The program may not know yet which op computed a tensor.
+  const isNamed = tensor !== undefined && (tensor.op_name !== "" || tensor.op_type !== "");
+  const place = tensor?.path ? tensor : call;
   return {
     key: `${program.id} ${pause.number}`,
     run: program.run,
-    op: tensor && {
-      graph: tensor.graph_id === "" ? undefined : tensor.graph_id,
-      opName: tensor.op_name,
-      opType: tensor.op_type,
-      slot: tensor.slot,
-    },
+    op: isNamed ? opOf(tensor) : undefined,
     line: place && place.path !== "" && place.line > 0 ? { path: place.path, line: place.line } : undefined,
   };
+}
+
+function opOf({ graph_id, op_name: opName, op_type: opType, slot }: LiveTensor): HitOp {
+  return { graph: graph_id === "" ? undefined : graph_id, opName, opType, slot };
 }

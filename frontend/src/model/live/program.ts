@@ -64,7 +64,7 @@ function pausedWords({ pause, call }: Partial<ProgramState> = {}): string {
   const inCall = call === undefined ? "" : callWords(call);
   const tensor = pause?.tensor;
   if (tensor !== undefined) {
-    const at = tensorName(tensor.op_name, tensor.slot);
+    const at = tensor.op_name === "" ? "a tensor" : tensorName(tensor.op_name, tensor.slot);
     return `Paused at ${at}${inCall === "" ? "" : ` in ${inCall}`}`;
   }
   if (inCall === "") return "Paused";

@@ -137,7 +137,7 @@ class Hits {
   /** Focuses the last execution of the type of an eager op. */
   async #eager(hit: Hit, { opType }: HitOp): Promise<(() => void) | undefined> {
     const { api, verbs, facts } = this.#deps;
-    const last = await api.lastExecution(hit.run, exactly(opType));
+    const last = opType === "" ? undefined : await api.lastExecution(hit.run, exactly(opType));
     if (last === undefined) return this.#line(hit);
     if (facts.execution.peek() === last && facts.subject.peek() === "execution") return undefined;
     return () => verbs.focusExecution(executionIndex(last));
