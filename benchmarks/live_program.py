@@ -9,7 +9,7 @@ import sys
 
 import tensorflow as tf
 
-import tb_debugger_plugin
+from tb_debugger_plugin.live.program.api import enable_breakpoints
 
 _LAYERS = 12
 
@@ -29,7 +29,7 @@ def main() -> None:
             weight.assign_sub(1e-3 * gradient)
         return loss
 
-    with tb_debugger_plugin.enable_breakpoints(sys.argv[1]):
+    with enable_breakpoints(sys.argv[1]):
         while True:
             train_step(tf.random.normal([64, 256]))
 
