@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.support.checkout import ROOT
 from tests.support.debugger_page import DebuggerPage, open_page
 from tests.support.events import small_program
 from tests.support.live_program import KINDS, LOSS, Op, ScriptedProgram, served
@@ -372,16 +373,14 @@ def test_a_program_that_does_not_allow_changes_says_so(opened):
     ("scheme", "width", "height"),
     [("light", 1280, 800), ("dark", 1920, 1080), ("dark", 400, 900)],
 )
-def test_each_panel_is_accessible_and_not_wider_than_the_window(
-    opened, keep_screenshot, scheme, width, height
-):
-    page, program = opened(
-        "tensors", program={"ops": (*MOVING, *KINDS)}, scheme=scheme, width=width, height=height
-    )
+def test_each_panel_is_accessible_and_not_wider_than_the_window(opened, scheme, width, height):
+    page, _ = opened("tensors", program={"ops": (*MOVING, *KINDS)}, scheme=scheme, width=width, height=height)
     steps(page, "x:0", "Log:0", "mul:0")
     row(page, "x:0").get_by_test_id("live-watch").click()
     row(page, "mul:0").get_by_test_id("live-break").click()
-    program.run_calls(30)
+    for _ in range(3):
+        page.frame.locator("body").press("F8")
+    expect(headline(page)).to_contain_text("Paused at mul:0 in loss (call 3)")
     for panel in ("tensors", "ops", "calls", "curves", "evaluate"):
         page.click(f"dock-tab-{panel}")
         if panel == "evaluate":
@@ -389,11 +388,17 @@ def test_each_panel_is_accessible_and_not_wider_than_the_window(
             expect(page.part("live-result").get_by_role("alert")).to_be_visible()
         assert page.serious_violations() == [], panel
         assert page.frame.evaluate("document.documentElement.scrollWidth") <= width, panel
-        keep_screenshot(page.page, f"live-{panel}-{scheme}-{width}")
+        _look(page, f"live-{panel}-{scheme}-{width}")
     page.click("dock-tab-tensors")
-    page.frame.locator("body").press("F8")
-    expect(headline(page)).to_contain_text("Paused at mul:0")
     row(page, "x:0").get_by_test_id("live-view").click()
+    page.frame.locator("body").press("F8")
     expect(page.part("live-history")).to_be_visible()
     assert page.serious_violations() == []
-    keep_screenshot(page.page, f"live-value-{scheme}-{width}")
+    _look(page, f"live-value-{scheme}-{width}")
+
+
+def _look(page: DebuggerPage, name: str) -> None:
+    """Keep a screenshot to look at."""
+    folder = ROOT / "test-results"
+    folder.mkdir(exist_ok=True)
+    page.page.screenshot(path=folder / f"{name}.png")
