@@ -12,6 +12,8 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tb_debugger_plugin.capture.alarm import BadValue as BadValue
@@ -25,6 +27,8 @@ from tb_debugger_plugin.errors import UsageError
 #: The last recording; it may have ended.
 _current: Recording | None = None
 current_lock = threading.RLock()  # guards _current; held while a recording begins or ends
+#: Whether a debugger may stop the program at tensors of graphs in a recording that begins now.
+_interactive = ContextVar("tb_debugger_interactive", default=False)
 #: The folder of a recording as the user gives it; None when it is not given.
 _Root: TypeAlias = "str | os.PathLike[str] | None"
 _log = logging.getLogger("tb_debugger_plugin")
@@ -168,8 +172,18 @@ def begin(options: Options) -> Recording:
                 options.dump_root,
             )
             on.close()
-        _current = Recording(options)
+        _current = Recording(replace(options, is_interactive=True) if _interactive.get() else options)
         return _current
+
+
+@contextmanager
+def interactive() -> Iterator[None]:
+    """Let debuggers stop the program at tensors of graphs, in a recording that begins inside the block."""
+    token = _interactive.set(True)
+    try:
+        yield
+    finally:
+        _interactive.reset(token)
 
 
 def running() -> Recording | None:

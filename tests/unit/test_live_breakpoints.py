@@ -135,7 +135,7 @@ def test_a_breakpoint_says_why_it_cannot_hit():
     breakpoints = Breakpoints()
     breakpoints.set(breakpoint_at(op_type="Log"))
     assert problem(breakpoints).startswith("No tensor of a graph fits yet")
-    assert "native library" in problem(breakpoints, has_gate=False)
+    assert "Only eager ops and calls stop" in problem(breakpoints, has_gate=False)
     breakpoints.take_in([LOG._replace(is_compiled=True)])
     assert "runs uncompiled from its next call on" in problem(breakpoints)
     breakpoints.take_in([LOG, SECOND])

@@ -767,7 +767,7 @@ def test_without_a_gate_eager_ops_and_calls_still_stop(tmp_path):
     session = Session(tmp_path, with_gate=False)
     session.connect()
     session.do(set_breakpoint={"where": {"op_type": "Log"}, "condition": "nan", "enabled": True})
-    assert "native library" in session.controller.state().breakpoints[0].problem
+    assert "Only eager ops and calls stop" in session.controller.state().breakpoints[0].problem
     session.start(lambda: session.op("Log", BAD), lambda: session.call())
     first = session.paused()
     session.do(**OVER)

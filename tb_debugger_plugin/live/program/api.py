@@ -296,7 +296,8 @@ def begin(
             return _current
         recording = before
         if recording is None or not has_same_root or options:
-            recording = recorder.enable_dump_debug_info(root, **{**_defaults(), **options})
+            with recorder.interactive():
+                recording = recorder.enable_dump_debug_info(root, **{**_defaults(), **options})
         if _current is not None and _current.is_on:
             if recording is before:
                 return _current
@@ -348,12 +349,12 @@ def record(
     own = take_own(options, is_interactive=interactive)
     arguments = {**(_defaults() if interactive else {}), **options}
     mode = mode or arguments.pop("tensor_debug_mode", "FULL_HEALTH")
-    with recorder.record(logdir, mode, **arguments) as recording:
-        if not interactive:
-            yield recording
-            return
-        with enable_breakpoints(recording.dump_root, **own):
-            yield recording
+    with contextlib.ExitStack() as stack:
+        with recorder.interactive() if interactive else contextlib.nullcontext():
+            recording = stack.enter_context(recorder.record(logdir, mode, **arguments))
+        if interactive:
+            stack.enter_context(enable_breakpoints(recording.dump_root, **own))
+        yield recording
 
 
 def take_own(options: dict[str, Any], *, is_interactive: bool) -> dict[str, Any]:

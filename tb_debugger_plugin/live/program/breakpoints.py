@@ -99,7 +99,7 @@ class Entry:
         if not self.enabled or (self.target is not None and self.target.calls):
             return ""
         if not has_gate:
-            return "Without the native library, only eager ops and calls can stop."
+            return "Only eager ops and calls stop: the recording began without breakpoints, or not natively."
         if any(one.is_compiled for one in self.tensors.values()):
             return "XLA compiles its function: while this is on, that runs uncompiled from its next call on."
         if self.tensors:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from tb_debugger_plugin import native
-from tb_debugger_plugin.capture import api as recorder
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
 from tb_debugger_plugin.live.program import api
@@ -24,14 +22,8 @@ ROUNDS = 180
 
 
 @pytest.fixture
-def begin(tmp_path, monkeypatch):
+def begin(tmp_path):
     """Enables breakpoints; the debugger is there before the program begins."""
-    options = recorder.make_options
-    monkeypatch.setattr(
-        recorder,
-        "make_options",
-        lambda *args, **named: dataclasses.replace(options(*args, **named), is_interactive=True),
-    )
     begun = []
 
     def begin_one(**settings):
