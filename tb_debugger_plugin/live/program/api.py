@@ -33,7 +33,6 @@ from tb_debugger_plugin.live.program.interface import (
     Settings,
 )
 from tb_debugger_plugin.live.program.interrupts import Interrupts
-from tb_debugger_plugin.live.program.server import LOOPBACK, Server
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Folder of the recording where a function needs none.
@@ -79,6 +78,9 @@ class Breakpoints:
         self._owns_recording = False
         self._calls: Calls | None = None
         self._controller = make_controller(settings, self)
+        # Imported here: gRPC is needed only where something listens.
+        from tb_debugger_plugin.live.program.server import Server
+
         secret = discovery.new_secret()
         self._server = Server(self._controller, secret, _with_port(address))
         try:
@@ -94,7 +96,7 @@ class Breakpoints:
                 ) from error
             raise
         self._calls = Calls(recording, self._controller, self._before_first_call)
-        self._interrupts = Interrupts(self._controller)
+        self._interrupts = Interrupts(self._controller, self._is_paused)
         self._interrupts.install()
         recording.call_at_end(self.close)
 
@@ -188,6 +190,9 @@ class Breakpoints:
         """
         if self._calls is not None:
             self._calls.see_eager_ops(wanted)
+
+    def _is_paused(self) -> bool:
+        return self._controller.is_paused or (self._calls is not None and self._calls.is_at_first)
 
     def _before_first_call(self) -> None:
         if self._settings.wait:
@@ -430,7 +435,7 @@ def _with_port(address: str | None) -> str:
       UsageError: It is none.
     """
     if address is None:
-        return LOOPBACK
+        return "127.0.0.1:0"
     host, _, port = str(address).rpartition(":")
     if not port.isdigit() or (host.startswith("[") != host.endswith("]")):
         host, port = str(address).rstrip(":"), "0"

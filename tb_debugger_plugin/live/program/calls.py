@@ -39,6 +39,9 @@ class Calls:
       recording: Has the hooks of sessions and eager ops.
       controller: Takes the calls.
       before_first: Called before the first call.
+
+    Attributes:
+      is_at_first: Whether the program waits before its first call, or is about to.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Calls:
         self._before_first: Callable[[], None] | None = before_first
         self._process = os.getpid()
         self._is_on = True
+        self.is_at_first = False
         self._thread = threading.local()
         self._numbers = itertools.count()
         self._num_functions = self._num_functions_at_step = self._num_steps = 0
@@ -137,15 +141,25 @@ class Calls:
 
     def _before(self, new_call: Callable[[], ProgramCall]) -> ProgramCall | None:
         try:
-            if self._before_first is not None:
-                before_first, self._before_first = self._before_first, None
-                before_first()
             call = new_call()
-            self._controller.before_call(call)
+            if self._before_first is None:
+                self._controller.before_call(call)
+            else:
+                self._before_first_call(call)
             return call
         except Exception as error:  # the program must not see any error
             _log.debug("The debugger failed before a call:", exc_info=error)
             return None
+
+    def _before_first_call(self, call: ProgramCall) -> None:
+        before_first, self._before_first = self._before_first, None
+        self.is_at_first = True
+        try:
+            if before_first is not None:
+                before_first()
+            self._controller.before_call(call)
+        finally:
+            self.is_at_first = False
 
     def _after(self, call: ProgramCall | None, error: BaseException | None) -> None:
         if call is None:

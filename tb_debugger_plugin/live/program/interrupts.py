@@ -13,6 +13,7 @@ import logging
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
@@ -28,11 +29,13 @@ class Interrupts:
     """Takes Ctrl-C from `install()` to `remove()`, both in the main thread; elsewhere they do nothing.
 
     Args:
-      controller: Is detached by Ctrl-C while it is paused.
+      controller: Is detached by Ctrl-C while the program is paused.
+      is_paused: Whether it is. Must take no lock.
     """
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: Controller, is_paused: Callable[[], bool]) -> None:
         self._controller = controller
+        self._is_paused = is_paused
         self._before: Any = None
         self._fd_before = -1
         self._ours: socket.socket | None = None
@@ -72,7 +75,7 @@ class Interrupts:
         """Python's handler, which runs in the main thread when that runs Python code."""
         if self._is_to_be_dropped:
             self._is_to_be_dropped = False
-        elif self._controller.is_paused:
+        elif self._is_paused():
             self._is_handled.set()
         else:
             self._before(number, frame)
@@ -82,7 +85,7 @@ class Interrupts:
         assert ours is not None, "it is there before the thread"
         with ours, contextlib.suppress(OSError):
             while numbers := ours.recv(64):
-                if signal.SIGINT in numbers and self._controller.is_paused:
+                if signal.SIGINT in numbers and self._is_paused():
                     self._detach()
                 self._is_handled.clear()
                 self._pass_on(numbers)

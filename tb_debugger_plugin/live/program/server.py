@@ -25,8 +25,6 @@ from tb_debugger_plugin.live.program.daemon_threads import DaemonThreads
 from tb_debugger_plugin.live.program.grpc_library import grpc
 from tb_debugger_plugin.live.program.interface import Controller
 
-#: Where a program listens unless it says otherwise: at a free port, for programs of this machine.
-LOOPBACK: Final = "127.0.0.1:0"
 #: Most bytes of a message from a debugger.
 MAX_MESSAGE_BYTES: Final = 1 << 20
 #: Most debuggers that follow a program, and most other calls at a time.
@@ -80,7 +78,7 @@ class Server:
       port: Where it listens.
     """
 
-    def __init__(self, controller: Controller, secret: str, address: str = LOOPBACK) -> None:
+    def __init__(self, controller: Controller, secret: str, address: str = "127.0.0.1:0") -> None:
         threads = DaemonThreads(2 * (MAX_FOLLOWERS + MAX_OTHER_CALLS), "tb-debugger-server")
         self._server = grpc.server(
             threads,
