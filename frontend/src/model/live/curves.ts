@@ -68,6 +68,11 @@ function rangeOf(values: readonly (number | undefined)[]): LiveCurve["range"] {
   return low <= high ? { low, high } : undefined;
 }
 
+/** How far to the right a point is: the first and the last are at the ends. */
+export function xOf(i: number, n: number, width: number): number {
+  return n > 1 ? (i * width) / (n - 1) : width / 2;
+}
+
 /** Where a value is in the picture. */
 type Place = (i: number, value: number) => string;
 
@@ -77,10 +82,9 @@ function placeOf(
   { width, height }: CurveSize,
 ): Place {
   const tall = height - STRIP - 2 * MARGIN;
-  const step = width / Math.max(1, n);
   return (i, value) => {
     const share = high > low ? (value - low) / (high - low) : 0.5;
-    return `${((i + 0.5) * step).toFixed(1)},${(MARGIN + (1 - share) * tall).toFixed(1)}`;
+    return `${xOf(i, n, width).toFixed(1)},${(MARGIN + (1 - share) * tall).toFixed(1)}`;
   };
 }
 
@@ -125,12 +129,13 @@ function bandOf(
 }
 
 function marksOf(points: readonly CurvePoint[], { width, height }: CurveSize): string {
-  const step = width / Math.max(1, points.length);
-  const tall = Math.max(1, step * 0.9).toFixed(1);
+  const wide = Math.max(1, (width / points.length) * 0.9);
+  const from = (i: number) => Math.max(0, Math.min(width - wide, xOf(i, points.length, width) - wide / 2));
   return points
     .map(({ numbers }, i) => {
       const isBad = (numberOf(numbers, "nan") ?? 0) + (numberOf(numbers, "inf") ?? 0) > 0;
-      return isBad ? `M${(i * step).toFixed(1)},${height - STRIP}h${tall}v${STRIP}h-${tall}z` : "";
+      if (!isBad) return "";
+      return `M${from(i).toFixed(1)},${height - STRIP}h${wide.toFixed(1)}v${STRIP}h${(-wide).toFixed(1)}z`;
     })
     .join("");
 }

@@ -1,6 +1,6 @@
 /** A curve of a number of a tensor, with the band from its minimum to its maximum. */
 import { shortNumber } from "../../base/text";
-import { type CurveNumber, type CurvePoint, liveCurve } from "../../model/live/curves";
+import { type CurveNumber, type CurvePoint, liveCurve, xOf } from "../../model/live/curves";
 
 const SIZE = { width: 400, height: 76 } as const;
 
@@ -14,8 +14,7 @@ interface CurveProps {
 
 export function CurvePicture({ label, points, name, at }: CurveProps) {
   const { line, band, bad, range, last } = liveCurve(points, name, SIZE);
-  const step = SIZE.width / Math.max(1, points.length);
-  const x = at === undefined ? undefined : (at + 0.5) * step;
+  const x = at === undefined ? undefined : xOf(at, points.length, SIZE.width);
   const words =
     range === undefined
       ? `${label}: no finite number of ${points.length}`
