@@ -350,12 +350,11 @@ class Recording:
         """End the recording: the same as `close`. The method exists because TensorFlow's writer has it."""
         self.close()
 
-    def close(self, *, exiting: bool = False, is_temporary: bool = False) -> None:
+    def close(self, *, exiting: bool = False) -> None:
         """End the recording. Further calls do nothing.
 
         Args:
           exiting: Whether the program ends; then its functions are not restored.
-          is_temporary: Whether the files are about to be deleted; then the log does not name them.
         """
         at_end, self._at_end = self._at_end, []
         for call in at_end:
@@ -372,7 +371,7 @@ class Recording:
                 self._close_sink()
                 if self.options.is_temporary:
                     shutil.rmtree(self.dump_root, ignore_errors=True)
-                elif not is_temporary:
+                else:
                     _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
                     self._name_first_bad()
 

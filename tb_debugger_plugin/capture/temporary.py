@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tb_debugger_plugin.capture import api
-from tb_debugger_plugin.capture.keep_values import MAX_TENSOR_BYTES, KeepValues
+from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.on_alert import OnAlert, make_on_alert
 from tb_debugger_plugin.capture.options import Options, make_options
 from tb_debugger_plugin.capture.recording import Recording
@@ -57,7 +57,7 @@ def check_numerics(
     with api.current_lock:
         on = api.running()
         if on is not None:
-            if not on.requested.is_temporary:
+            if not _checks(on):
                 raise UsageError(
                     f"A recording to {on.dump_root} is on: give on_alert='raise' to its "
                     "enable_dump_debug_info() or record(), or call disable_dump_debug_info() before "
@@ -84,21 +84,12 @@ def _temporary(on_alert: OnAlert | None) -> Options:
         raise RecordingError(
             f"There is no folder for temporary files ({error}): set TMPDIR to one."
         ) from error
-    return make_options(
-        folder,
-        "FULL_HEALTH",
-        _CHECKED_TENSORS,
-        op_regex=None,
-        tensor_dtypes=None,
-        function_regex=None,
-        name_regex=None,
-        every_n_steps=1,
-        step_range=None,
-        max_tensor_bytes=MAX_TENSOR_BYTES,
-        keep_graph_optimizations=False,
-        on_alert=on_alert,
-        is_temporary=True,
-    )
+    return make_options(folder, "FULL_HEALTH", _CHECKED_TENSORS, on_alert=on_alert, is_temporary=True)
+
+
+def _checks(recording: Recording) -> bool:
+    """Whether `check_numerics` began a recording."""
+    return recording.requested.is_temporary and recording.requested.on_alert is not None
 
 
 def begin_to_fetch(rules: tuple[KeepValues, ...]) -> Recording:
@@ -114,11 +105,7 @@ def begin_to_fetch(rules: tuple[KeepValues, ...]) -> Recording:
     with api.current_lock:
         on = api.running()
         if on is not None:
-            what = (
-                "check_numerics() is on"
-                if on.requested.is_temporary
-                else f"a recording to {on.dump_root} is on"
-            )
+            what = "check_numerics() is on" if _checks(on) else f"a recording to {on.dump_root} is on"
             raise UsageError(
                 f"fetch() records the call, and {what}: there is one recording at a time. End it before, or "
                 "give keep_values to the recording."
@@ -138,5 +125,5 @@ def disable_check_numerics() -> None:
     """End what `check_numerics` began; does nothing when it is not on."""
     with api.current_lock:
         on = api.running()
-        if on is not None and on.requested.is_temporary:
+        if on is not None and _checks(on):
             on.close()

@@ -18,6 +18,7 @@ from typing import Final
 
 from tb_debugger_plugin.capture import api
 from tb_debugger_plugin.capture.keep_values import KeepValues
+from tb_debugger_plugin.capture.options import make_options
 from tb_debugger_plugin.index.cache import database_path, remove_unused
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.shell.program import RunRequest
@@ -56,8 +57,10 @@ class CallRecords:
         self._root = root
         self._is_temporary = is_temporary
         self._process = os.getpid()
-        self.recording = api.enable_dump_debug_info(
-            root / _WHOLE, "FULL_HEALTH", circular_buffer_size=MOST_RECORDS, keep_values=list(KEPT)
+        self.recording = api.begin(
+            make_options(
+                root / _WHOLE, "FULL_HEALTH", MOST_RECORDS, keep_values=list(KEPT), is_temporary=is_temporary
+            )
         )
         self._sizes: dict[str, int] = {}
         self._bad_before: int | None = None
@@ -127,7 +130,7 @@ class CallRecords:
 
     def close(self) -> None:
         """End the recording; a folder that is temporary is deleted."""
-        self.recording.close(is_temporary=self._is_temporary)
+        self.recording.close()
         if self._is_temporary and os.getpid() == self._process:
             self.drop(self._root)
 
