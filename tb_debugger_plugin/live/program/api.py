@@ -82,19 +82,14 @@ class Breakpoints:
         from tb_debugger_plugin.live.program.server import Server
 
         secret = discovery.new_secret()
-        self._server = Server(self._controller, secret, _with_port(address))
-        try:
+        with contextlib.ExitStack() as failed:
+            failed.callback(self._controller.close)
+            self._server = Server(self._controller, secret, _with_port(address))
+            failed.callback(self._server.close)
             self.address = _published(address, self._server.port)
             self._described = _description(self.address, secret, recording)
-            self._file = discovery.write(Path(recording.dump_root), self._described)
-        except BaseException as error:
-            self._server.close()
-            if isinstance(error, OSError):
-                raise RecordingError(
-                    f"The file by which debuggers find the program cannot be written to "
-                    f"{recording.dump_root} ({error}): give another logdir."
-                ) from error
-            raise
+            self._file = _written(Path(recording.dump_root), self._described)
+            failed.pop_all()
         self._calls = Calls(recording, self._controller, self._before_first_call)
         self._interrupts = Interrupts(self._controller, self._is_paused)
         self._interrupts.install()
@@ -156,6 +151,7 @@ class Breakpoints:
         """Let go of everything in a forked child: its parent goes on, and only that can be stopped."""
         self._is_on = False
         self._remove_hooks()
+        self._interrupts.remove()
         self._server.abandon()
 
     @contextlib.contextmanager
@@ -317,6 +313,13 @@ def begin(
             raise
         if recording is not before:
             made.own_recording()
+        elif recording.gate is None and native.load() is not None:
+            _log.warning(
+                "The recording to %s began without breakpoints, so the debugger can stop the program at "
+                "calls and at eager ops, but not at tensors inside graphs: begin it with "
+                "enable_breakpoints().",
+                root,
+            )
         _current = made
         return made
 
@@ -460,6 +463,16 @@ def _description(address: str, secret: str, recording: Recording) -> discovery.L
         started=time.time(),
         files=recording.files,
     )
+
+
+def _written(folder: Path, program: discovery.LiveProgram) -> Path:
+    try:
+        return discovery.write(folder, program)
+    except OSError as error:
+        raise RecordingError(
+            f"The file by which debuggers find the program cannot be written to {folder} ({error}): give "
+            "another logdir."
+        ) from error
 
 
 def _abandon_in_child() -> None:

@@ -165,7 +165,8 @@ class Calls:
         if call is None:
             return
         try:
-            self._controller.after_call(call, error)
+            if self._is_on:  # not in a child that was forked inside the call
+                self._controller.after_call(call, error)
         except Exception as failure:  # the program must not see any error
             _log.debug("The debugger failed after a call:", exc_info=failure)
         finally:
