@@ -37,6 +37,8 @@ from tests.support.serving import tensorboard
 
 _PATIENCE_S: Final = 120.0
 _WARM_UP: Final = 5
+#: Seconds until a pause is surely shown that cannot be told from the one before.
+_SAME_S: Final = 0.5
 #: Notes the headline of the bar after each frame in which it has changed, and when the page is idle again.
 _WATCH: Final = """() => {
   const now = () => (performance.timeOrigin + performance.now()) / 1000;
@@ -133,7 +135,8 @@ def _measure(page: DebuggerPage, programs: Programs, steps: int) -> list[Step]:
         frame.wait_for_function("window.benchLive.settled > 0", timeout=30_000)
         seen = frame.evaluate("window.benchLive")
         paused = state.pause.wall_time
-        if seen["painted"] < paused:  # the headline of the next pause is the same as the one before
+        if seen["painted"] < paused:  # the headline is the same as at the pause before
+            time.sleep(_SAME_S)
             continue
         measured.append(
             Step(
