@@ -24,7 +24,7 @@ function ways(logdir: string): readonly Way[] {
     },
     {
       title: "A session of TensorFlow 1",
-      lines: `from tb_debugger_plugin import tfdbg\n\nhook = tfdbg.TensorBoardDebugHook(${folder})\nwith tf.compat.v1.train.MonitoredSession(hooks=[hook]) as session:\n    ...`,
+      lines: `from tb_debugger_plugin import tfdbg\n\nhook = tfdbg.TensorBoardDebugHook(logdir=${folder})\nwith tf.compat.v1.train.MonitoredSession(hooks=[hook]) as session:\n    ...`,
     },
   ];
 }
