@@ -1,0 +1,118 @@
+"""`tb_debugger_plugin/live`: the bug of real programs is found on the page while they are paused.
+
+Each program trains a net whose probabilities become 0, so that their logarithms are infinite.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+import tb_debugger_plugin
+from tests.support.checkout import ROOT
+from tests.support.debugger_page import DebuggerPage, open_page
+from tests.support.serving import tensorboard
+
+pytestmark = [pytest.mark.browser, pytest.mark.tensorflow, pytest.mark.timeout(300)]
+
+_GUIDE = str(ROOT / "docs" / "guide" / "train_a_net.py")
+_RUN = ("-c", "import sys; from tb_debugger_plugin.cli.main import main; sys.exit(main())", "run")
+_INTERACTIVE = (*_RUN, "--interactive", "--may-change-values", "--logdir", "{logdir}", _GUIDE)
+#: The command line of each program, and the name of its calls.
+_PROGRAMS = {
+    "loop": (_INTERACTIVE, "train_step"),
+    "Keras": ((*_INTERACTIVE, "--keras"), "one_step_on_iterator|multi_step_on_iterator|train_function"),
+    "session": (("-m", "tests.support.monitored_training", "{logdir}"), "train"),
+}
+#: What is infinite or NaN first: ops beside each other finish in any order.
+_FIRST = r"(±∞|[+−]∞|NaN) in .*(log_p|Log|Reciprocal|mul|truediv|RealDiv|Xdivy|div_no_nan).*"
+_NOT_YET = "/graphs/op_info|NOT FOUND"
+_WAIT_MS = 60_000
+
+
+@contextmanager
+def _paused(name: str, folder: Path, browser) -> Iterator[tuple[subprocess.Popen[str], DebuggerPage]]:
+    """A program that waits before its first call, and the page of it."""
+    words, _ = _PROGRAMS[name]
+    logdir = folder / "logdir"
+    command = [sys.executable, *(word.format(logdir=logdir) for word in words)]
+    with (
+        subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as program,
+        tensorboard(folder, folder / "tensorboard.txt") as address,
+    ):
+        try:
+            with open_page(browser, f"{address}/#debugger", width=1280, height=800) as page:
+                bar = page.part("live-headline")
+                expect(bar).to_have_text(re.compile("before .*call 0"), timeout=_WAIT_MS)
+                yield program, page
+                # The page may ask for an op that the tables do not have yet, and then asks again.
+                assert [text for text in page.complaints if not re.search(_NOT_YET, text)] == []
+        finally:
+            program.kill()
+
+
+def _continue_until_bad(page: DebuggerPage) -> None:
+    page.part("live-continue-more").click()
+    page.part("continue-condition-preset").select_option(label="contains ±∞ or NaN")
+    page.part("continue-until").click()
+    expect(page.part("live-why")).to_have_text(re.compile(_FIRST), timeout=_WAIT_MS)
+
+
+def _detach(program: subprocess.Popen[str], page: DebuggerPage) -> str:
+    """Let the program run on; returns what it prints."""
+    page.part("live-detach").click()
+    out, _ = program.communicate(timeout=60)
+    assert program.returncode == 0
+    return out
+
+
+@pytest.mark.parametrize("name", _PROGRAMS)
+def test_the_bug_is_found_by_going_on_until_a_tensor_is_bad(name, browser, tmp_path):
+    with _paused(name, tmp_path, browser) as (program, page):
+        _continue_until_bad(page)
+        expect(page.part("live-headline")).to_contain_text(re.compile(_PROGRAMS[name][1]))
+        assert program.poll() is None
+        page.part("dock-tab-tensors").click()
+        # The probabilities from which the bad value was computed are looked at while the program waits.
+        row = page.part("live-tensor").filter(has_text=re.compile(r"(^|/|\s)(p|Softmax):0"))
+        row.first.get_by_test_id("live-view").click()
+        expect(page.part("value-head")).to_contain_text(re.compile(r"(p|Softmax):0"))
+        expect(page.part("value-summary")).to_contain_text("24 elements")
+        expect(page.part("value-summary")).to_contain_text(re.compile(r"\d+ 0"))
+        assert "nan" in _detach(program, page)
+    with tb_debugger_plugin.open_run(tmp_path, "logdir") as run:
+        assert re.search("log|Log", str(run.why()))
+
+
+def test_a_value_is_changed_where_the_program_is_paused_and_the_bad_one_does_not_come(browser, tmp_path):
+    with _paused("loop", tmp_path, browser) as (program, page):
+        page.part("dock-tab-breakpoints").click()
+        page.part("breakpoint-kind").select_option(label="an op")
+        page.part("breakpoint-text").fill("p:0")
+        page.part("breakpoint-condition-preset").select_option(label="other …")
+        page.part("breakpoint-condition-text").fill("zero > 0")
+        page.part("breakpoint-add").click()
+        page.part("live-continue").click()
+        expect(page.part("live-headline")).to_contain_text("p:0 in train_step (call 1)", timeout=_WAIT_MS)
+        page.part("dock-tab-evaluate").click()
+        page.part("live-change-kind").select_option(label="free")
+        page.part("live-change-text").fill("np.maximum(value, 1e-7)")
+        page.part("live-change").click()
+        expect(page.part("live-changed")).to_be_visible()
+        page.part("live-stepOver").click()
+        expect(page.part("live-headline")).to_contain_text("(call 2)", timeout=_WAIT_MS)
+        _detach(program, page)
+    with tb_debugger_plugin.open_run(tmp_path, "logdir") as run:
+        first = run.alerts()[0]
+        calls = [one.index for one in run.executions() if one.op_type and "train_step" in one.op_type]
+        # Without the change, the call with the first 0 has bad values.
+        assert first.facts["execution_index"] > calls[1]
