@@ -62,10 +62,12 @@ class Instrumentation:
         tensors: WatchedTensors,
     ) -> None:
         self._is_interactive = options.is_interactive and sink.gate is not None
+        # Optimized graphs must not change, so their watch ops stay as they are.
+        self._can_isolate = self._is_interactive and not options.keep_graph_optimizations
         self._tensors = tensors
         self._redefinitions = Redefinitions()
         #: Runs functions while others get other definitions: see `Redefinitions.call`. None if none ever do.
-        self.around_calls = self._redefinitions.call if self._is_interactive else None
+        self.around_calls = self._redefinitions.call if self._can_isolate else None
         self._defining = threading.RLock()  # held while functions of an interactive recording are defined
         self._graphs = graphs
         self._not_recorded = not_recorded
@@ -108,7 +110,7 @@ class Instrumentation:
 
     def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
         """Give tensors watch ops of their own, which the next call runs: see `InteractiveRecording`."""
-        if not self._is_interactive:
+        if not self._can_isolate:
             return frozenset()
         with self._defining:
             isolated = self._isolate(tensor_ids)

@@ -317,8 +317,8 @@ class Recording:
           tensor_ids: All tensors that are to have such ops.
 
         Returns:
-          Those of them that are in functions, without constants. Tensors of sessions keep the ops that they
-          have.
+          Those of them that are in functions, without constants. Tensors of sessions, and of input pipelines
+          that exist already, keep the ops that they have.
         """
         try:
             return self._functions.isolate(tensor_ids) if self._on else frozenset()

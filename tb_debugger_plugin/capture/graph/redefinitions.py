@@ -47,8 +47,8 @@ class Redefinitions:
           args: Its arguments.
           kwargs: Its other arguments.
         """
+        before = self._begun  # first: what begins after this counts as a reason to run again
         self._wait()
-        before = self._begun
         try:
             return run(*args, **kwargs)
         except tf.errors.NotFoundError as error:
