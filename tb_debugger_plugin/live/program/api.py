@@ -313,7 +313,7 @@ def begin(
             raise
         if recording is not before:
             made.own_recording()
-        elif recording.gate is None and native.load() is not None:
+        elif not recording.requested.is_interactive and native.load() is not None:
             _log.warning(
                 "The recording to %s began without breakpoints, so the debugger can stop the program at "
                 "calls and at eager ops, but not at tensors inside graphs: begin it with "

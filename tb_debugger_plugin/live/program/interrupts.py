@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
 import socket
 import threading
@@ -101,6 +102,5 @@ class Interrupts:
     def _pass_on(self, numbers: bytes) -> None:
         """Hand signals to whoever waited for them before, such as an event loop."""
         if self._fd_before != -1:
-            with contextlib.suppress(OSError), socket.socket(fileno=self._fd_before) as other:
-                other.send(numbers)
-                other.detach()
+            with contextlib.suppress(OSError):
+                os.write(self._fd_before, numbers)

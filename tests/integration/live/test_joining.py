@@ -25,6 +25,7 @@ from tests.support.checkout import ROOT
 from tests.support.fake_controller import FakeController
 from tests.support.live_client import Debugger
 from tests.support.processes import wait_until
+from tests.support.tensorflows_reader import check_every_file_set_below
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(300)]
 
@@ -334,6 +335,43 @@ def test_breakpoints_join_a_recording_and_leave_it_on(tmp_path: Path) -> None:
     with tb_debugger_plugin.enable_breakpoints(tmp_path / "x", wait=False) as breakpoints:
         tb_debugger_plugin.disable_dump_debug_info()
         assert not breakpoints.is_on and _nothing_is_left(tmp_path)
+
+
+def test_tensorflows_reader_does_not_see_the_file(tmp_path: Path) -> None:
+    with tb_debugger_plugin.enable_breakpoints(tmp_path, wait=False) as breakpoints:
+        _double(tf.constant(1.0))
+        breakpoints.flush()
+        assert discovery.find(tmp_path)
+        check_every_file_set_below(tmp_path)
+
+
+def test_a_recording_without_a_gate_is_said_to_stop_only_at_calls_and_eager_ops(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with tb_debugger_plugin.record(tmp_path):
+        tb_debugger_plugin.enable_breakpoints(tmp_path, wait=False).close()
+    assert "not at tensors inside graphs" in caplog.text
+
+
+def test_a_child_that_is_forked_inside_a_call_ends_without_the_controller(tmp_path: Path) -> None:
+    breakpoints, controller = _with_fake(tmp_path)
+    children: list[int] = []
+
+    @tf.function(autograph=False)
+    def forks() -> tf.Tensor:
+        children.append(os.fork())  # while the function is traced, inside its call
+        if not children[0]:
+            raise RuntimeError("TensorFlow has no threads in a child")
+        return tf.constant(1.0)
+
+    with breakpoints:
+        try:
+            forks()
+        finally:
+            if children == [0]:
+                os._exit(int(len(controller.seen) != 1))
+        assert os.waitpid(children[0], 0)[1] == 0
+        assert [what for what, _ in controller.seen] == ["before", "after"]
 
 
 def test_a_block_and_a_callback_are_interactive_only_if_asked(tmp_path: Path) -> None:
