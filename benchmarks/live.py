@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import TimeoutError, sync_playwright
 from rich.console import Console
 from rich.table import Table
 
@@ -37,8 +37,8 @@ from tests.support.serving import tensorboard
 
 _PATIENCE_S: Final = 120.0
 _WARM_UP: Final = 5
-#: Seconds until a pause is surely shown that cannot be told from the one before.
-_SAME_S: Final = 0.5
+#: Seconds until a pause is surely shown; one that has the headline of the pause before cannot be measured.
+_SAME_S: Final = 5.0
 #: Notes the headline of the bar after each frame in which it has changed, and when the page is idle again.
 _WATCH: Final = """() => {
   const now = () => (performance.timeOrigin + performance.now()) / 1000;
@@ -55,7 +55,10 @@ _WATCH: Final = """() => {
       Object.assign(state, { headline, painted: 0, settled: 0 });
       afterPaint(() => { state.painted = now(); });
     }
-    if (isIdle() && state.painted && !state.settled) afterPaint(() => { state.settled = now(); });
+    if (isIdle() && state.painted && !state.settled) {
+      state.settled = -1;
+      afterPaint(() => { state.settled = isIdle() ? now() : 0; });
+    }
   };
   const observer = new MutationObserver(look);
   const wanted = { subtree: true, childList: true, characterData: true, attributes: true };
@@ -120,7 +123,7 @@ def _state(programs: Programs, after: int) -> Message:
             ):
                 return state
         listing = programs.listing(listing.version, 1.0)
-    raise TimeoutError("The program was not paused.")
+    raise RuntimeError("The program was not paused.")
 
 
 def _measure(page: DebuggerPage, programs: Programs, steps: int) -> list[Step]:
@@ -128,16 +131,17 @@ def _measure(page: DebuggerPage, programs: Programs, steps: int) -> list[Step]:
     frame.evaluate(_WATCH)
     frame.locator("body").focus()
     for _ in range(steps):
+        frame.evaluate("Object.assign(window.benchLive, { painted: 0, settled: 0 })")
         pressed = time.time()
         page.page.keyboard.press("F11")
         state = _state(programs, number)
         number = state.pause.number
-        frame.wait_for_function("window.benchLive.settled > 0", timeout=30_000)
+        try:
+            frame.wait_for_function("window.benchLive.settled > 0", timeout=1000 * _SAME_S)
+        except TimeoutError:  # the headline is the same as at the pause before
+            continue
         seen = frame.evaluate("window.benchLive")
         paused = state.pause.wall_time
-        if seen["painted"] < paused:  # the headline is the same as at the pause before
-            time.sleep(_SAME_S)
-            continue
         measured.append(
             Step(
                 seen["painted"] - paused,
