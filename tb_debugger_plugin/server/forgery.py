@@ -8,6 +8,7 @@ site that lets its own name lead to this machine would be of the same origin.
 
 from __future__ import annotations
 
+import functools
 import hmac
 import ipaddress
 import os
@@ -59,7 +60,9 @@ def _is_json(viewer: Viewer, request: wrappers.Request) -> bool:
 
 def _has_known_host(viewer: Viewer, request: wrappers.Request) -> bool:
     name = _host_name(request.headers.get("Host", ""))
-    return name is not None and (_is_address(name) or name in _known_names())
+    if name is None:
+        return False
+    return name == "localhost" or _is_address(name) or name in _given_names() or name in _own_names()
 
 
 def _host_name(host: str) -> str | None:
@@ -77,10 +80,14 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _known_names() -> set[str]:
-    given = os.environ.get(HOSTS_VARIABLE, "").lower().split(",")
-    own = (socket.gethostname().lower(), socket.getfqdn().lower())
-    return {"localhost", *own, *(name.strip() for name in given)} - {""}
+def _given_names() -> set[str]:
+    return {name.strip() for name in os.environ.get(HOSTS_VARIABLE, "").lower().split(",")} - {""}
+
+
+@functools.cache
+def _own_names() -> frozenset[str]:
+    # Asked once: without a name server, the answer may take seconds.
+    return frozenset((socket.gethostname().lower(), socket.getfqdn().lower())) - {""}
 
 
 def _is_of_same_origin(viewer: Viewer, request: wrappers.Request) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.logdir import one_folder, several_folders
+from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.index.runs import Problem, find_runs
 from tests.support.asking import Asker
 from tests.support.events import Recording, small_program
@@ -145,6 +147,20 @@ def test_several_programs_in_a_named_folder_and_folders_of_one_name_are_all_ther
         small_program(tmp_path / folder, run_id=run_id, start=1000.0 * int(run_id)).close()
     runs, _ = several_folders(f"a:{tmp_path / 'x'},a:{tmp_path / 'y'}").find_runs()
     assert {name: run.folder.name for name, run in runs.items()} == {"a": "x", "a (2)": "x", "a (3)": "y"}
+
+
+def test_a_file_of_a_running_program_marks_its_folder_and_is_worth_showing(tmp_path):
+    marked = tmp_path / "a" / "deep"
+    for folder in (marked, tmp_path / "b"):
+        folder.mkdir(parents=True)
+        (folder / "notes.txt").touch()
+    library = Library(one_folder(tmp_path), is_mark=lambda name: name == "mark")
+    assert not library.is_active()
+    assert library.marked_folders() == []
+    (marked / "mark").touch()
+    with contextlib.closing(Library(one_folder(tmp_path), is_mark=lambda name: name == "mark")) as library:
+        assert library.is_active()
+        assert library.marked_folders() == [marked] and library.runs() == {}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ _SHOWN_AFTER_END_S: Final = 60.0
 _UNHURRIED_S: Final = 0.1
 #: Programs that are followed; a logdir may hold the leftovers of many.
 _MAX_PROGRAMS: Final = 64
+#: Files of which the log says why they are left out.
+_MAX_TOLD: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,8 @@ class Programs:
     def _files(self) -> Iterator[LiveFile]:
         for folder in self._library.marked_folders():
             for file in self._find(folder):
-                if file.problem and (file.path, file.problem) not in self._told:
+                is_new = (file.path, file.problem) not in self._told
+                if file.problem and is_new and len(self._told) < _MAX_TOLD:
                     self._told.add((file.path, file.problem))
                     _logger.warning("%s is left out: %s", file.path, file.problem)
                 yield file
