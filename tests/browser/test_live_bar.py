@@ -434,11 +434,13 @@ def test_the_page_of_a_program_is_accessible_and_nothing_is_cut(
         assert box["x"] >= bar["x"] and box["x"] + box["width"] <= bar["x"] + bar["width"]
     page.part("dock-tab-breakpoints").press("ArrowLeft")
     expect(page.part("dock-tab-recording")).to_be_focused()
+    page.part("dock-tab-recording").press("ArrowRight")
     page.part("live-continue-more").click()
     assert page.serious_violations() == []
     box = page.frame.get_by_role("dialog").bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= width
     page.page.keyboard.press("Escape")
+    expect(page.part("breakpoint")).to_have_count(3)
     if scheme == "light":
         keep_screenshot(page.page, "breakpoints-light")
     assert page.complaints == []
