@@ -24,6 +24,8 @@ export interface VirtualListProps {
   /** The row to bring into view when it or `revealKey` changes; usually the row in focus. */
   readonly revealRow: number | undefined;
   readonly revealKey: string;
+  /** Whether the row is brought into view also when the height of the list changes. */
+  readonly isKeptInView?: boolean;
   /** Draws a row; `attributes` are for its element. */
   readonly render: (row: number, attributes: RowAttributes) => ComponentChildren;
   readonly onVisible: (begin: number, end: number) => void;
@@ -52,7 +54,8 @@ export function VirtualList(props: VirtualListProps) {
   const scroll = useVirtualScroll(scroller, props);
   const { layout, virtual, moveTo } = scroll;
   const { begin, end } = visibleRows(layout, virtual);
-  useReveal(scroll, props.revealRow, props.revealKey);
+  const height = props.isKeptInView === true ? layout.viewport : "";
+  useReveal(scroll, props.revealRow, `${props.revealKey} ${height}`);
   useEffect(() => props.onVisible(begin, end), [begin, end, rows]);
   const inView = focusRow !== undefined && focusRow >= begin && focusRow < end;
   return (

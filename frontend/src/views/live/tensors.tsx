@@ -7,7 +7,7 @@ import { expressionOf, filteredRows, positionOf, withCurrent } from "../../model
 import type { Store } from "../../store/store";
 import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "../geometry";
 import { Failure, Hint } from "../panel";
-import { VirtualList } from "../virtual_list";
+import { type RowAttributes, VirtualList } from "../virtual_list";
 import { NameFilterFields } from "./name_filter";
 import { TensorHeads, TensorRow } from "./tensor_row";
 
@@ -92,6 +92,15 @@ function TensorList({ store, rows }: ListProps) {
   const current = pause?.tensor?.number;
   const chosen = panel.chosenTensor.value;
   const focusRow = positionOf(rows, chosen) ?? positionOf(rows, current);
+  const draw = (i: number, attributes: RowAttributes) => {
+    const tensor = rows[i];
+    if (tensor === undefined) return null;
+    const isCurrent = tensor.number === current;
+    // The state is newer than the list: the value may have been changed since.
+    const newest = isCurrent && pause?.tensor !== undefined ? pause.tensor : tensor;
+    const row = { store, attributes, isCurrent, tensor: newest, isChosen: i === focusRow };
+    return <TensorRow key={tensor.number} {...row} />;
+  };
   return (
     <VirtualList
       label="Tensors of the call"
@@ -103,26 +112,11 @@ function TensorList({ store, rows }: ListProps) {
       focusRow={focusRow}
       revealRow={positionOf(rows, current)}
       revealKey={`${pause?.number}`}
+      isKeptInView
       onVisible={() => {}}
       onStep={(row) => rows[row] && panel.chooseTensor(rows[row])}
       onKey={(key) => focusRow !== undefined && takeKey(store, key, rows[focusRow])}
-      render={(row, attributes) => {
-        const tensor = rows[row];
-        if (tensor === undefined) return null;
-        const isCurrent = tensor.number === current;
-        // The state is newer than the list: the value may have been changed since.
-        const newest = isCurrent && pause?.tensor !== undefined ? pause.tensor : tensor;
-        return (
-          <TensorRow
-            key={tensor.number}
-            store={store}
-            tensor={newest}
-            attributes={attributes}
-            isCurrent={isCurrent}
-            isChosen={row === focusRow}
-          />
-        );
-      }}
+      render={draw}
     />
   );
 }
