@@ -55,7 +55,7 @@ export function App({ store }: { readonly store: Store }) {
             <Empty
               logdir={store.logdir.value}
               failure={store.connection.value}
-              live={<LiveButton store={store} />}
+              live={store.live.program.value === undefined ? <LiveButton store={store} /> : undefined}
             />
           </>
         )

@@ -141,14 +141,8 @@ function createViewVerbs({ facts, derived, toasts }: LiveVerbDeps) {
         facts.dock.value = undefined;
       });
     },
-    dismissRefusal(): void {
-      facts.refusal.value = undefined;
-    },
     dismissToast: toasts.dismiss,
-    /** Opens a panel, or closes it when it is open. */
-    toggleDock(name: DockName): void {
-      facts.dock.value = facts.dock.peek() === name ? undefined : name;
-    },
+    /** Opens a panel; without a name, the recording. */
     openDock(name: DockName | undefined): void {
       facts.dock.value = name;
     },
