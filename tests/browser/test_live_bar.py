@@ -403,6 +403,19 @@ def test_without_a_program_the_page_is_as_before_and_says_how_one_is_joined(brow
         assert page.complaints == []
 
 
+def test_a_program_without_a_recording_is_stepped_all_the_same(browser, tmp_path):
+    with (
+        served(ScriptedProgram(), tmp_path / "logs" / "new"),
+        tensorboard(tmp_path / "logs", tmp_path / "log.txt") as address,
+        open_page(browser, address) as page,
+    ):
+        expect(page.frame.locator(".hint")).to_contain_text("Nothing is recorded yet.")
+        press(page, "F11")
+        expect(headline(page)).to_have_text("Live: Paused at x:0 in loss (call 0)")
+        assert page.serious_violations() == []
+        assert page.complaints == []
+
+
 def _top(page: DebuggerPage) -> float:
     return page.frame.locator("html").bounding_box()["y"]
 

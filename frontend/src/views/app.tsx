@@ -42,30 +42,27 @@ export function App({ store }: { readonly store: Store }) {
     if (root.current !== null) restoreSizes(root.current, Object.keys(BARS));
   }, []);
   useEffect(() => shortcuts(store), [store]);
-  const runs = shown(store.runs.value);
   const noRun = store.run.value === undefined;
   return (
     <div class="app" ref={root}>
-      {noRun ? (
-        runs === undefined && store.connection.value === undefined ? (
-          <p class="hint">Loading …</p>
-        ) : (
-          <>
-            <LiveBar store={store} />
-            <Empty
-              logdir={store.logdir.value}
-              failure={store.connection.value}
-              live={store.live.program.value === undefined ? <LiveButton store={store} /> : undefined}
-            />
-          </>
-        )
-      ) : (
-        <Sections store={store} />
-      )}
+      {noRun ? <NoRun store={store} /> : <Sections store={store} />}
       <StartCard store={store} />
       <Toasts store={store} />
     </div>
   );
+}
+
+function NoRun({ store }: { readonly store: Store }) {
+  if (store.live.program.value !== undefined)
+    return (
+      <>
+        <LiveBar store={store} />
+        <p class="hint">Nothing is recorded yet. Step or continue to see here what the program computes.</p>
+      </>
+    );
+  const failure = store.connection.value;
+  if (shown(store.runs.value) === undefined && failure === undefined) return <p class="hint">Loading …</p>;
+  return <Empty logdir={store.logdir.value} failure={failure} live={<LiveButton store={store} />} />;
 }
 
 function Sections({ store }: { readonly store: Store }) {

@@ -11,8 +11,8 @@ tb_debugger_plugin.enable_dump_debug_info(
 interface EmptyProps {
   readonly logdir: Logdir | undefined;
   readonly failure: string | undefined;
-  /** The button that says how a program is debugged while it runs; undefined while one runs. */
-  readonly live: ComponentChildren | undefined;
+  /** The button that says how a program is debugged while it runs. */
+  readonly live: ComponentChildren;
 }
 
 export function Empty({ logdir, failure, live }: EmptyProps) {
@@ -40,7 +40,7 @@ export function Empty({ logdir, failure, live }: EmptyProps) {
       <p>
         To see it at work without a script of your own: <code>tbdbg demo</code>
       </p>
-      {live !== undefined && <p>To stop a program at breakpoints while it runs: {live}</p>}
+      <p>To stop a program at breakpoints while it runs: {live}</p>
       {failure !== undefined && (
         <p class="failure" role="alert">
           {failure}
