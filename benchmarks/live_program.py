@@ -9,7 +9,7 @@ import sys
 
 import tensorflow as tf
 
-from tb_debugger_plugin.live.program.api import enable_breakpoints
+from tb_debugger_plugin import enable_breakpoints
 
 _LAYERS = 12
 
