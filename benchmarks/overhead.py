@@ -6,7 +6,9 @@ A round runs a step without a recorder, with ours in each mode and with each siz
 same with `keep_values` of three tensors, and with TensorFlow's own. Each runs in a process of its own, so
 that a change of the machine's speed affects all of them. Ratios are taken within a round, for steps with the
 same distance of the processors (`benchmarks.core_distance`). The median over rounds is printed, with the
-number of rounds. `values` is the ratio of a recording that keeps values to the same recording without them.
+number of rounds. `beside ours` is the ratio of a recording that keeps values, or whose program debuggers can
+stop, to the same recording without that: *interactive* is not connected, *connected* has a debugger, and
+*breakpoint* also a condition on every tensor, which is never met.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ from rich.table import Table
 
 from benchmarks.kept_values import VALUES
 
+#: Ways to have breakpoints; see `benchmarks.steps`.
+INTERACTIVE = ("interactive", "connected", "breakpoint")
+
 
 @dataclass(frozen=True)
 class Recorder:
@@ -38,12 +43,18 @@ class Recorder:
     buffer: int = 1000
     keeps_values: bool = False
 
+    @property
+    def plain(self) -> Recorder:
+        """The recording to which the price of more is compared."""
+        name = "ours" if self.name in INTERACTIVE else self.name
+        return replace(self, name=name, keeps_values=False)
+
 
 _NONE = Recorder("none")
 _TENSORFLOWS = Recorder("tensorflow")
 _COLUMNS = (
     *("step", "recorder", "mode", "buffer", "unrecorded", "ratio", "unrecorded, apart", "ratio, apart"),
-    *("values", "values, apart", "first call, ratio", "memory", "peak"),
+    *("beside ours", "beside ours, apart", "first call, ratio", "memory", "peak"),
 )
 
 
@@ -114,9 +125,12 @@ def rows(step: str, results: Results) -> Iterator[tuple[str, ...]]:
             plain = results.over_rounds(_NONE, quantity, lambda _, none: 1000 * none)
             ratios = results.over_rounds(recorder, quantity, truediv)
             cells += [_median(plain, "{:.2f} ms"), _median(ratios, f"{{:.2f}} ({len(ratios)})")]
-        without = replace(recorder, keeps_values=False)
         for quantity in ("step", "step_apart"):
-            ratios = results.over_rounds(recorder, quantity, truediv, without) if recorder != without else []
+            ratios = (
+                results.over_rounds(recorder, quantity, truediv, recorder.plain)
+                if recorder != recorder.plain
+                else []
+            )
             cells.append(_median(ratios, "{:.3f}"))
         first = results.over_rounds(recorder, "first_call", truediv)
         more = [results.over_rounds(recorder, quantity, sub) for quantity in ("memory", "peak")]
@@ -143,11 +157,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     ours = [Recorder("ours", mode, size) for mode in options.modes for size in options.circular_buffer_sizes]
     keeping = [replace(each, keeps_values=True) for each in ours]
+    # The numbers that conditions use are those of the recording.
+    numeric = Recorder("ours", "FULL_NUMERICS", -1)
+    live = [numeric, *(replace(numeric, name=name) for name in INTERACTIVE)]
     table = Table(title=f"{platform.machine()}, {date.today()}, {options.rounds} rounds")
     for column in _COLUMNS:
         table.add_column(column)
     for step in options.steps:
-        recorders = (_NONE, *ours, *(keeping if step in VALUES else ()), _TENSORFLOWS)
+        recorders = (_NONE, *ours, *(keeping if step in VALUES else ()), *live, _TENSORFLOWS)
         for row in rows(step, compare(step, recorders, options.rounds, options.seconds)):
             table.add_row(*row)
     Console(width=150).print(table)

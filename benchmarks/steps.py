@@ -28,6 +28,7 @@ import tb_debugger_plugin
 from benchmarks.core_distance import processors_are_apart
 from benchmarks.kept_values import VALUES
 from tb_debugger_plugin import KeepValues
+from tb_debugger_plugin.live.messages.messages import Breakpoint, Command
 
 Step = Callable[[], Any]
 
@@ -154,12 +155,29 @@ def _training(model: Any, x: tf.Tensor, y: tf.Tensor) -> Step:
 
 
 #: What watches the step; see `_enable`.
-RECORDERS = ("none", "ours", "tensorflow", "check", "tensorflow_check")
+RECORDERS = (
+    "none",
+    "ours",
+    "interactive",
+    "connected",
+    "breakpoint",
+    "tensorflow",
+    "check",
+    "tensorflow_check",
+)
 
 
 def _enable(recorder: str, root: str, mode: str, size: int, keep: KeepValues | None) -> None:
     if recorder == "ours":
         tb_debugger_plugin.enable_dump_debug_info(root, mode, circular_buffer_size=size, keep_values=keep)
+    elif recorder in ("interactive", "connected", "breakpoint"):
+        options = {"tensor_debug_mode": mode, "circular_buffer_size": size, "keep_values": keep}
+        controller = tb_debugger_plugin.enable_breakpoints(root, wait=False, **options).controller
+        if recorder != "interactive":
+            controller.connected("benchmark").__enter__()
+        if recorder == "breakpoint":
+            enabled = Breakpoint(enabled=True, condition="nan > 0 or max > 1e30")
+            assert controller.control(Command(set_breakpoint=enabled)).done
     elif recorder == "tensorflow":
         tf.debugging.experimental.enable_dump_debug_info(root, mode, circular_buffer_size=size)
     elif recorder == "check":
@@ -221,7 +239,12 @@ def main() -> None:
     """Time one step in this process."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("step", choices=STEPS)
-    parser.add_argument("--recorder", choices=RECORDERS, default="none", help="check: check_numerics()")
+    parser.add_argument(
+        "--recorder",
+        choices=RECORDERS,
+        default="none",
+        help="interactive: breakpoints; check: check_numerics()",
+    )
     parser.add_argument("--mode", default="FULL_HEALTH")
     parser.add_argument("--circular_buffer_size", type=int, default=1000)
     parser.add_argument("--values", action="store_true", help="keep the values that VALUES names")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.tensorflows_reader import check_every_file_set_below
@@ -44,3 +45,19 @@ def run_python(*arguments: str, timeout: float | None = None) -> str:
     )
     assert run.returncode == 0, run.stderr
     return run.stdout
+
+
+_HEED = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def heeding_ctrl_c(command: Sequence[str]) -> list[str]:
+    """Returns a command that heeds SIGINT; what runs in the background ignores it, and so do its children.
+
+    Args:
+      command: The path of a program, and its arguments.
+    """
+    return [sys.executable, "-c", _HEED, *command]

@@ -1,7 +1,8 @@
-"""What all unit tests share: no test touches the user's cache."""
+"""What all unit tests share: no test touches the user's cache, or meets the event loop of a browser."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -12,3 +13,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TB_DEBUGGER_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_running_event_loop() -> Iterator[None]:
+    # That of a browser, which tests of the page have opened in this process, counts as running.
+    running = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(running)

@@ -538,6 +538,7 @@ def test_a_forked_child_has_no_gate(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long  # the controller's test has replicas, too
 def test_replicas_of_a_mirrored_strategy_stop_and_go_on(tmp_path: Path) -> None:
     _run(
         """

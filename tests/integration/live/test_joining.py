@@ -25,6 +25,7 @@ from tests.support.checkout import ROOT
 from tests.support.fake_controller import FakeController
 from tests.support.live_client import Debugger
 from tests.support.processes import wait_until
+from tests.support.programs import heeding_ctrl_c
 from tests.support.tensorflows_reader import check_every_file_set_below
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(300)]
@@ -103,7 +104,12 @@ def _running(folder: Path, text: str, *, way: tuple[str, ...] = ()) -> Iterator[
     command = [sys.executable, *way, str(script), str(log)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        heeding_ctrl_c(command),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             yield process
@@ -121,7 +127,11 @@ def _nothing_is_left(folder: Path) -> bool:
     return not [path for path in folder.rglob("*") if "tb_debugger_live" in path.name]
 
 
-@pytest.mark.parametrize("name", _PROGRAMS)
+@pytest.mark.parametrize(
+    "name",
+    # Tests of the page have programs of these kinds, too.
+    [pytest.param(name, marks=[pytest.mark.long] * (name in ("keras", "session"))) for name in _PROGRAMS],
+)
 def test_a_program_waits_is_stepped_over_its_calls_and_ends(tmp_path: Path, name: str) -> None:
     text, names, last = _PROGRAMS[name]
     with _running(tmp_path, text) as process, Debugger(tmp_path) as debugger:
