@@ -261,28 +261,12 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> Iterator[Recording]:
-    """Record everything that the program computes inside a block, and write out all files at its end.
-
-    If a recording to the same folder is on, the block is part of that recording, which goes on afterwards. A
-    recording to another folder ends where the block begins, as with `enable_dump_debug_info`, with a line in
-    the log.
-
-    Use::
-
-        with tb_debugger_plugin.record("/path/to/logdir"):
-            model.fit(...)
+    """Record a block that debuggers cannot stop: see the public `record` in `live/program/api.py`.
 
     Args:
-      logdir: Folder for the event files; see `enable_dump_debug_info`.
-      mode: What to record of each tensor; see `enable_dump_debug_info`.
-      **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given.
-
-    Yields:
-      The recording.
-
-    Raises:
-      UsageError: An argument cannot be used.
-      RecordingError: The folder cannot be written.
+      logdir: Folder for the event files.
+      mode: What to record of each tensor.
+      **options: Other arguments of `enable_dump_debug_info`.
     """
     arguments = {"circular_buffer_size": -1, **options}
     with current_lock:
