@@ -88,7 +88,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
 
     def is_active(self) -> bool:
         """Whether there are debug events, a program or a problem to show; returns within milliseconds."""
-        return self._viewer.library.is_active()
+        return self._viewer.run_library.is_active()
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """Returns the name of the tab and its JavaScript module."""

@@ -36,20 +36,20 @@ _LISTS: Final = ("executions", "graph_executions")
 
 def _of_run(route: Callable[[Snapshot, Query], Answer]) -> Route:
     def answer(viewer: Viewer, query: Query) -> Answer:
-        with open_snapshot(viewer.library.loader(query.text("run"))) as snapshot:
+        with open_snapshot(viewer.run_library.loader(query.text("run"))) as snapshot:
             return route(snapshot, query)
 
     return answer
 
 
 def _runs(viewer: Viewer, query: Query) -> Answer:
-    runs = viewer.library.runs()
+    runs = viewer.run_library.runs()
     return {name: {"start_time": run.start_time, "title": run.title} for name, run in runs.items()}
 
 
 def _logdir(viewer: Viewer, query: Query) -> Answer:
-    problems = [{"location": one.location, "message": one.message} for one in viewer.library.problems()]
-    return {"logdir": viewer.library.logdir, "problems": problems}
+    problems = [{"location": one.location, "message": one.message} for one in viewer.run_library.problems()]
+    return {"logdir": viewer.run_library.logdir, "problems": problems}
 
 
 def _alerts(snapshot: Snapshot, query: Query) -> Answer:

@@ -118,7 +118,7 @@ def _value(viewer: Viewer, query: Query) -> Iterator[Value]:
     if program:
         yield find_live_value(viewer.programs.program(program), query.position("tensor"))
         return
-    with open_snapshot(viewer.library.loader(query.text("run"))) as snapshot:
+    with open_snapshot(viewer.run_library.loader(query.text("run"))) as snapshot:
         yield _Recorded(
             find_value(
                 snapshot,

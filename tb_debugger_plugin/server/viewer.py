@@ -16,14 +16,14 @@ class Viewer:
     """What a process shows; lives until :meth:`close`.
 
     Attributes:
-      library: The runs.
+      run_library: The runs.
       programs: The programs.
       is_read_only: Whether requests that change programs are refused.
       token: What a request that changes a program must carry. A page of this process knows it, and a page of
         another site cannot.
     """
 
-    library: Library
+    run_library: Library
     programs: Programs
     is_read_only: bool = False
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
@@ -31,7 +31,7 @@ class Viewer:
     def close(self) -> None:
         """Stop reading, and leave the programs alone."""
         self.programs.close()
-        self.library.close()
+        self.run_library.close()
 
 
 def open_viewer(logdir: Logdir, *, is_read_only: bool = False) -> Viewer:

@@ -66,14 +66,14 @@ def look(folder: Path, inputs: Sequence[Input], rng: random.Random) -> list[str]
 
 
 def _missing_runs(asker: Asker, inputs: Sequence[Input]) -> Iterator[str]:
-    sets = [files for run in asker.plugin._viewer.library.runs().values() for files in run.file_sets]
+    sets = [files for run in asker.plugin._viewer.run_library.runs().values() for files in run.file_sets]
     expected = sum("metadata" in one.files for one in inputs)
     if len(sets) != expected:
         yield f"{len(sets)} file sets were found of {expected}"
 
 
 def _ask(asker: Asker, run: str, rng: random.Random, *, all_of_them: bool) -> Iterator[str]:
-    if not asker.plugin._viewer.library.loader(run).wait(_PATIENCE_S):
+    if not asker.plugin._viewer.run_library.loader(run).wait(_PATIENCE_S):
         yield f"run {run!r} was not read within {_PATIENCE_S:.0f} s"
         return
     facts = facts_of(asker, run, rng)
@@ -95,8 +95,8 @@ def _ask(asker: Asker, run: str, rng: random.Random, *, all_of_them: bool) -> It
 
 def _not_served(asker: Asker, inputs: Sequence[Input]) -> Iterator[str]:
     whole = {(1000 + one.number, suffix): one for one in inputs for suffix in _KINDS if not one.has_tail}
-    for name in asker.plugin._viewer.library.runs():
-        loader = asker.plugin._viewer.library.loader(name)
+    for name in asker.plugin._viewer.run_library.runs():
+        loader = asker.plugin._viewer.run_library.loader(name)
         with open_snapshot(loader) as snapshot:
             counts = {suffix: dict(snapshot.rows(query)) for suffix, query in _COUNTS.items()}
         for host, files in enumerate(loader.run.file_sets):

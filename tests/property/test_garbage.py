@@ -52,8 +52,8 @@ def test_no_content_of_a_record_keeps_a_route_from_answering(victims):
 def _ask_everything(folder: Path) -> None:
     viewer = open_viewer(one_folder(folder))
     try:
-        for run in viewer.library.runs():
-            loader = viewer.library.loader(run)
+        for run in viewer.run_library.runs():
+            loader = viewer.run_library.loader(run)
             assert loader.wait(PATIENCE_S) and not loader.failure
             for path, parameters in fitting(Facts(run, execution=1, trace=1)):
                 _ask(viewer, path, {name: str(value) for name, value in parameters.items()})

@@ -130,7 +130,7 @@ def test_the_viewer_says_what_is_damaged_shows_the_others_and_reads_what_is_mend
     whole = damaged.read_bytes()
     damaged.write_bytes(b"no parquet")
     with Asker(tmp_path / "logs") as asker:
-        asker.plugin._viewer.library._make_loader = lambda run: RunLoader(run, poll_seconds=0.01)
+        asker.plugin._viewer.run_library._make_loader = lambda run: RunLoader(run, poll_seconds=0.01)
 
         def answer_of(code: int) -> str:
             deadline = time.monotonic() + PATIENCE_S

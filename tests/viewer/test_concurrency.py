@@ -127,7 +127,7 @@ def _for_a_while(work: Callable[[int], None], pause: float, enough: Callable[[],
 
 def _quick_asker(logdir: Path) -> Asker:
     asker = Asker(logdir)
-    asker.plugin._viewer.library._make_loader = lambda run: RunLoader(run, poll_seconds=_POLL_S)
+    asker.plugin._viewer.run_library._make_loader = lambda run: RunLoader(run, poll_seconds=_POLL_S)
     return asker
 
 

@@ -37,7 +37,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 def _answers(logdir: Path) -> tuple[dict, dict[str, int]]:
     with Asker(logdir) as asker:
-        assert asker.plugin._viewer.library.loader("run").wait(PATIENCE_S)
+        assert asker.plugin._viewer.run_library.loader("run").wait(PATIENCE_S)
         facts = facts_of(asker, "run", random.Random(1))
         codes = {path: asker.get(path, query).status_code for path, query in fitting(facts)}
         return asker.json("/status", {"run": "run"}), codes

@@ -75,7 +75,7 @@ def test_every_question_has_an_end(tmp_path: Path, shape):
     recording.frame("f1", 0, 1, "f")
     recording.close()
     with Asker(tmp_path) as asker:
-        assert asker.plugin._viewer.library.loader(".").wait(_PATIENCE_S)
+        assert asker.plugin._viewer.run_library.loader(".").wait(_PATIENCE_S)
         for path, query in fitting(Facts(".", 0, _NUM - 1, "g0", "op")):
             begin = time.monotonic()
             assert has_answered(path, asker.get(path, query).status_code), (path, query)
