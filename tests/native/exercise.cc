@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "bad_tensors.h"
+#include "check.h"
 #include "crc32c.h"
 #include "encode.h"
 #include "exercise_gate.h"
@@ -31,14 +32,6 @@
 namespace {
 
 using namespace tbdbg;
-
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
-      std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
-      std::exit(1);                                                                 \
-    }                                                                               \
-  } while (false)
 
 constexpr int kThreads = 4, kRecordsPerThread = 3000;
 

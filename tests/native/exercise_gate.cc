@@ -15,19 +15,12 @@
 #include <thread>
 #include <vector>
 
+#include "check.h"
 #include "gate.h"
 
 namespace {
 
 using namespace tbdbg;
-
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
-      std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
-      std::exit(1);                                                                 \
-    }                                                                               \
-  } while (false)
 
 constexpr int kInt32 = 3;
 constexpr double kLong = 60;  // seconds; a test that waits so long has failed
