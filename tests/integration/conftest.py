@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,8 @@ def functions_of_other_modules_are_gone() -> None:
     gc.collect()
 
 
+#: The end of the names of the functions that a recording defines: see `capture/graph/copies.py`.
+_COPY = re.compile("_[0-9a-f]{16}$")
 #: The folders of tests, which are looked at when each test has ended.
 _of_tests: set[Path] = set()
 
@@ -48,7 +51,7 @@ def tensorflows_reader_reads_what_tests_share(tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind(tensorflows_reader_reads_it_all: None) -> Iterator[None]:
-    """When a recording has ended there is no callback or wrapper of ours in TensorFlow."""
+    """When a recording has ended there is no callback, wrapper or function of ours in TensorFlow."""
     from tensorflow.python.eager import context
 
     from tb_debugger_plugin.capture.hooks.hook import TARGETS
@@ -56,8 +59,12 @@ def nothing_left_behind(tensorflows_reader_reads_it_all: None) -> Iterator[None]
     def in_use() -> list[object]:
         return [target.get() for target in TARGETS]
 
-    before = in_use()
+    def copies() -> set[str]:
+        return {name for name in context.context().list_function_names() if _COPY.search(name)}
+
+    before, copies_before = in_use(), copies()
     yield
     tb_debugger_plugin.disable_dump_debug_info()
     assert in_use() == before
     assert not context.context().op_callbacks
+    assert copies() <= copies_before

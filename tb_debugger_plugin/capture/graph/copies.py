@@ -33,6 +33,7 @@ class Copies:
     def __init__(self, find: Callable[[str], Function | None]) -> None:
         self._find = find
         self._names: dict[str, str] = {}
+        self._defined: set[str] = set()
 
     def define(
         self,
@@ -44,17 +45,17 @@ class Copies:
         stacks: Mapping[str, Hashable] | None = None,
     ) -> str:
         """Define a copy and return its name in the runtime; see `definitions.define`."""
-        self._names[name] = _name_of(name, definition)
-        define(function, definition, changes, stacks=stacks, name=self._names[name])
-        return self._names[name]
+        made = self._name(name, definition)
+        define(function, definition, changes, stacks=stacks, name=made)
+        return made
 
     def define_new(
         self, name: str, definition: GraphDef, arguments: Sequence[str], **more: Sequence[str]
     ) -> str:
         """Define a new function and return its name in the runtime; see `definitions.define_new`."""
-        self._names[name] = _name_of(name, definition)
-        define_new(self._names[name], definition, arguments, **more)
-        return self._names[name]
+        made = self._name(name, definition)
+        define_new(made, definition, arguments, **more)
+        return made
 
     def get(self, name: str) -> str | None:
         """The name of a copy in the runtime; None when it has not been made."""
@@ -96,8 +97,15 @@ class Copies:
 
     def remove(self) -> None:
         """Remove all copies from the runtime."""
-        remove(self._names.values())
+        remove(self._defined)
+        self._defined.clear()
         self._names.clear()
+
+    def _name(self, name: str, definition: GraphDef) -> str:
+        # The copy that had the name before may still run; it is removed with the others.
+        made = self._names[name] = _name_of(name, definition)
+        self._defined.add(made)
+        return made
 
 
 def _name_of(name: str, definition: GraphDef) -> str:
