@@ -223,11 +223,12 @@ class RunLoader:
 
     def _work(self) -> None:
         while self._should_run():
+            seen = self._signature()
             try:
                 self._read_until_idle()
             except Exception as error:
                 self._note_failure(error)
-                self._wait_for_retry()
+                self._wait_for_retry(seen)
 
     def _note_failure(self, error: Exception) -> None:
         # After the first line, DuckDB quotes our own SQL.
@@ -245,9 +246,11 @@ class RunLoader:
                 self._failure = f"Reading this run's files failed: {reason}. {again}"
                 self._changed.notify_all()
 
-    def _wait_for_retry(self) -> None:
+    def _wait_for_retry(self, seen: list[tuple[int, ...]]) -> None:
+        """Wait until it is time, or until the files are no longer those of before the attempt."""
         pause = min(_RETRY_SECONDS, self._poll_seconds * 2.0 ** min(self._failures - 1, _MAX_DOUBLINGS))
-        begin, seen = self._clock(), self._signature()
+        begin = self._clock()
+        self._pause(self._poll_seconds)  # also when they have changed: they may change all the time
         while self._clock() - begin < pause and self._signature() == seen and not self._stop_if_idle():
             self._pause(self._poll_seconds)
 

@@ -303,6 +303,23 @@ def test_what_cannot_be_read_is_tried_again_when_it_changes(tmp_path, monkeypatc
     loader.close()
 
 
+def test_what_changes_while_it_is_tried_is_tried_again(tmp_path, monkeypatch):
+    recording = small_program(tmp_path)
+
+    def change_and_fail(*args, **options):
+        monkeypatch.undo()
+        recording.trace("g1", "Log", full_health([1.0]))
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr("tb_debugger_plugin.index.run_readers.Indexer", change_and_fail)
+    (run,) = find_runs(tmp_path)
+    loader = RunLoader(run, poll_seconds=0.001, clock=_Clock())  # which stands still
+    assert loader.wait(PATIENCE_S)
+    assert _num_graph_executions(loader) == 9
+    loader.close()
+    recording.close()
+
+
 def test_a_run_that_cannot_be_read_rests_too_and_is_tried_at_the_next_question(tmp_path, no_disk):
     small_program(tmp_path).close()
     clock, tried = no_disk
