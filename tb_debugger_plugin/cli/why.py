@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
-from tb_debugger_plugin.analysis.alerts.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each

@@ -7,7 +7,7 @@ from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
-from tb_debugger_plugin.analysis.alerts.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.program import Alert

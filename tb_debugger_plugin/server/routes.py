@@ -13,7 +13,7 @@ from typing import Any, Final
 from tb_debugger_plugin.analysis import line_ops, search, sources
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
-from tb_debugger_plugin.analysis.alerts.diagnosis.explain import diagnose
+from tb_debugger_plugin.analysis.diagnosis.explain import diagnose
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, op_columns
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS

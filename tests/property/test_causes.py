@@ -1,4 +1,4 @@
-"""`analysis/alerts/diagnosis/causes.py`: each proven cause did happen, by real float32 arithmetic."""
+"""`analysis/diagnosis/causes.py`: each proven cause did happen, by real float32 arithmetic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.diagnosis.causes import (
+from tb_debugger_plugin.analysis.diagnosis.causes import (
     ANY,
     BEYOND,
     CAUSES,
@@ -18,8 +18,8 @@ from tb_debugger_plugin.analysis.alerts.diagnosis.causes import (
     SUMS_OF_PRODUCTS,
     causes_of,
 )
-from tb_debugger_plugin.analysis.alerts.diagnosis.evidence import Input
-from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import BAD_KINDS, KINDS, Kind, Numbers
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Kind, Numbers
 
 F = np.float32
 #: Whether a cause explains one output element; gets the output and the inputs it was computed from.

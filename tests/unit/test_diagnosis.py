@@ -1,4 +1,4 @@
-"""`analysis/alerts/diagnosis`: the sentences, and the values of a run that they are made from."""
+"""`analysis/diagnosis`: the sentences, and the values of a run that they are made from."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.diagnosis.evidence import Input
-from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import BAD_KINDS, KINDS, Numbers
-from tb_debugger_plugin.analysis.alerts.diagnosis.phrases import plain_text
-from tb_debugger_plugin.analysis.alerts.diagnosis.role import Role
-from tb_debugger_plugin.analysis.alerts.diagnosis.sentences import Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Numbers
+from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
+from tb_debugger_plugin.analysis.diagnosis.role import Role
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, explain_bad
 from tests.support.asking import Asker
 from tests.support.events import full_health, small_program
 

@@ -1,1 +1,1 @@
-"""Alerts: which values break a rule, which came first, and why."""
+"""Alerts: which values break a rule, and which came first."""

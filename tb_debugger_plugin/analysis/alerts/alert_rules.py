@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tb_debugger_plugin.analysis.alerts.diagnosis.causes import RANGE
-from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.alerts.diagnosis.phrases import Phrases, code, number, text
-from tb_debugger_plugin.analysis.alerts.diagnosis.sentences import (
+from tb_debugger_plugin.analysis.diagnosis.causes import RANGE
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, code, number, text
+from tb_debugger_plugin.analysis.diagnosis.sentences import (
     Explanation,
     Subject,
     explain_bad,

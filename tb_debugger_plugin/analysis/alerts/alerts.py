@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
-from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.catalog import Site
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.graph.graphs import input_edges
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.values import health

@@ -10,8 +10,8 @@ import numpy as np
 
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
-from tb_debugger_plugin.analysis.alerts.diagnosis.explain import Diagnosis, diagnose_alert
-from tb_debugger_plugin.analysis.alerts.diagnosis.phrases import Phrase, Target
+from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_alert
+from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Target
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.source_lines import user_lines

@@ -12,7 +12,7 @@ import tensorflow as tf
 import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list, page
-from tb_debugger_plugin.analysis.alerts.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tests.support.events import loaded
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tb_debugger_plugin.analysis.alerts.diagnosis.evidence import (
+from tb_debugger_plugin.analysis.diagnosis.evidence import (
     MAYBE,
     Blame,
     Check,
@@ -28,7 +28,7 @@ from tb_debugger_plugin.analysis.alerts.diagnosis.evidence import (
     new_kinds,
     unless,
 )
-from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import BAD_KINDS, Kind, Numbers
+from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, Kind, Numbers
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import BAD_KINDS, Kind, Numbers, count_words
+from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, Kind, Numbers, count_words
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
-from tb_debugger_plugin.analysis.alerts.diagnosis.evidence import Input
-from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.alerts.diagnosis.phrases import (
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.phrases import (
     Phrase,
     Phrases,
     Target,
@@ -20,9 +21,8 @@ from tb_debugger_plugin.analysis.alerts.diagnosis.phrases import (
     text,
     to_json,
 )
-from tb_debugger_plugin.analysis.alerts.diagnosis.role import Role
-from tb_debugger_plugin.analysis.alerts.diagnosis.sentences import Explanation, Subject
-from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.diagnosis.role import Role
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graphs import find_op, input_edges
 from tb_debugger_plugin.analysis.lists import executions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tb_debugger_plugin.analysis.alerts.diagnosis.phrases import Phrase, Phrases, code, text
+from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code, text
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tb_debugger_plugin.analysis.alerts.diagnosis.causes import Cause, Proven, causes_of
-from tb_debugger_plugin.analysis.alerts.diagnosis.evidence import Input, Inputs
-from tb_debugger_plugin.analysis.alerts.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.alerts.diagnosis.phrases import Phrase, Phrases, code, number, text
-from tb_debugger_plugin.analysis.alerts.diagnosis.role import Role
+from tb_debugger_plugin.analysis.diagnosis.causes import Cause, Proven, causes_of
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code, number, text
+from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 
