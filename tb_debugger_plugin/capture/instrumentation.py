@@ -66,8 +66,8 @@ class Instrumentation:
         self._can_isolate = self._is_interactive and not options.keep_graph_optimizations
         self._tensors = tensors
         self._redefinitions = Redefinitions()
-        #: Runs functions while others get other definitions: see `Redefinitions.call`. None if none ever do.
-        self.around_calls = self._redefinitions.call if self._can_isolate else None
+        #: Runs functions, also while they get other definitions: see `Redefinitions.call`.
+        self.around_calls = self._redefinitions.call
         self._defining = threading.RLock()  # held while functions of an interactive recording are defined
         self._graphs = graphs
         self._not_recorded = not_recorded
@@ -75,6 +75,11 @@ class Instrumentation:
         self._engines = choose_engines(options, sink, graphs, self._functions, not_recorded)
         self._originals = OriginalDefinitions(self._functions.copies.unwatched)
         self._stepped_into: set[str] = set()  # functions with isolated tensors, and their callers
+
+    def watch_existing(self, functions: Iterable[Function]) -> None:
+        """Put watch ops into functions that the program may be calling: see `watch`."""
+        with self._redefinitions.change():
+            self.watch(functions)
 
     def watch(self, functions: Iterable[Function]) -> None:
         """Put watch ops into functions that are new.
@@ -169,8 +174,11 @@ class Instrumentation:
         self._originals.remove()
 
     def restore(self) -> None:
-        """Give the runtime the program's definitions again."""
-        self._functions.restore()
+        """Give the runtime the program's definitions again. Calls of other threads wait, if they pass through
+        `around_calls`.
+        """
+        with self._redefinitions.change():
+            self._functions.restore()
 
     def _watch(self, function: Function) -> None:
         known = self._graphs.add(function.graph)

@@ -113,7 +113,7 @@ class Recording:
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_value, self.close)
         self._threads = EveryThread(
-            self._on_op, self._alarm.translated if self._alarm else None, self._functions.around_calls
+            self._on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
         )
         runs = Runs(self._on_session_run, lambda: self._around_session_runs if self._on else None)
         self._sessions = Sessions(self._watch_session, self._not_recorded, runs)
@@ -136,7 +136,7 @@ class Recording:
         for missing in unwatchable(objects):
             self._not_recorded.report(missing)
         del objects
-        self._functions.watch([function for function, _ in functions])
+        self._functions.watch_existing([function for function, _ in functions])
 
     def _report_other_backend(self) -> None:
         missing = other_backend()
@@ -365,9 +365,9 @@ class Recording:
                 self._call = None
                 if self._sink.gate is not None:
                     self._sink.gate.close()
-                self._unhook()
                 if not exiting:
-                    self._functions.restore()
+                    self._functions.restore()  # before the hooks go: calls wait there until it is done
+                self._unhook()
                 self._close_sink()
                 if self.options.is_temporary:
                     shutil.rmtree(self.dump_root, ignore_errors=True)

@@ -2,7 +2,8 @@
 
 TensorFlow replaces a definition in two steps, and a call in between finds no function. So calls that begin
 during a change wait for its end, and a call that found no function because of it runs once more. It had not
-begun to run: TensorFlow looks up all that a function calls before.
+begun to run: TensorFlow looks up all that a function calls before. Functions change when a recording
+begins, when tensors get watch ops of their own, and when a recording ends.
 """
 
 from __future__ import annotations

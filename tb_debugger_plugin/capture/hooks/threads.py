@@ -24,17 +24,16 @@ class EveryThread:
     Args:
       callback: An op callback of TensorFlow: `(op_type, inputs, attrs, outputs, op_name, graph)`. It returns
         `callback_result(outputs)`.
+      around_calls: Runs each function: takes TensorFlow's own Python function and its arguments.
       translated: Takes the exception of an op or function that failed, and returns the one that the program
         gets, often the same.
-      around_calls: Runs each function: takes TensorFlow's own Python function and its arguments. None to call
-        it at once.
     """
 
     def __init__(
         self,
         callback: Callable[..., Any],
+        around_calls: Callable[..., Any],
         translated: Callable[[Exception], BaseException] | None = None,
-        around_calls: Callable[..., Any] | None = None,
     ) -> None:
         self._around_calls = around_calls
         self._translated = translated or (lambda error: error)
@@ -114,10 +113,7 @@ class EveryThread:
         if not hasattr(self._thread, "has_callback"):
             self._add_callback()
         try:
-            if self._around_calls is None:
-                result = execute.execute_with_callbacks(*args, **kwargs)
-            else:
-                result = self._around_calls(execute.execute_with_callbacks, *args, **kwargs)
+            result = self._around_calls(execute.execute_with_callbacks, *args, **kwargs)
         except Exception as error:
             self._raise_other(error)
             raise

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 
+from tb_debugger_plugin.capture import api as recorder
 from tb_debugger_plugin.capture.graph.redefinitions import Redefinitions
 from tests.support.held import Program
 
@@ -59,3 +64,43 @@ def test_other_errors_reach_the_program_at_once(changes: bool) -> None:
     with pytest.raises(tf.errors.NotFoundError):
         redefinitions.call(run)
     assert turns == [1]
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+def test_calls_of_other_threads_go_on_while_a_recording_begins_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interactive: bool
+) -> None:
+    remove = context.Context.remove_function
+
+    def remove_slowly(runtime: context.Context, name: str) -> None:
+        remove(runtime, name)
+        time.sleep(0.02)  # the time in which other threads find no function
+
+    @tf.function
+    def inner(x: tf.Tensor) -> tf.Tensor:
+        return tf.sqrt(x) * 2.0
+
+    @tf.function
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        return inner(x) + tf.cond(x > 0.0, lambda: x, lambda: -x)
+
+    is_over = threading.Event()
+
+    def calls() -> int:
+        count = 0
+        while not is_over.is_set():
+            assert float(outer(tf.constant(4.0))) == 8.0
+            count += 1
+        return count
+
+    outer(tf.constant(4.0))
+    programs = [Program(calls) for _ in range(4)]
+    with monkeypatch.context() as patch:
+        patch.setattr(context.Context, "remove_function", remove_slowly)
+        for number in range(3):
+            with recorder.interactive() if interactive else contextlib.nullcontext():
+                recording = recorder.enable_dump_debug_info(tmp_path / str(number), "FULL_HEALTH")
+            time.sleep(0.05)
+            recording.close()
+    is_over.set()
+    assert all([program.returned() for program in programs])
