@@ -1,0 +1,80 @@
+"""Stops a program after eager ops, and gives their outputs other values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from types import FrameType
+from typing import Any
+
+from tb_debugger_plugin.live.program.aims import Why
+from tb_debugger_plugin.live.program.pauses import Pauses
+from tb_debugger_plugin.live.program.status import Status, Stop
+from tb_debugger_plugin.live.program.tensors import EagerTensor
+
+
+class EagerStops:
+    """Stops one program after eager ops.
+
+    Args:
+      status: The status of the program.
+      pauses: Its pauses.
+    """
+
+    def __init__(self, status: Status, pauses: Pauses) -> None:
+        self._status = status
+        self._pauses = pauses
+
+    def after_op(self, op_type: str, outputs: Sequence[Any], frame: FrameType) -> Sequence[Any] | None:
+        """Take an eager op that has run; may block.
+
+        Args:
+          op_type: Its type, or the name of a function.
+          outputs: Its outputs.
+          frame: The frame below which the program made it.
+
+        Returns:
+          Other outputs, or None.
+        """
+        status = self._status
+        self._pauses.end_if_told()
+        if status.is_off or not outputs or not status.eager.is_op(op_type):
+            return None
+        path, line = status.eager.place(frame)
+        with status.lock:
+            self._pauses.wait()
+            if not status.may_stop:
+                return None
+            entries = status.tensors.add_eager(op_type, outputs, path, line, held=status.aims.looks)
+            status.has_news = True
+            self._follow(entries)
+            found = self._why(entries)
+            if found is None:
+                return None
+            entry, why = found
+            stop = self._pauses.begin(why, Stop(eager=entry), status.tensors.message_of_eager(entry))
+        self._pauses.stay()
+        return self._changed_outputs(stop, outputs)
+
+    def _follow(self, entries: Sequence[EagerTensor]) -> None:
+        status = self._status
+        for entry in entries if status.aims.watched else ():
+            numbers = partial(status.tensors.eager_numbers, entry)
+            status.aims.watched.add_eager(entry.place, numbers, status.tensors.call, status.clock.wall())
+
+    def _why(self, entries: Sequence[EagerTensor]) -> tuple[EagerTensor, Why] | None:
+        status = self._status
+        for entry in entries:
+            why = status.aims.why_eager(entry.place, partial(status.tensors.eager_numbers, entry))
+            if why is not None:
+                return entry, why
+        return None
+
+    def _changed_outputs(self, stop: Stop, outputs: Sequence[Any]) -> Sequence[Any] | None:
+        if stop.eager is None or stop.changed is None:
+            return None
+        slot = stop.eager.place.slot
+        changed = self._status.eager.make(stop.changed, outputs[slot])
+        with self._status.lock:
+            stop.eager.tensor = changed
+        return [*outputs[:slot], changed, *outputs[slot + 1 :]]

@@ -1,0 +1,165 @@
+"""Pauses of a program: how one begins, which threads wait, and how the program goes on.
+
+Takes hits from the gate of the recording, and orders from the controller. Threads of Python wait here,
+threads of graphs at the gate; while the program is paused, every thread that comes to a hook or to the gate
+waits too.
+
+Invariant: after `let_go()` no thread is held.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from tb_debugger_plugin.capture.gate import CannotChange, Hit
+from tb_debugger_plugin.live.messages.messages import Message, Pause, State
+from tb_debugger_plugin.live.program.aims import Why
+from tb_debugger_plugin.live.program.orders import Order
+from tb_debugger_plugin.live.program.sentences import CANNOT_CHANGE, NO_TENSOR, NOT_ALLOWED, sentence_of_stop
+from tb_debugger_plugin.live.program.status import Status, Stop
+
+_log = logging.getLogger("tb_debugger_plugin")
+
+
+class Pauses:
+    """The pauses of one program.
+
+    Args:
+      status: The status of the program.
+    """
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+        self._waiting_hits: list[Hit] = []
+
+    # The caller holds the lock.
+
+    def begin(self, why: Why, stop: Stop, tensor: Message | None = None, *, sentence: str = "") -> Stop:
+        """Pause the program.
+
+        Args:
+          why: Why it stops.
+          stop: Where it stops.
+          tensor: The tensor at which it stops; None at a call.
+          sentence: Where it stops, if it is a call.
+        """
+        status = self._status
+        status.pause_number += 1
+        is_waiting = not status.has_begun and not status.followers.count
+        status.phase = int(State.WAITING if is_waiting else State.PAUSED)
+        status.stop = stop
+        pause = Pause(
+            reason=why.reason,
+            sentence=sentence,
+            breakpoint=why.breakpoint,
+            number=status.pause_number,
+            wall_time=status.clock.wall(),
+        )
+        if tensor is not None:
+            pause.tensor.CopyFrom(tensor)
+            pause.sentence = sentence_of_stop(why.text, tensor)
+            status.tensors.remember(tensor)
+        if stop.hit is not None:
+            pause.others_may_have_passed = stop.hit.others_may_have_passed
+        pause.cannot_change = self._cannot_change(stop)
+        pause.can_change = not pause.cannot_change
+        status.pause = pause
+        status.aims.give(Order(status.aims.order.text), is_over=False)
+        status.apply()
+        status.news()
+        return stop
+
+    def _cannot_change(self, stop: Stop) -> str:
+        if not self._status.settings.may_change_values:
+            return NOT_ALLOWED
+        if stop.hit is not None:
+            return CANNOT_CHANGE[CannotChange(stop.hit.cannot_change)]
+        return "" if stop.eager is not None else NO_TENSOR
+
+    def decide(self, hit: Hit) -> Stop | None:
+        """Pause at a hit, or let its thread go on."""
+        status = self._status
+        assert status.gate is not None, "hits come from it"
+        if status.is_stopped:
+            self._waiting_hits.append(hit)
+            status.news()
+            return None
+        why = status.aims.why_hit(hit) if status.may_stop else None
+        if why is None:
+            status.gate.release(hit.number)
+            return None
+        return self.begin(why, Stop(hit=hit), status.tensors.message_of_passed(hit.tensor))
+
+    def wait(self) -> None:
+        """Wait in a thread of the program while it is paused."""
+        status = self._status
+        if not status.is_stopped:
+            return
+        status.threads_here += 1
+        try:
+            while status.is_stopped:
+                status.lock.wait()
+        except KeyboardInterrupt:
+            status.notices.add("Ctrl-C at the program: it runs on without the debugger.")
+            self.let_go(int(State.DETACHED))
+        finally:
+            status.threads_here -= 1
+
+    def go_on(self, order: Order) -> None:
+        """Let the program go on after a pause."""
+        status = self._status
+        status.has_begun = True
+        status.phase = int(State.RUNNING)
+        stop, status.stop, status.pause = status.stop, Stop(), None
+        hits, self._waiting_hits = self._waiting_hits, []
+        status.aims.give(order, is_over=status.is_over)
+        status.apply()
+        if stop.hit is not None and status.gate is not None:
+            status.gate.release(stop.hit.number)
+        for hit in hits:
+            self.decide(hit)
+        status.news()
+
+    def let_go(self, phase: int) -> None:
+        """Let all threads go on, for good.
+
+        Args:
+          phase: The phase from now on.
+        """
+        status = self._status
+        status.phase = phase
+        status.pause, status.stop, self._waiting_hits = None, Stop(), []
+        status.has_begun = True
+        status.aims.give(Order(), is_over=False)
+        status.apply()
+        if status.gate is not None:
+            status.gate.let_all_pass()
+        status.tensors.drop_eager()
+        status.news()
+
+    # The caller does not hold the lock.
+
+    def stay(self) -> None:
+        """Wait in a thread of the program that has begun a pause, until it may go on."""
+        self.flush()
+        with self._status.lock:
+            self.wait()
+        self.end_if_told()
+
+    def flush(self) -> None:
+        """Write out what was recorded before a pause."""
+        try:
+            self._status.program.flush()
+        except Exception as error:  # the program must not see any error
+            _log.debug("The recording cannot be written out:", exc_info=error)
+
+    def end_if_told(self) -> None:
+        """Raise `SystemExit` in the main thread, if a debugger wants the program to end."""
+        status = self._status
+        if status.told_to_end is None or threading.current_thread() is not threading.main_thread():
+            return
+        with status.lock:
+            status.told_to_end = None
+            status.apply()
+        raise SystemExit("The debugger has ended the program.")

@@ -1,0 +1,189 @@
+"""What is known of a program at this moment, and the lock that guards it.
+
+Hooks, gate and commands change it; the state that debuggers see is made of it.
+
+Invariant: one lock guards everything, and nothing waits for the program or for its files while it holds the
+lock. Methods want it to be held.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy.typing as npt
+
+from tb_debugger_plugin.capture.gate import Gate, Hit
+from tb_debugger_plugin.live.messages.messages import Message, State
+from tb_debugger_plugin.live.program.aims import Aims
+from tb_debugger_plugin.live.program.clock import Clock
+from tb_debugger_plugin.live.program.counted_calls import CountedCalls
+from tb_debugger_plugin.live.program.followers import Followers
+from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
+from tb_debugger_plugin.live.program.notices import Notices
+from tb_debugger_plugin.live.program.tensors import EagerTensor, Tensors
+
+#: Phases in which threads are held.
+STOPPED: Final = (int(State.WAITING), int(State.PAUSED))
+#: Phases in which the program never stops again.
+OFF: Final = (int(State.DETACHED), int(State.ENDED))
+
+
+@dataclass
+class Stop:
+    """Where the program is paused.
+
+    Attributes:
+      hit: The thread of a graph that is held; None at a hook.
+      eager: The output of an eager op; None elsewhere.
+      changed: Its new value.
+    """
+
+    hit: Hit | None = None
+    eager: EagerTensor | None = None
+    changed: npt.NDArray[Any] | None = None
+
+
+class Status:
+    """The status of one program.
+
+    Args:
+      settings: What debuggers may do.
+      program: The program.
+      clock: The time.
+      eager: What is done with eager ops and their tensors.
+
+    Attributes:
+      lock: Guards everything; notified at each new version.
+      phase: `State.phase`.
+      version: Rises with each change.
+      has_news: Whether counts have changed since the last version.
+      has_begun: Whether the program has been let go for the first time.
+      call: The call that runs, or ran last; None before the first one.
+      call_message: It as a message, if that was made.
+      is_over: Whether it has ended.
+      pause: Where the program is paused, for debuggers; None if it runs.
+      pause_number: Of the last pause.
+      stop: Where the program is paused.
+      threads_here: Threads that wait in hooks.
+      sees_eager: Whether the program hands over eager ops.
+      is_noting: Whether tensors have been noted since the last call began.
+      told_to_end: When a debugger told the program to end; None if none did.
+    """
+
+    def __init__(self, settings: Settings, program: Program, clock: Clock, eager: Any) -> None:
+        self.settings = settings
+        self.program = program
+        self.clock = clock
+        self.eager = eager
+        self.lock = threading.Condition()
+        self.gate: Gate | None = getattr(program.recording, "gate", None)
+        self.aims = Aims(self.gate)
+        self.tensors = Tensors(self.gate, settings.max_held_bytes, eager.read)
+        self.followers = Followers(settings.when_alone, clock)
+        self.notices = Notices()
+        self.counted = CountedCalls()
+        self.phase = int(State.RUNNING)
+        self.version = 1
+        self.has_news = False
+        self.has_begun = not settings.wait
+        self.call: ProgramCall | None = None
+        self.call_message: Message | None = None
+        self.is_over = True
+        self.pause: Message | None = None
+        self.pause_number = 0
+        self.stop = Stop()
+        self.threads_here = 0
+        self.sees_eager = False
+        self.is_noting = False
+        self.told_to_end: float | None = None
+        self._was_on = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether threads are held. Needs no lock."""
+        return self.phase in STOPPED
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the program never stops again. Needs no lock."""
+        return self.phase in OFF
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether anything may stop the program now."""
+        if self.is_off:
+            return False
+        return not self.has_begun or not self.followers.is_alone
+
+    @property
+    def paused_at(self) -> int:
+        """Number of the tensor at which the program is paused; 0 if it is none."""
+        if self.pause is None or not self.pause.HasField("tensor"):
+            return 0
+        return int(self.pause.tensor.number)
+
+    def message(self) -> Message:
+        """Returns the `State`."""
+        held, dropped = self.tensors.held_bytes()
+        state = State(
+            version=self.version,
+            phase=self.phase,
+            breakpoints=self.aims.messages(),
+            read_only=self.settings.read_only,
+            may_change_values=self.settings.may_change_values,
+            followers=self.followers.count,
+            doing=self.aims.order.text,
+            calls_left=self.aims.calls_left,
+            watched=self.aims.watched.messages(),
+            notices=self.notices.messages(),
+            calls=self.counted.messages(),
+            held_bytes=held,
+            max_held_bytes=self.settings.max_held_bytes,
+            dropped_values=dropped,
+        )
+        if self.call is not None:
+            if self.call_message is None:
+                self.call_message = self.call.message()
+            state.call.CopyFrom(self.call_message)
+            state.call.is_over = self.is_over
+        if self.pause is not None:
+            state.pause.CopyFrom(self.pause)
+            at_gate = self.gate.held_threads if self.gate is not None else 0
+            here = self.threads_here - (1 if self.stop.hit is None else 0)
+            state.pause.held_threads = max(0, here) + at_gate
+        return state
+
+    def news(self) -> None:
+        """Begin a new version."""
+        self.version += 1
+        self.has_news = False
+        self.lock.notify_all()
+
+    def apply(self) -> None:
+        """Tell the gate and the hooks what is wanted from now on."""
+        self._was_on = is_on = self.may_stop
+        held = self.settings.max_held_bytes
+        self.aims.apply(is_on=is_on, is_paused=self.is_stopped, max_bytes=held)
+        self.is_noting = self.is_noting or self.aims.is_noting or self.sees_eager
+        sees = (is_on and (self.is_stopped or self.aims.looks)) or self.told_to_end is not None
+        if sees != self.sees_eager:
+            self.sees_eager = sees
+            self.program.see_eager_ops(sees)
+
+    def apply_if_time_changes_it(self) -> None:
+        """Tell the gate and the hooks what is wanted, if debuggers have been away for long enough."""
+        if self.may_stop != self._was_on and not self.is_off:
+            self.apply()
+
+    def apply_if_on(self) -> None:
+        """Tell the gate and the hooks what is wanted, if anything may stop the program."""
+        if self._was_on:
+            self.apply()
+
+    def follow_graphs(self) -> None:
+        """Add what has passed the gate to the curves."""
+        curves = self.aims.watched
+        if curves and curves.follow(self.tensors, self.clock.wall()):
+            self.has_news = True
