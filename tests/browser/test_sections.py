@@ -236,7 +236,7 @@ def test_a_field_of_tensorboard_keeps_the_focus(browser, tmp_path):
         for display in ("none", ""):
             frame.evaluate("(frame, display) => { frame.style.display = display; }", display)
             page.page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => done(true)))")
-        page.page.wait_for_function("document.activeElement.tagName === 'IFRAME'")
+        page.page.wait_for_function("document.activeElement?.tagName === 'IFRAME'")
 
 
 def test_a_damaged_file_is_named_and_the_rest_is_shown(browser, example_logdir, tmp_path):

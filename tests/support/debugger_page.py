@@ -11,7 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Frame, Locator, Page, Route, expect
 
 _FRAME = "iframe[src*='plugin_entry.html?name=debugger']"
-_IDLE = "document.documentElement.dataset.idle === 'true'"
+# At its very beginning a document has no element.
+_IDLE = "document.documentElement?.dataset.idle === 'true'"
 # No font, icon or update from outside: only this machine answers.
 BROWSER_ARGS = (
     "--no-sandbox",
