@@ -237,6 +237,33 @@ def test_why_it_is_bad(op_type: str, output: Any, inputs: Sequence[Input], sente
     assert why(op_type, output, inputs) == sentence
 
 
+@pytest.mark.parametrize(
+    "op_type, output, inputs, certainty, missing",
+    [
+        ("Log", {"neg_inf": 1}, [given("x:0", zero=1)], "proven", None),
+        ("Log", {"nan": 1}, [given("x:0", nan=1)], "likely", None),
+        ("MyOp", {"nan": 1}, [given("x:0", positive=1)], "possible", None),
+        ("Log", CURT, [FINITE], "possible", 'Record with tensor_debug_mode="FULL_HEALTH" to know how many'),
+        ("Log", {"nan": 1}, [NOT_MEASURED], "likely", "The values of x:0 are not on record: watch it"),
+        (
+            "Pow",
+            {"nan": 1},
+            [Input("x:0", Numbers("float32", 1, {"nan": 0}, bad=False))] * 2,
+            "likely",
+            'Record with tensor_debug_mode="FULL_HEALTH" to know which inputs had zeros',
+        ),
+    ],
+)
+def test_an_answer_says_how_certain_it_is_and_what_would_decide(
+    op_type: str, output: Any, inputs: Sequence[Input], certainty: str, missing: str | None
+) -> None:
+    explanation = explained(op_type, output, inputs)
+    assert explanation.certainty == certainty
+    assert (explanation.missing or "").startswith(missing or "") and bool(explanation.missing) == bool(
+        missing
+    )
+
+
 def _texts(diagnosis: dict[str, Any]) -> list[str]:
     return ["".join(phrase["text"] for phrase in diagnosis[name]) for name in ("what", "why", "where")]
 

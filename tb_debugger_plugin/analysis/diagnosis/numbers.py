@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -27,6 +29,8 @@ class Numbers:
       counts: Number of elements by kind.
       largest: Largest magnitude of the finite elements.
       bad: Whether the tensor has NaN or infinity.
+      low: The smallest finite element.
+      high: The largest finite element.
     """
 
     dtype: str | None = None
@@ -34,6 +38,23 @@ class Numbers:
     counts: Mapping[Kind, int | None] = field(default_factory=dict)
     largest: float | None = None
     bad: bool | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @staticmethod
+    def of_values(dtype: str | None, values: Sequence[float]) -> Numbers:
+        """The numbers of a tensor whose elements are all known."""
+        kinds = Counter(map(_kind, values))
+        finite = [value for value in values if math.isfinite(value)]
+        return Numbers(
+            dtype,
+            len(values),
+            {kind: kinds[kind] for kind in KINDS},
+            max(map(abs, finite), default=None),
+            len(finite) < len(values),
+            min(finite, default=None),
+            max(finite, default=None),
+        )
 
     @staticmethod
     def of_health(health: Mapping[str, Any] | None, dtype: str | None = None) -> Numbers:
@@ -52,6 +73,8 @@ class Numbers:
             {kind: _whole(health[kind]) for kind in KINDS},
             max(ends, default=None),
             health["bad"],
+            health["min"],
+            health["max"],
         )
 
     @property
@@ -65,6 +88,13 @@ class Numbers:
         if self.dtype is not None and _ALWAYS_FINITE.match(self.dtype):
             return True
         return None if self.bad is None else not self.bad
+
+    @property
+    def only(self) -> float | None:
+        """The value that all elements have; None when they differ, or when it is not known."""
+        if self.size and self.counts.get("zero") == self.size:
+            return 0.0
+        return self.low if self.is_finite and self.low == self.high else None
 
     @property
     def num_bad(self) -> int:
@@ -83,6 +113,14 @@ def count_words(kind: Kind, count: int) -> str:
     if kind in _SYMBOLS:
         return f"{count:,} {_SYMBOLS[kind]}"
     return f"{count:,} {_NOUNS[kind]}{'' if count == 1 else 's'}"
+
+
+def _kind(value: float) -> Kind:
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "pos_inf" if value > 0 else "neg_inf"
+    return "zero" if value == 0 else "positive" if value > 0 else "negative"
 
 
 def _whole(value: float | None) -> int | None:

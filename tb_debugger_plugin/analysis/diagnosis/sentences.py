@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tb_debugger_plugin.analysis.diagnosis.causes import Cause, Proven, causes_of
+from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty, certainty_of, missing_of
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code, number, text
 from tb_debugger_plugin.analysis.diagnosis.role import Role
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 
@@ -37,28 +39,55 @@ class Subject:
 
 
 @dataclass(frozen=True)
+class Example:
+    """A line of the program before and after a change.
+
+    Attributes:
+      before: The part of the line to replace; None when ``after`` is only like the program.
+      after: The code to put there.
+    """
+
+    before: str | None
+    after: str
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The answer in words.
 
     Attributes:
       what: Such as "`Log` (tensor `Log:0` in function `loss`) produced 200 −∞ out of 1,000 values."
       why: Such as "Its input `probs:0` held 200 zeros: the logarithm of 0 is −∞."
-      help: What usually helps, when something does.
+      help: What usually helps here, when something does.
+      example: A changed line of the program, or of one like it.
+      certainty: How certain the reasons are.
+      missing: What would have to be recorded to know more.
     """
 
     what: Phrases
     why: Phrases
     help: str | None
+    example: Example | None = None
+    certainty: Certainty = "likely"
+    missing: str | None = None
 
 
-def explain_bad(subject: Subject) -> Explanation:
-    """Explain a tensor with NaN or infinity."""
+def explain_bad(subject: Subject, surroundings: Surroundings | None = None) -> Explanation:
+    """Explain a tensor with NaN or infinity.
+
+    Args:
+      subject: The tensor, its op, and the inputs of the op.
+      surroundings: The ops around it; None when they are not known, so that advice is general.
+    """
     causes = causes_of(subject.op_type, subject.inputs, subject.output)
     first = next(iter([*(proven.cause for proven in causes.proven), *causes.possible]), None)
     return Explanation(
         (*subject_phrases(subject), text(" produced "), *_amount(subject.output), text(".")),
         tuple(_proven(subject, causes.proven) if causes.proven else _possible(subject, causes.possible)),
         None if first is None else first.help,
+        None,
+        certainty_of(causes, subject.inputs, subject.output),
+        missing_of(causes, subject.inputs, subject.output),
     )
 
 

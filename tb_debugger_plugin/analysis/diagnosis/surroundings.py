@@ -1,0 +1,132 @@
+"""The ops around the one whose value is explained.
+
+Advice depends on them: the logarithm of a softmax needs other advice than the logarithm of a count. A
+pattern reads a :class:`Surroundings`; ``near_ops`` makes one from the graph or from the executions of a run.
+
+Invariants: what is not on record is empty or None, and never an error. Nothing is read before it is asked
+for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+
+
+class Near(Protocol):
+    """An op: the one that is explained, or one near it."""
+
+    @property
+    def type(self) -> str:
+        """Type of the op."""
+
+    @property
+    def name(self) -> str:
+        """Name of the op; empty for an eager op."""
+
+    @property
+    def layer(self) -> str | None:
+        """Path of the Keras layer."""
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """Attributes as text; empty where none are on record."""
+
+    @property
+    def line(self) -> str | None:
+        """Text of the user's line that made the op."""
+
+    @property
+    def inputs(self) -> Sequence[Output]:
+        """The tensors that the op takes, in order."""
+
+    @property
+    def consumers(self) -> Sequence[Near]:
+        """The ops that take its outputs."""
+
+    def numbers(self, slot: int = 0) -> Numbers:
+        """What is on record of an output at the time of the value that is explained."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of an op.
+
+    Attributes:
+      op: The op.
+      slot: Its output slot.
+    """
+
+    op: Near
+    slot: int = 0
+
+    @property
+    def numbers(self) -> Numbers:
+        """What is on record of it."""
+        return self.op.numbers(self.slot)
+
+
+class Surroundings(Protocol):
+    """What is known around the op whose value is explained."""
+
+    @property
+    def op(self) -> Near:
+        """The op itself."""
+
+    @property
+    def forward(self) -> Near | None:
+        """Of an op of a gradient: the op whose gradient it is part of."""
+
+    def history(self, slot: int) -> Sequence[float]:
+        """Largest magnitudes that the tensor in an input slot had, up to now; empty if not measured."""
+
+
+@dataclass(frozen=True)
+class KnownOp:
+    """An op of which everything is given.
+
+    Attributes:
+      type: Type of the op.
+      name: Its name.
+      layer: Path of the Keras layer.
+      attributes: Attributes as text.
+      line: Text of the user's line.
+      inputs: The tensors that it takes.
+      consumers: The ops that take its outputs.
+      outputs: The numbers of its outputs by slot.
+    """
+
+    type: str
+    name: str = ""
+    layer: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    line: str | None = None
+    inputs: Sequence[Output] = ()
+    consumers: Sequence[Near] = ()
+    outputs: Sequence[Numbers] = ()
+
+    def numbers(self, slot: int = 0) -> Numbers:
+        """The numbers of an output; none when they are not given."""
+        return self.outputs[slot] if slot < len(self.outputs) else Numbers()
+
+
+@dataclass(frozen=True)
+class KnownSurroundings:
+    """Surroundings of which everything is given.
+
+    Attributes:
+      op: The op whose value is explained.
+      forward: The op whose gradient it is part of.
+      histories: Largest magnitudes by input slot.
+    """
+
+    op: Near
+    forward: Near | None = None
+    histories: Mapping[int, Sequence[float]] = field(default_factory=dict)
+
+    def history(self, slot: int) -> Sequence[float]:
+        """The magnitudes of an input slot."""
+        return self.histories.get(slot, ())
