@@ -36,7 +36,7 @@ from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
 from tb_debugger_plugin.capture.hooks.sessions import AroundRun, Runs, SessionRan, Sessions
-from tb_debugger_plugin.capture.hooks.threads import EveryThread
+from tb_debugger_plugin.capture.hooks.threads import BeforeOp, EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out
@@ -218,6 +218,15 @@ class Recording:
             program gets.
         """
         self._after_eager_op = call
+
+    def call_before_next_op(self, call: BeforeOp) -> None:
+        """Call a function before the next eager op of each thread. What it raises, the program gets.
+
+        Args:
+          call: Takes the type of the op and the frame below which the program makes it. A thread calls it
+            again before each op until it has returned True once.
+        """
+        self._threads.call_before_next_op(call)
 
     def call_around_session_runs(self, around: AroundRun | None) -> None:
         """Let each run of a session pass through a function from now on; None for no function.

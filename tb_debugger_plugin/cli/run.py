@@ -47,7 +47,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         "FULL_NUMERICS)",
     )
     parser.add_argument(
-        "--no-wait", action="store_true", help="with --interactive, do not wait before the first call"
+        "--no-wait", action="store_true", help="with --interactive, do not wait before the first call or op"
     )
     parser.add_argument(
         "--may-change-values", action="store_true", help="with --interactive, let the page change values"

@@ -17,7 +17,7 @@ from tensorflow.python.training import session_run_hook
 
 from tb_debugger_plugin.capture import api as recorder
 from tb_debugger_plugin.capture.tf_types import TfSession
-from tb_debugger_plugin.live.program.api import DEFAULT_LOGDIR, Breakpoints, enable_breakpoints
+from tb_debugger_plugin.live.program.api import DEFAULT_LOGDIR, Breakpoints, enable_at_calls
 from tb_debugger_plugin.tfdbg.asked import Asked
 from tb_debugger_plugin.tfdbg.wrapped_session import ThreadNames, WrappedSession
 
@@ -157,7 +157,7 @@ def _enable(
     on = recorder.running()
     root = logdir or given or (on.dump_root if on is not None else DEFAULT_LOGDIR)
     was_on = Breakpoints.current()
-    made = enable_breakpoints(root, **options)
+    made = enable_at_calls(root, **options)
     return made, made is not was_on
 
 

@@ -34,7 +34,7 @@ class Settings(NamedTuple):
       mode: What to record of each tensor, without the shell; None for what is usual.
       ui: The user interface of the shell; None to choose.
       interactive: Whether the page of the debugger can stop the program.
-      wait: Whether the program then waits before its first call.
+      wait: Whether the program then waits before its first call or op.
       may_change_values: Whether the page may change values.
     """
 

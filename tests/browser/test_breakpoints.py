@@ -39,7 +39,7 @@ _WAIT_MS = 60_000
 
 @contextmanager
 def _paused(name: str, folder: Path, browser) -> Iterator[tuple[subprocess.Popen[str], DebuggerPage]]:
-    """A program that waits before its first call, and the page of it."""
+    """A program that waits where it begins, and the page of it."""
     words, _ = _PROGRAMS[name]
     logdir = folder / "logdir"
     command = [sys.executable, *(word.format(logdir=logdir) for word in words)]
@@ -52,7 +52,7 @@ def _paused(name: str, folder: Path, browser) -> Iterator[tuple[subprocess.Popen
         try:
             with open_page(browser, f"{address}/#debugger", width=1280, height=800) as page:
                 bar = page.part("live-headline")
-                expect(bar).to_have_text(re.compile("before .*call 0"), timeout=_WAIT_MS)
+                expect(bar).to_have_text(re.compile("before (.*call 0|the first op)"), timeout=_WAIT_MS)
                 yield program, page
                 # The page may ask for an op that the tables do not have yet, and then asks again.
                 assert [text for text in page.complaints if not re.search(_NOT_YET, text)] == []

@@ -97,6 +97,9 @@ class FakeController:
 
     # The program's side.
 
+    def before_first_op(self, op_type: str, frame: FrameType) -> None:
+        self.seen.append(("first", op_type))
+
     def before_call(self, call: ProgramCall) -> None:
         self.seen.append(("before", call.name))
         self._stop(call, Pause.BEFORE_CALL)

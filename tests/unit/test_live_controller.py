@@ -167,6 +167,48 @@ def test_a_program_waits_for_a_debugger_before_its_first_call(tmp_path):
     session.close()
 
 
+def test_a_program_without_calls_waits_before_its_first_op_and_is_stepped_over_its_lines(tmp_path):
+    session = Session(tmp_path, wait=True)
+    session.connect()
+    eager = session.controller._eager
+
+    def line(number, op_type):
+        def run():
+            eager.line = number
+            session.op(op_type, GOOD)
+
+        return run
+
+    def first():
+        session.controller.before_first_op("Fill", sys._getframe())
+
+    session.start(first, line(7, "Fill"), line(9, "Exp"), line(9, "Log"), line(8, "Mul"), line(9, "Exp"))
+    pause = session.paused()
+    assert pause.reason == Pause.BEFORE_CALL and not pause.HasField("tensor")
+    assert pause.sentence == "Paused before the first op, Fill, train.py:7."
+    assert not session.controller.state().HasField("call")
+    seen = []
+    for _ in range(3):
+        session.do(**OVER)
+        pause = session.paused(pause.number)
+        seen.append((pause.reason, pause.tensor.op_type, pause.tensor.line))
+    assert seen == [(Pause.STEP, "Exp", 9), (Pause.STEP, "Mul", 8), (Pause.STEP, "Exp", 9)]
+    session.do(**ON)
+    assert session.finished()
+    session.close()
+
+
+def test_step_over_in_a_program_that_has_made_a_call_passes_over_the_ops_between_calls(session):
+    session.do(pause={})
+    session.start(session.call, lambda: session.op("Exp", GOOD), session.call)
+    pause = session.paused()
+    session.do(**OVER)
+    pause = session.paused(pause.number)
+    assert pause.reason == Pause.BEFORE_CALL and session.controller.state().call.number == 1
+    session.do(**ON)
+    assert session.finished()
+
+
 def test_step_goes_from_tensor_to_tensor_and_stops_before_calls(session):
     session.do(pause={})
     session.start(lambda: session.train(GOOD, BAD), lambda: session.train(GOOD))

@@ -145,6 +145,7 @@ describe("places", () => {
 describe("the headline", () => {
   const cases: readonly (readonly [string, Parameters<typeof state>[0]])[] = [
     ["Waiting for you before the first call", { phase: "waiting", call: undefined }],
+    ["Waiting for you before the first op", { phase: "waiting", call: undefined, pause: pause({}) }],
     ["Waiting for you before train_step (call 0)", { phase: "waiting" }],
     ["Paused before train_step (call 0)", {}],
     ["Paused after train_step (call 0)", { pause: pause({ reason: "after_call" }) }],
@@ -154,7 +155,8 @@ describe("the headline", () => {
     ],
     ["Paused: train_step (call 0) raised an error", { pause: pause({ reason: "error" }) }],
     ["Paused at Log:0 in train_step (call 0)", { pause: pause({ reason: "breakpoint", tensor: tensor() }) }],
-    ["Paused", { call: undefined }],
+    ["Paused before the first op", { call: undefined }],
+    ["Paused", { call: undefined, pause: pause({ reason: "asked" }) }],
     [
       "Running train_step (call 3), 1 call left …",
       { phase: "running", call: call({ number: 3 }), calls_left: 1 },

@@ -9,13 +9,18 @@ Invariant: after `remove()` both functions are TensorFlow's own again.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import FrameType
+from typing import Any, TypeAlias
 
 from tensorflow.python.eager import context, execute, record
 
 from tb_debugger_plugin.capture.hooks.hook import EXECUTE, FAST_PATH, Hook
+
+#: Takes the type of an op that is about to run and the frame that runs it. Returns whether it wants no more.
+BeforeOp: TypeAlias = Callable[["str | bytes", FrameType], bool]
 
 
 class EveryThread:
@@ -39,9 +44,11 @@ class EveryThread:
         self._translated = translated or (lambda error: error)
         self._callback = callback
         self._thread = threading.local()
+        self._before_op: BeforeOp | None = None
         #: The outputs of the op that has just run, and others for the program, by thread.
         self._changes: dict[int, list[tuple[Any, Any]]] = {}
         self._add_callback()
+        self._thread.has_callback = True
         # Every eager op passes here, so the original has a name of its own.
         self._run_op = FAST_PATH.get()
         self._fast = Hook(FAST_PATH, self._fast_path)
@@ -63,6 +70,15 @@ class EveryThread:
         callbacks = context.context().op_callbacks
         if self._callback in callbacks:
             callbacks.remove(self._callback)
+
+    def call_before_next_op(self, call: BeforeOp) -> None:
+        """Call a function before the next eager op of each thread. What it raises, the program gets.
+
+        Args:
+          call: The function. A thread calls it again before each op until it has returned True once.
+        """
+        self._before_op = call
+        self._thread = threading.local()  # so each thread begins again, and no op pays for the question
 
     def callback_result(self, outputs: Any) -> Any:
         """The value that the callback returns: the outputs for the next callback and the program.
@@ -90,18 +106,24 @@ class EveryThread:
         changes = self._changes.pop(threading.get_ident(), None)
         return result if changes is None else _with_changes(result, changes)
 
+    def _begin(self, op_type: str | bytes) -> None:
+        """Do what comes before the first op of a thread."""
+        self._add_callback()
+        call = self._before_op
+        if call is None or call(op_type, sys._getframe(2)):
+            self._thread.has_callback = True
+
     def _add_callback(self) -> None:
         callbacks = context.context().op_callbacks
         if self._callback not in callbacks:
             # First: a callback after that of another tool may get no outputs.
             callbacks.insert(0, self._callback)
-        self._thread.has_callback = True
 
     def _fast_path(self, *args: Any) -> Any:
         try:
             self._thread.has_callback  # noqa: B018 - missing until the thread has the callback
         except AttributeError:
-            self._add_callback()
+            self._begin(args[1])
         try:
             result = self._run_op(*args)
         except Exception as error:
@@ -111,7 +133,7 @@ class EveryThread:
 
     def _slow_path(self, *args: Any, **kwargs: Any) -> Any:
         if not hasattr(self._thread, "has_callback"):
-            self._add_callback()
+            self._begin(args[0] if args else kwargs["op_name"])
         try:
             result = self._around_calls(execute.execute_with_callbacks, *args, **kwargs)
         except Exception as error:

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -90,7 +91,9 @@ class Breakpoints:
             self._described = _description(self.address, secret, recording)
             self._file = _written(Path(recording.dump_root), self._described)
             failed.pop_all()
-        self._calls = Calls(recording, self._controller, self._before_first_call)
+        self._calls = Calls(
+            recording, self._controller, self._before_first_call, waits_at_ops=settings.waits_at_ops
+        )
         self._interrupts = Interrupts(self._controller, self._is_paused)
         self._interrupts.install()
         recording.call_at_end(self.close)
@@ -236,9 +239,10 @@ def enable_breakpoints(
         a recording to it is on, and no further options are given, the program is recorded as before.
       address: Where to listen: `"host:port"`, `"host"` or `":port"`. None (the default): at a free port, for
         programs of this machine. What travels to other machines can be read on the way.
-      wait: If True (the default), the program waits before its first call until a debugger lets it go on, or
-        until Ctrl-C. If False, it runs until a debugger stops it. Calls are those of functions that Python
-        makes, runs of sessions, and, in a program without either, the steps between calls of `step()`.
+      wait: If True (the default), the program waits before its first call, or its first eager op if that
+        comes before, until a debugger lets it go on, or until Ctrl-C. If False, it runs until a debugger
+        stops it. Calls are those of functions that Python makes, runs of sessions, and, in a program without
+        either, the steps between calls of `step()`.
       when_alone: Seconds that a paused program waits after its last debugger has left, before it runs on
         without stopping again. None: until a debugger is back. The default: 5.
       may_change_values: Whether debuggers may change the value at which the program is stopped.
@@ -263,7 +267,19 @@ def enable_breakpoints(
         read_only=read_only,
         max_held_bytes=max_held_bytes,
     )
-    return begin(logdir, settings, address, **options)
+    return begin(logdir, replace(settings, waits_at_ops=settings.wait), address, **options)
+
+
+def enable_at_calls(logdir: str | os.PathLike[str], **options: Any) -> Breakpoints:
+    """Enable breakpoints in a program that is about to make calls: it waits before these, not before ops.
+
+    Args:
+      logdir: Folder for the event files.
+      **options: Arguments of `enable_breakpoints`.
+    """
+    own = take_own(options, is_interactive=True)
+    address = own.pop("address", None)
+    return begin(logdir, _settings(**own), address, **options)
 
 
 def begin(
@@ -408,7 +424,12 @@ def _say_what_does_not_stop() -> None:
 
 
 def _settings(
-    *, wait: object, when_alone: object, may_change_values: object, read_only: object, max_held_bytes: object
+    *,
+    wait: object = True,
+    when_alone: object = WHEN_ALONE_S,
+    may_change_values: object = False,
+    read_only: object = False,
+    max_held_bytes: object = MAX_HELD_BYTES,
 ) -> Settings:
     flags = {"wait": wait, "may_change_values": may_change_values, "read_only": read_only}
     for name, flag in flags.items():

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
+from tb_debugger_plugin.capture.eager import INTERNAL_OPS
 from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.hooks.sessions import SessionCall
@@ -38,14 +39,20 @@ class Calls:
     Args:
       recording: Has the hooks of sessions and eager ops.
       controller: Takes the calls.
-      before_first: Called before the first call.
+      before_first: Called before the first call or, if the program waits there, before the first eager op.
+      waits_at_ops: Whether the program waits before its first eager op, if that comes before a call.
 
     Attributes:
-      is_at_first: Whether the program waits before its first call, or is about to.
+      is_at_first: Whether the program waits before its first call or op, or is about to.
     """
 
     def __init__(
-        self, recording: Recording, controller: Controller, before_first: Callable[[], None]
+        self,
+        recording: Recording,
+        controller: Controller,
+        before_first: Callable[[], None],
+        *,
+        waits_at_ops: bool = False,
     ) -> None:
         self._recording = recording
         self._controller = controller
@@ -60,6 +67,8 @@ class Calls:
         recording.call_around_session_runs(self._around_session_run)
         recording.call_at_end_of_step(self._at_end_of_step)
         self._functions = FunctionCalls(self._around_function)
+        if waits_at_ops:
+            recording.call_before_next_op(self._before_op)
 
     def remove(self) -> None:
         """Remove the hooks. Calls that run go on without."""
@@ -145,19 +154,20 @@ class Calls:
             if self._before_first is None:
                 self._controller.before_call(call)
             else:
-                self._before_first_call(call)
+                self._at_first(lambda: self._controller.before_call(call))
             return call
         except Exception as error:  # the program must not see any error
             _log.debug("The debugger failed before a call:", exc_info=error)
             return None
 
-    def _before_first_call(self, call: ProgramCall) -> None:
+    def _at_first(self, wait: Callable[[], None]) -> None:
+        """Wait where the program begins."""
         before_first, self._before_first = self._before_first, None
         self.is_at_first = True
         try:
             if before_first is not None:
                 before_first()
-            self._controller.before_call(call)
+            wait()
         finally:
             self.is_at_first = False
 
@@ -193,6 +203,20 @@ class Calls:
         )
 
     # Eager ops.
+
+    @hidden
+    def _before_op(self, op_type: str | bytes, frame: FrameType) -> bool:
+        """Wait before the first op, if no call came before. Returns whether that is over."""
+        if self._before_first is None or not self._is_on or self._process != os.getpid():
+            return True
+        name = op_type.decode() if isinstance(op_type, bytes) else op_type
+        if getattr(self._thread, "is_inside", False) or name in INTERNAL_OPS:
+            return False
+        try:
+            self._at_first(lambda: self._controller.before_first_op(name, frame))
+        except Exception as error:  # the program must not see any error
+            _log.debug("The debugger failed before the first op:", exc_info=error)
+        return True
 
     def _after_eager_op(
         self, op_type: str | bytes, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType

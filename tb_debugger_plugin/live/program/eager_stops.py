@@ -1,4 +1,4 @@
-"""Stops a program after eager ops, and gives their outputs other values."""
+"""Stops a program before its first eager op and after any, and gives outputs other values."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+from tb_debugger_plugin.live.messages.messages import Pause
 from tb_debugger_plugin.live.program.aims import Why
+from tb_debugger_plugin.live.program.eager_lines import EagerLines
 from tb_debugger_plugin.live.program.pauses import Pauses
+from tb_debugger_plugin.live.program.sentences import before_op
 from tb_debugger_plugin.live.program.status import Status, Stop
 from tb_debugger_plugin.live.program.tensors import EagerTensor
 
 
 class EagerStops:
-    """Stops one program after eager ops.
+    """Stops one program at eager ops.
 
     Args:
       status: The status of the program.
@@ -24,6 +27,24 @@ class EagerStops:
     def __init__(self, status: Status, pauses: Pauses) -> None:
         self._status = status
         self._pauses = pauses
+        self._lines = EagerLines()
+
+    def before_first(self, op_type: str, frame: FrameType) -> None:
+        """Take the first eager op of a program that is to wait there; may block.
+
+        Args:
+          op_type: Its type, or the name of a function.
+          frame: The frame below which the program makes it.
+        """
+        status = self._status
+        path, line = status.eager.place(frame)
+        with status.lock:
+            if status.is_off or status.has_begun:
+                return
+            self._lines.stop_at(path, line)
+            why = Why(int(Pause.BEFORE_CALL))
+            self._pauses.begin(why, Stop(), sentence=before_op(op_type, path, line))
+        self._pauses.stay()
 
     def after_op(self, op_type: str, outputs: Sequence[Any], frame: FrameType) -> Sequence[Any] | None:
         """Take an eager op that has run; may block.
@@ -48,9 +69,10 @@ class EagerStops:
             entries = status.tensors.add_eager(op_type, outputs, path, line, held=status.aims.looks)
             status.has_news = True
             self._follow(entries)
-            found = self._why(entries)
+            found = self._why(entries) or self._why_line(entries, path, line)
             if found is None:
                 return None
+            self._lines.stop_at(path, line)
             entry, why = found
             stop = self._pauses.begin(why, Stop(eager=entry), status.tensors.message_of_eager(entry))
         self._pauses.stay()
@@ -69,6 +91,15 @@ class EagerStops:
             if why is not None:
                 return entry, why
         return None
+
+    def _why_line(
+        self, entries: Sequence[EagerTensor], path: str, line: int
+    ) -> tuple[EagerTensor, Why] | None:
+        """Why a program stops at a line: it has made no call that it could be stepped over to."""
+        status = self._status
+        if not entries or status.call is not None or not status.aims.order.at_next_call:
+            return None
+        return (entries[0], Why(status.aims.order.reason)) if self._lines.is_next(path, line) else None
 
     def _changed_outputs(self, stop: Stop, outputs: Sequence[Any]) -> Sequence[Any] | None:
         if stop.eager is None or stop.changed is None:

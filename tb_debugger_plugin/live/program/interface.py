@@ -28,6 +28,7 @@ class Settings:
 
     Attributes:
       wait: Whether the program waits before its first call until a debugger lets it go on.
+      waits_at_ops: Whether it waits before its first eager op, if that comes before the first call.
       when_alone: Seconds that a paused program waits when its last debugger has left, before it runs on; None
         to wait until a debugger is back. The wait before the first call is not meant.
       may_change_values: Whether debuggers may change values.
@@ -36,6 +37,7 @@ class Settings:
     """
 
     wait: bool = True
+    waits_at_ops: bool = False
     when_alone: float | None = WHEN_ALONE_S
     may_change_values: bool = False
     read_only: bool = False
@@ -201,6 +203,14 @@ class Controller(Protocol):
 
         Args:
           follower: What it is, for the log.
+        """
+
+    def before_first_op(self, op_type: str, frame: FrameType) -> None:
+        """Take the first eager op of a program that is to wait there; may block.
+
+        Args:
+          op_type: Its type.
+          frame: The frame below which the program makes it.
         """
 
     def before_call(self, call: ProgramCall) -> None:

@@ -11,7 +11,7 @@ from tb_debugger_plugin.capture.keras_call import KerasCall, Logs
 from tb_debugger_plugin.capture.options import absolute
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.capture.stacks.calls import Call
-from tb_debugger_plugin.live.program.api import Breakpoints, enable_breakpoints, take_own
+from tb_debugger_plugin.live.program.api import Breakpoints, enable_at_calls, take_own
 
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -76,7 +76,7 @@ class DebuggerCallback(KerasCall):
                 self._recording.end_with(call)
         elif on.dump_root == (root := absolute(self._logdir)):
             if self._interactive:
-                self._breakpoints = enable_breakpoints(root, **self._of_breakpoints)
+                self._breakpoints = enable_at_calls(root, **self._of_breakpoints)
         else:
             _log.warning(
                 "DebuggerCallback records nothing to %s, because a recording to %s is on. A process has one "
@@ -88,7 +88,7 @@ class DebuggerCallback(KerasCall):
     def _record(self) -> Recording:
         if not self._interactive:
             return api.enable_dump_debug_info(self._logdir, **self._arguments)
-        self._breakpoints = enable_breakpoints(self._logdir, **self._of_breakpoints, **self._arguments)
+        self._breakpoints = enable_at_calls(self._logdir, **self._of_breakpoints, **self._arguments)
         return self._breakpoints.recording
 
     def _end(self) -> None:

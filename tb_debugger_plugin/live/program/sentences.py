@@ -46,6 +46,12 @@ def before_call(call: ProgramCall, why: str) -> str:
     return f"Paused before {call.name} (call {call.number}){f': {why}' if why else ''}."
 
 
+def before_op(op_type: str, path: str, line: int) -> str:
+    """Returns the sentence of a stop before the first eager op."""
+    where = f", {os.path.basename(path)}:{line}" if path else ""
+    return f"Paused before the first op, {op_type}{where}."
+
+
 def after_call(call: ProgramCall, why: str) -> str:
     """Returns the sentence of a stop after a call."""
     return f"Paused after {call.name} (call {call.number}){f': {why}' if why else ''}."

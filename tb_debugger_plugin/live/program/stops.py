@@ -91,6 +91,10 @@ class Stops:
         """Whether any thread of the program is held or waits. Takes no lock."""
         return self._status.is_stopped
 
+    def before_first_op(self, op_type: str, frame: FrameType) -> None:
+        """Takes the first eager op of a program that is to wait there; may block."""
+        self._eager.before_first(op_type, frame)
+
     def before_call(self, call: ProgramCall) -> None:
         """Takes a call that a thread is about to make; may block."""
         self._calls.before(call)

@@ -54,6 +54,13 @@ for n in range(3):
     tb_debugger_plugin.step()
 print("sum", round(float(tf.reduce_sum(x)), 3))
 """
+_LINES = """
+total = tf.zeros([2])
+for n in range(2):
+    y = tf.exp(tf.fill([2], -1.0 * n))
+    total = total + y
+print("sum", round(float(total[0]), 3))
+"""
 _KERAS = """
 model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
 model.compile("sgd", "mse", jit_compile=False)
@@ -137,6 +144,10 @@ def test_a_program_waits_is_stepped_over_its_calls_and_ends(tmp_path: Path, name
     with _running(tmp_path, text) as process, Debugger(tmp_path) as debugger:
         first = debugger.pause()
         assert first.phase in (State.WAITING, State.PAUSED) and first.pause.reason == Pause.BEFORE_CALL
+        assert first.HasField("call") == (name != "eager")
+        while not first.HasField("call"):  # ops before the first step
+            debugger.control(step_over={})
+            first = debugger.pause()
         assert first.call.number == 0 and first.call.path == str(tmp_path / "train.py") and first.call.line
         calls = [first.call]
         for _ in range(2):
@@ -152,6 +163,24 @@ def test_a_program_waits_is_stepped_over_its_calls_and_ends(tmp_path: Path, name
     assert err.count("is waiting for the debugger at") == 1
     assert err.count("needs no address any more") == (1 if "session" in name else 0)
     assert _nothing_is_left(tmp_path)
+
+
+def test_a_program_without_calls_waits_at_its_first_op_and_is_stepped_over_line_by_line(
+    tmp_path: Path,
+) -> None:
+    with _running(tmp_path, _BEGIN + _ENABLE + _LINES) as process, Debugger(tmp_path) as debugger:
+        lines = (tmp_path / "train.py").read_text().splitlines()
+        first = debugger.pause()
+        assert first.pause.reason == Pause.BEFORE_CALL and not first.HasField("call")
+        assert first.pause.sentence.startswith("Paused before the first op, Fill, train.py:")
+        at = []
+        for _ in range(5):
+            debugger.control(step_over={})
+            at.append(lines[debugger.pause().pause.tensor.line - 1].split("=")[0].strip())
+        assert at == ["y", "total", "y", "total", 'print("sum", round(float(total[0]), 3))']
+        debugger.control(continue_={})
+        out, err = _end(process)
+    assert out.endswith("sum 1.368") and err.count("is waiting for the debugger at") == 1
 
 
 def test_the_facts_of_a_call_are_its_arguments_its_line_and_its_thread(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ export function headline(program: LiveProgram): string {
       return program.problem ?? "The program does not answer.";
     case "waiting":
       return state?.call === undefined
-        ? "Waiting for you before the first call"
+        ? `Waiting for you before the first ${state?.pause === undefined ? "call" : "op"}`
         : `Waiting for you before ${callWords(state.call)}`;
     case "running":
       return runningWords(state);
@@ -67,7 +67,7 @@ function pausedWords({ pause, call }: Partial<ProgramState> = {}): string {
     const at = tensor.op_name === "" ? "a tensor" : tensorName(tensor.op_name, tensor.slot);
     return `Paused at ${at}${inCall === "" ? "" : ` in ${inCall}`}`;
   }
-  if (inCall === "") return "Paused";
+  if (inCall === "") return pause?.reason === "before_call" ? "Paused before the first op" : "Paused";
   if (pause?.reason === "error") return `Paused: ${inCall} raised an error`;
   return `Paused ${pause?.reason === "after_call" || call?.is_over ? "after" : "before"} ${inCall}`;
 }
