@@ -92,6 +92,7 @@ class RunLoader:
         self._is_needed = False
         self._must_rest = False
         self._closed = False
+        self._looks_wanted = self._looks_done = 0  # numbers of looks at the files for `catch_up`
         self._thread: threading.Thread | None = None
         self._logged = ""  # used by the thread only
 
@@ -168,6 +169,25 @@ class RunLoader:
         self.start()
         with self._changed:
             return self._changed.wait_for(lambda: self._caught_up or bool(self._failure), seconds)
+
+    def catch_up(self, seconds: float) -> bool:
+        """Read what is in the files at this moment, without waiting until the files are checked again.
+
+        Args:
+          seconds: Timeout.
+
+        Returns:
+          Whether the tables hold all of it; False after a timeout, and when the files cannot be read.
+        """
+        self.start()
+        with self._changed:
+            self._looks_wanted += 1
+            mine = self._looks_wanted
+            self._changed.notify_all()
+            self._changed.wait_for(
+                lambda: self._looks_done >= mine or bool(self._failure) or self._closed, seconds
+            )
+            return self._looks_done >= mine and not self._failure
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -294,6 +314,11 @@ class RunLoader:
         with self._changed:
             self._changed.wait_for(self._may_stop, seconds)
 
+    def _wait_for_look(self, seconds: float) -> None:
+        """Wait until the files are to be checked again."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._looks_wanted > self._looks_done or self._may_stop(), seconds)
+
     def _read_until_idle(self) -> None:
         database = open_database(self.run)
         try:
@@ -323,6 +348,8 @@ class RunLoader:
     def _follow(self, reader: Reader) -> None:
         seen: tuple[tuple[int, ...], ...] | None = None
         while not self._stop_if_idle():
+            with self._changed:
+                wanted = self._looks_wanted
             signature = reader.signature()
             if signature != seen:
                 if reader.was_replaced():
@@ -332,7 +359,10 @@ class RunLoader:
                 if seen is None:
                     keep_cache_small()
                 seen = signature
-            self._pause(_POLL_FINISHED_SECONDS if reader.finished else self._poll_seconds)
+            with self._changed:
+                self._looks_done = wanted
+                self._changed.notify_all()
+            self._wait_for_look(_POLL_FINISHED_SECONDS if reader.finished else self._poll_seconds)
 
     def _read_on(self, reader: Reader) -> bool:
         """Read until nothing is left; returns False when it stopped early to close the database."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.analysis.paused_op import paused_op
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tb_debugger_plugin.live.messages import json, messages
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
@@ -19,6 +22,9 @@ Post = Callable[[Viewer, Any], Answer]
 
 #: Seconds that a request waits for news: less than the time after which proxies give up.
 _MAX_WAIT_S: Final = 25.0
+#: Seconds that a question about a pause waits for the program to write, and for the viewer to read.
+_WRITTEN_S: Final = 0.5
+_READ_S: Final = 1.0
 _MAX_TENSORS: Final = 2000
 _MAX_EXPRESSION: Final = 10_000
 
@@ -44,6 +50,22 @@ def tensors(viewer: Viewer, query: Query) -> Answer:
     after = query.optional_position("after") or 0
     limit = query.bounded("limit", 1, _MAX_TENSORS, _MAX_TENSORS)
     return json.to_json(program.service.list_tensors(after, limit))
+
+
+def paused(viewer: Viewer, query: Query) -> Answer:
+    """Returns what is on record at a pause, after everything up to it has been read."""
+    program = viewer.programs.program(query.text("program"))
+    pause = program.wait_until_recorded(query.integer("pause"), _WRITTEN_S)
+    if pause is None:
+        raise NotFoundError("The program has gone on since that pause.")
+    if program.run is None:
+        raise NotFoundError("The program has no recording below the logdir.")
+    loader = viewer.run_library.loader(program.run)
+    is_complete = loader.catch_up(_READ_S)
+    with open_snapshot(loader) as snapshot:
+        tensor = pause.tensor
+        op = paused_op(snapshot, tensor.graph_id, tensor.op_name, tensor.slot) if tensor.graph_id else None
+        return {"run": program.run, "is_complete": is_complete, "status": status(snapshot), "op": op}
 
 
 def _control(viewer: Viewer, body: Any) -> Answer:

@@ -265,4 +265,5 @@ ROUTES: Final[dict[str, Route]] = {
     "/values/npy": values.of_value(values.npy),
     "/live/programs": live.programs,
     "/live/tensors": live.tensors,
+    "/live/paused": live.paused,
 }

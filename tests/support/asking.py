@@ -57,7 +57,7 @@ PARAMETERS: Final = (
     *("device", "dtype", "host", "health", "where", "since", "until", "source", "line", "sort", "descending"),
     *("layer", "variable", "gradient_of", "not_op_name", "from_execution", "until_execution"),
     *("slicing", "slot", "rows", "columns", "row", "column", "bins", "low", "high", "part"),
-    *("program", "tensor", "after", "wait"),
+    *("program", "tensor", "after", "wait", "pause"),
 )
 
 
@@ -107,9 +107,12 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/values/npy": lambda facts: {"graph_execution": facts.trace},
     "/live/programs": lambda facts: {},
     "/live/tensors": lambda facts: {"program": facts.program},
+    "/live/paused": lambda facts: {"program": facts.program, "pause": 1},
 }
 #: Routes with the elements of a tensor, or with what a program holds. They answer 404 where there is none.
-OF_ELEMENTS: Final = frozenset(("/values", "/values/text", "/values/summary", "/values/npy", "/live/tensors"))
+OF_ELEMENTS: Final = frozenset(
+    ("/values", "/values/text", "/values/summary", "/values/npy", "/live/tensors", "/live/paused")
+)
 #: More queries for some of the routes.
 ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/alerts", lambda facts: {"end": -1, "alert_type": "InfNanAlert"}),

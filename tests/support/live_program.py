@@ -435,6 +435,7 @@ class ScriptedProgram:
         self._is_asked = False
         self._goal = _Goal(doing=self._goal.doing)
         pause = m.Pause(reason=reason, sentence=sentence, number=self._pauses, wall_time=self.clock())
+        pause.is_recorded = True
         pause.breakpoint = breakpoint
         if tensor is not None:
             pause.breakpoint = self._hit

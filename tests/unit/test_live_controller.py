@@ -872,3 +872,13 @@ def test_a_mean_that_is_not_known_holds_no_condition(session):
     session.do(set_breakpoint={"where": {"op_type": "Text"}, "condition": "mean != 3", "enabled": True})
     session.op("Text", np.array([b"cat"], object))
     assert not session.controller.is_paused
+
+
+def test_a_pause_says_when_everything_up_to_it_is_in_the_files(session):
+    session.do(set_breakpoint={"where": {"op_type": "Log"}, "enabled": True})
+    seen = []
+    session.program.flush = lambda: seen.append(session.controller.state().pause)
+    session.start(lambda: session.train(BAD))
+    state = session.until(lambda state: state.phase == PAUSED and state.pause.is_recorded)
+    assert [pause.number for pause in seen] == [state.pause.number]
+    assert not seen[0].is_recorded

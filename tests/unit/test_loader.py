@@ -42,6 +42,18 @@ def test_new_events_of_a_live_run_are_there_soon(tmp_path):
     recording.close()
 
 
+def test_what_is_in_the_files_is_read_at_once_for_who_waits(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    loader = loaded(tmp_path, poll_seconds=3600)
+    for count in range(5, 9):
+        recording.trace("g1", "Log", full_health([1.0]))
+        assert loader.catch_up(PATIENCE_S)
+        assert _num_graph_executions(loader) == count
+    loader.close()
+    assert not loader.catch_up(0.01)
+    recording.close()
+
+
 def test_a_run_that_is_written_anew_is_read_anew(tmp_path):
     small_program(tmp_path, steps=2).close()
     loader = loaded(tmp_path, poll_seconds=0.02)

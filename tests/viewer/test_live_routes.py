@@ -76,6 +76,30 @@ def test_a_program_is_stepped_and_each_state_comes_at_once(asker):
     assert paused["state"]["pause"]["tensor"]["op_name"] == "mul"
 
 
+def test_a_pause_comes_with_what_is_on_record_of_its_op(asker):
+    one = _until(asker, _is("waiting"))
+    pause = one["state"]["pause"]["number"]
+    between = asker.json("/live/paused", program=one["id"], pause=pause)
+    assert (between["run"], between["is_complete"], between["op"]) == ("train", True, None)
+    _command(asker, one, step={})
+    _command(asker, one, step={})
+    paused = _until(asker, lambda one: (one["state"]["pause"] or {}).get("tensor"))["state"]["pause"]
+    found = asker.json("/live/paused", program=one["id"], pause=paused["number"])
+    assert found["status"] == asker.json("/status", run="train")
+    tensor, op = paused["tensor"], found["op"]
+    at = op["graph_execution"]
+    asked = {"run": "train", "graph_id": tensor["graph_id"], "op_name": tensor["op_name"], "at": at}
+    assert op["info"] == asker.json("/graphs/op_info", asked)
+    assert op["info"]["outputs"][tensor["slot"]]["health"]["graph_execution_index"] == at
+
+
+def test_a_pause_that_is_over_has_no_record(asker):
+    one = _until(asker, _is("waiting"))
+    _command(asker, one, step={})
+    response = asker.get("/live/paused", program=one["id"], pause=one["state"]["pause"]["number"])
+    assert response.status_code == 404 and "gone on" in response.json["error"]
+
+
 def test_a_question_waits_until_something_has_changed(asker, program):
     one = _until(asker, lambda one: one["state"]["followers"] == 1)
     answers: list[Any] = []

@@ -3,6 +3,7 @@
  * lower-case names, and a message that is not set is null.
  */
 import * as ids from "../base/ids";
+import { opInfo, status } from "./answers";
 import { branded, type Checked, list, number, object, oneOf, optional, text, truth } from "./check";
 import type { Client } from "./fetch";
 
@@ -153,6 +154,21 @@ const outcome = object({
 });
 export type Outcome = Checked<typeof outcome>;
 
+/** What is on record at a pause; `op` is undefined between calls, at eager ops, and for unknown ops. */
+const paused = object({
+  run: branded(text, ids.runName),
+  is_complete: truth,
+  status,
+  op: optional(
+    object({
+      graph_execution: optional(branded(number, ids.graphExecutionIndex)),
+      owner: optional(branded(number, ids.executionIndex)),
+      info: opInfo,
+    }),
+  ),
+});
+export type Paused = Checked<typeof paused>;
+
 const tensorList = object({ call: number, tensors: list(tensor), total: number });
 export type LiveTensors = Checked<typeof tensorList>;
 
@@ -208,6 +224,9 @@ export function liveRoutes(client: Client) {
     /** With `since`, answers when something is newer than that version, or after some seconds. */
     livePrograms: (since: number | undefined, signal?: AbortSignal) =>
       client.json("live/programs", since === undefined ? {} : { since, wait: WAIT_S }, programs, signal),
+    /** Answers when everything up to the pause is read. */
+    livePaused: (id: ids.ProgramId, pause: number, signal?: AbortSignal) =>
+      client.json("live/paused", { program: id, pause }, paused, signal),
     /** The tensors of the call at hand with a higher number than `after`. */
     liveTensors: (
       id: ids.ProgramId,

@@ -1,6 +1,6 @@
 /** The facts of the store: everything on the page is derived from them, and only verbs change them. */
 import { signal } from "@preact/signals";
-import type { Logdir, Runs, Status } from "../api/answers";
+import type { Logdir, OpInfo, Runs, Status } from "../api/answers";
 import type { GraphExecutionFilter } from "../api/routes";
 import type { Part, ValueInfo, ValueRef } from "../api/values";
 import type {
@@ -23,6 +23,13 @@ export interface OpFocus {
   readonly trace: GraphExecutionIndex | undefined;
   /** The owner of the graph execution, when it is known. */
   readonly owner: ExecutionIndex | undefined;
+}
+
+/** An op at one of its graph executions, whose description came with a pause. */
+export interface KnownOp {
+  readonly run: RunName;
+  readonly op: OpFocus;
+  readonly info: OpInfo;
 }
 
 /** A line of a recorded source file. */
@@ -54,6 +61,8 @@ function createServerFacts() {
     connection: signal<string | undefined>(undefined),
     /** Whether nothing was recorded for a while. */
     silent: signal(false),
+    /** The op of the last pause, which needs no other request. */
+    known: signal<KnownOp | undefined>(undefined),
     /** Rises when the server answers again after a failure. */
     reconnects: signal(0),
   };

@@ -8,15 +8,21 @@ import { isPassedOn, type OpSeen } from "../model/passed_on";
 const MOST_INPUTS = 12;
 const LONGEST = 8;
 
+interface OpAt {
+  readonly graph: GraphId;
+  readonly opName: string;
+  readonly trace: GraphExecutionIndex | undefined;
+}
+
+/** `known` is the description of the op itself, if it came with another answer. */
 export async function opSeen(
   api: Api,
   run: RunName,
-  graph: GraphId,
-  name: string,
-  at: GraphExecutionIndex | undefined,
+  { graph, opName, trace: at }: OpAt,
   signal: AbortSignal,
+  known?: OpInfo,
 ): Promise<OpSeen> {
-  const info = await api.op(run, graph, name, at, signal);
+  const info = known ?? (await api.op(run, graph, opName, at, signal));
   const origin = async ({ data, op_name, output_slot }: OpInput): Promise<OpInput | undefined> => {
     if (!isPassedOn(data, output_slot)) return undefined;
     let passing: OpInfo = await api.op(run, graph, op_name, at, signal);

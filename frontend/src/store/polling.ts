@@ -4,7 +4,7 @@
  * status of a finished run is not requested until the reader comes back or the list of runs changes.
  */
 import { effect } from "@preact/signals";
-import type { Runs } from "../api/answers";
+import type { Runs, Status } from "../api/answers";
 import { RouteError } from "../api/fetch";
 import type { Api } from "../api/routes";
 import { type RunName, runName } from "../base/ids";
@@ -18,24 +18,8 @@ export interface PollDeps extends NewsDeps {
   readonly api: Api;
 }
 
-/** Starts to poll now; returns a function that stops it. */
-export function startPolling(deps: PollDeps): () => void {
-  const polling = new Polling(deps);
-  const { facts } = deps;
-  const stop = effect(() => {
-    void facts.run.value;
-    void facts.looks.value;
-    if (facts.seen.value) polling.look();
-    else polling.pause();
-  });
-  return () => {
-    stop();
-    polling.pause();
-  };
-}
-
-/** The requests, one after the other; none runs before `look` and after `pause`. */
-class Polling {
+/** The requests, one after the other; none runs before `start` and after its end. */
+export class Polling {
   readonly #deps: PollDeps;
   readonly #news: News;
   #cancel = () => {};
@@ -48,31 +32,57 @@ class Polling {
     this.#news = new News(deps);
   }
 
+  /** Starts to poll now; returns a function that stops it. */
+  start(): () => void {
+    const { facts } = this.#deps;
+    const stop = effect(() => {
+      void facts.run.value;
+      void facts.looks.value;
+      if (facts.seen.value) this.#look();
+      else this.#pause();
+    });
+    return () => {
+      stop();
+      this.#pause();
+    };
+  }
+
+  /** Takes a status that came with another answer; one that is being requested is older, and dropped. */
+  take(status: Status): void {
+    this.#pause();
+    this.#news.takeStatus(status);
+    this.#wait(this.#round);
+  }
+
   /** Asks now, because the reader came to the page or chose a run. */
-  look(): void {
+  #look(): void {
     this.#news.look();
     this.#next();
   }
 
-  pause(): void {
+  #pause(): void {
     this.#cancel();
     this.#round++;
   }
 
   #next(only?: "runs"): void {
-    this.pause();
+    this.#pause();
     void this.#poll(this.#round, only);
   }
 
   async #poll(mine: number, only?: "runs"): Promise<void> {
-    const { facts, timer } = this.#deps;
     try {
       await this.#ask(mine, only);
     } catch (error) {
-      if (mine === this.#round) facts.connection.value = sentence(error);
+      if (mine === this.#round) this.#deps.facts.connection.value = sentence(error);
     }
-    const { seconds, only: rest } = this.#news.nextPoll();
-    if (mine === this.#round) this.#cancel = timer.after(seconds, () => this.#next(rest));
+    this.#wait(mine);
+  }
+
+  /** Asks again after a while. */
+  #wait(mine: number): void {
+    const { seconds, only } = this.#news.nextPoll();
+    if (mine === this.#round) this.#cancel = this.#deps.timer.after(seconds, () => this.#next(only));
   }
 
   async #ask(mine: number, only?: "runs"): Promise<void> {

@@ -1,6 +1,6 @@
 /** The store: facts, derived values and verbs, tied to one server. */
 import { computed, effect, type ReadonlySignal, untracked } from "@preact/signals";
-import type { Runs } from "../api/answers";
+import type { Runs, Status } from "../api/answers";
 import type { Api } from "../api/routes";
 import { executionIndex } from "../base/ids";
 import type { Link } from "../model/link";
@@ -8,9 +8,9 @@ import { createActivity } from "./activity";
 import type { Deps, VerbDeps } from "./deps";
 import { createDerived } from "./derived/derived";
 import { createFacts, type Facts, type OpFocus } from "./facts";
-import { createLive } from "./live/live";
-import { createLivePanel } from "./live_panel/live_panel";
-import { newestRun, startPolling } from "./polling";
+import { createLive, type Live } from "./live/live";
+import { createLivePanel, type LivePanel } from "./live_panel/live_panel";
+import { newestRun, Polling } from "./polling";
 import { createRunLists } from "./run_lists";
 import { createSearch } from "./search";
 import { browserTimer, type Timer } from "./timer";
@@ -47,9 +47,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
       const stops = [
         follow(),
         focusFirst(verbDeps, verbs),
-        live.start(hasFocus(link)),
-        livePanel.start(),
-        poll(verbDeps, timer, verbs, link),
+        ...ask({ ...verbDeps, timer, live, livePanel, verbs }, link),
       ];
       return () => {
         for (const stop of stops) stop();
@@ -59,8 +57,19 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
   };
 }
 
-function poll(deps: VerbDeps, timer: Timer, verbs: Verbs, link: Link): () => void {
-  return startPolling({ ...deps, timer, onRuns: (runs) => chooseRun(deps.facts, verbs, runs, link) });
+interface AskDeps extends VerbDeps {
+  readonly timer: Timer;
+  readonly live: Live;
+  readonly livePanel: LivePanel;
+  readonly verbs: Verbs;
+}
+
+/** Begins to ask the server for programs and for the run; returns functions that end it. */
+function ask({ live, livePanel, verbs, ...deps }: AskDeps, link: Link): (() => void)[] {
+  const onRuns = (runs: Runs) => chooseRun(deps.facts, verbs, runs, link);
+  const polling = new Polling({ ...deps, onRuns });
+  const take = (status: Status) => polling.take(status);
+  return [live.start(hasFocus(link), take), livePanel.start(), polling.start()];
 }
 
 function createTabVerbs(facts: Facts) {

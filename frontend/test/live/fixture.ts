@@ -116,6 +116,12 @@ export class LiveServer {
   }[] = [];
   outcome: () => Record<string, unknown> = () => ({ done: true, sentence: "", breakpoint: 0, state: null });
   polls = 0;
+  /** Whether the server knows what is on record at a pause, whether it has read all of it, and how often it said so. */
+  hasPaused = true;
+  isComplete = true;
+  questions = 0;
+  /** The other routes that were asked. */
+  readonly routes: string[] = [];
   down = false;
   #wake: (() => void)[] = [];
   readonly #recorded = makeFixture({ steps: 8, illFrom: 99, generation: 1 });
@@ -134,11 +140,30 @@ export class LiveServer {
       this.posted.push({ url: route, body: JSON.parse(init.body ?? "{}"), headers: init.headers ?? {} });
       return Response.json(this.outcome());
     }
+    if (route === "live/paused") return this.#paused(searchParams);
     if (route === "live/programs") return this.#follow(searchParams.get("since"), init.signal);
+    this.routes.push(route);
     const found = this.#recorded(route, searchParams);
     if ("bytes" in found) return new Response(found.bytes);
     return Response.json(found.json, { status: found.status ?? 200 });
   };
+
+  #paused(query: URLSearchParams): Response {
+    this.questions++;
+    const { run, state: now } = this.programs.find(({ id }) => id === query.get("program")) ?? {};
+    const at = now?.pause?.tensor;
+    if (!this.hasPaused || now?.pause?.number !== Number(query.get("pause")))
+      return Response.json({ error: "It has gone on." }, { status: 404 });
+    const ask = (route: string, params: Record<string, string>) => {
+      const found = this.#recorded(route, new URLSearchParams({ run: run ?? "", ...params }));
+      return "bytes" in found ? null : (found.json as Record<string, never>);
+    };
+    const named = { graph_id: at?.graph_id ?? "", op_name: at?.op_name ?? "" };
+    const newest = ask("graphs/op_info", named)?.outputs?.[0]?.["health"]?.["graph_execution_index"] ?? null;
+    const info = newest === null ? null : ask("graphs/op_info", { ...named, at: String(newest) });
+    const op = info === null ? null : { graph_execution: newest, owner: null, info };
+    return Response.json({ run, is_complete: this.isComplete, status: ask("status", {}), op });
+  }
 
   async #follow(since: string | null, signal: AbortSignal | undefined): Promise<Response> {
     this.polls++;

@@ -240,6 +240,8 @@ describe("a hit", () => {
     const hit = hitOf(program({}, { pause: pause({ number: 4, tensor: tensor() }) }));
     expect(hit).toEqual({
       key: "p1 4",
+      program: "p1",
+      pause: 4,
       run: "digits/first",
       op: { graph: "g-loss", opName: "Log", opType: "Log", slot: 0 },
       line: { path: "/home/user/losses.py", line: 14 },

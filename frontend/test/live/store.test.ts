@@ -174,6 +174,33 @@ describe("a pause", () => {
     expect(live.toasts.value.map(({ sentence }) => sentence)).toEqual(["NaN in Log:0"]);
   });
 
+  test("needs one question, after which the op and the status are known", async () => {
+    const { store, server, change } = await open();
+    const before = server.questions;
+    await change(hitAtLog(2));
+    expect(server.questions).toBe(before + 1);
+    expect(store.known.value?.op).toMatchObject({ graph: "g-loss", opName: "Log" });
+    expect(store.opInfo.value).toMatchObject({ kind: "ready", value: { op_name: "Log" } });
+    expect(server.routes.filter((route) => route === "graphs/op_info")).toEqual([]);
+  });
+
+  test("is looked for again while its rows are not read", async () => {
+    const { store, server, change, timer } = await open();
+    server.isComplete = false;
+    await change(hitAtLog(2));
+    const looks = store.looks.value;
+    timer.fire();
+    expect(store.looks.value).toBe(looks + 1);
+  });
+
+  test("is found by polling when the server cannot say what is on record", async () => {
+    const { store, server, change } = await open();
+    server.hasPaused = false;
+    await change(hitAtLog(2));
+    expect(focusText(store)).toContain("step 7 Log:0");
+    expect(store.known.value).toBeUndefined();
+  });
+
   test("does not move a reader who went elsewhere, and a new one does", async () => {
     const { store, change, timer } = await open();
     await change(hitAtLog(2));

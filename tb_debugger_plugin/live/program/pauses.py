@@ -148,11 +148,16 @@ class Pauses:
         self.end_if_told()
 
     def flush(self) -> None:
-        """Write out what was recorded before a pause."""
+        """Write out what is recorded up to a pause, and say so."""
+        status, pause = self._status, self._status.pause
         try:
-            self._status.program.flush()
+            status.program.flush()
         except Exception as error:  # the program must not see any error
             _log.debug("The recording cannot be written out:", exc_info=error)
+        with status.lock:
+            if status.pause is not None and status.pause is pause:
+                status.pause.is_recorded = True
+                status.news()
 
     def end_if_told(self) -> None:
         """Raise `SystemExit` in the main thread, if a debugger wants the program to end."""

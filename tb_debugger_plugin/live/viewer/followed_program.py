@@ -72,6 +72,7 @@ class FollowedProgram:
         self._on_change = on_change
         self._results: OrderedDict[int, Message] = OrderedDict()
         self._lock = threading.Lock()  # guards _results, _thread, _states, _is_wanted
+        self._has_state = threading.Condition()  # notified at each new state
         self._thread: threading.Thread | None = None
         self._states: States | None = None
         self._is_wanted = False
@@ -186,9 +187,31 @@ class FollowedProgram:
     def _take(self, state: Message) -> None:
         if self.ended is not None or not self._is_wanted:
             return
-        before, self.state = self.state, state
+        with self._has_state:
+            before, self.state = self.state, state
+            self._has_state.notify_all()
         had_problem, self.problem = self.problem is not None, None
         self._on_change(before is None or had_problem or _stops(before) != _stops(state))
+
+    def wait_until_recorded(self, pause: int, seconds: float) -> Message | None:
+        """Wait until everything up to a pause is in the files of the recording, or a time is over.
+
+        Args:
+          pause: The number of the pause.
+          seconds: The time.
+
+        Returns:
+          The pause; None when the program is not paused there any more.
+        """
+
+        def is_settled() -> bool:
+            state = self.state
+            return state is None or state.pause.number != pause or state.pause.is_recorded
+
+        with self._has_state:
+            self._has_state.wait_for(is_settled, seconds)
+            state = self.state
+        return state.pause if state is not None and state.pause.number == pause else None
 
     def _note_problem(self, sentence: str) -> None:
         if self.ended is None and self._is_wanted and self.problem != sentence:

@@ -1,6 +1,6 @@
 /** Where a pause is in the recording: the run, and the op or line that the page shows for it. */
 import type { LiveProgram, LiveTensor } from "../../api/live";
-import type { GraphId, RunName } from "../../base/ids";
+import type { GraphId, ProgramId, RunName } from "../../base/ids";
 import { situationOf } from "./program";
 
 /** An op of a graph in the recording, or the type of an eager op. */
@@ -21,6 +21,8 @@ export interface HitLine {
 export interface Hit {
   /** Differs between any two pauses of all programs. */
   readonly key: string;
+  readonly program: ProgramId;
+  readonly pause: number;
   readonly run: RunName;
   /** Undefined between calls. */
   readonly op: HitOp | undefined;
@@ -39,6 +41,8 @@ export function hitOf(program: LiveProgram | undefined): Hit | undefined {
   const place = tensor?.path ? tensor : call;
   return {
     key: `${program.id} ${pause.number}`,
+    program: program.id,
+    pause: pause.number,
     run: program.run,
     op: isNamed ? opOf(tensor) : undefined,
     line: place && place.path !== "" && place.line > 0 ? { path: place.path, line: place.line } : undefined,

@@ -1,6 +1,6 @@
 /** The execution or op in focus, and the graph around it. */
 import { computed, type ReadonlySignal } from "@preact/signals";
-import type { ExecutionData } from "../../api/answers";
+import type { ExecutionData, OpInfo } from "../../api/answers";
 import type { Api } from "../../api/routes";
 import type { GraphId, RunName } from "../../base/ids";
 import { type Loaded, shown } from "../../base/loaded";
@@ -25,7 +25,7 @@ export function createStructure({ api, facts }: Deps, byKey: ByKey) {
   );
   const opInfo = byKey(
     () => both(run.value, op.value),
-    ([name, { graph, opName, trace }], signal) => opSeen(api, name, graph, opName, trace, signal),
+    ([name, at], signal) => opSeen(api, name, at, signal, knownInfo(facts, name, at)),
   );
   return {
     op,
@@ -72,6 +72,13 @@ export function createGraphs(
 
 async function graphNames(api: Api, run: RunName, ids: readonly GraphId[], signal: AbortSignal) {
   return Promise.all(ids.map(async (id) => ({ id, name: (await api.graph(run, id, signal)).name })));
+}
+
+/** What came with a pause of the op. */
+function knownInfo({ known }: Facts, run: RunName, { graph, opName, trace }: OpFocus): OpInfo | undefined {
+  const { run: at, op, info } = known.peek() ?? {};
+  const isSame = at === run && op?.graph === graph && op.opName === opName && op.trace === trace;
+  return isSame ? info : undefined;
 }
 
 function neighbourhood(

@@ -1,9 +1,12 @@
 /**
  * Focuses what a new pause is about in all sections: its run, its op at the newest value on record, and its
- * line. A pause moves the focus once, and later only to a newer value of the same op, until the reader chooses
+ * line. One question brings what is on record at the pause; a server without an answer to it is polled. A
+ * pause moves the focus once, and later only to a newer value of the same op, until the reader chooses
  * something else.
  */
 import { batch, computed, effect, untracked } from "@preact/signals";
+import type { Status } from "../../api/answers";
+import type { Paused } from "../../api/live";
 import { executionIndex, type GraphExecutionIndex, type RunName } from "../../base/ids";
 import { shown } from "../../base/loaded";
 import { exactly } from "../../base/text";
@@ -15,16 +18,21 @@ import type { FocusVerbs } from "../verbs/focus";
 import { fileOf } from "../verbs/search";
 import type { LiveDerived } from "./facts";
 
-/** Seconds after a pause when its rows are looked for again. */
+/** Seconds after a pause when its rows are looked for again, if they were not on record. */
 const SOON_S = 0.4;
 
 export interface HitDeps extends VerbDeps {
   readonly derived: LiveDerived;
   readonly timer: Timer;
   readonly choice: Choice;
-  readonly verbs: Pick<FocusVerbs, "focusOp" | "focusGraphExecution" | "focusExecution" | "focusLine"> & {
+  readonly verbs: Pick<
+    FocusVerbs,
+    "focusOp" | "focusKnown" | "focusGraphExecution" | "focusExecution" | "focusLine"
+  > & {
     selectRun(run: RunName): void;
   };
+  /** Takes a status of the run in focus. */
+  readonly takeStatus: (status: Status) => void;
   /** Whether a link chose a focus, which the first pause that the page sees does not move. */
   readonly isLinked: boolean;
 }
@@ -55,6 +63,8 @@ class Hits {
   /** The row in focus, and the generation for which it was looked up. */
   #row: GraphExecutionIndex | undefined;
   #looked: string | undefined;
+  /** Whether the server is being asked what is on record at the pause. */
+  #isAsking = false;
   #isFirst: boolean;
   /** The run that was not listed when it was sought last. */
   #missing: RunName | undefined;
@@ -76,6 +86,7 @@ class Hits {
   #take(hit: Hit, generation: number | undefined): void {
     const { facts, choice } = this.#deps;
     if (hit.key !== this.#key && !this.#begin(hit)) return;
+    if (this.#isAsking) return;
     const look = `${hit.key} ${generation}`;
     if (this.#mine !== choice.latest() || generation === undefined || this.#looked === look) return;
     // A reader who chose a stack frame since then reads its file.
@@ -85,22 +96,54 @@ class Hits {
   }
 
   /** Begins with a new pause; whether the focus is to move. */
-  #begin({ key, run }: Hit): boolean {
-    const { facts, verbs, choice, timer } = this.#deps;
+  #begin(hit: Hit): boolean {
+    const { key, run } = hit;
+    const { facts, verbs, choice } = this.#deps;
     const isLeft = this.#isFirst;
     this.#key = key;
     this.#row = undefined;
     this.#looked = undefined;
     this.#isFirst = false;
+    this.#isAsking = false;
     this.#mine = -1;
     if (isLeft) return false;
     if (facts.run.peek() !== run) verbs.selectRun(run);
     facts.touched.value = true;
-    // The rows of the pause may be on record already, or will be soon.
-    this.#look();
-    timer.after(SOON_S, () => this.#key === key && this.#look());
     this.#mine = choice.latest();
+    void this.#ask(hit);
     return true;
+  }
+
+  /** Asks what is on record at the pause, and shows it. */
+  async #ask(hit: Hit): Promise<void> {
+    const { api, activity, facts, timer } = this.#deps;
+    this.#isAsking = true;
+    const asked = api.livePaused(hit.program, hit.pause).catch(() => undefined);
+    const found = await activity.track(asked);
+    if (this.#key !== hit.key) return;
+    this.#isAsking = false;
+    if (found !== undefined && facts.run.peek() === found.run) this.#show(hit, found);
+    else this.#look();
+    if (found?.is_complete !== true) timer.after(SOON_S, () => this.#key === hit.key && this.#look());
+    this.#take(hit, facts.status.peek()?.generation);
+  }
+
+  #show(hit: Hit, { run, status, op: found }: Paused): void {
+    const { facts, choice, verbs, takeStatus } = this.#deps;
+    batch(() => {
+      const graph = hit.op?.graph;
+      const index = found?.graph_execution;
+      const isWanted = this.#mine === choice.latest();
+      if (isWanted && graph !== undefined && hit.op !== undefined && found && index !== undefined) {
+        const op = { graph, opName: hit.op.opName, trace: index, owner: found.owner };
+        facts.known.value = { run, op, info: found.info };
+        verbs.focusKnown(op, index);
+        this.#row = index;
+        this.#mine = choice.latest();
+        this.#looked = `${hit.key} ${status.generation}`;
+      }
+      takeStatus(status);
+    });
   }
 
   #look(): void {

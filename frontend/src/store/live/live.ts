@@ -34,10 +34,10 @@ export function createLive(deps: LiveDeps) {
     lineOps: createLineOps(deps, derived),
     ...createLiveVerbs({ ...deps, facts, derived, toasts }),
     /** Begins to follow programs; returns a function that ends it. */
-    start(isLinked: boolean): () => void {
+    start(isLinked: boolean, takeStatus: HitDeps["takeStatus"]): () => void {
       const stops = [
         announce(derived, toasts),
-        focusHits({ ...deps, derived, isLinked }),
+        focusHits({ ...deps, derived, isLinked, takeStatus }),
         followPrograms({ ...deps, facts, derived, seen: deps.facts.seen }),
       ];
       return () => {

@@ -36,6 +36,11 @@ export function createFocusVerbs({ facts, lists }: VerbDeps, choice: Choice) {
 
   return {
     focusGraphExecution,
+    /** Focuses a graph execution whose op and owner are known. */
+    focusKnown(op: OpFocus, index: GraphExecutionIndex): void {
+      choice.make();
+      batch(() => showKnown(facts, op, index));
+    },
     focusExecution,
     focusOp,
     follow(target: Target): void {
@@ -89,6 +94,15 @@ function showOp(facts: Facts, op: OpFocus): void {
 function showGraphExecution(facts: Facts, { graph, opName, index, owner }: GraphExecutionRow): void {
   if (graph !== undefined) showOp(facts, { graph, opName, trace: index, owner });
   if (owner !== undefined) facts.execution.value = owner;
+}
+
+function showKnown(facts: Facts, op: OpFocus, index: GraphExecutionIndex): void {
+  facts.touched.value = true;
+  facts.problem.value = undefined;
+  facts.graphExecution.value = index;
+  facts.alert.value = undefined;
+  showOp(facts, { ...op, trace: index });
+  if (op.owner !== undefined) facts.execution.value = op.owner;
 }
 
 function showExecution(facts: Facts, index: ExecutionIndex): void {
