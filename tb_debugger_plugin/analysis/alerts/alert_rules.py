@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tb_debugger_plugin.analysis.diagnosis.causes import RANGE
+from tb_debugger_plugin.analysis.diagnosis.advice import RANGE
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, code, number, text
 from tb_debugger_plugin.analysis.diagnosis.sentences import (
@@ -19,6 +19,7 @@ from tb_debugger_plugin.analysis.diagnosis.sentences import (
     explain_bad,
     subject_phrases,
 )
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 #: From this magnitude on, a finite value is called exploding.
@@ -44,7 +45,7 @@ class AlertRule:
       graph_executions: SQL that selects ``idx`` of ``graph_executions``.
       outputs: SQL that selects ``idx`` and ``slot`` of ``execution_outputs``.
       measure: Writes in a few words what was measured, such as "200 −∞".
-      explain: Writes the diagnosis of one alert.
+      explain: Writes the diagnosis of one alert from its value and what is around its op.
     """
 
     id: str
@@ -54,7 +55,7 @@ class AlertRule:
     graph_executions: str
     outputs: str
     measure: Callable[[Numbers], str]
-    explain: Callable[[Subject], Explanation]
+    explain: Callable[[Subject, Surroundings | None], Explanation]
 
 
 def magnitude_words(value: float | None) -> str:
@@ -62,7 +63,7 @@ def magnitude_words(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.3g}"
 
 
-def _explain_exploding(subject: Subject) -> Explanation:
+def _explain_exploding(subject: Subject, surroundings: Surroundings | None = None) -> Explanation:
     reached = magnitude_words(subject.output.largest)
     largest = [each.numbers.largest for each in subject.inputs if each.numbers is not None]
     known = [value for value in largest if value is not None]
@@ -80,7 +81,7 @@ def _explain_exploding(subject: Subject) -> Explanation:
     else:
         why = (text("Its inputs were not measured."),)
     what = (*subject_phrases(subject), text(" reached "), number(reached))
-    return Explanation((*what, text(f", beyond {EXPLODING_LIMIT:.3g}.")), why, RANGE)
+    return Explanation((*what, text(f", beyond {EXPLODING_LIMIT:.3g}.")), why, RANGE.words)
 
 
 _EXPLODING: Final = f"health = {GOOD} AND (max > {EXPLODING_LIMIT} OR min < -{EXPLODING_LIMIT})"

@@ -7,6 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tb_debugger_plugin.analysis.diagnosis.advice import (
+    CLIP_LOG,
+    DATA,
+    DIVIDE,
+    EMPTY,
+    INSIDE,
+    MAXIMUM,
+    NARROW,
+    NOT_NEGATIVE,
+    POWER,
+    RANGE,
+    ROOT,
+    UNMASK,
+    Advice,
+)
 from tb_debugger_plugin.analysis.diagnosis.evidence import (
     MAYBE,
     Blame,
@@ -48,7 +63,7 @@ class Cause:
     gives: Sequence[Kind]
     because: str
     check: Check
-    help: str | None = None
+    help: Advice | None = None
 
 
 @dataclass(frozen=True)
@@ -77,13 +92,6 @@ INFINITE: Final[tuple[Kind, ...]] = ("neg_inf", "pos_inf")
 #: Causes that say where a value comes from, not how it was computed.
 ANY: Final = BAD_KINDS
 
-CLIP_LOG: Final = "Clip the argument of the log from below, or use a loss that takes the logits."
-EPSILON: Final = "Add a small epsilon under the division or the root, or use tf.math.divide_no_nan."
-RANGE: Final = (
-    "Look at the scale of the inputs: learning rate, initialisation, normalisation, or a wider dtype."
-)
-MAXIMUM: Final = "Subtract the maximum first (tf.reduce_logsumexp, tf.nn.softmax), or clip the argument."
-INSIDE: Final = "Clip the argument to just inside the range."
 BEYOND: Final = "its result is beyond the range of the dtype"
 
 DIVIDING: Final = ("RealDiv", "Div", "TruncateDiv", "FloorDiv")
@@ -137,23 +145,23 @@ CAUSES: Final = (
         unless(infinities, holds(1, "negative")),
         CLIP_LOG,
     ),
-    Cause(("Reciprocal", "Inv"), INFINITE, "1 / 0 is infinite", holds(0, "zero"), EPSILON),
+    Cause(("Reciprocal", "Inv"), INFINITE, "1 / 0 is infinite", holds(0, "zero"), DIVIDE),
     Cause(
         DIVIDING,
         INFINITE,
         "x / 0 is infinite",
         divided_by_zero(over=0, under=1, zero_over_zero="nan"),
-        EPSILON,
+        DIVIDE,
     ),
-    Cause(DIVIDING, NAN, "0 / 0 is NaN", unless(BOTH_INFINITE, BOTH_ZERO), EPSILON),
+    Cause(DIVIDING, NAN, "0 / 0 is NaN", unless(BOTH_INFINITE, BOTH_ZERO), DIVIDE),
     Cause(
         ("Xdivy",),
         INFINITE,
         "x / 0 is infinite",
         divided_by_zero(over=0, under=1, zero_over_zero="finite"),
-        EPSILON,
+        DIVIDE,
     ),
-    Cause((*DIVIDING, "Xdivy"), INFINITE, BEYOND, unless(holds(1, "zero"), finite_in), EPSILON),
+    Cause((*DIVIDING, "Xdivy"), INFINITE, BEYOND, unless(holds(1, "zero"), finite_in), DIVIDE),
     Cause(DIVIDING, NAN, "∞ / ∞ is NaN", unless(BOTH_ZERO, BOTH_INFINITE)),
     Cause(("Xdivy",), NAN, "∞ / ∞ is NaN", BOTH_INFINITE),
     Cause(
@@ -161,23 +169,23 @@ CAUSES: Final = (
         NAN,
         "the remainder of a division by 0 is NaN",
         holds(1, "zero"),
-        "Keep the divisor away from 0.",
+        DIVIDE,
     ),
     Cause(REMAINDERS, NAN, "the remainder of ∞ is NaN", infinite_in(0)),
-    Cause(("Rsqrt",), INFINITE, "1 / √0 is infinite", holds(0, "zero"), EPSILON),
+    Cause(("Rsqrt",), INFINITE, "1 / √0 is infinite", holds(0, "zero"), ROOT),
     Cause(
         ("Sqrt", "Rsqrt"),
         NAN,
         "the root of a negative number is NaN",
         below_zero(0),
-        "Clip the argument of the root at 0 or a little above.",
+        NOT_NEGATIVE,
     ),
     Cause(
         ("SqrtGrad",),
         INFINITE,
         "the gradient of a root has no limit at 0",
         divided_by_zero(over=1, under=0, zero_over_zero="finite"),
-        "Add a small epsilon under the root or the norm.",
+        ROOT,
     ),
     # As XLA compiles it; the kernel of the op keeps a gradient of 0.
     Cause(
@@ -185,7 +193,7 @@ CAUSES: Final = (
         NAN,
         "the gradient of a root at 0, times 0, is NaN",
         unless(BOTH_INFINITE, BOTH_ZERO),
-        "Add a small epsilon under the root or the norm.",
+        ROOT,
     ),
     # Proven where all powers are negative, or all bases are 0.
     Cause(
@@ -196,14 +204,14 @@ CAUSES: Final = (
             both(ZERO_TO_NEGATIVE, either(all_are(0, "zero"), all_are(1, "negative"))),
             guess(ZERO_TO_NEGATIVE),
         ),
-        EPSILON,
+        DIVIDE,
     ),
     Cause(
         ("Pow",),
         NAN,
         "a fractional power of a negative number is NaN",
         holds(0, "negative"),
-        "Take the power of an absolute or clipped value.",
+        POWER,
     ),
     Cause(("Pow",), INFINITE, BEYOND, unless(ZERO_TO_NEGATIVE, finite_in), RANGE),
     Cause(
@@ -219,20 +227,20 @@ CAUSES: Final = (
     Cause(("Acosh",), NAN, "it is defined only from 1 on", either(holds(0, "neg_inf"), measured), INSIDE),
     Cause(("Exp", "Expm1", "Square", "Cosh"), ("pos_inf",), BEYOND, finite_in, MAXIMUM),
     Cause(("Sinh",), INFINITE, BEYOND, finite_in, MAXIMUM),
-    Cause(("Reciprocal", "Inv", "SqrtGrad"), INFINITE, BEYOND, unless(holds(0, "zero"), finite_in), EPSILON),
+    Cause(("Reciprocal", "Inv", "SqrtGrad"), INFINITE, BEYOND, unless(holds(0, "zero"), finite_in), DIVIDE),
     Cause(
         ("Cast",),
         INFINITE,
         "the values are beyond the range of the narrower dtype",
         finite_in,
-        "Scale the loss, or keep this part in float32.",
+        NARROW,
     ),
     Cause(
         ("Mean",),
         NAN,
         "the mean over nothing is NaN",
         empty_in,
-        "Skip empty batches, or use tf.math.divide_no_nan.",
+        EMPTY,
     ),
     Cause(
         (
@@ -279,7 +287,7 @@ CAUSES: Final = (
         NAN,
         "a label outside the range of the classes gives NaN",
         finite_in,
-        "Compare the labels with the number of classes.",
+        Advice("Compare the labels with the number of classes."),
     ),
     Cause(
         (*ARGUMENTS, "PlaceholderWithDefault"),
@@ -293,7 +301,7 @@ CAUSES: Final = (
         "the variable held it already: see the op that assigned it last",
         always,
     ),
-    Cause(READING, ANY, "it is in the input data", always, "Check the data before they enter the model."),
+    Cause(READING, ANY, "it is in the input data", always, DATA),
     Cause(
         ("Const",), ANY, "it is a constant of the program; a mask of −∞ before a softmax is intended", always
     ),
@@ -305,7 +313,7 @@ FROM_INFINITY: Final = (
         NAN,
         "the softmax of a row of nothing but −∞ is NaN",
         unless(holds(0, "pos_inf"), holds(0, "neg_inf")),
-        "Leave at least one entry of each row unmasked, or mask with a large negative number.",
+        UNMASK,
     ),
     Cause(("Softmax", "LogSoftmax"), NAN, "the softmax of a row with +∞ is NaN", holds(0, "pos_inf")),
     # A row of nothing but −∞ gives NaN whatever its labels are.
@@ -314,7 +322,7 @@ FROM_INFINITY: Final = (
         NAN,
         "a label of 0 times a logit of −∞ is NaN",
         guess(both(holds(0, "neg_inf"), holds(1, "zero"))),
-        "Mask with a large negative number instead of −∞.",
+        UNMASK,
     ),
     Cause(SUMS_OF_TWO, NAN, "∞ − ∞ is NaN", BOTH_INFINITE),
     Cause(SUMS, NAN, "∞ − ∞ is NaN", infinities),

@@ -47,7 +47,7 @@ def missing_of(causes: Causes, inputs: Inputs, output: Numbers) -> str | None:
         return None
     unmeasured = [each for each in inputs if each.is_finite is None]
     if unmeasured:
-        return f"The values of {_names(unmeasured)} are not on record: watch {_them(unmeasured)} as well."
+        return _not_on_record(unmeasured)
     if any(_is_counted_in_part(each) for each in inputs):
         return f"{_COUNTS} to know which inputs had zeros and negative values."
     if any(each.numbers is not None and each.numbers.low is None for each in inputs):
@@ -60,9 +60,9 @@ def _is_counted_in_part(input_: Input) -> bool:
     return numbers is not None and numbers.bad is not None and numbers.counts.get("zero") is None
 
 
-def _names(inputs: Sequence[Input]) -> str:
-    return " and ".join(each.name for each in inputs[:3]) + (" and more" if len(inputs) > 3 else "")
-
-
-def _them(inputs: Sequence[Input]) -> str:
-    return "it" if len(inputs) == 1 else "them"
+def _not_on_record(inputs: Sequence[Input]) -> str:
+    more = " and more" if len(inputs) > 3 else ""
+    names = f"{' and '.join(each.name for each in inputs[:3])}{more}"
+    if all(each.is_of_no_op for each in inputs):
+        return f"No op on record made its input {names}: print it, or compute it while recording."
+    return f"The values of {names} are not on record: watch {'it' if len(inputs) == 1 else 'them'} as well."

@@ -20,10 +20,12 @@ class Input:
     Attributes:
       name: As the page shows it, such as ``probs:0``.
       numbers: What is recorded of it; None when the input is not known at all.
+      is_of_no_op: Whether no op on record made it; its name is then "number 2".
     """
 
     name: str
     numbers: Numbers | None = None
+    is_of_no_op: bool = False
 
     @property
     def is_finite(self) -> bool | None:
@@ -123,7 +125,7 @@ def both(first: Check, second: Check) -> Check:
         a, b = first(inputs, output), second(inputs, output)
         if a is None or b is None:
             return None
-        return MAYBE if isinstance(a, str) or isinstance(b, str) else a + b
+        return MAYBE if isinstance(a, str) or isinstance(b, str) else _joined(a, b)
 
     return check
 
@@ -137,9 +139,13 @@ def either(first: Check, second: Check) -> Check:
             return b if a is None else a
         if isinstance(a, str) or isinstance(b, str):
             return b if isinstance(a, str) else a
-        return a + b
+        return _joined(a, b)
 
     return check
+
+
+def _joined(a: tuple[Blame, ...], b: tuple[Blame, ...]) -> tuple[Blame, ...]:
+    return (*a, *(blame for blame in b if blame not in a))
 
 
 def unless(other: Check, wanted: Check) -> Check:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty
+from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.near_executions import EagerOp, around_execution
+from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp, around_graph_op
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import (
     Phrase,
@@ -21,38 +24,25 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
     text,
     to_json,
 )
+from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
-from tb_debugger_plugin.analysis.graph.forward_op import forward_op
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
+from tb_debugger_plugin.analysis.diagnosis.user_line import Line, line_of, line_of_frames
 from tb_debugger_plugin.analysis.graph.graphs import find_op, input_edges
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
-from tb_debugger_plugin.analysis.sources import stack_frames, stack_of
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
-from tb_debugger_plugin.errors import BadQueryError, NotFoundError
+from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
+_Explain: TypeAlias = Callable[[Subject, Surroundings | None], Explanation]
 #: Ops that return their input; they are not recorded, and have the numbers of what they return.
 _IDENTITIES: Final = frozenset({"Identity"})
 _MAX_IDENTITIES: Final = 64
 #: Inputs that are read; an op may have thousands.
 _MAX_INPUTS: Final = 256
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A line of the user's code: the innermost one of a stack."""
-
-    path: str
-    line: int
-    function: str
-    source: str | None
-
-    @property
-    def name(self) -> str:
-        path = PureWindowsPath(self.path) if "\\" in self.path else PurePosixPath(self.path)
-        return f"{path.name}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -67,6 +57,9 @@ class Diagnosis:
       why: The causes in sentences.
       where: The line of the program; of a gradient, that of the op whose gradient it is.
       help: What usually helps.
+      example: A changed line of the program, or of one like it.
+      certainty: How certain the causes are.
+      missing: What would have to be recorded to know more.
     """
 
     position: int | None
@@ -76,13 +69,17 @@ class Diagnosis:
     why: Phrases
     where: Phrases
     help: str | None
+    example: Example | None = None
+    certainty: Certainty = "likely"
+    missing: str | None = None
 
     @property
     def sentences(self) -> list[str]:
         """The answer as plain text, a paragraph each."""
-        return [plain_text(phrases) for phrases in (self.what, self.why, self.where) if phrases] + (
-            [self.help] if self.help else []
-        )
+        paragraphs = [plain_text(phrases) for phrases in (self.what, self.why)]
+        paragraphs += [self.missing or "", plain_text(self.where), self.help or ""]
+        paragraphs.append("" if self.example is None else self.example.words)
+        return list(filter(None, paragraphs))
 
     def to_json(self) -> dict[str, Any]:
         """The answer as the HTTP contract has it."""
@@ -94,6 +91,9 @@ class Diagnosis:
             "why": to_json(self.why),
             "where": to_json(self.where),
             "help": self.help,
+            "example": None if self.example is None else dict(vars(self.example)),
+            "certainty": self.certainty,
+            "missing": self.missing,
         }
 
 
@@ -177,7 +177,7 @@ def _of_op(
     op: Op,
     slot: int,
     index: int,
-    explain: Callable[[Subject], Explanation],
+    explain: _Explain,
     position: int | None = None,
     alert: dict[str, Any] | None = None,
 ) -> Diagnosis:
@@ -192,24 +192,30 @@ def _of_op(
     )
     graph_id = snapshot.catalog.graphs[op.graph].graph_id
     target = Target(graph_id=graph_id, op_name=op.name, graph_execution_index=index)
-    forward = forward_op(snapshot, op)
-    line = _line_of(snapshot, (forward or op).stack)
+    around = around_graph_op(snapshot, op, index)
+    forward = around.forward
+    line = line_of(snapshot, op.stack)
     where: Phrases = ()
-    if forward is not None:
-        key = (forward.number, 0, Side.BEFORE)
-        target = Target(
-            snapshot.catalog.graphs[forward.graph].graph_id,
-            forward.name,
-            nearest_traces(snapshot, [key], index).get(key),
-        )
+    if isinstance(forward, GraphOp):
+        line = line_of(snapshot, forward.record.stack)
+        target = _value_of(snapshot, forward.record, index)
         where = (text("Part of the gradient of "), Phrase("link", forward.name, target), text(". "))
-    return _diagnosis(
-        explain(subject), subject, (*where, *_line_phrases(line, target)), line, position, alert
-    )
+    where = (*where, *_line_phrases(line, target))
+    return _diagnosis(explain(subject, around), subject, where, line, position, alert)
+
+
+def _value_of(snapshot: Snapshot, op: Op, index: int) -> Target:
+    """The value of an op at a position, as what a link leads to."""
+    key = (op.number, 0, Side.BEFORE)
+    position = nearest_traces(snapshot, [key], index).get(key)
+    return Target(snapshot.catalog.graphs[op.graph].graph_id, op.name, position)
 
 
 def _of_execution(
-    snapshot: Snapshot, position: int, alert: dict[str, Any], explain: Callable[[Subject], Explanation]
+    snapshot: Snapshot,
+    position: int,
+    alert: dict[str, Any],
+    explain: _Explain,
 ) -> Diagnosis:
     index = alert["execution_index"]
     (execution,) = executions.data(snapshot, Range(index, index + 1))
@@ -220,7 +226,7 @@ def _explained_execution(
     snapshot: Snapshot,
     execution: dict[str, Any],
     slot: int,
-    explain: Callable[[Subject], Explanation],
+    explain: _Explain,
     position: int | None,
     alert: dict[str, Any] | None,
 ) -> Diagnosis:
@@ -228,28 +234,48 @@ def _explained_execution(
         Input(
             f"number {i + 1}" if each["op_type"] is None else f"{each['op_type']}:{each['output_slot'] or 0}",
             None if each["health"] is None else Numbers.of_health(each["health"]),
+            each["op_type"] is None,
         )
         for i, each in enumerate(execution["inputs"])
     ]
     output = Numbers.of_health(execution["outputs"][slot])
     subject = Subject(execution["op_type"], None, slot, None, Role(), output, inputs)
-    line = _line(snapshot, execution["stack_frame_ids"])
+    around = around_execution(snapshot, execution["index"])
+    forward = around.forward
+    line = line_of_frames(snapshot, execution["stack_frame_ids"])
     target = Target(execution_index=execution["index"])
-    return _diagnosis(explain(subject), subject, _line_phrases(line, target), line, position, alert)
+    where: Phrases = ()
+    if isinstance(forward, EagerOp):
+        line = line_of_frames(snapshot, forward.record["stack_frame_ids"])
+        target = Target(execution_index=forward.index)
+        where = (text("Part of the gradient of "), Phrase("link", forward.type, target), text(". "))
+    where = (*where, *_line_phrases(line, target))
+    return _diagnosis(explain(subject, around), subject, where, line, position, alert)
 
 
 def _diagnosis(
     explanation: Explanation,
     subject: Subject,
     where: Phrases,
-    line: _Line | None,
+    line: Line | None,
     position: int | None,
     alert: dict[str, Any] | None,
 ) -> Diagnosis:
     headline = display_name(subject.op_type)
     if line is not None:
         headline += f"{f' in {line.function}' if line.function else ''}, {line.name}"
-    return Diagnosis(position, alert, headline, explanation.what, explanation.why, where, explanation.help)
+    return Diagnosis(
+        position,
+        alert,
+        headline,
+        explanation.what,
+        explanation.why,
+        where,
+        explanation.help,
+        explanation.example,
+        explanation.certainty,
+        explanation.missing,
+    )
 
 
 def _inputs_of(snapshot: Snapshot, op: Op, index: int) -> list[Input]:
@@ -265,8 +291,17 @@ def _inputs_of(snapshot: Snapshot, op: Op, index: int) -> list[Input]:
         measured = None if position is None else healths[position]
         dtype = _static_dtype(snapshot, source, slot)
         name = f"{snapshot.catalog.ops[source].name}:{slot}"
-        inputs.append(Input(name, Numbers.of_health(measured, dtype)))
+        numbers = _of_constant(snapshot, source) or Numbers.of_health(measured, dtype)
+        inputs.append(Input(name, numbers))
     return inputs
+
+
+def _of_constant(snapshot: Snapshot, op_number: int) -> Numbers | None:
+    """The numbers of a constant whose elements are all in its attributes."""
+    op = snapshot.catalog.ops[op_number]
+    if op.type != "Const":
+        return None
+    return constant_numbers(GraphOp(snapshot, op, 0).attributes.get("value", ""))
 
 
 def _measured_source(snapshot: Snapshot, op_number: int, slot: int) -> tuple[int, int]:
@@ -288,24 +323,7 @@ def _static_dtype(snapshot: Snapshot, op_number: int, slot: int) -> str | None:
     return None if static is None else dtype_name(static.dtype)
 
 
-def _line_of(snapshot: Snapshot, stack: int) -> _Line | None:
-    return _line(snapshot, stack_of(snapshot, stack)[1])
-
-
-def _line(snapshot: Snapshot, frame_ids: list[str]) -> _Line | None:
-    """The user's innermost line of a stack, or the innermost one; None when no stack is on record."""
-    try:
-        answer = stack_frames(snapshot, frame_ids)
-    except NotFoundError:  # a damaged file of frames
-        return None
-    frames = list(zip(answer["stack_frames"], answer["details"], strict=True))[::-1]
-    own = [frame for frame in frames if frame[1]["origin"] != "library"]
-    for (_, path, line, function), detail in (own or frames)[:1]:
-        return _Line(path or "", line, function, detail["text"])
-    return None
-
-
-def _line_phrases(line: _Line | None, target: Target) -> Phrases:
+def _line_phrases(line: Line | None, target: Target) -> Phrases:
     if line is None:
         return ()
     link = Phrase("link", line.name, target)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, lines_of
 from tb_debugger_plugin.analysis.diagnosis.causes import Cause, Proven, causes_of
 from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty, certainty_of, missing_of
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code, number, text
+from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
 from tb_debugger_plugin.events.tensorflow_names import display_name
@@ -36,19 +38,6 @@ class Subject:
     role: Role
     output: Numbers
     inputs: Inputs = ()
-
-
-@dataclass(frozen=True)
-class Example:
-    """A line of the program before and after a change.
-
-    Attributes:
-      before: The part of the line to replace; None when ``after`` is only like the program.
-      after: The code to put there.
-    """
-
-    before: str | None
-    after: str
 
 
 @dataclass(frozen=True)
@@ -80,12 +69,13 @@ def explain_bad(subject: Subject, surroundings: Surroundings | None = None) -> E
       surroundings: The ops around it; None when they are not known, so that advice is general.
     """
     causes = causes_of(subject.op_type, subject.inputs, subject.output)
-    first = next(iter([*(proven.cause for proven in causes.proven), *causes.possible]), None)
+    advice = advice_for(causes, subject.output, surroundings)
+    lines = lines_of(surroundings)
     return Explanation(
         (*subject_phrases(subject), text(" produced "), *_amount(subject.output), text(".")),
         tuple(_proven(subject, causes.proven) if causes.proven else _possible(subject, causes.possible)),
-        None if first is None else first.help,
-        None,
+        None if advice is None else advice.words,
+        None if advice is None else advice.example(lines),
         certainty_of(causes, subject.inputs, subject.output),
         missing_of(causes, subject.inputs, subject.output),
     )

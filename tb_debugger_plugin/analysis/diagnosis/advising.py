@@ -1,0 +1,58 @@
+"""Chooses what helps: by the situation around the op, else by the cause."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Final
+
+from tb_debugger_plugin.analysis.diagnosis.advice import Advice
+from tb_debugger_plugin.analysis.diagnosis.around import Scene
+from tb_debugger_plugin.analysis.diagnosis.causes import Causes
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.patterns import ANY_OP, PATTERNS, Pattern
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
+
+
+def _by_op() -> dict[str, list[Pattern]]:
+    types = {op for pattern in PATTERNS for op in pattern.ops}
+    found = defaultdict(list)
+    for op in types:
+        found[op] = [pattern for pattern in PATTERNS if op in pattern.ops or pattern.ops == ANY_OP]
+    return found
+
+
+_BY_OP: Final = _by_op()
+
+
+def advice_for(causes: Causes, output: Numbers, surroundings: Surroundings | None) -> Advice | None:
+    """What helps; None when the op only passed on what was bad, or when nothing is known to help.
+
+    Args:
+      causes: Why the output is bad.
+      output: The bad output.
+      surroundings: What is around the op; None when that is not known.
+    """
+    first = next(iter([*(proven.cause for proven in causes.proven), *causes.possible]), None)
+    if first is None:
+        return None
+    pattern = None if surroundings is None else pattern_of(Scene(surroundings, output))
+    return first.help if pattern is None else pattern.advice
+
+
+def pattern_of(scene: Scene) -> Pattern | None:
+    """The first situation that is there."""
+    types = dict.fromkeys([scene.focus.type, scene.op.type])
+    for type_ in types:
+        for pattern in _BY_OP.get(type_, _BY_OP[ANY_OP[0]]):
+            if pattern.is_there(scene):
+                return pattern
+    return None
+
+
+def lines_of(surroundings: Surroundings | None) -> list[str | None]:
+    """Texts of the lines that may have to change: that of the op which the program wrote comes first."""
+    if surroundings is None:
+        return []
+    written = surroundings.forward or surroundings.op
+    makers = [output.op.line for output in written.inputs[:2]]
+    return [written.line, surroundings.op.line, *makers]

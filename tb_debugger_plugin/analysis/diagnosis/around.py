@@ -1,0 +1,153 @@
+"""Looks along the ops around an op: what made its inputs, and what takes its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output, Surroundings
+from tb_debugger_plugin.events.tensorflow_names import is_gradient
+
+#: Ops whose elements are those of their first input, in another order, shape or dtype.
+COPIES: Final = frozenset(
+    {
+        "BroadcastTo",
+        "Cast",
+        "CheckNumerics",
+        "CheckNumericsV2",
+        "DebugIdentity",
+        "EnsureShape",
+        "ExpandDims",
+        "Identity",
+        "IdentityN",
+        "PreventGradient",
+        "ReadVariableOp",
+        "Reshape",
+        "Snapshot",
+        "Squeeze",
+        "StopGradient",
+        "Tile",
+        "Transpose",
+    }
+)
+#: Ops whose elements are some of their first input.
+PICKS: Final = frozenset({"Gather", "GatherNd", "GatherV2", "Slice", "StridedSlice"})
+#: Ops that keep a value inside limits, or move it a little.
+GUARDS: Final = frozenset({"Add", "AddV2", "ClipByValue", "Maximum", "Minimum"})
+SELECTS: Final = frozenset({"Select", "SelectV2"})
+BOOLEANS: Final = frozenset(
+    {
+        "Equal",
+        "Greater",
+        "GreaterEqual",
+        "IsFinite",
+        "IsInf",
+        "IsNan",
+        "Less",
+        "LessEqual",
+        "LogicalAnd",
+        "LogicalNot",
+        "LogicalOr",
+        "NotEqual",
+        "SequenceMask",
+    }
+)
+SQUARES: Final = frozenset({"Square", "SquaredDifference"})
+#: Ops that are looked at on a way along several.
+_MOST: Final = 60
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The op that is explained and what is around it.
+
+    Attributes:
+      around: The surroundings.
+      output: The numbers of the bad output.
+    """
+
+    around: Surroundings
+    output: Numbers
+
+    @property
+    def op(self) -> Near:
+        """The op that made the bad value."""
+        return self.around.op
+
+    @property
+    def focus(self) -> Near:
+        """The op that the program wrote: of an op of a gradient, the op whose gradient it is."""
+        return self.around.forward or self.around.op
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether the bad value is part of a gradient."""
+        return self.around.forward is not None or is_gradient(self.op.name)
+
+
+def taken(op: Near, slot: int = 0) -> Output | None:
+    """The tensor in an input slot; None when there is none."""
+    return op.inputs[slot] if slot < len(op.inputs) else None
+
+
+def source(op: Near, slot: int = 0, *, through: frozenset[str] = COPIES) -> Output | None:
+    """The tensor in an input slot, before the ops that only copy it."""
+    found = taken(op, slot)
+    for _ in range(_MOST):
+        before = None if found is None or found.op.type not in through else taken(found.op)
+        if before is None:
+            return found
+        found = before
+    return found
+
+
+def type_of(output: Output | None) -> str:
+    """Type of the op that makes a tensor; empty for none."""
+    return "" if output is None else output.op.type
+
+
+def made_by(op: Near, slot: int, *types: str) -> Near | None:
+    """The op that made an input, if it has one of some types."""
+    found = source(op, slot)
+    return found.op if found is not None and found.op.type in types else None
+
+
+def only_value(output: Output | None) -> float | None:
+    """The value that all elements of a tensor have; None when they differ, or when it is not known."""
+    return None if output is None else output.numbers.only
+
+
+def producers(op: Near, depth: int) -> Iterator[Near]:
+    """The ops before an op, up to some steps; the nearest first."""
+    front, seen = [op], 0
+    for _ in range(depth):
+        front = [output.op for near in front for output in near.inputs]
+        for near in front:
+            yield near
+            seen += 1
+            if seen >= _MOST:
+                return
+
+
+def consumers(op: Near, depth: int) -> Iterator[Near]:
+    """The ops after an op, up to some steps; the nearest first."""
+    front, seen = [op], 0
+    for _ in range(depth):
+        front = [near for before in front for near in before.consumers]
+        for near in front:
+            yield near
+            seen += 1
+            if seen >= _MOST:
+                return
+
+
+def same(a: Output | None, b: Output | None) -> bool:
+    """Whether two tensors are the same one."""
+    return a is not None and a.op.type != "" and a == b
+
+
+def is_squared(op: Near) -> bool:
+    """Whether an op squares its input."""
+    return op.type in SQUARES or (op.type == "Mul" and same(taken(op, 0), taken(op, 1)))

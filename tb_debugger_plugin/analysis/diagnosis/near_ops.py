@@ -1,0 +1,158 @@
+"""Reads the ops around an op of a graph, or around an eager op, from a snapshot.
+
+Takes a snapshot, an op or an execution, and the position up to which values count. Returns the
+``Surroundings`` that advice looks at. Everything is read when it is asked for, and once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
+from tb_debugger_plugin.analysis.diagnosis.forward_near import forward_by_tensors
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output
+from tb_debugger_plugin.analysis.diagnosis.user_line import line_of
+from tb_debugger_plugin.analysis.graph.adjacency import adjacency, before_calls
+from tb_debugger_plugin.analysis.graph.forward_op import forward_op
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
+from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.tensorflow_names import is_gradient
+
+#: Inputs and consumers of an op that are looked at.
+_MOST: Final = 64
+#: Earlier values of a tensor that are looked at.
+_HISTORY: Final = 1000
+
+
+@dataclass(frozen=True)
+class GraphOp:
+    """An op of a graph.
+
+    Attributes:
+      snapshot: The run.
+      record: The op.
+      index: Position in the list of graph executions up to which values count.
+    """
+
+    snapshot: Snapshot
+    record: Op
+    index: int
+    _numbers: dict[int, Numbers] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def type(self) -> str:
+        """Type of the op."""
+        return self.record.type or ""
+
+    @property
+    def name(self) -> str:
+        """Name of the op."""
+        return self.record.name
+
+    @property
+    def layer(self) -> str | None:
+        """Path of the Keras layer."""
+        return self.record.layer
+
+    @cached_property
+    def attributes(self) -> Mapping[str, str]:
+        """Attributes as text."""
+        if not self.record.attributes:
+            return {}
+        host = self.snapshot.catalog.graphs[self.record.graph].host
+        query = "SELECT name, value FROM op_attributes WHERE host = ? AND attributes = ?"
+        return dict(self.snapshot.rows(query, [host, self.record.attributes]))
+
+    @cached_property
+    def line(self) -> str | None:
+        """Text of the user's line that made the op."""
+        line = line_of(self.snapshot, self.record.stack)
+        return None if line is None else line.source
+
+    @cached_property
+    def inputs(self) -> Sequence[Output]:
+        """The tensors that the op takes; of an argument, the tensor that its only caller passes."""
+        edges = adjacency(self.snapshot).inputs(self.record.number)
+        if not edges:
+            callers = before_calls(self.snapshot, self.record.number)
+            edges = callers if len(callers) == 1 and callers[0].call == "into" else []
+        return [Output(self._near(edge.op), edge.slot) for edge in edges[:_MOST]]
+
+    @cached_property
+    def consumers(self) -> Sequence[Near]:
+        """The ops that take its outputs."""
+        edges = adjacency(self.snapshot).consumers(self.record.number)
+        return [self._near(edge.op) for edge in edges[:_MOST]]
+
+    def numbers(self, slot: int = 0) -> Numbers:
+        """The last numbers of an output before the position; those of a constant are in its attributes."""
+        if slot not in self._numbers:
+            self._numbers[slot] = self._read(slot)
+        return self._numbers[slot]
+
+    def _read(self, slot: int) -> Numbers:
+        number = self.record.number
+        if self.record.type == "Const":
+            known = constant_numbers(self.attributes.get("value", ""))
+            if known is not None:
+                return known
+        static = self.snapshot.catalog.statics.get((number, slot))
+        key = (number, slot, Side.BEFORE)
+        position = nearest_traces(self.snapshot, [key], self.index).get(key)
+        health = None if position is None else health_of(self.snapshot, [position])[position]
+        return Numbers.of_health(health, None if static is None else dtype_name(static.dtype))
+
+    def _near(self, number: int) -> GraphOp:
+        return GraphOp(self.snapshot, self.snapshot.catalog.ops[number], self.index)
+
+
+@dataclass(frozen=True)
+class AroundGraphOp:
+    """What is around an op of a graph.
+
+    Attributes:
+      op: The op.
+    """
+
+    op: GraphOp
+
+    @cached_property
+    def forward(self) -> Near | None:
+        """The op whose gradient it is part of."""
+        forward = forward_op(self.op.snapshot, self.op.record)
+        if forward is not None:
+            return GraphOp(self.op.snapshot, forward, self.op.index)
+        return forward_by_tensors(self.op, _is_backward) if _is_backward(self.op) else None
+
+    def history(self, slot: int) -> Sequence[float]:
+        """Largest magnitudes that the tensor in an input slot had, oldest first."""
+        if slot >= len(self.op.inputs):
+            return ()
+        source = self.op.inputs[slot]
+        assert isinstance(source.op, GraphOp)
+        return _magnitudes(self.op.snapshot, source.op.record.number, source.slot, self.op.index)
+
+
+def _is_backward(op: Near) -> bool:
+    return is_gradient(op.name)
+
+
+def around_graph_op(snapshot: Snapshot, op: Op, index: int) -> AroundGraphOp:
+    """What is around an op of a graph at a position in the list of graph executions."""
+    return AroundGraphOp(GraphOp(snapshot, op, index))
+
+
+def _magnitudes(snapshot: Snapshot, op: int, slot: int, index: int) -> list[float]:
+    sites = [site.number for site in snapshot.catalog.op_sites.get(op, ()) if site.slot == slot]
+    rows = snapshot.rows(
+        "SELECT greatest(abs(min), abs(max)) FROM graph_executions WHERE site IN (SELECT unnest(?))"
+        " AND idx <= ? AND max IS NOT NULL ORDER BY idx DESC LIMIT ?",
+        [sites, index, _HISTORY],
+    )
+    return [magnitude for (magnitude,) in rows if magnitude is not None][::-1]
