@@ -23,7 +23,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz lint format bench-overhead bench-index bench-live frontend clean
+.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo lint format bench-overhead bench-index bench-live frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -92,6 +92,9 @@ build/oldest/.made: $(BUILT_FROM) | $(VENV)/.dev
 
 fuzz: $(VENV)/.dev ## open 100,000 hostile recordings and ask every route (ARGS="--inputs 1000 --seed 7")
 	$(PY) -m tests.fuzz $(ARGS)
+
+zoo: $(VENV)/.dev ## record buggy and healthy programs and count the causes that are named right (ARGS="--ways full")
+	$(PY) -m tests.zoo.run $(ARGS)
 
 test-beam: build/beam/.made ## the pipeline on Apache Beam, which wants older packages than the rest (ARGS for pytest)
 	build/beam/bin/python -m pytest -m beam tests/beam $(ARGS)

@@ -1,0 +1,97 @@
+"""The first answer of the debugger for a recording, and whether it is the true cause.
+
+`first_answer` is the only place that knows how the debugger is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple
+
+import tb_debugger_plugin
+from tests.zoo.truth import Cause, Program
+
+#: Categories of origins that are answers; the others explain why a value is none.
+_ANSWERS: Final = ("origin", "came_in")
+_HEADLINE = re.compile(r"(?P<op_type>\w+)(?: in (?P<function>.+?))?, (?P<file>[^,]+):(?P<line>\d+)")
+
+
+class Answer(NamedTuple):
+    """What the debugger says first.
+
+    Attributes:
+      op_type: Type of the op; empty if it names none.
+      file: Name of the source file; empty if it names no line.
+      line: The line; 0 if it names none.
+      kind: "nan" or "inf"; empty if it does not say.
+      category: "origin" or "came_in"; empty if it does not say.
+    """
+
+    op_type: str
+    file: str
+    line: int
+    kind: str = ""
+    category: str = ""
+
+    def __str__(self) -> str:
+        said = [self.op_type or "no op", self.kind, f"{self.file}:{self.line}" if self.file else "no line"]
+        return " ".join([*filter(None, said), *(["came in"] if self.category == "came_in" else [])])
+
+
+def first_answer(logdir: str) -> Answer | None:
+    """Ask for the most important bad value of the only run of a logdir; None if nothing is wrong."""
+    with tb_debugger_plugin.open_run(logdir) as run:
+        if hasattr(run, "origins"):
+            entries = [_fields(entry) for entry in run.origins()]
+            return next((_of_origin(entry) for entry in entries if entry["category"] in _ANSWERS), None)
+        explanation = run.why()
+        return None if explanation is None else _of_headline(explanation.headline)
+
+
+def is_right(answer: Answer | None, program: Program) -> bool:
+    """Tell whether an answer is the true cause of a program, or rightly none."""
+    if answer is None or program.cause is None:
+        return answer is None and program.cause is None
+    return answer.file == program.path.name and _names(answer, program.cause)
+
+
+def _names(answer: Answer, cause: Cause) -> bool:
+    if answer.line not in cause.lines or answer.kind not in {"", *cause.kinds}:
+        return False
+    if cause.came_in:
+        return answer.category in ("", "came_in")
+    return answer.category in ("", "origin") and answer.op_type in cause.op_types
+
+
+def _of_headline(headline: str) -> Answer:
+    match = _HEADLINE.fullmatch(headline)
+    if match is None:
+        return Answer(headline, "", 0)
+    return Answer(match["op_type"], match["file"], int(match["line"]))
+
+
+def _of_origin(entry: Mapping[str, Any]) -> Answer:
+    source = _fields(entry["source"]) if entry["source"] is not None else {"path": "", "line": 0}
+    file = PurePath(source["path"] or "").name
+    return Answer(entry["op_type"] or "", file, source["line"] or 0, entry["kind"], entry["category"])
+
+
+def _fields(entry: Any) -> Mapping[str, Any]:
+    """The fields of an entry, which is a mapping or an object."""
+    return entry if isinstance(entry, Mapping) else _Attributes(entry)
+
+
+class _Attributes(Mapping[str, Any]):
+    def __init__(self, entry: object) -> None:
+        self._entry = entry
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._entry, name)
+
+    def __iter__(self) -> Any:
+        return iter(dir(self._entry))
+
+    def __len__(self) -> int:
+        return len(dir(self._entry))

@@ -1,0 +1,177 @@
+"""`make zoo`: records every program of the zoo in several ways and asks the debugger for the cause.
+
+Prints a table of programs and ways with the wrong answers, and counts. The exit code is 1 if an answer is
+wrong, 2 if a program could not be recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import runpy
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import tb_debugger_plugin
+from tests.zoo import forking
+from tests.zoo.answer import Answer, first_answer, is_right
+from tests.zoo.truth import Program, all_programs
+
+
+class Way(NamedTuple):
+    """How a program is recorded.
+
+    Attributes:
+      mode: The mode of the recording.
+      circular_buffer_size: Records to keep; -1 for all.
+    """
+
+    mode: str
+    circular_buffer_size: int = -1
+
+
+WAYS: Final = {
+    "full": Way("FULL_HEALTH"),
+    "concise": Way("CONCISE_HEALTH"),
+    "curt": Way("CURT_HEALTH"),
+    "ring": Way("FULL_HEALTH", 200),
+}
+
+
+class Outcome(NamedTuple):
+    """What came of a program and a way.
+
+    Attributes:
+      program: The program.
+      way: Name of the way.
+      answer: The first answer of the debugger; None if there is none.
+      is_right: Whether that is the truth.
+      failure: Why there is no recording; empty if there is.
+      seconds: How long it took.
+    """
+
+    program: Program
+    way: str
+    answer: Answer | None
+    is_right: bool
+    failure: str
+    seconds: float
+
+    def __str__(self) -> str:
+        if self.failure:
+            return "failed"
+        return "right" if self.is_right else str(self.answer or "nothing")
+
+
+def record_and_ask(path: str, way: Way, logdir: str) -> Answer | None:
+    """Record a program, unchanged, and ask for its first bad value; call it in a process of its own.
+
+    The recording begins when TensorFlow has been imported, as with `tbdbg run`.
+    """
+    tb_debugger_plugin.enable_dump_debug_info(logdir, way.mode, circular_buffer_size=way.circular_buffer_size)
+    sys.argv = [path]
+    try:
+        runpy.run_path(path, run_name="__main__")
+    finally:
+        tb_debugger_plugin.disable_dump_debug_info()
+    return first_answer(logdir)
+
+
+def outcome(program: Program, way: str, folder: Path) -> Outcome:
+    """Try one program in one way, with its recording in a folder."""
+    started = time.monotonic()
+    logdir = folder / f"{program.name}-{way}"
+    answer, failure = None, ""
+    try:
+        answer = forking.call(record_and_ask, str(program.path), WAYS[way], str(logdir))
+    except forking.CallError as error:
+        failure = str(error)
+    right = not failure and is_right(answer, program)
+    return Outcome(program, way, answer, right, failure, time.monotonic() - started)
+
+
+def outcomes(
+    programs: Iterable[Program], ways: Iterable[str], folder: Path, workers: int
+) -> Iterator[Outcome]:
+    """Try every program in every way, several at once; yields in order."""
+    cases = [(program, way, folder) for program in programs for way in ways]
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(lambda case: outcome(*case), cases)
+
+
+def table(results: list[Outcome]) -> str:
+    """Returns the outcomes as a table, a program a line."""
+    ways = list(dict.fromkeys(each.way for each in results))
+    lines = [f"| program | true cause | {' | '.join(ways)} |", f"| -- | -- |{' -- |' * len(ways)}"]
+    for program in dict.fromkeys(each.program for each in results):
+        cells = [str(each) for each in results if each.program == program]
+        lines.append(f"| {program.name} | {program.cause or 'healthy'} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def counts(results: list[Outcome]) -> str:
+    """Returns a line for each way: right answers of buggy programs, false alarms of healthy ones."""
+    lines = []
+    for way in dict.fromkeys(each.way for each in results):
+        of_way = [each for each in results if each.way == way]
+        buggy = [each.is_right for each in of_way if each.program.cause]
+        healthy = [each.is_right for each in of_way if not each.program.cause]
+        alarms = healthy.count(False)
+        lines.append(
+            f"{way}: {sum(buggy)} of {len(buggy)} right, {alarms} of {len(healthy)} healthy with an alarm"
+        )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    args = _arguments()
+    chosen = [each for each in all_programs() if not args.programs or each.name in args.programs]
+    with tempfile.TemporaryDirectory(prefix="zoo-") as temporary, forking.server():
+        folder = Path(args.keep or temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        results = []
+        for each in outcomes(chosen, args.ways, folder, args.workers):
+            results.append(each)
+            print(
+                f"{each.program.name}, {each.way}: {each} ({each.seconds:.1f} s)", file=sys.stderr, flush=True
+            )
+    print(table(results), counts(results), sep="\n\n")
+    failures = [each for each in results if each.failure]
+    for each in failures:
+        print(f"{each.program.name}, {each.way}: {each.failure}", file=sys.stderr)
+    if args.json:
+        Path(args.json).write_text(json.dumps([_row(each) for each in results], indent=1), "utf-8")
+    return 2 if failures else int(not all(each.is_right for each in results))
+
+
+def _row(each: Outcome) -> dict[str, object]:
+    return {
+        "program": each.program.name,
+        "cause": str(each.program.cause or "healthy"),
+        "way": each.way,
+        "is_right": each.is_right,
+        "answer": None if each.answer is None else each.answer._asdict(),
+        "failure": each.failure,
+    }
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.zoo.run", description=__doc__)
+    parser.add_argument("programs", nargs="*", help="names of programs (default: all)")
+    parser.add_argument(
+        "--ways", nargs="+", choices=WAYS, default=list(WAYS), help="how to record (default: all)"
+    )
+    parser.add_argument("--workers", type=int, default=2, help="programs at once (default: 2)")
+    parser.add_argument("--keep", metavar="FOLDER", help="keep the recordings in a folder")
+    parser.add_argument("--json", metavar="FILE", help="also write the outcomes to a file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""`tests/zoo/programs`: the declared causes are true, and the harness tells right answers from wrong ones."""
+
+from __future__ import annotations
+
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.zoo import forking
+from tests.zoo.answer import Answer, is_right
+from tests.zoo.oracle import disagreement
+from tests.zoo.run import WAYS, outcome
+from tests.zoo.truth import Cause, Program, all_programs, read_program
+
+_PROGRAMS = all_programs()
+_BUGGY = [program for program in _PROGRAMS if program.path.parent.name == "buggy"]
+#: Checked each time: a gradient, a function of an input pipeline, a healthy program.
+_SAMPLE = ("triplet_norm", "data_constant_column", "where_safe_forward")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[None]:
+    pytest.importorskip("tensorflow", reason="the programs of the zoo need TensorFlow")
+    pytest.importorskip("sklearn", reason="the programs of the zoo use its pictures of digits")
+    with forking.server():
+        yield
+
+
+def _named(name: str) -> Program:
+    return next(program for program in _PROGRAMS if program.name == name)
+
+
+def test_exactly_the_buggy_programs_declare_a_cause():
+    assert [program for program in _PROGRAMS if program.cause] == _BUGGY
+
+
+@pytest.mark.parametrize("program", _PROGRAMS, ids=lambda program: program.name)
+def test_comments_stand_on_lines_with_code(program):
+    with tokenize.open(program.path) as file:
+        lines = dict(enumerate(file, 1))
+    marked = program.meant | (program.cause.lines if program.cause else set())
+    assert all(lines[line].partition("#")[0].strip() for line in marked)
+
+
+def test_a_cause_that_cannot_be_read_is_refused(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("x = 1 / 0  # cause: the division\n")
+    with pytest.raises(ValueError, match="has no cause of the form"):
+        read_program(path)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        (Answer("Log", "a.py", 3, "inf", "origin"), True),
+        (Answer("Exp", "a.py", 3, "inf", "origin"), False),
+        (Answer("Log", "a.py", 4, "inf", "origin"), False),
+        (Answer("Log", "b.py", 3, "inf", "origin"), False),
+        (Answer("Log", "a.py", 3, "nan", "origin"), False),
+        (Answer("Log", "a.py", 3, "inf", "came_in"), False),
+        (None, False),
+    ],
+)
+def test_an_answer_is_right_if_op_line_and_kind_are(answer, right):
+    cause = Cause(frozenset({"inf"}), frozenset({"Log"}), frozenset({3}))
+    assert is_right(answer, Program(Path("a.py"), cause, frozenset())) is right
+
+
+def test_any_answer_for_a_healthy_program_is_wrong():
+    healthy = Program(Path("a.py"), None, frozenset())
+    assert is_right(None, healthy)
+    assert not is_right(Answer("Log", "a.py", 3, "inf", "origin"), healthy)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", _SAMPLE)
+def test_a_declared_cause_is_true(server, name):
+    assert forking.call(disagreement, _named(name)) == ""
+
+
+@pytest.mark.tensorflow
+def test_a_declared_cause_that_is_not_true_is_noticed(server):
+    program = _named("triplet_norm")
+    wrong = program._replace(cause=program.cause._replace(op_types=frozenset({"Log"})))
+    assert forking.call(disagreement, wrong).startswith("Declared Log, inf, line")
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("program", _PROGRAMS, ids=lambda program: program.name)
+def test_every_declared_cause_is_true(server, program):
+    assert forking.call(disagreement, program) == ""
+
+
+@pytest.mark.tensorflow
+def test_a_program_is_recorded_and_its_cause_is_named(server, tmp_path):
+    found = outcome(_named("float16_cast"), "full", tmp_path)
+    assert (found.failure, found.is_right) == ("", True), found.answer
+    assert set(WAYS) == {"full", "concise", "curt", "ring"}
+
+
+@pytest.mark.tensorflow
+def test_a_program_that_raises_is_a_failure_with_its_error(server, tmp_path):
+    path = tmp_path / "raises.py"
+    path.write_text("raise RuntimeError('no such data')\n")
+    found = outcome(Program(path, None, frozenset()), "full", tmp_path)
+    assert "no such data" in found.failure and not found.is_right
