@@ -13,11 +13,11 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tests.zoo.truth import Program
+from tests.zoo.truth import Cause, Program
 
 #: Ops that make no value themselves: what they return comes from outside.
 _READERS = frozenset(
@@ -33,19 +33,16 @@ class Event(NamedTuple):
     Attributes:
       kind: "nan" or "inf".
       op_type: The op whose output is bad while its inputs are not; empty if the value came in.
-      line: The innermost line of the program; of an op of a gradient that of the forward op; 0 if unknown.
-      taker: The op that has the value as its output, or that took it if it came in.
+      lines: The lines of the program, innermost first; of an op of a gradient those of the forward op.
     """
 
     kind: str
     op_type: str
-    line: int
-    taker: str
+    lines: tuple[int, ...]
 
 
-class _Forward(NamedTuple):
-    op_type: str
-    line: int
+#: The lines of the program in a stack, innermost first.
+_Lines: TypeAlias = tuple[int, ...]
 
 
 class Oracle:
@@ -55,8 +52,8 @@ class Oracle:
         self.events: list[Event] = []
         self._path = str(path)
         self._kinds: dict[int, frozenset[str]] = {}  # of tensors, by their numbers
-        self._makers: dict[int, _Forward] = {}
-        self._users: dict[tuple[str, int], _Forward] = {}
+        self._makers: dict[int, _Lines] = {}
+        self._users: dict[tuple[str, int], _Lines] = {}
         self._tensors: list[Any] = []  # numbers of tensors are never used twice while these are alive
         self._lock = threading.RLock()  # guards the fields above
 
@@ -68,9 +65,15 @@ class Oracle:
         if self._see not in context.context().op_callbacks:
             op_callbacks.add_op_callback(self._see)
 
+    def see_value(self, value: Any) -> None:
+        """Look at an array that becomes a tensor."""
+        array = np.asarray(value)
+        if array.dtype.kind in "fc":
+            self._comes_in(_kinds_of_array(array), self._lines_of(sys._getframe(1)))
+
     def _see(
         self,
-        op_type: str,
+        op_type: str | bytes,
         inputs: Sequence[Any],
         attrs: Any,
         outputs: Sequence[Any],
@@ -81,58 +84,60 @@ class Oracle:
             return
         with self._lock:
             op_type = op_type if isinstance(op_type, str) else op_type.decode()
-            line = self._line_of(sys._getframe(1))
-            self._see_inputs(op_type, inputs, line)
+            lines = self._lines_of(sys._getframe(1))
+            self._see_inputs(op_type, inputs, lines)
             bad_inputs = frozenset().union(*(self._kinds.get(id(each), frozenset()) for each in inputs))
             for output in outputs:
-                self._see_output(op_type, output, bad_inputs, line)
+                self._see_output(op_type, output, bad_inputs, lines)
 
-    def _see_inputs(self, op_type: str, inputs: Sequence[Any], line: int) -> None:
+    def _see_inputs(self, op_type: str, inputs: Sequence[Any], lines: _Lines) -> None:
         for tensor in inputs:
             if id(tensor) not in self._kinds:
-                self._remember(tensor)
-                self.events += [Event(kind, "", line, op_type) for kind in sorted(self._kinds[id(tensor)])]
-            self._users[op_type, id(tensor)] = _Forward(op_type, line)
+                self._comes_in(self._remember(tensor), lines)
+            self._users[op_type, id(tensor)] = lines
 
-    def _see_output(self, op_type: str, tensor: Any, bad_inputs: frozenset[str], line: int) -> None:
-        self._remember(tensor)
-        self._makers[id(tensor)] = _Forward(op_type, line)
-        new = sorted(self._kinds[id(tensor)] - bad_inputs)
-        if op_type not in _CARRIERS:
-            maker = "" if op_type in _READERS else op_type
-            self.events += [Event(kind, maker, line, op_type) for kind in new]
+    def _see_output(self, op_type: str, tensor: Any, bad_inputs: frozenset[str], lines: _Lines) -> None:
+        self._makers[id(tensor)] = lines
+        new = self._remember(tensor) - bad_inputs
+        if op_type in _READERS:
+            self._comes_in(new, lines)
+        elif op_type not in _CARRIERS:
+            self.events += [Event(kind, op_type, lines) for kind in sorted(new)]
 
-    def _remember(self, tensor: Any) -> None:
+    def _comes_in(self, kinds: frozenset[str], lines: _Lines) -> None:
+        self.events += [Event(kind, "", lines) for kind in sorted(kinds)]
+
+    def _remember(self, tensor: Any) -> frozenset[str]:
         self._tensors.append(tensor)
         self._kinds[id(tensor)] = _kinds_of(tensor)
+        return self._kinds[id(tensor)]
 
-    def _line_of(self, frame: FrameType | None) -> int:
-        """The line of the program; inside a gradient that of the forward op."""
+    def _lines_of(self, frame: FrameType | None) -> _Lines:
+        """The lines of the program; inside a gradient those of the forward op."""
+        lines: list[int] = []
         while frame is not None:
-            if frame.f_code.co_name == "_gradient_function" and frame.f_code.co_filename.endswith(
-                "backprop.py"
-            ):
-                forward = self._forward_of(frame.f_locals)
-                if forward is not None:
-                    return forward.line
+            is_gradient = frame.f_code.co_name == "_gradient_function" and "op_name" in frame.f_locals
+            if is_gradient and not lines and (forward := self._forward_of(frame.f_locals)):
+                return forward
             if frame.f_code.co_filename == self._path:
-                return frame.f_lineno
+                lines.append(frame.f_lineno)
             frame = frame.f_back
-        return 0
+        return tuple(lines)
 
-    def _forward_of(self, names: dict[str, Any]) -> _Forward | None:
-        """The op whose gradient is being computed, by the tensors that its gradient function is given."""
-        for tensor in names["outputs"] or ():
-            if id(tensor) in self._makers:
-                return self._makers[id(tensor)]
-        users = (self._users.get((names["op_name"], id(tensor))) for tensor in names["inputs"] or ())
-        return next((user for user in users if user is not None), None)
+    def _forward_of(self, names: dict[str, Any]) -> _Lines:
+        """The lines of the op whose gradient is computed, by what its gradient function is given."""
+        made = [self._makers.get(id(tensor), ()) for tensor in names["outputs"] or ()]
+        used = [self._users.get((names["op_name"], id(tensor)), ()) for tensor in names["inputs"] or ()]
+        return next(filter(None, [*made, *used]), ())
 
 
 def _kinds_of(tensor: Any) -> frozenset[str]:
     if not hasattr(tensor, "numpy") or not (tensor.dtype.is_floating or tensor.dtype.is_complex):
         return frozenset()
-    value = np.asarray(tensor.numpy())
+    return _kinds_of_array(np.asarray(tensor.numpy()))
+
+
+def _kinds_of_array(value: np.ndarray) -> frozenset[str]:
     value = value if value.dtype.kind == "c" else value.astype(np.float64)
     return frozenset(kind for kind, bad in (("nan", np.isnan(value)), ("inf", np.isinf(value))) if bad.any())
 
@@ -150,15 +155,19 @@ def disagreement(program: Program) -> str:
       What is wrong with the declaration; empty if nothing is.
     """
     events = births(program.path)
-    wrong = [event for event in events if event.line not in program.meant]
+    wrong = [event for event in events if not program.meant.intersection(event.lines[:1])]
     cause = program.cause
     if cause is None:
         return "" if events and not wrong else f"Not meant: {wrong[:3]}, all: {events[:3]}"
-    of_kind = [event for event in wrong if event.kind in cause.kinds]
-    first = of_kind[0] if of_kind else None
-    if first is None or first.line not in cause.lines or first.op_type not in (cause.op_types or {""}):
-        return f"Declared {cause}, but the first are {wrong[:3]}"
-    return ""
+    first = next((event for event in wrong if event.kind in cause.kinds), None)
+    return "" if first and _is(first, cause) else f"Declared {cause}, but the first are {wrong[:3]}"
+
+
+def _is(event: Event, cause: Cause) -> bool:
+    """Whether an event is a declared cause; for what comes in, a line that calls the innermost one does."""
+    if cause.came_in:
+        return not event.op_type and bool(cause.lines.intersection(event.lines))
+    return event.op_type in cause.op_types and bool(cause.lines.intersection(event.lines[:1]))
 
 
 def births(path: Path) -> list[Event]:
@@ -171,24 +180,42 @@ def births(path: Path) -> list[Event]:
       Every birth and every coming in of bad values, in order. A program that raises has the events before.
     """
     import tensorflow as tf
+    from tensorflow.python.autograph.impl import api
+    from tensorflow.python.client import session
+    from tensorflow.python.framework import constant_op
     from tensorflow.python.ops import script_ops
 
     tf.config.run_functions_eagerly(True)
     tf.data.experimental.enable_debug_mode()
+    api.tf_convert = lambda function, *_, **__: function  # the stack of converted code has other files
     oracle = Oracle(path)
     # Callbacks belong to threads. Functions of input pipelines run in threads of TensorFlow's.
-    _call_first(threading.Thread, "run", oracle.watch)
-    _call_first(script_ops.FuncRegistry, "__call__", oracle.watch)
+    _call_first(threading.Thread, "run", lambda _: oracle.watch())
+    _call_first(script_ops.FuncRegistry, "__call__", lambda *_: oracle.watch())
+    _call_first(constant_op, "convert_to_eager_tensor", lambda value, *_, **__: oracle.see_value(value))
+    _call_first(session.BaseSession, "run", _see_feeds(oracle))
     oracle.watch()
     runpy.run_path(str(path), run_name="__main__")
     return oracle.events
 
 
-def _call_first(owner: type, name: str, call: Callable[[], None]) -> None:
+def _see_feeds(oracle: Oracle) -> Callable[..., None]:
+    """Looks at what is fed to a session; the ops inside cannot be looked at."""
+
+    def see(
+        _: object, __: object, feeds: dict[Any, Any] | None = None, *rest: object, **names: object
+    ) -> None:
+        for value in (feeds or {}).values():
+            oracle.see_value(value)
+
+    return see
+
+
+def _call_first(owner: Any, name: str, call: Callable[..., None]) -> None:
     original = getattr(owner, name)
 
     def replacement(*args: Any, **kwargs: Any) -> Any:
-        call()
+        call(*args)
         return original(*args, **kwargs)
 
     setattr(owner, name, replacement)

@@ -1,7 +1,7 @@
 """A Keras model with its own train step that scales each picture by its brightest pixel.
 
-One picture is black: 0 / 0. Modelled on the many reports of NaN after normalising by the maximum, such as
-keras-team/keras issue 828 (NaN when training on an input of only zeros).
+One picture is black: 0 / 0. Modelled on keras-team/keras issue 828 (NaN when training on an example that is
+all zeros).
 """
 
 import keras

@@ -1,7 +1,7 @@
 """One cell of a table is missing, and its row is the 37th of the input pipeline.
 
-Nothing is wrong with the model. Modelled on keras-team/keras issue 2134 and many others that ended with a NaN
-found in the data.
+Nothing is wrong with the model. Modelled on danielegrattarola/keras-gat issue 14 (the loss is NaN because a
+data set has missing values).
 """
 
 import numpy as np
