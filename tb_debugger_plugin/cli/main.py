@@ -17,12 +17,26 @@ from types import ModuleType
 from typing import Final
 
 from tb_debugger_plugin import __version__
-from tb_debugger_plugin.cli import beam, clean, demo, dump, export, index, info, run, shell, sql, value, why
+from tb_debugger_plugin.cli import (
+    beam,
+    clean,
+    demo,
+    dump,
+    export,
+    index,
+    info,
+    origins,
+    run,
+    shell,
+    sql,
+    value,
+    why,
+)
 from tb_debugger_plugin.cli.reading import say
 from tb_debugger_plugin.errors import DebuggerError
 
 _VERBS: Final[tuple[ModuleType, ...]] = (
-    *(demo, info, why, value, shell, run),
+    *(demo, info, why, origins, value, shell, run),
     *(dump, index, sql, export, beam, clean),
 )
 

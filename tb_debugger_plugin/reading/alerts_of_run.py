@@ -8,6 +8,8 @@ from typing import Any
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.origins import origins as origin_lists
+from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.program import Alert
@@ -86,3 +88,22 @@ class AlertsOfRun(ValuesOfRun):
         """
         found = self._ask(diagnose_alert, alert)
         return None if found is None else Explanation(found.headline, found.sentences, found.to_json())
+
+    def origins(self) -> list[Origin]:
+        """Finds where the bad values come from: over ops, calls, loops, gradients, variables and steps.
+
+        Use::
+
+            for origin in run.origins():
+                print(origin.category, origin.headline, origin.explanation)
+
+        The most important one is first. What is expected, such as a mask of −∞ before a softmax, comes last;
+        a healthy program has nothing else. An origin has at least ``kind`` (``"nan"`` or ``"inf"``),
+        ``category`` (``"origin"``, ``"came_in"``, ``"propagated"`` or ``"expected"``), ``op_type``,
+        ``op_name``, ``source`` (``path``, ``line``, ``function``, ``text``), ``step``, ``execution_index``,
+        ``graph_execution_index``, ``explanation``, ``evidence``, ``advice`` and ``chain``.
+
+        Returns:
+          An empty list if nothing on record is bad.
+        """
+        return self._ask(origin_lists.origins)

@@ -19,6 +19,7 @@ from tb_debugger_plugin.analysis.lists import executions, graph_executions, sess
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import Page
+from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError
@@ -91,6 +92,10 @@ def _diagnosis(snapshot: Snapshot, query: Query) -> Answer:
         at=query.optional_integer("at"),
     )
     return {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
+
+
+def _origins(snapshot: Snapshot, query: Query) -> Answer:
+    return {"origins": [origin.to_json() for origin in origins(snapshot)]}
 
 
 def _ends(page: Range) -> dict[str, int]:
@@ -237,6 +242,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/logdir": _logdir,
     "/alerts": _of_run(_alerts),
     "/diagnosis": _of_run(_diagnosis),
+    "/origins": _of_run(_origins),
     "/execution/digests": _of_run(_execution_digests),
     "/execution/data": _of_run(_execution_data),
     "/graph_execution/digests": _of_run(_graph_execution_digests),

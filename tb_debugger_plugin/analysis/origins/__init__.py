@@ -1,0 +1,1 @@
+"""Origins: which value a bad value comes from, across ops, calls, loops, variables and steps."""

@@ -1,0 +1,164 @@
+"""The values in which the badness of a value was born, and the chains to them.
+
+Walks from a value backwards along the feeds that carried its badness. A NaN that infinities made is traced to
+them: if one of them was made by mistake, its op is the origin; if all were meant, the op that made NaN is.
+
+Invariant: a walk visits a bounded number of values.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, NamedTuple
+
+from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.feeds import Feeds
+from tb_debugger_plugin.analysis.origins.steps import Steps
+from tb_debugger_plugin.analysis.origins.values import BadKind, Feed, Value
+
+#: Values that one walk visits, and all walks of a search.
+_MAX_WALK: Final = 4_000
+_MAX_VISITED: Final = 24_000
+
+Node = tuple[Value, "BadKind | None"]
+#: Each value of a walk, with the one that it fed, and how.
+Parents = dict[Node, "tuple[Node, Feed] | None"]
+
+
+class Birth(NamedTuple):
+    """A value in which badness was born.
+
+    Attributes:
+      value: The value.
+      kind: What was born; None when the record does not say.
+      parents: The walk in which it was found.
+      is_certain: Whether all of its inputs were measured.
+      meant: Whether an infinity was meant: see :meth:`Births.is_meant`.
+      meant_inputs: For a NaN: the births of the infinities that it was made of, which were meant.
+    """
+
+    value: Value
+    kind: BadKind | None
+    parents: Parents
+    is_certain: bool = True
+    meant: bool = False
+    meant_inputs: tuple[Value, ...] = ()
+
+    def chain(self) -> list[tuple[Node, Feed | None]]:
+        """The values from the one that the walk began at to this one, each with how it fed the one before."""
+        node: Node | None = (self.value, self.kind)
+        links: list[tuple[Node, Feed | None]] = []
+        while node is not None:
+            parent = self.parents.get(node)
+            links.append((node, None if parent is None else parent[1]))
+            node = None if parent is None else parent[0]
+        return links[::-1]
+
+
+class Births:
+    """A search for births in one run.
+
+    Args:
+      feeds: Its values.
+    """
+
+    def __init__(self, feeds: Feeds) -> None:
+        self._feeds = feeds
+        self._steps = Steps(feeds)
+        self._visited = 0
+        #: All values that walks from values that matter have visited.
+        self.seen: set[Node] = set()
+
+    def of(self, value: Value, kind: BadKind | None) -> list[Birth]:
+        """The births that a bad value comes from, the nearest first."""
+        return self._walk([((value, kind), None)], {})
+
+    def _walk(self, begin: list[tuple[Node, tuple[Node, Feed] | None]], parents: Parents) -> list[Birth]:
+        births: list[Birth] = []
+        queue: deque[Node] = deque()
+        for node, parent in begin:
+            if node not in parents:
+                parents[node] = parent
+                queue.append(node)
+        visited = 0
+        while queue and visited < _MAX_WALK and self._visited < _MAX_VISITED:
+            node = queue.popleft()
+            visited += 1
+            self._visited += 1
+            self.seen.add(node)
+            step = self._steps.of(*node)
+            for feed, kind in step.carriers:
+                following = (feed.value, kind)
+                if following not in parents:
+                    parents[following] = (node, feed)
+                    queue.append(following)
+            if step.is_born:
+                births += self._born(node, parents, step.from_infinities, step.is_certain)
+        return births
+
+    def _born(self, node: Node, parents: Parents, infinities: list[Feed], is_certain: bool) -> list[Birth]:
+        value, kind = node
+        if not infinities:
+            made: BadKind | None = kind or self._kind_made(value)
+            self._alias(node, (value, made), parents)
+            return [Birth(value, made, parents, is_certain, made != "nan" and self.is_meant(value))]
+        begin: list[tuple[Node, tuple[Node, Feed] | None]] = [
+            ((feed.value, "inf" if self._feeds.measured(feed.value).has_inf else None), (node, feed))
+            for feed in infinities
+        ]
+        sources = self._walk(begin, parents)
+        wrong = [birth for birth in sources if not birth.meant and not self._was_harmless(birth, value)]
+        if wrong:
+            return wrong
+        self._alias(node, (value, "nan"), parents)
+        return [
+            Birth(value, "nan", parents, is_certain, meant_inputs=tuple(birth.value for birth in sources))
+        ]
+
+    def _alias(self, node: Node, named: Node, parents: Parents) -> None:
+        if named != node:
+            parents.setdefault(named, parents[node])
+
+    def _kind_made(self, value: Value) -> BadKind | None:
+        measured = self._feeds.measured(value)
+        if measured.has_nan is not None:
+            return "nan" if measured.has_nan else "inf"
+        op_type = self._feeds.op_type(value)
+        return "nan" if op_type in op_kinds.NAN_ONLY else "inf" if op_type in op_kinds.INF_ONLY else None
+
+    def is_meant(self, value: Value) -> bool:
+        """Whether the program wrote an infinity itself: a constant, an argument, the log of a mask."""
+        if value.outside:
+            return value.outside != "the input data"
+        op_type = self._feeds.op_type(value)
+        words = op_kinds.brings_in(op_type)
+        if words is not None:
+            return op_type in op_kinds.CONSTANTS
+        op = self._feeds.op_of(value)
+        return op is not None and op.type == "Log" and self._is_of_mask(op.number)
+
+    def _is_of_mask(self, op: int) -> bool:
+        """Whether the input of an op is a mask: a cast of booleans or integers."""
+        structure = self._feeds.structure
+        for source, _ in structure.inputs(op):
+            if structure.op(source).type == "Cast":
+                return all(structure.is_discrete(*tensor) for tensor in structure.inputs(source))
+        return False
+
+    def _was_harmless(self, birth: Birth, nan: Value) -> bool:
+        """Whether the same op gave infinities in an earlier call, from which no NaN followed."""
+        if birth.value.trace < 0 or nan.trace < 0 or birth.kind == "nan":
+            return False
+        traces = self._feeds.traces
+        window = traces.window(birth.value.trace)
+        rows = self._feeds.snapshot.rows(
+            "SELECT min(idx) FROM graph_executions WHERE site = ? AND idx < ?"
+            " AND (pos_inf > 0 OR neg_inf > 0)",
+            [traces.site(birth.value.trace), int(window.idx[0])],
+        )
+        (first,) = rows[0]
+        if first is None:
+            return False
+        earlier = traces.window(int(first))
+        same = earlier.of_sites([traces.site(nan.trace)])
+        return len(same) > 0 and not any(earlier.measured(int(idx)).bad for idx in same[:64])

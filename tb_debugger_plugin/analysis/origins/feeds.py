@@ -1,0 +1,409 @@
+"""The recorded values that a recorded value was made from.
+
+Takes a :class:`~tb_debugger_plugin.analysis.origins.values.Value`; returns its feeds: inputs of the op, what
+the caller passed for an argument, what a call returned, the last turn of a loop, the last assignment of a
+variable, what an eager tensor was made by, an element that an input pipeline computed.
+
+Invariant: a feed was computed before the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.eager import Eager
+from tb_debugger_plugin.analysis.origins.structure import Source, Structure
+from tb_debugger_plugin.analysis.origins.traces import Traces, Window, sites_of
+from tb_debugger_plugin.analysis.origins.values import (
+    UNMEASURED,
+    BadKind,
+    Feed,
+    Measured,
+    Relation,
+    Value,
+)
+from tb_debugger_plugin.analysis.origins.variables import Keys, Variables
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, display_name
+from tb_debugger_plugin.index.tensors import BAD, GOOD
+
+#: Earlier traces of a tensor that are compared with a copy.
+_MAX_COMPARED: Final = 4096
+#: Distance within which a tensor of another call is searched.
+_REACH: Final = 1 << 18
+Positions = npt.NDArray[np.int64]
+
+_BAD_ROWS: Final = {"nan": "(nan > 0 OR nan IS NULL)", "inf": "(pos_inf + neg_inf > 0 OR nan IS NULL)"}
+
+
+class Feeds:
+    """The values of a run and how they depend on each other; lives as long as a search.
+
+    Args:
+      snapshot: The run.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.structure = Structure(snapshot)
+        self.traces = Traces(snapshot)
+        self.eager = Eager(snapshot)
+        self.variables = Variables(snapshot, self.structure)
+
+    def measured(self, value: Value) -> Measured:
+        """What was recorded of a value."""
+        if value.trace >= 0:
+            return self.traces.measured(value.trace)
+        if value.execution >= 0 and value.slot >= 0:
+            return self.eager.output(value.execution, value.slot)
+        return UNMEASURED._replace(time=self.time(value))
+
+    def time(self, value: Value) -> float:
+        """When a value was computed; for an assignment, about when."""
+        if value.execution >= 0:
+            return self.eager.execution(value.execution).time
+        near = value.trace if value.trace >= 0 else value.near
+        return self.traces.measured(near).time if near >= 0 else 0.0
+
+    def op_of(self, value: Value) -> Op | None:
+        """The op of a graph that computed a value; None for other values."""
+        if value.op >= 0:
+            return self.structure.op(value.op)
+        if value.trace < 0:
+            return None
+        return self.structure.op(self.snapshot.catalog.sites[self.traces.site(value.trace)].op)
+
+    def slot_of(self, value: Value) -> int:
+        """The output slot of a value."""
+        if value.trace < 0:
+            return max(0, value.slot)
+        return self.snapshot.catalog.sites[self.traces.site(value.trace)].slot
+
+    def op_type(self, value: Value) -> str:
+        """Type of the op that computed a value, or name of the function."""
+        if value.execution >= 0:
+            return self.eager.execution(value.execution).op_type
+        op = self.op_of(value)
+        return value.outside if op is None else op.type or op.name
+
+    def of(self, value: Value, kind: BadKind | None = None) -> list[Feed]:
+        """The values that a value was made from.
+
+        Args:
+          value: The value.
+          kind: The kind of bad elements that is followed; it chooses among assignments of a variable.
+        """
+        if value.execution >= 0:
+            return self._of_execution(value, kind)
+        op = self.op_of(value)
+        if op is None:
+            return []
+        if value.op >= 0:
+            return self._of_unrecorded(op, value.near, kind)
+        return self._of_trace(op, value.trace, kind)
+
+    def _of_trace(self, op: Op, trace: int, kind: BadKind | None) -> list[Feed]:
+        if op.type in op_kinds.READS:
+            return self._of_variable(
+                self.variables.reads.get(op.number, frozenset()), Value(trace=trace), kind
+            )
+        if op.type in op_kinds.DATA:
+            return self._of_pipeline(Value(trace=trace))
+        if op.type in ARGUMENTS or self.structure.called(op.number):
+            slot = self.slot_of(Value(trace=trace))
+            return self._copied(self.structure.before(op.number, slot), trace, kind)
+        return [
+            feed._replace(input_slot=number)
+            for number, source in self.structure.input_sources(op.number)
+            for feed in self._chosen([source], op, trace, kind)
+        ]
+
+    def _of_unrecorded(self, op: Op, near: int, kind: BadKind | None) -> list[Feed]:
+        """The feeds of an op without an output on record, which ran in the call of a trace."""
+        if op.type in op_kinds.READS:
+            reads = self.variables.reads.get(op.number, frozenset())
+            return self._of_variable(reads, Value(op=op.number, near=near), kind)
+        return [
+            feed._replace(input_slot=number)
+            for number, source in self.structure.input_sources(op.number)
+            for feed in self._chosen([source], op, near + 1, kind)
+        ]
+
+    def _chosen(self, sources: Sequence[Source], op: Op, at: int, kind: BadKind | None) -> list[Feed]:
+        """The values of the inputs of an op that did not just pass them on."""
+        found = []
+        for source in sources:
+            if source.end is not None:
+                found += self._of_end(source, at, kind)
+                continue
+            trace = self._trace_of(source, op, at)
+            if trace is not None:
+                found.append(Feed(Value(trace=trace), source.relation, self._name(source.op, source.slot)))
+        return found
+
+    def _trace_of(self, source: Source, op: Op, at: int) -> int | None:
+        """The trace of an input: that of the same turn, or the last one before; bad where it is not sure."""
+        window = self.traces.window(min(at, self.snapshot.num_graph_executions - 1))
+        positions = window.of_sites(sites_of(self.snapshot, [(source.op, source.slot)]))
+        if not len(positions) or positions[0] > at:
+            return self._elsewhere([source], at)
+        before = positions[: int(np.searchsorted(positions, at))]
+        if source.is_loose:
+            rows = np.searchsorted(window.idx, before)
+            bad = before[window.columns["health"][rows] == BAD]
+            return int((bad if len(bad) else before)[-1])
+        return self._of_same_turn(window, op, positions, at) or int(before[-1])
+
+    def _of_same_turn(self, window: Window, op: Op, positions: Positions, at: int) -> int | None:
+        """The trace of an input that was computed as often as the op, in the same turn of a loop."""
+        own = window.of_sites([site.number for site in self.snapshot.catalog.op_sites.get(op.number, ())[:1]])
+        if len(own) != len(positions) or not window.is_whole:
+            return None
+        row = int(np.searchsorted(own, at))
+        is_there = row < len(own) and own[row] == at and positions[row] < at
+        return int(positions[row]) if is_there else None
+
+    def _elsewhere(self, sources: Sequence[Source], at: int) -> int | None:
+        """The last trace before a position, outside of the call."""
+        sites = sites_of(self.snapshot, [(source.op, source.slot) for source in sources])
+        ((found,),) = self.snapshot.rows(
+            "SELECT max(idx) FROM graph_executions WHERE idx < ? AND idx >= ? AND site IN (SELECT unnest(?))",
+            [at, at - _REACH, sites],
+        )
+        return None if found is None else int(found)
+
+    def _copied(self, sources: Sequence[Source], trace: int, kind: BadKind | None) -> list[Feed]:
+        """The value that was passed on as an argument or a result: the last one with the same numbers."""
+        window = self.traces.window(trace)
+        own = window.measured(trace)
+        best: tuple[int, Source] | None = None
+        for source in sources:
+            if source.end is None:
+                found = self._same_numbers(window, source, trace, own)
+                if found is not None and (best is None or found > best[0]):
+                    best = (found, source)
+        if best is not None:
+            idx, source = best
+            return [Feed(Value(trace=idx), source.relation, self._name(source.op, source.slot), True)]
+        ends = [feed for source in sources if source.end for feed in self._of_end(source, trace, kind)]
+        return [feed._replace(is_copy=True) for feed in ends]
+
+    def _same_numbers(self, window: Window, source: Source, trace: int, own: Measured) -> int | None:
+        sites = sites_of(self.snapshot, [(source.op, source.slot)])
+        positions = window.of_sites(sites)
+        before = positions[: int(np.searchsorted(positions, trace))][-_MAX_COMPARED:]
+        if not len(before):
+            return None
+        rows = np.searchsorted(window.idx, before)
+        fits = window.columns["health"][rows] == (BAD if own.bad else GOOD)
+        if source.is_copy:
+            for name, count in zip(("nan", "neg_inf", "pos_inf"), own.counts()[1:], strict=True):
+                numbers = window.columns[name][rows]
+                fits &= np.isnan(numbers) if count is None else (numbers == count) | np.isnan(numbers)
+        return int(before[fits][-1]) if fits.any() else None
+
+    def _of_end(self, source: Source, at: int, kind: BadKind | None) -> list[Feed]:
+        op = self.structure.op(source.op)
+        if source.end == "read":
+            return [Feed(Value(op=op.number, near=at), source.relation, self._name(op.number, source.slot))]
+        if source.end == "argument":
+            return [self._of_root_argument(op, at)]
+        words = op_kinds.brings_in(op.type)
+        if words is None or op.type in op_kinds.CONSTANTS:
+            return []
+        return [Feed(Value(op=op.number, near=at), source.relation, self._name(op.number, source.slot))]
+
+    def _of_root_argument(self, op: Op, at: int) -> Feed:
+        """What Python passed as an argument of a function."""
+        owner = self.traces.window(min(at, self.snapshot.num_graph_executions - 1)).owner
+        graph = self.snapshot.catalog.graphs[op.graph]
+        if op_kinds.PIPELINE.match(graph.name or ""):
+            return Feed(Value(outside="the input data"), "data", op.name)
+        if owner is not None and self.eager.execution(owner).graph == op.graph:
+            inputs = self.eager.inputs(owner)
+            position = self.structure.position(op.number)
+            if position < len(inputs):
+                return self._of_tensor(inputs[position], owner, "argument", op.name)
+        outside = "a feed" if graph.name is None or not graph.name else "an argument"
+        return Feed(Value(outside=outside), "argument", op.name)
+
+    def _of_tensor(self, tensor_id: int, before: int, relation: Relation, name: str) -> Feed:
+        made = self.eager.maker(tensor_id, before)
+        if made is None:
+            return Feed(Value(outside="a value of Python"), relation, name, True)
+        return Feed(Value(execution=made[0], slot=made[1]), relation, name or self._eager_name(*made), True)
+
+    def _of_execution(self, value: Value, kind: BadKind | None) -> list[Feed]:
+        execution = self.eager.execution(value.execution)
+        if execution.op_type in op_kinds.READS:
+            ids = self.eager.inputs(value.execution)[:1]
+            return self._of_variable(frozenset(("id", one) for one in ids), value, kind)
+        if execution.op_type in op_kinds.DATA:
+            return self._of_pipeline(value)
+        if execution.graph >= 0 and value.slot >= 0:
+            inside = self._result_of_call(value, execution.graph)
+            if inside is not None:
+                return [inside]
+        return self._eager_inputs(value.execution, execution.op_type, execution.is_function)
+
+    def _eager_inputs(self, index: int, op_type: str, is_function: bool) -> list[Feed]:
+        relation: Relation = "argument" if is_function else "input"
+        feeds = []
+        for number, tensor_id in enumerate(self.eager.inputs(index)):
+            if number == 0 and op_kinds.is_assignment(op_type):
+                continue
+            feed = self._of_tensor(tensor_id, index, relation, "")
+            feeds.append(feed._replace(is_copy=False, input_slot=number))
+        return feeds
+
+    def _result_of_call(self, value: Value, graph: int) -> Feed | None:
+        """The value inside a function that a call from Python returned."""
+        window = self.traces.of_execution(value.execution)
+        if window is None or not len(window.idx):
+            return None
+        own = self.eager.output(value.execution, value.slot)
+        at = int(window.idx[-1]) + 1
+        best: tuple[int, Source] | None = None
+        for tensor in self.structure.result(graph, value.slot, None):
+            for source in self.structure.sources(*tensor):
+                if source.end == "read":
+                    return Feed(Value(op=source.op, near=at - 1), "result", self._name(source.op, 0), True)
+                if source.end is not None:
+                    continue
+                found = self._same_numbers(window, source, at, own)
+                if found is not None and (best is None or found > best[0]):
+                    best = (found, source)
+        if best is None:
+            return None
+        return Feed(Value(trace=best[0]), "result", self._name(best[1].op, best[1].slot), True)
+
+    def _of_variable(self, keys: Keys, value: Value, kind: BadKind | None) -> list[Feed]:
+        """The assignment after which a variable was bad: the first one after its last good value."""
+        name = "the variable"
+        found = self._assignment(keys, value, kind)
+        if found is None:
+            return [Feed(Value(outside="a variable"), "assignment", name, True)]
+        return [Feed(found, "assignment", name, True)]
+
+    def _assignment(self, keys: Keys, value: Value, kind: BadKind | None) -> Value | None:
+        at, time = self._position(value), self.time(value)
+        touches = [touch for touch in self.variables.touches(keys) if touch.time < time]
+        good_since = max(
+            [
+                self._last_good(keys, at, time),
+                *(touch.time for touch in touches if not touch.assigns and touch.health == GOOD),
+            ]
+        )
+        inside = self._first_bad_assignment(keys, at, good_since, kind)
+        outside = self._first_bad_touch([touch for touch in touches if touch.time > good_since], kind)
+        found = [each for each in (inside, outside) if each is not None]
+        if found:
+            return min(found, key=self.time)
+        return self._last_assignment(keys, at, good_since) or self._last_touch(
+            [touch for touch in touches if touch.time > good_since]
+        )
+
+    def _position(self, value: Value) -> int:
+        """The position among graph executions before which an assignment is searched."""
+        if value.execution < 0:
+            return value.trace if value.trace >= 0 else value.near
+        ((found,),) = self.snapshot.rows(
+            "SELECT count(*) FROM graph_executions WHERE wall_time < ?",
+            [self.eager.execution(value.execution).time],
+        )
+        return int(found)
+
+    def _last_good(self, keys: Keys, at: int, time: float) -> float:
+        sites = sites_of(self.snapshot, [(op, 0) for op in self.variables.reading(keys)])
+        ((found,),) = self.snapshot.rows(
+            "SELECT max(wall_time) FROM graph_executions"
+            f" WHERE idx < ? AND health = {GOOD} AND wall_time <= ? AND site IN (SELECT unnest(?))",
+            [at, time, sites],
+        )
+        return float(found) if found is not None else -1.0
+
+    def _value_sites(self, op: int) -> list[int]:
+        """The sites of the tensors that an op assigns."""
+        tensors = [
+            (source.op, source.slot)
+            for number, source in self.structure.input_sources(op)
+            if number > 0 and source.end is None
+        ]
+        return sites_of(self.snapshot, tensors)
+
+    def _first_bad_assignment(self, keys: Keys, at: int, since: float, kind: BadKind | None) -> Value | None:
+        return self._assignment_where(
+            keys, at, since, f"min(idx) FILTER (health = {BAD} AND {_BAD_ROWS.get(kind or '', 'true')})", min
+        )
+
+    def _last_assignment(self, keys: Keys, at: int, since: float) -> Value | None:
+        """The last assignment that computes with the value of the variable: it may have made it bad."""
+        return self._assignment_where(keys, at, since, "max(idx)", max, computing_only=True)
+
+    def _assignment_where(
+        self, keys: Keys, at: int, since: float, choice: str, best: object, *, computing_only: bool = False
+    ) -> Value | None:
+        found: list[tuple[int, int]] = []
+        for op in self.variables.assigning(keys):
+            if computing_only and self.structure.op(op).type in op_kinds.PLAIN_ASSIGNS:
+                continue
+            sites = self._value_sites(op)
+            if not sites:
+                continue
+            ((trace,),) = self.snapshot.rows(
+                f"SELECT {choice} FROM graph_executions WHERE idx < ? AND wall_time > ?"
+                " AND site IN (SELECT unnest(?))",
+                [at, since, sites],
+            )
+            if trace is not None:
+                found.append((int(trace), op))
+        if not found:
+            return None
+        trace, op = min(found) if best is min else max(found)
+        return Value(op=op, near=trace)
+
+    def _first_bad_touch(self, touches: Iterable[object], kind: BadKind | None) -> Value | None:
+        for touch in touches:
+            if not touch.assigns:  # type: ignore[attr-defined]
+                continue
+            index = touch.execution  # type: ignore[attr-defined]
+            for feed in self._eager_inputs(index, self.eager.execution(index).op_type, False):
+                numbers = self.measured(feed.value)
+                if numbers.bad and (kind is None or numbers.has(kind) is not False):
+                    return Value(execution=index)
+        return None
+
+    def _last_touch(self, touches: Sequence[object]) -> Value | None:
+        assigning = [touch.execution for touch in touches if touch.assigns]  # type: ignore[attr-defined]
+        return Value(execution=assigning[-1]) if assigning else None
+
+    def _of_pipeline(self, value: Value) -> list[Feed]:
+        """The bad value that an input pipeline computed before an element arrived; else the data."""
+        graphs = [
+            graph.number
+            for graph in self.snapshot.catalog.graphs
+            if op_kinds.PIPELINE.match(graph.name or "")
+        ]
+        sites = [site.number for site in self.snapshot.catalog.sites if site.graph in set(graphs)]
+        own = self.measured(value)
+        if sites and own.bad:
+            rows = self.snapshot.rows(
+                "SELECT max(idx) FROM graph_executions WHERE wall_time <= ? AND health = ?"
+                " AND site IN (SELECT unnest(?))",
+                [own.time, BAD, sites],
+            )
+            if rows[0][0] is not None:
+                return [Feed(Value(trace=int(rows[0][0])), "data", "the input pipeline")]
+        return []
+
+    def _name(self, op: int, slot: int) -> str:
+        return f"{self.structure.op(op).name}:{slot}"
+
+    def _eager_name(self, execution: int, slot: int) -> str:
+        return f"{display_name(self.eager.execution(execution).op_type)}:{slot}"

@@ -1,0 +1,152 @@
+"""The line of the user's code that a bad value belongs to.
+
+Takes a value. Returns the innermost line of its stack that is not a library's. For an op of a gradient, that
+is the line of the forward op, and the line that asked for the gradient comes beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.forward_op import forward_op
+from tb_debugger_plugin.analysis.origins.feeds import Feeds
+from tb_debugger_plugin.analysis.origins.values import Value
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.sources import stack_frames, stack_of
+from tb_debugger_plugin.errors import NotFoundError
+
+#: The functions in which TensorFlow computes gradients: ``_LogGrad`` in ``math_grad.py``.
+_GRADIENT: Final = re.compile(r"_(\w+?)Grad(V\d+|WithNoAxis)?$")
+_GRADIENT_FILE: Final = re.compile(r"(_grad|backprop)\.py$")
+#: Executions before the op of a gradient among which its forward op is searched.
+_MAX_BACK: Final = 20_000
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the user's code.
+
+    Attributes:
+      path, line, function: Where it is.
+      text: The line; None when it was not recorded.
+    """
+
+    path: str
+    line: int
+    function: str
+    text: str | None
+
+    @property
+    def name(self) -> str:
+        """File and line, such as ``train.py:68``."""
+        path = PureWindowsPath(self.path) if "\\" in self.path else PurePosixPath(self.path)
+        return f"{path.name}:{self.line}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The line as the HTTP contract has it."""
+        text = None if self.text is None else self.text.strip()
+        return {"path": self.path, "line": self.line, "function": self.function, "text": text}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value was computed.
+
+    Attributes:
+      source: The line; for an op of a gradient, that of the forward op.
+      gradient_source: The line that asked for the gradient; None for other ops.
+      forward: The forward op in a graph.
+    """
+
+    source: Line | None = None
+    gradient_source: Line | None = None
+    forward: Op | None = None
+
+
+class Lines:
+    """The lines of a run; lives as long as a search.
+
+    Args:
+      feeds: The values of the run.
+    """
+
+    def __init__(self, feeds: Feeds) -> None:
+        self._feeds = feeds
+        self._snapshot: Snapshot = feeds.snapshot
+        self._frames: dict[int, list[tuple[Line, bool]]] = {}
+
+    def place(self, value: Value) -> Place:
+        """The lines of a value."""
+        if value.execution >= 0:
+            return self._of_execution(value.execution)
+        op = self._feeds.op_of(value)
+        return Place() if op is None else self.of_op(op)
+
+    def of_op(self, op: Op) -> Place:
+        """The lines of an op of a graph."""
+        own = self._line(op.stack)
+        forward = forward_op(self._snapshot, op)
+        if forward is None:
+            return Place(own)
+        return Place(self._line(forward.stack) or own, own, forward)
+
+    def _of_execution(self, index: int) -> Place:
+        stack = self._feeds.eager.execution(index).stack
+        own = self._line(stack)
+        name = self._gradient_function(stack)
+        forward = None if name is None else self._forward_execution(index, name)
+        if forward is None:
+            return Place(own)
+        return Place(self._line(self._feeds.eager.execution(forward).stack) or own, own)
+
+    def _gradient_function(self, stack: int) -> str | None:
+        """The forward type by the gradient function in a stack, such as ``Log`` for ``_LogGrad``."""
+        for line, _ in self.frames(stack):
+            match = _GRADIENT.match(line.function)
+            if match and _GRADIENT_FILE.search(line.path):
+                return match[1]
+        return None
+
+    def _forward_execution(self, index: int, op_type: str) -> int | None:
+        """The last execution of a type before another one that has a tensor in common with it."""
+        eager = self._feeds.eager
+        wanted = set(eager.inputs(index))
+        candidates = [
+            earlier
+            for earlier, name in self._snapshot.rows(
+                "SELECT e.idx, t.name FROM executions e JOIN op_types t USING (op_type)"
+                " WHERE e.idx < ? AND e.idx >= ? AND starts_with(t.name, ?) ORDER BY e.idx DESC LIMIT 256",
+                [index, index - _MAX_BACK, op_type],
+            )
+        ]
+        for earlier in candidates:
+            made = {tensor_id for tensor_id, _ in eager.outputs(earlier).values()}
+            if wanted & ({*eager.inputs(earlier)} | made):
+                return int(earlier)
+        return int(candidates[0]) if len(candidates) == 1 else None
+
+    def _line(self, stack: int) -> Line | None:
+        frames = self.frames(stack)
+        own = [line for line, is_own in frames if is_own]
+        return own[0] if own else frames[0][0] if frames else None
+
+    def frames(self, stack: int) -> list[tuple[Line, bool]]:
+        """The lines of a stack, innermost first, and whether each is the user's own."""
+        if stack not in self._frames:
+            self._frames[stack] = self._read(stack)
+        return self._frames[stack]
+
+    def _read(self, stack: int) -> list[tuple[Line, bool]]:
+        try:
+            answer = stack_frames(self._snapshot, stack_of(self._snapshot, stack)[1])
+        except NotFoundError:  # a damaged file of frames
+            return []
+        pairs = list(zip(answer["stack_frames"], answer["details"], strict=True))[::-1]
+        return [
+            (Line(path or "", line, function, detail["text"]), detail["origin"] != "library")
+            for (_, path, line, function), detail in pairs
+        ]

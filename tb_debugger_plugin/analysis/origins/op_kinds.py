@@ -1,0 +1,85 @@
+"""What the search for origins knows of types of ops: which copy, inspect, assign or bring values in.
+
+Invariant: an op that is in none of these sets computes its outputs from all of its inputs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+#: Ops that return one of their inputs, element by element.
+COPIES: Final = frozenset(
+    """Identity IdentityN StopGradient PreventGradient Reshape ExpandDims Squeeze Transpose Snapshot
+    Placeholder _Arg Arg PlaceholderWithDefault _Retval Print PrintV2 CheckNumerics CheckNumericsV2
+    ConjugateTranspose Reverse ReverseV2 Enter Exit Switch Merge NextIteration RefSwitch RefMerge
+    DebugIdentity EnsureShape Pack Unpack Split SplitV StridedSlice Slice ConcatV2 BroadcastTo Tile
+    TensorListStack TensorListGetItem TensorListFromTensor TensorListPopBack LoopCond
+    CollectiveReduceV2 NcclAllReduce OptionalGetValue GatherV2 Gather GatherNd""".split()
+)
+#: Copies that are left out of chains; the others may take a part of their input only.
+TRIVIAL: Final = frozenset(
+    """Identity IdentityN StopGradient PreventGradient Reshape ExpandDims Squeeze Snapshot Placeholder
+    _Arg Arg PlaceholderWithDefault _Retval CheckNumerics CheckNumericsV2 Enter Exit Switch Merge
+    NextIteration DebugIdentity EnsureShape Transpose PartitionedCall StatefulPartitionedCall If
+    StatelessIf Case StatelessCase While StatelessWhile ReadVariableOp OptionalGetValue""".split()
+)
+CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"})
+LOOPS: Final = frozenset({"While", "StatelessWhile"})
+BRANCHES: Final = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+#: Ops whose outputs are never infinite: a bad one is NaN.
+NAN_ONLY: Final = frozenset(
+    """Softmax Sigmoid Tanh Sin Cos Erf Erfc Acos Asin Atan Atan2 Sign Softsign Relu6 Betainc
+    Igamma Igammac SigmoidGrad TanhGrad""".split()
+)
+#: Ops that give only infinities where none of their inputs is bad.
+INF_ONLY: Final = frozenset("Exp Expm1 Square Cosh Sinh Reciprocal Inv Cast AddV2 Add Sub".split())
+#: Ops that look at a tensor and give no part of it.
+INSPECTING: Final = frozenset(
+    """IsNan IsInf IsFinite Shape ShapeN Size Rank NoOp Assert PrintV2 Print ZerosLike OnesLike
+    StringFormat AsString""".split()
+)
+#: Ops that ask whether a tensor is bad.
+CHECKING: Final = frozenset({"IsNan", "IsInf", "IsFinite"})
+#: Ops that end the program if a tensor is bad.
+GUARDS: Final = frozenset({"CheckNumerics", "CheckNumericsV2"})
+#: Ops that read a variable by its handle or reference.
+READS: Final = frozenset(
+    {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", "Variable", "TemporaryVariable"}
+)
+_ASSIGNS: Final = re.compile(
+    r"Assign(Add|Sub)?(VariableOp)?$|ResourceStridedSliceAssign$|ResourceScatter\w+$|Scatter(Nd)?(Add|Sub|"
+    r"Update|Mul|Div|Min|Max)$|(Resource)?(Sparse)?Apply\w+$"
+)
+#: Assignments of exactly their value.
+PLAIN_ASSIGNS: Final = frozenset({"AssignVariableOp", "Assign"})
+#: Ops through which data enter a program.
+DATA: Final = frozenset(
+    """IteratorGetNext IteratorGetNextSync IteratorGetNextAsOptional OneShotIterator ParseExampleV2
+    ParseExample ParseSingleExample DecodeRaw DecodeCSV ReadFile DecodeJpeg DecodePng DecodeImage
+    ReaderReadV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2 StringToNumber DatasetToSingleElement
+    ReduceDataset LookupTableFindV2 GetElementAtIndex""".split()
+)
+CHECKPOINTS: Final = frozenset({"RestoreV2", "Restore", "RestoreSlice", "LoadDataset"})
+PYTHON: Final = frozenset({"PyFunc", "EagerPyFunc", "PyFuncStateless", "NumpyFunction"})
+CONSTANTS: Final = frozenset({"Const", "HostConst", "ImmutableConst"})
+#: Functions that TensorFlow makes for input pipelines.
+PIPELINE: Final = re.compile(r"(__inference_)?(Dataset|tf_data)_")
+FORWARD: Final = re.compile(r"__forward_")
+BACKWARD: Final = re.compile(r"(__inference_)?_*backward_")
+
+
+def is_assignment(op_type: str | None) -> bool:
+    """Whether an op changes a variable."""
+    return op_type is not None and _ASSIGNS.match(op_type) is not None
+
+
+def brings_in(op_type: str | None) -> str | None:
+    """The words for what an op brings into the program; None when it computes its outputs."""
+    words = (
+        (DATA, "the input data"),
+        (CHECKPOINTS, "a checkpoint"),
+        (PYTHON, "a Python function"),
+        (CONSTANTS, "a constant"),
+    )
+    return next((each for types, each in words if op_type in types), None)

@@ -1,0 +1,254 @@
+"""The bad values that matter: what a program returned, fetched, kept in a variable, or stopped at.
+
+Returns them with the kinds of their bad elements, the earliest first. A bad value that matters to nobody,
+because each op that took it gave good values, is not among them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.feeds import Feeds
+from tb_debugger_plugin.analysis.origins.traces import sites_of
+from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, Value
+from tb_debugger_plugin.index.tensors import BAD, GOOD
+
+_MAX_HOPS: Final = 512
+_MAX_SEEDS: Final = 4_000
+
+SinkKind = Literal["output", "variable", "fetch", "stop", "weak"]
+
+
+class Sink(NamedTuple):
+    """A bad value that matters.
+
+    Attributes:
+      time: When it was computed.
+      value: The value.
+      kind: Of its bad elements; None when it is not known.
+      why: Why it matters.
+    """
+
+    time: float
+    value: Value
+    kind: BadKind | None
+    why: SinkKind
+
+
+#: First traces of a site: with NaN, with infinities, bad of any kind.
+Firsts = dict[int, tuple[int | None, int | None, int]]
+
+
+class Sinks:
+    """The values that matter in one run.
+
+    Args:
+      feeds: Its values.
+    """
+
+    def __init__(self, feeds: Feeds) -> None:
+        self._feeds = feeds
+        self._snapshot = feeds.snapshot
+        self.firsts = self._first_traces()
+
+    def _first_traces(self) -> Firsts:
+        rows = self._snapshot.rows(
+            "SELECT site, min(idx) FILTER (nan > 0), min(idx) FILTER (pos_inf > 0 OR neg_inf > 0), min(idx)"
+            f" FROM graph_executions WHERE health = {BAD} GROUP BY site"
+        )
+        return {site: (nan, inf, first) for site, nan, inf, first in rows}
+
+    def all(self) -> list[Sink]:
+        """All of them, the earliest first."""
+        found = dict.fromkeys([*self._outputs(), *self._variables(), *self._fetches(), *self._stops()])
+        return sorted(found, key=lambda sink: (sink.why == "weak", sink.time))
+
+    def seeds(self) -> list[tuple[Value, BadKind | None]]:
+        """The first bad values of each op in graphs, by kind, the earliest first."""
+        found: list[tuple[int, BadKind | None]] = []
+        for nan, inf, first in self.firsts.values():
+            found += [(nan, "nan")] if nan is not None else []
+            found += [(inf, "inf")] if inf is not None else []
+            found += [(first, None)] if nan is None and inf is None else []
+        return [
+            (Value(trace=idx), kind) for idx, kind in sorted(found, key=lambda each: each[0])[:_MAX_SEEDS]
+        ]
+
+    def eager_seeds(self) -> list[tuple[Value, BadKind | None]]:
+        """The first bad outputs of each eager op and line, by kind, the earliest first."""
+        rows = self._snapshot.rows(
+            "SELECT o.slot, min(o.idx) FILTER (o.nan > 0),"
+            " min(o.idx) FILTER (o.pos_inf > 0 OR o.neg_inf > 0), min(o.idx)"
+            f" FROM (SELECT * FROM execution_outputs WHERE health = {BAD}) o"
+            f" JOIN (SELECT idx, op_type, stack FROM executions WHERE health = {BAD}) e USING (idx)"
+            " GROUP BY e.op_type, e.stack, o.slot"
+        )
+        found: list[tuple[int, int, BadKind | None]] = []
+        for slot, nan, inf, first in rows:
+            found += [(nan, slot, "nan")] if nan is not None else []
+            found += [(inf, slot, "inf")] if inf is not None else []
+            found += [(first, slot, None)] if nan is None and inf is None else []
+        ordered = sorted(found, key=lambda each: each[:2])[:_MAX_SEEDS]
+        return [(Value(execution=idx, slot=slot), kind) for idx, slot, kind in ordered]
+
+    def _outputs(self) -> Iterator[Sink]:
+        for value, kind in self.eager_seeds():
+            if op_kinds.is_assignment(self._feeds.op_type(value)):
+                continue
+            yield from self._ends_of(value, kind)
+
+    def _ends_of(self, value: Value, kind: BadKind | None) -> Iterator[Sink]:
+        """The visible values that an eager value leads to, along outputs that are bad too."""
+        waiting, seen = [value], {value}
+        while waiting and len(seen) < _MAX_HOPS:
+            value = waiting.pop()
+            following, fate = self._following(value, kind)
+            waiting += [each for each in following if each not in seen]
+            seen.update(following)
+            if not following and fate is not None:
+                measured = self._feeds.measured(value)
+                yield Sink(measured.time, value, _kind_of(measured, kind), fate)
+
+    def _following(self, value: Value, kind: BadKind | None) -> tuple[list[Value], SinkKind | None]:
+        eager = self._feeds.eager
+        made = eager.execution(value.execution)
+        (tensor_id, _) = eager.outputs(value.execution).get(value.slot, (None, None))
+        takers = [] if tensor_id is None else eager.takers(tensor_id, value.execution)
+        if not takers:
+            return [], self._visible(value, made.op_type, made.graph)
+        following: list[Value] = []
+        is_seen = False
+        for index, _ in takers:
+            taker = eager.execution(index)
+            outputs = eager.outputs(index)
+            bad = [slot for slot, (_, numbers) in outputs.items() if numbers.bad]
+            following += [Value(execution=index, slot=slot) for slot in bad]
+            is_seen |= taker.op_type in op_kinds.CHECKING and kind != "inf"
+            is_seen |= taker.op_type in op_kinds.PYTHON or taker.op_type in op_kinds.GUARDS
+        if following:
+            return following, None
+        only_seen = all(eager.execution(index).op_type in op_kinds.INSPECTING for index, _ in takers)
+        if is_seen and only_seen and not self._is_scaling(takers):
+            return [], "output"
+        return [], None
+
+    def _is_scaling(self, takers: list[tuple[int, int]]) -> bool:
+        """Whether a loss-scaling optimizer looks whether gradients are finite."""
+        stacks = [self._feeds.eager.execution(index).stack for index, _ in takers]
+        rows = self._snapshot.rows(
+            "SELECT count(*) FROM stacks k JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"
+            " JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
+            " WHERE k.stack IN (SELECT unnest(?)) AND contains(s.path, 'loss_scale')",
+            [stacks],
+        )
+        return bool(rows[0][0])
+
+    def _visible(self, value: Value, op_type: str, graph: int) -> SinkKind | None:
+        """Whether an output that no execution took was given to the program."""
+        if graph >= 0 and op_kinds.FORWARD.match(op_type):
+            # Further outputs are what the gradient needs.
+            results = self._feeds.structure.results(graph)
+            return "output" if value.slot < len(results) else None
+        return "weak" if op_kinds.BACKWARD.match(op_type) else "output"
+
+    def _variables(self) -> Iterator[Sink]:
+        yield from self._reads()
+        yield from self._assigned()
+
+    def _reads(self) -> Iterator[Sink]:
+        """The first bad reads of variables."""
+        for site, (nan, inf, first) in self.firsts.items():
+            if self._feeds.structure.op(self._snapshot.catalog.sites[site].op).type in op_kinds.READS:
+                for idx, kind in _firsts(nan, inf, first):
+                    value = Value(trace=idx)
+                    yield Sink(self._feeds.time(value), value, kind, "variable")
+
+    def _assigned(self) -> Iterator[Sink]:
+        """The first bad values that were assigned, unless the variable was good when it was read next."""
+        for op in self._feeds.variables.assigns:
+            tensors = [
+                (source.op, source.slot)
+                for number, source in self._feeds.structure.input_sources(op)
+                if number > 0 and source.end is None
+            ]
+            for site in sites_of(self._snapshot, tensors):
+                for idx, kind in _firsts(*self.firsts.get(site, (None, None, None))):
+                    if self._is_kept(op, idx):
+                        value = Value(op=op, near=idx)
+                        yield Sink(self._feeds.time(value), value, kind, "variable")
+
+    def _is_kept(self, op: int, trace: int) -> bool:
+        """Whether the next read of the variable, if there is one in a later call, was not good."""
+        variables = self._feeds.variables
+        keys = variables.assigns[op]
+        window = self._feeds.traces.window(trace)
+        sites = sites_of(self._snapshot, [(read, 0) for read in variables.reading(keys)])
+        after = int(window.idx[-1])
+        rows = self._snapshot.rows(
+            "SELECT health FROM graph_executions WHERE idx > ? AND site IN (SELECT unnest(?))"
+            f" AND health IN ({GOOD}, {BAD}) ORDER BY idx LIMIT 1",
+            [after, sites],
+        )
+        if rows:
+            return bool(rows[0][0] == BAD)
+        time = self._feeds.time(Value(trace=trace))
+        later = [
+            touch
+            for touch in variables.touches(keys)
+            if touch.time > time and not touch.assigns and touch.health
+        ]
+        return not later or later[0].health == BAD
+
+    def _fetches(self) -> Iterator[Sink]:
+        """The first bad values that runs of sessions fetched."""
+        rows = self._snapshot.rows("SELECT DISTINCT host, name FROM session_requests WHERE role = 'fetch'")
+        by_name: dict[str, list[int]] = defaultdict(list)
+        for op in self._snapshot.catalog.ops if rows else ():
+            by_name[op.name].append(op.number)
+        for _, name in rows:
+            op_name, _, slot = name.partition(":")
+            for number in by_name.get(op_name, ()):
+                yield from self._first_of_tensor(number, int(slot or 0), "fetch")
+
+    def _first_of_tensor(self, op: int, slot: int, why: SinkKind) -> Iterator[Sink]:
+        tensors = [(one.op, one.slot) for one in self._feeds.structure.sources(op, slot) if one.end is None]
+        for site in sites_of(self._snapshot, tensors):
+            for idx, kind in _firsts(*self.firsts.get(site, (None, None, None))):
+                value = Value(trace=idx)
+                yield Sink(self._feeds.time(value), value, kind, why)
+
+    def _stops(self) -> Iterator[Sink]:
+        """The last bad value of a call that did not return, and what a guard stopped at."""
+        ((last,),) = self._snapshot.rows("SELECT max(wall_time) FROM executions")
+        runs = self._snapshot.rows("SELECT max(end_time) FROM session_runs")
+        until = max((time for time in (last, runs[0][0]) if time is not None), default=-1.0)
+        rows = self._snapshot.rows(
+            f"SELECT idx, site FROM graph_executions WHERE wall_time > ? AND health = {BAD}"
+            " ORDER BY nan > 0 DESC, idx DESC LIMIT 256",
+            [until],
+        )
+        catalog = self._snapshot.catalog
+        for idx, site in rows:
+            name = catalog.graphs[catalog.sites[site].graph].name or ""
+            if not op_kinds.PIPELINE.match(name):
+                measured = self._feeds.measured(Value(trace=idx))
+                yield Sink(measured.time, Value(trace=idx), _kind_of(measured, None), "stop")
+                return
+
+
+def _firsts(nan: int | None, inf: int | None, first: int | None) -> Iterator[tuple[int, BadKind | None]]:
+    if nan is not None:
+        yield nan, "nan"
+    if inf is not None:
+        yield inf, "inf"
+    if nan is None and inf is None and first is not None:
+        yield first, None
+
+
+def _kind_of(measured: Measured, preferred: BadKind | None) -> BadKind | None:
+    if measured.has_nan is None:
+        return preferred
+    return "nan" if measured.has_nan and preferred != "inf" else "inf" if measured.has_inf else "nan"

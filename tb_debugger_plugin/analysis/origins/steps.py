@@ -1,0 +1,154 @@
+"""One step towards the birth of a bad value: which of its feeds carried the badness, if any did.
+
+Takes a value and the kind of bad elements that is followed. NaN and infinity are followed apart: a NaN whose
+inputs had no NaN is born, even if they had infinities.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.feeds import Feeds
+from tb_debugger_plugin.analysis.origins.values import UNMEASURED, BadKind, Feed, Measured, Value
+
+#: Ops that never make NaN of finite inputs.
+_NEVER_NAN: Final = op_kinds.COPIES | frozenset(
+    """Add AddV2 Sub Mul Neg Abs Maximum Minimum Relu Select SelectV2 Exp Sigmoid Tanh Square Cast BiasAdd
+    Sign Softplus Where Max Min AddN Relu6 LeakyRelu Elu MulNoNan DivNoNan AssignVariableOp""".split()
+)
+#: Ops that hardly ever make infinities of finite inputs.
+_NEVER_INF: Final = op_kinds.COPIES | frozenset(
+    """Neg Abs Maximum Minimum Relu Select SelectV2 Add AddV2 Sub Max Min BiasAdd AssignVariableOp""".split()
+)
+#: Ops that pass on +infinity only.
+_POSITIVE_ONLY: Final = frozenset("Exp Expm1 Softplus Sqrt Log Log1p Relu Elu".split())
+#: Ops that turn infinities into finite values.
+_NOT_CARRYING: Final = frozenset("Reciprocal Inv Rsqrt".split())
+#: Ops that pass on infinities of their first input only.
+_FIRST_ONLY: Final = frozenset("RealDiv Div DivNoNan TruncateDiv FloorDiv Xdivy Mod FloorMod".split())
+#: Ops with one input whose elements each give one element.
+_ELEMENTWISE: Final = frozenset(
+    """Log Log1p Sqrt Rsqrt Exp Expm1 Square Reciprocal Inv Acos Asin Atanh Acosh Lgamma Digamma
+    Erfinv Ndtri""".split()
+)
+
+
+class Step(NamedTuple):
+    """What is known of one value.
+
+    Attributes:
+      carriers: The feeds that had the badness already, with its kind.
+      is_born: Whether the value made badness that none of its feeds had.
+      from_infinities: For a NaN that is born: the feeds with infinities.
+      is_certain: Whether all inputs were measured.
+    """
+
+    carriers: list[tuple[Feed, BadKind | None]]
+    is_born: bool
+    from_infinities: list[Feed]
+    is_certain: bool = True
+
+
+class Steps:
+    """The steps of a search; each is made once.
+
+    Args:
+      feeds: The values of the run.
+    """
+
+    def __init__(self, feeds: Feeds) -> None:
+        self._feeds = feeds
+        self._known: dict[tuple[Value, BadKind | None], Step] = {}
+
+    def of(self, value: Value, kind: BadKind | None) -> Step:
+        """The step from a value."""
+        key = (value, kind)
+        if key not in self._known:
+            self._known[key] = self._make(value, kind)
+        return self._known[key]
+
+    def _make(self, value: Value, kind: BadKind | None) -> Step:
+        if value.outside:
+            return Step([], True, [])
+        feeds = self._feeds.of(value, kind)
+        copies = [feed for feed in feeds if feed.is_copy]
+        if copies:
+            return Step([(feed, kind) for feed in copies], False, [])
+        numbers = [(feed, self._numbers(feed.value)) for feed in feeds]
+        op_type = self._feeds.op_type(value)
+        if kind is None:
+            return self._of_unknown_kind(op_type, numbers)
+        step = self._of_kind(op_type, kind, numbers)
+        return self._also_born(value, op_type, kind, numbers, step)
+
+    def _numbers(self, value: Value) -> Measured:
+        """What was recorded of a feed; of an op without a record, of what it was made from."""
+        measured = self._feeds.measured(value)
+        if value.op < 0:
+            return measured
+        inner = [self._feeds.measured(feed.value) for feed in self._feeds.of(value)]
+        bad = [each for each in inner if each.bad]
+        return bad[0] if bad else inner[0] if len(inner) == 1 else UNMEASURED
+
+    def _of_kind(self, op_type: str, kind: BadKind, numbers: list[tuple[Feed, Measured]]) -> Step:
+        carrying = [
+            (feed, each) for feed, each in numbers if each.bad and _carries(op_type, kind, feed, each)
+        ]
+        certain = [(feed, kind) for feed, each in carrying if each.has(kind)]
+        if certain:
+            return Step([*certain], False, [])
+        maybe: list[tuple[Feed, BadKind | None]] = [
+            (feed, None) for feed, each in carrying if each.has(kind) is None
+        ]
+        infinite = [
+            feed for feed, each in numbers if kind == "nan" and each.bad and each.has_inf is not False
+        ]
+        if maybe and op_type not in op_kinds.NAN_ONLY:
+            return Step(maybe, False, [], False)
+        unknown = [feed for feed, each in numbers if each.bad is None and not _is_discrete(feed)]
+        never = _NEVER_NAN if kind == "nan" else _NEVER_INF
+        if not infinite and unknown and op_type in never:
+            return Step([(feed, kind) for feed in unknown], False, [], len(unknown) == 1)
+        return Step([], True, infinite, not unknown)
+
+    def _of_unknown_kind(self, op_type: str, numbers: list[tuple[Feed, Measured]]) -> Step:
+        bad: list[tuple[Feed, BadKind | None]] = [(feed, None) for feed, each in numbers if each.bad]
+        if bad and op_type in op_kinds.NAN_ONLY:
+            return Step([], True, [feed for feed, _ in bad], False)
+        unknown = [feed for feed, each in numbers if each.bad is None]
+        if not bad and unknown and op_type in _NEVER_NAN & _NEVER_INF:
+            return Step([(feed, None) for feed in unknown], False, [], False)
+        return Step(bad, not bad, [], False)
+
+    def _also_born(
+        self, value: Value, op_type: str, kind: BadKind, numbers: list[tuple[Feed, Measured]], step: Step
+    ) -> Step:
+        """The step with a birth, if an element-wise op gave more bad elements than it got."""
+        if step.is_born or op_type not in _ELEMENTWISE or len(numbers) != 1:
+            return step
+        own, given = self._feeds.measured(value), numbers[0][1]
+        had = given.nan if kind == "nan" else _infinite(given)
+        has = own.nan if kind == "nan" else _infinite(own)
+        if had is None or has is None or own.size != given.size or has <= had:
+            return step
+        return step._replace(is_born=True)
+
+
+def _carries(op_type: str, kind: BadKind, feed: Feed, measured: Measured) -> bool:
+    """Whether an op passes badness of a kind on from an input."""
+    if kind == "nan":
+        return True
+    if op_type in _NOT_CARRYING or (op_type in _FIRST_ONLY and feed.input_slot > 0):
+        return False
+    return op_type not in _POSITIVE_ONLY or measured.pos_inf is None or measured.pos_inf > 0
+
+
+def _infinite(measured: Measured) -> int | None:
+    if measured.neg_inf is None or measured.pos_inf is None:
+        return None
+    return measured.neg_inf + measured.pos_inf
+
+
+def _is_discrete(feed: Feed) -> bool:
+    return feed.relation == "data" and not feed.name

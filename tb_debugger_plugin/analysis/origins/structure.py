@@ -1,0 +1,248 @@
+"""The tensors that a tensor of a graph is made from, known without running it, across calls of functions.
+
+Takes an op and a slot. Returns the nearest *watched* tensors (those with a site) before it: tensors that are
+not recorded, such as those of Identity ops and lists of tensors, are skipped. Where a tensor comes from
+outside its graph, the end is an argument of a root graph, a read of a variable, or an op that brings data in.
+
+Invariant: each op and slot is visited once for a question, so damaged graphs with cycles end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.adjacency import adjacency
+from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.values import Relation
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient
+
+#: Tensors that are visited for one question.
+_MAX_VISITED: Final = 512
+_DISCRETE: Final = ("int", "uint", "bool", "string", "qint", "quint", "resource")
+
+
+class Source(NamedTuple):
+    """A tensor that another one is made from.
+
+    Attributes:
+      op, slot: The tensor; for an end, the op that is not recorded.
+      relation: How it gets there.
+      is_copy: Whether it is passed on unchanged.
+      is_loose: Whether tensors that are not recorded are between, so that it may be of an earlier moment.
+      end: ``argument`` of a root graph, ``read`` of a variable, ``outside`` for an op that brings data in;
+        None for a watched tensor.
+    """
+
+    op: int
+    slot: int
+    relation: Relation = "input"
+    is_copy: bool = True
+    is_loose: bool = False
+    end: Literal["argument", "read", "outside"] | None = None
+
+
+class Structure:
+    """The graphs of a run.
+
+    Args:
+      snapshot: The run.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._edges = adjacency(snapshot)
+        self._calls = graph_calls(snapshot)
+        self._graph_ops: dict[int, list[Op]] = snapshot.remember_of_graphs("ops_of_graphs", self._group)
+        self._named: dict[tuple[int, str], list[int]] = {}
+
+    def _group(self) -> dict[int, list[Op]]:
+        groups: dict[int, list[Op]] = {}
+        for op in self._snapshot.catalog.ops:
+            groups.setdefault(op.graph, []).append(op)
+        return groups
+
+    def op(self, number: int) -> Op:
+        """An op by its number."""
+        return self._snapshot.catalog.ops[number]
+
+    def is_watched(self, op: int, slot: int) -> bool:
+        """Whether a tensor is on record whenever it is computed."""
+        return any(site.slot == slot for site in self._snapshot.catalog.op_sites.get(op, ()))
+
+    def inputs(self, op: int) -> list[tuple[int, int]]:
+        """The tensors that an op takes: op and slot, in order."""
+        return [(one.op, one.slot) for one in self._edges.inputs(op)]
+
+    def consumers(self, op: int) -> list[int]:
+        """The ops that take a tensor of an op."""
+        return [one.op for one in self._edges.consumers(op)]
+
+    def arguments(self, graph: int) -> list[int]:
+        """The arguments of a graph, in order."""
+        return [op.number for op in self._graph_ops.get(graph, ()) if op.type in ARGUMENTS]
+
+    def position(self, argument: int) -> int:
+        """The position of an argument among those of its graph."""
+        return self.arguments(self.op(argument).graph).index(argument)
+
+    def callers(self, graph: int) -> list[tuple[int, int]]:
+        """The ops that run a graph, and the input of each that is the first argument."""
+        return [
+            (caller, first)
+            for caller in self._calls.callers.get(graph, ())
+            for inner, first in self._calls.graphs[caller]
+            if inner == graph
+        ]
+
+    def called(self, op: int) -> list[int]:
+        """The graphs that an op runs."""
+        return [graph for graph, _ in self._calls.graphs.get(op, ())]
+
+    def body(self, loop: int) -> int:
+        """The graph that a loop runs in each turn."""
+        graphs = self.called(loop)
+        named = [graph for graph in graphs if "_body" in (self._snapshot.catalog.graphs[graph].name or "")]
+        return (named or graphs)[-1]
+
+    def results(self, graph: int) -> list[int]:
+        """The ops that return the results of a graph: the Identity ops at its very end."""
+        found: list[int] = []
+        for op in reversed(self._graph_ops.get(graph, ())):
+            if op.type == "Identity" and not self._edges.has_consumers(op.number):
+                found.append(op.number)
+            elif op.type != "NoOp":
+                break
+        return found[::-1]
+
+    def is_discrete(self, op: int, slot: int) -> bool:
+        """Whether a tensor cannot hold NaN or infinity, by its dtype."""
+        static = self._snapshot.catalog.statics.get((op, slot))
+        name = None if static is None else dtype_name(static.dtype)
+        return name is not None and name.startswith(_DISCRETE)
+
+    def sources(self, op: int, slot: int) -> list[Source]:
+        """The watched tensor itself, or those it is made from, and ends."""
+        return list(self._expand(Source(op, slot), set()))
+
+    def input_sources(self, op: int) -> list[tuple[int, Source]]:
+        """The sources of each input of an op, with the number of the input."""
+        return [
+            (number, source)
+            for number, tensor in enumerate(self.inputs(op))
+            for source in self.sources(*tensor)
+        ]
+
+    def before(self, op: int, slot: int) -> list[Source]:
+        """The sources of the argument of a graph, or of a result of a call."""
+        return list(self._across(Source(op, slot), set()))
+
+    def _expand(self, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
+        key = (source.op, source.slot)
+        if key in seen or len(seen) > _MAX_VISITED or self.is_discrete(*key):
+            return
+        seen.add(key)
+        if self.is_watched(*key):
+            yield source
+            return
+        op = self.op(source.op)
+        if op.type in op_kinds.READS:
+            yield source._replace(end="read")
+        elif op_kinds.brings_in(op.type) or not (op.type in ARGUMENTS or self._edges.has_inputs(op.number)):
+            yield source._replace(end="outside")
+        elif op.type in ARGUMENTS or self.called(op.number):
+            yield from self._across(source, seen)
+        else:
+            yield from self._through(op, source, seen)
+
+    def _through(self, op: Op, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
+        inputs = self.inputs(op.number)
+        if op.type == "IdentityN":
+            inputs = inputs[source.slot : source.slot + 1]
+        is_same = op.type in ("Identity", "IdentityN", "StopGradient", "PreventGradient", "Enter", "Exit")
+        for tensor in inputs:
+            copy = source.is_copy and is_same
+            loose = source.is_loose or not is_same
+            yield from self._expand(Source(*tensor, source.relation, copy, loose), seen)
+
+    def _across(self, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
+        op = self.op(source.op)
+        if op.type in ARGUMENTS:
+            yield from self._of_argument(op, source, seen)
+            return
+        graphs = self.called(op.number)
+        if op.type in op_kinds.LOOPS:
+            # Without a turn, the result is what was passed in.
+            given = self.inputs(op.number)[source.slot : source.slot + 1]
+            for tensor in given:
+                yield from self._expand(source._replace(op=tensor[0], slot=tensor[1]), seen)
+            graphs = [self.body(op.number)]
+        for graph in graphs:
+            yield from self._of_result(op, graph, source._replace(relation="result"), seen)
+
+    def _of_argument(self, op: Op, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
+        callers = self.callers(op.graph)
+        if not callers:
+            yield source._replace(end="argument")
+            return
+        position = self.position(op.number)
+        for caller, first in callers:
+            called_by = self.op(caller)
+            is_backward = is_gradient(op.name) or op_kinds.BACKWARD.match(
+                self._snapshot.catalog.graphs[op.graph].name or ""
+            )
+            relation: Relation = "gradient" if is_backward else "argument"
+            for tensor in self.inputs(caller)[position + first :][:1]:
+                yield from self._expand(
+                    source._replace(op=tensor[0], slot=tensor[1], relation=relation), seen
+                )
+            if called_by.type in op_kinds.LOOPS:
+                body = self.body(caller)
+                turn = source._replace(op=caller, slot=position, relation="iteration")
+                yield from self._of_result(called_by, body, turn, seen)
+        if self._is_root_too(op.graph):
+            yield source._replace(end="argument")
+
+    def _is_root_too(self, graph: int) -> bool:
+        return graph in self._roots
+
+    @property
+    def _roots(self) -> frozenset[int]:
+        return self._snapshot.remember("root_graphs", self._find_roots)
+
+    def _find_roots(self) -> frozenset[int]:
+        rows = self._snapshot.rows("SELECT DISTINCT graph FROM executions WHERE graph >= 0")
+        return frozenset(graph for (graph,) in rows)
+
+    def _of_result(
+        self, caller: Op, graph: int, source: Source, seen: set[tuple[int, int]]
+    ) -> Iterator[Source]:
+        for tensor in self.result(graph, source.slot, (caller.number, source.slot)):
+            yield from self._expand(source._replace(op=tensor[0], slot=tensor[1]), seen)
+
+    def result(self, graph: int, slot: int, outside: tuple[int, int] | None) -> list[tuple[int, int]]:
+        """The tensors of a graph that may be one of its results.
+
+        Args:
+          graph: The graph.
+          slot: The position among the results.
+          outside: The tensor of the caller; None for a call from Python.
+        """
+        ends = self.results(graph)
+        if slot < len(ends):
+            return [(ends[slot], 0)]
+        # Results that a gradient needs, and arguments of a loop that it does not change.
+        static = None if outside is None else self._snapshot.catalog.statics.get(outside)
+        statics = self._snapshot.catalog.statics
+        return [
+            (op.number, number)
+            for op in self._graph_ops.get(graph, ())
+            for number in range(op.num_outputs or 0)
+            if op.type not in ("Const", "Identity")
+            and self.is_watched(op.number, number)
+            and (static is None or statics[op.number, number].dtype == static.dtype)
+        ]

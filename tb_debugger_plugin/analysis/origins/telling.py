@@ -1,0 +1,273 @@
+"""Puts an origin into words: what was made, from which inputs, why, where, what helps, and the chain."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, Target, code, text
+from tb_debugger_plugin.analysis.diagnosis.role import Role
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, explain_bad
+from tb_debugger_plugin.analysis.lists import executions
+from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.births import Birth, Node
+from tb_debugger_plugin.analysis.origins.feeds import Feeds
+from tb_debugger_plugin.analysis.origins.lines import Line, Lines, Place
+from tb_debugger_plugin.analysis.origins.origin import Category, Certainty, Link, Origin
+from tb_debugger_plugin.analysis.origins.sinks import Sink
+from tb_debugger_plugin.analysis.origins.values import BadKind, Feed, Relation, Value
+from tb_debugger_plugin.analysis.snapshot import Range
+from tb_debugger_plugin.analysis.values.nearest_value import health_of
+from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.tensorflow_names import display_name
+
+_MAX_INPUTS: Final = 64
+_MAX_LINKS: Final = 200
+_WORDS: Final[dict[Relation, str]] = {
+    "input": "took it as an input",
+    "argument": "was passed in by the caller",
+    "result": "was returned by the function",
+    "iteration": "comes from the turn of the loop before",
+    "assignment": "was assigned to the variable",
+    "gradient": "is used by the gradient",
+    "step": "comes from an earlier step",
+    "data": "comes from the input data",
+}
+_OUTSIDE: Final = {
+    "the input data": "It was in the input data already.",
+    "a value of Python": "The program passed it in from Python.",
+    "an argument": "It was passed in as an argument.",
+    "a feed": "It was fed into the session.",
+    "a variable": "The variable held it already: no assignment that made it is on record.",
+    "a checkpoint": "It was read from a checkpoint.",
+    "a Python function": "A Python function returned it.",
+    "a constant": "It is a constant of the program.",
+}
+
+
+class Telling:
+    """Writes the origins of one run.
+
+    Args:
+      feeds: Its values.
+      lines: Its lines.
+    """
+
+    def __init__(self, feeds: Feeds, lines: Lines) -> None:
+        self._feeds = feeds
+        self._lines = lines
+        self._snapshot = feeds.snapshot
+
+    def origin(self, birth: Birth, category: Category, sink: Sink | None) -> Origin:
+        """Write one origin.
+
+        Args:
+          birth: The birth.
+          category: Its category.
+          sink: The value that matters from which it was found; None for what is expected.
+        """
+        chain = birth.chain()
+        value = birth.value
+        # What came from outside is shown at the value that it came in by.
+        shown = chain[-2][0][0] if value.outside and len(chain) > 1 else value
+        place = self._lines.place(shown)
+        op = self._feeds.op_of(shown)
+        kind, is_certain = self._kind(birth, shown)
+        subject, evidence = self._subject(shown, op)
+        explanation = explain_bad(subject)
+        brought = value.outside or op_kinds.brings_in(self._feeds.op_type(value)) or ""
+        why = (text(_OUTSIDE[brought]),) if brought in _OUTSIDE else explanation.why
+        if category == "expected":
+            why = (*why, text(" " + self._harmless(birth, sink)))
+        certainty, missing = self._certainty(birth, is_certain)
+        return Origin(
+            kind,
+            is_certain,
+            category,
+            subject.op_type,
+            subject.op_name,
+            subject.slot,
+            None if op is None else self._snapshot.catalog.graphs[op.graph].graph_id,
+            None if op is None else op.layer,
+            None if subject.function is None else display_name(subject.function),
+            None if op is None else op.variable,
+            place.source,
+            place.gradient_source,
+            self._step(shown),
+            self._execution(shown),
+            shown.trace if shown.trace >= 0 else None,
+            self._count(shown, kind),
+            _headline(subject, place.source),
+            explanation.what,
+            why,
+            self._where(shown, place),
+            evidence,
+            None if category == "expected" else explanation.help,
+            None,
+            certainty,
+            missing,
+            self._chain(chain, kind),
+        )
+
+    def _kind(self, birth: Birth, shown: Value) -> tuple[BadKind, bool]:
+        measured = self._feeds.measured(shown)
+        is_certain = birth.kind is not None and measured.has_nan is not None
+        return birth.kind or ("nan" if measured.has_nan else "inf"), is_certain
+
+    def _subject(self, value: Value, op: Op | None) -> tuple[Subject, dict[str, Any]]:
+        feeds = [feed for feed in self._feeds.of(value) if feed.input_slot >= 0][:_MAX_INPUTS]
+        healths = {feed: self._health(feed.value) for feed in feeds}
+        inputs = [
+            Input(feed.name, None if health is None else Numbers.of_health(health))
+            for feed, health in healths.items()
+        ]
+        output = self._health(value)
+        slot = self._feeds.slot_of(value)
+        graph = None if op is None else self._snapshot.catalog.graphs[op.graph].name
+        gradients = {} if op is None else self._snapshot.catalog.gradients
+        role = Role() if op is None else Role(op.layer, op.variable, gradients.get((op.number, slot), []))
+        static = None if op is None else self._snapshot.catalog.statics.get((op.number, slot))
+        subject = Subject(
+            self._feeds.op_type(value),
+            None if op is None else op.name,
+            slot,
+            graph,
+            role,
+            Numbers.of_health(output, None if static is None else dtype_name(static.dtype)),
+            inputs,
+        )
+        named = [{"name": feed.name, "health": health} for feed, health in healths.items()]
+        return subject, {"output": output, "inputs": named}
+
+    def _health(self, value: Value) -> dict[str, Any] | None:
+        if value.trace >= 0:
+            return health_of(self._snapshot, [value.trace]).get(value.trace)
+        if value.execution < 0 or value.slot < 0:
+            return None
+        (execution,) = executions.data(self._snapshot, Range(value.execution, value.execution + 1))
+        outputs = execution["outputs"]
+        health: dict[str, Any] | None = outputs[value.slot] if value.slot < len(outputs) else None
+        return health
+
+    def _execution(self, value: Value) -> int | None:
+        if value.execution >= 0:
+            return value.execution
+        near = value.trace if value.trace >= 0 else value.near
+        return self._feeds.traces.window(near).owner if 0 <= near else None
+
+    def _step(self, value: Value) -> int | None:
+        """How often the function in which a value was computed had been called before."""
+        index = self._execution(value)
+        if index is None or not self._feeds.eager.execution(index).is_function:
+            return None
+        ((count,),) = self._snapshot.rows(
+            "SELECT count(*) FROM executions WHERE idx < ? AND op_type ="
+            " (SELECT op_type FROM executions WHERE idx = ?)",
+            [index, index],
+        )
+        return int(count)
+
+    def _count(self, value: Value, kind: BadKind) -> int:
+        condition = "nan > 0 OR nan IS NULL" if kind == "nan" else "pos_inf + neg_inf > 0 OR nan IS NULL"
+        if value.trace >= 0:
+            rows = self._snapshot.rows(
+                f"SELECT count(*) FROM graph_executions WHERE site = ? AND health = 2 AND ({condition})",
+                [self._feeds.traces.site(value.trace)],
+            )
+            return int(rows[0][0])
+        if value.execution >= 0 and value.slot >= 0:
+            rows = self._snapshot.rows(
+                "SELECT count(*) FROM executions WHERE health = 2 AND (op_type, stack) ="
+                " (SELECT (op_type, stack) FROM executions WHERE idx = ?)",
+                [value.execution],
+            )
+            return max(1, int(rows[0][0]))
+        return 1
+
+    def _where(self, value: Value, place: Place) -> Phrases:
+        op = self._feeds.op_of(value)
+        target = Target(execution_index=self._execution(value))
+        if op is not None:
+            graph_id = self._snapshot.catalog.graphs[op.graph].graph_id
+            target = Target(graph_id, op.name, value.trace if value.trace >= 0 else None)
+        before: Phrases = ()
+        if place.forward is not None:
+            graph_id = self._snapshot.catalog.graphs[place.forward.graph].graph_id
+            forward = Target(graph_id, place.forward.name)
+            before = (
+                text("Part of the gradient of "),
+                Phrase("link", place.forward.name, forward),
+                text(". "),
+            )
+        if place.source is None:
+            return before
+        link = Phrase("link", place.source.name, target)
+        line = place.source.text
+        return (*before, link, text(" "), code(line.strip())) if line else (*before, link)
+
+    def _harmless(self, birth: Birth, sink: Sink | None) -> str:
+        if birth.meant:
+            return "The program wrote this infinity itself, and no NaN was made of it."
+        return "It did not reach any variable, result or fetched value: what took it gave good values."
+
+    def _certainty(self, birth: Birth, kind_is_certain: bool) -> tuple[Certainty, str | None]:
+        if birth.value.outside == "a variable":
+            return "possible", "Record the whole program, without a circular buffer, to see the assignment."
+        if not kind_is_certain:
+            return "likely", 'Record with tensor_debug_mode="FULL_HEALTH" to tell NaN and infinity apart.'
+        if not birth.is_certain:
+            return "likely", "Some inputs of the op were not measured; they may have been bad already."
+        return "proven", None
+
+    def _chain(self, nodes: list[tuple[Node, Feed | None]], kind: BadKind) -> list[Link]:
+        links: list[Link] = []
+        skipped = 0
+        relation: Relation = "input"
+        last = len(nodes) - 1
+        for number, ((value, own), feed) in enumerate(nodes):
+            if feed is not None and feed.relation != "input":
+                relation = feed.relation
+            if value.outside and number:
+                continue
+            is_end = number in (0, last) or (number == last - 1 and bool(nodes[last][0][0].outside))
+            if not is_end and self._is_trivial(value):
+                skipped += 1
+                continue
+            links.append(self._link(value, own or kind, relation, skipped))
+            skipped, relation = 0, "input"
+        return links if len(links) <= _MAX_LINKS else links[: _MAX_LINKS // 2] + links[-_MAX_LINKS // 2 :]
+
+    def _is_trivial(self, value: Value) -> bool:
+        if value.execution >= 0:
+            return self._feeds.op_type(value) in op_kinds.TRIVIAL
+        op = self._feeds.op_of(value)
+        return op is not None and op.type in op_kinds.TRIVIAL
+
+    def _link(self, value: Value, kind: BadKind, relation: Relation, skipped: int) -> Link:
+        op = self._feeds.op_of(value)
+        graph = None if op is None else self._snapshot.catalog.graphs[op.graph]
+        op_type = self._feeds.op_type(value)
+        return Link(
+            op_type,
+            None if op is None else op.name,
+            self._feeds.slot_of(value),
+            None if graph is None else graph.graph_id,
+            None if graph is None or graph.name is None else display_name(graph.name),
+            self._lines.place(value).source,
+            self._step(value),
+            self._execution(value),
+            value.trace if value.trace >= 0 else None,
+            kind,
+            relation,
+            f"{display_name(op_type)} {_WORDS[relation]}",
+            skipped,
+        )
+
+
+def _headline(subject: Subject, line: Line | None) -> str:
+    name = display_name(subject.op_type)
+    if line is None:
+        return name
+    return f"{name}{f' in {line.function}' if line.function else ''}, {line.name}"

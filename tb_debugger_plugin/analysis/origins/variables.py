@@ -1,0 +1,134 @@
+"""Which ops and executions read and assign the same variable.
+
+Takes an op with the handle of a variable; returns the keys of the variable. A handle that was passed into a
+function is followed to the call from Python, where it has the id of an eager tensor. Where it cannot be
+followed, the variable's name on record is its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Final, NamedTuple
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.structure import Structure
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
+
+Keys = frozenset[Hashable]
+_MAX_STEPS: Final = 64
+
+
+class Touch(NamedTuple):
+    """An execution that reads or assigns a variable.
+
+    Attributes:
+      execution: Its position.
+      time: When it ended.
+      assigns: Whether it assigns.
+      health: The worst health of its outputs.
+    """
+
+    execution: int
+    time: float
+    assigns: bool
+    health: int
+
+
+class Variables:
+    """The variables of a run; lives as long as a search.
+
+    Args:
+      snapshot: The run.
+      structure: Its graphs.
+    """
+
+    def __init__(self, snapshot: Snapshot, structure: Structure) -> None:
+        self._snapshot = snapshot
+        self._structure = structure
+        self._handles: dict[int, Keys] = {}
+        self._touches: dict[Hashable, list[Touch]] = {}
+        self._root_inputs = self._read_root_inputs()
+        ops = [op for op in snapshot.catalog.ops if op.type]
+        self.assigns = {op.number: self.keys(op) for op in ops if op_kinds.is_assignment(op.type)}
+        self.reads = {op.number: self.keys(op) for op in ops if op.type in op_kinds.READS}
+
+    def _read_root_inputs(self) -> dict[tuple[int, int], int]:
+        """The id of the eager tensor that was first passed as each argument of each graph."""
+        firsts = dict(
+            self._snapshot.rows("SELECT min(idx), graph FROM executions WHERE graph >= 0 GROUP BY graph")
+        )
+        rows = self._snapshot.rows(
+            "SELECT idx, slot, tensor_id FROM execution_inputs WHERE idx IN (SELECT unnest(?))",
+            [list(firsts)],
+        )
+        return {(firsts[index], slot): tensor_id for index, slot, tensor_id in rows}
+
+    def keys(self, op: Op) -> Keys:
+        """The keys of the variable that an op reads or assigns."""
+        if op.type in ("VariableV2", "Variable", "TemporaryVariable"):
+            return frozenset({("op", op.number)})
+        inputs = self._structure.inputs(op.number)
+        found = self._of_handle(inputs[0][0], 0) if inputs else frozenset()
+        return found or (frozenset({("name", op.variable)}) if op.variable else frozenset())
+
+    def _of_handle(self, number: int, steps: int) -> Keys:
+        known = self._handles.get(number)
+        if known is not None:
+            return known
+        self._handles[number] = frozenset()  # ends a cycle made by damage
+        found = self._handles[number] = self._find(number, steps)
+        return found
+
+    def _find(self, number: int, steps: int) -> Keys:
+        structure, op = self._structure, self._structure.op(number)
+        if steps > _MAX_STEPS:
+            return frozenset()
+        if op.type not in ARGUMENTS:
+            if op.type in ("VarHandleOp", "VariableV2", "Variable", "TemporaryVariable"):
+                return frozenset({("op", number)})
+            inputs = structure.inputs(number)
+            return self._of_handle(inputs[0][0], steps + 1) if inputs else frozenset()
+        position = structure.position(number)
+        found: set[Hashable] = set()
+        for caller, first in structure.callers(op.graph):
+            for source, _ in structure.inputs(caller)[position + first :][:1]:
+                found |= self._of_handle(source, steps + 1)
+        given = self._root_inputs.get((op.graph, position))
+        return frozenset(found if given is None else {*found, ("id", given)})
+
+    def assigning(self, keys: Keys) -> list[int]:
+        """The ops of graphs that assign a variable."""
+        return [op for op, own in self.assigns.items() if own & keys]
+
+    def reading(self, keys: Keys) -> list[int]:
+        """The ops of graphs that read a variable."""
+        return [op for op, own in self.reads.items() if own & keys]
+
+    def touches(self, keys: Keys) -> list[Touch]:
+        """The executions that read or assign a variable, in the order of time."""
+        ids = [key[1] for key in keys if isinstance(key, tuple) and key[0] == "id"]
+        return sorted((touch for one in ids for touch in self._of_id(one)), key=lambda each: each.time)
+
+    def _of_id(self, tensor_id: int) -> Iterable[Touch]:
+        known = self._touches.get(tensor_id)
+        if known is None:
+            types = self._types()
+            rows = self._snapshot.rows(
+                "SELECT e.idx, e.wall_time, e.op_type, e.health FROM executions e"
+                " JOIN execution_inputs i USING (idx)"
+                " WHERE e.op_type IN (SELECT unnest(?)) AND i.tensor_id = ? AND i.slot = 0 ORDER BY e.idx",
+                [list(types), tensor_id],
+            )
+            known = self._touches[tensor_id] = [
+                Touch(index, time, types[op_type], health) for index, time, op_type, health in rows
+            ]
+        return known
+
+    def _types(self) -> dict[int, bool]:
+        return {
+            number: op_kinds.is_assignment(name)
+            for number, (name, is_function) in enumerate(self._snapshot.catalog.op_types)
+            if not is_function and (op_kinds.is_assignment(name) or name in op_kinds.READS)
+        }

@@ -1,0 +1,82 @@
+"""`tbdbg origins`: where the bad values of each run come from.
+
+Takes a logdir and prints, the most important first, which op made a bad value or what brought it in, on which
+line, why, the chain to it and what helps; as text or as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
+from tb_debugger_plugin.events.printable import printable
+from tb_debugger_plugin.index.runs import Run
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+_TITLES: Final = {
+    "origin": "Origin",
+    "came_in": "Came in",
+    "propagated": "Bad already",
+    "expected": "Expected",
+}
+#: Links of a chain that are printed; the others are counted.
+_MAX_LINKS: Final = 12
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `origins` to the command line."""
+    parser = subparsers.add_parser("origins", help="where NaN and infinities come from, and by which way")
+    add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the origins; returns the exit code."""
+    results = run_each(chosen_runs(args.logdir, args.name), _facts)
+    return print_results(results, _words, as_json=args.json, separator="\n\n")
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    with read_whole(run) as loader, open_snapshot(loader) as snapshot:
+        return {"origins": [origin.to_json() for origin in origins(snapshot)]}
+
+
+def _words(name: str, facts: dict[str, Any]) -> str:
+    found = facts["origins"]
+    lines = [name, *(line for origin in found for line in _of_origin(origin))]
+    return "\n".join(map(printable, lines if found else [*lines, "  No bad value has an origin on record."]))
+
+
+def _of_origin(origin: dict[str, Any]) -> list[str]:
+    kind = {"nan": "NaN", "inf": "∞"}[origin["kind"]] if origin["kind_is_certain"] else "NaN or ∞"
+    lines = [
+        f"  {_TITLES[origin['category']]} of {kind}: {origin['headline']}",
+        f"    {origin['explanation']}",
+    ]
+    for title, source in (("Line", origin["source"]), ("Gradient asked for in", origin["gradient_source"])):
+        if source is not None:
+            text = f": {source['text']}" if source["text"] else ""
+            lines.append(f"    {title}: {source['path']}:{source['line']}{text}")
+    lines += [f"    {text}" for text in (origin["advice"], origin["missing"]) if text]
+    if origin["category"] != "expected" and len(origin["chain"]) > 1:
+        lines += ["    From the value that shows it, back:", *_chain(origin["chain"])]
+    return lines
+
+
+def _chain(links: list[dict[str, Any]]) -> list[str]:
+    left = len(links) - _MAX_LINKS
+    shown = links if left <= 0 else [*links[: _MAX_LINKS // 2], None, *links[-_MAX_LINKS // 2 :]]
+    return ["      …" + f" {left} more" if link is None else f"      {_link(link)}" for link in shown]
+
+
+def _link(link: dict[str, Any]) -> str:
+    source = link["source"]
+    place = "" if source is None else f", {source['path'].rpartition('/')[2]}:{source['line']}"
+    moment = "" if link["step"] is None else f", call {link['step']}"
+    return f"{link['words']}{place}{moment}"

@@ -1,0 +1,253 @@
+"""`analysis/origins`: made recordings, and where the bad values of each come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_debugger_plugin.analysis.origins.origin import Origin
+from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tb_debugger_plugin.events.modes import TensorDebugMode
+from tests.support.events import Recording, full_health, loaded, small_program, vector
+
+NAN, INF = math.nan, math.inf
+
+
+class Program:
+    """Writes a program whose line of op `name` is the line on which the op was added."""
+
+    def __init__(self, folder: Path, mode: TensorDebugMode = TensorDebugMode.FULL_HEALTH) -> None:
+        self.folder = folder
+        self.recording = Recording(folder, mode=mode)
+        self.recording.source("/home/me/train.py", [f"line {line}" for line in range(1, 100)])
+        for line in range(1, 100):
+            self.recording.frame(f"f{line}", 0, line, "main")
+        self.recording.device(1)
+        self.lines: dict[str, int] = {}
+
+    def graph(self, graph_id: str, name: str, ops: Sequence[tuple[Any, ...]], outer: str = "") -> None:
+        """Writes a graph; an op is its name, its type, its inputs and fields of ours."""
+        self.recording.graph(graph_id, name, outer)
+        for name_of_op, op_type, *rest in ops:
+            line = self.lines[f"{graph_id}.{name_of_op}"] = len(self.lines) + 1
+            more = rest[1] if len(rest) > 1 else {}
+            static = more.pop("outputs", [(1, [-1])])
+            inputs = [name if ":" in name else f"{name}:0" for name in (rest[0] if rest else ())]
+            self.recording.op(
+                graph_id,
+                name_of_op,
+                op_type,
+                inputs,
+                ids=range(len(static)),
+                stack=[f"f{line}"],
+                outputs=static,
+                **more,
+            )
+
+    def run(self, **values: Any) -> None:
+        """Writes a trace of each op, named `graph_op`, in order."""
+        for name, value in values.items():
+            graph, _, op = name.partition("_")
+            self.trace(graph, op, value)
+
+    def trace(self, graph: str, op: str, value: Any) -> None:
+        summary = full_health(value)
+        if self.recording.mode == TensorDebugMode.CURT_HEALTH:
+            summary = vector([0, float(not all(map(math.isfinite, _flat(value))))])
+        self.recording.trace(graph, op, summary)
+
+    def call(self, name: str, value: Any, graph: str = "", **more: Any) -> None:
+        self.recording.execution(name, [full_health(value)], graph_id=graph, **more)
+
+    def origins(self) -> list[Origin]:
+        self.recording.close()
+        loader = loaded(self.folder)
+        try:
+            with open_snapshot(loader) as snapshot:
+                return origins(snapshot)
+        finally:
+            loader.close()
+
+
+def _flat(value: Any) -> list[float]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def ops_of(found: list[Origin]) -> list[tuple[str, str, str | None]]:
+    return [(one.category, one.kind, one.op_name or one.op_type) for one in found]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def test_the_op_that_made_it_of_good_inputs_is_the_origin(tmp_path: Path) -> None:
+    recording = small_program(tmp_path)
+    recording.close()
+    loader = loaded(tmp_path)
+    with open_snapshot(loader) as snapshot:
+        (origin,) = origins(snapshot)
+    loader.close()
+    assert (origin.category, origin.kind, origin.op_type, origin.certainty) == (
+        "origin",
+        "inf",
+        "Log",
+        "proven",
+    )
+    assert origin.source is not None and (origin.source.line, origin.source.function) == (3, "loss")
+    assert (origin.step, origin.execution_index, origin.graph_execution_index, origin.count) == (0, 1, 1, 2)
+    assert [link.op_type for link in origin.chain] == ["__inference_loss_7", "Mean", "Mul", "Log"]
+    assert [link.kind for link in origin.chain] == ["nan", "nan", "nan", "inf"]
+    assert origin.explanation.endswith("Its input x:0 held 1 zero: the logarithm of 0 is −∞.")
+
+
+def test_an_infinity_of_an_argument_is_meant_and_the_subtraction_is_the_origin(program: Program) -> None:
+    program.graph("g", "f", [("x", "Placeholder"), ("sub", "Sub", ["x", "x"]), ("out", "Identity", ["sub"])])
+    program.run(g_x=[INF, 1], g_sub=[NAN, 0])
+    program.call("__inference_f_1", [NAN, 0], "g", inputs=[7], ids=[8])
+    found = program.origins()
+    assert ops_of(found) == [("origin", "nan", "sub")]
+    assert found[0].source is not None and found[0].source.line == program.lines["g.sub"]
+
+
+def test_a_mask_before_a_softmax_that_gives_good_values_is_expected(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("mask", "Const"),
+            ("add", "AddV2", ["x", "mask"]),
+            ("softmax", "Softmax", ["add"]),
+            ("out", "Identity", ["softmax"]),
+        ],
+    )
+    program.run(g_x=[1, 1], g_mask=[0, -INF], g_add=[1, -INF], g_softmax=[1, 0])
+    program.call("__inference_f_1", [1, 0], "g", inputs=[7], ids=[8])
+    assert ops_of(program.origins()) == [("expected", "inf", "mask")]
+
+
+def test_a_softmax_of_nothing_but_a_mask_is_the_origin(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("mask", "Const"),
+            ("softmax", "Softmax", ["mask"]),
+            ("out", "Identity", ["softmax"]),
+        ],
+    )
+    program.run(g_mask=[-INF, -INF], g_softmax=[NAN, NAN])
+    program.call("__inference_f_1", [NAN, NAN], "g", ids=[8])
+    assert ops_of(program.origins())[0] == ("origin", "nan", "softmax")
+
+
+def test_a_weight_that_an_earlier_step_made_bad_leads_to_that_step(program: Program) -> None:
+    program.graph(
+        "g",
+        "step",
+        [
+            ("x", "Placeholder"),
+            ("w", "Placeholder", [], {"outputs": [(20, [])], "variable": "w"}),
+            ("read", "ReadVariableOp", ["w"], {"variable": "w"}),
+            ("mul", "Mul", ["x", "read"]),
+            ("sqrt", "Sqrt", ["x"]),
+            ("update", "AssignSubVariableOp", ["w", "sqrt"], {"outputs": [], "variable": "w"}),
+            ("out", "Identity", ["mul"]),
+        ],
+    )
+    for x, weight, root in ([4.0, 1.0, 2.0], [-1.0, -1.0, NAN], [4.0, NAN, 2.0]):
+        program.run(g_x=x, g_read=weight, g_mul=x * weight, g_sqrt=root)
+        program.call("__inference_step_1", x * weight, "g", inputs=[7, 3], ids=[8])
+    (origin,) = program.origins()
+    assert (origin.category, origin.op_name, origin.step) == ("origin", "sqrt", 1)
+    assert [link.op_name for link in origin.chain] == ["update", "sqrt"]
+
+
+def test_an_argument_leads_to_the_eager_op_that_made_it(program: Program) -> None:
+    program.graph("g", "f", [("x", "Placeholder"), ("neg", "Neg", ["x"]), ("out", "Identity", ["neg"])])
+    program.call("Fill", 0.0, ids=[1], stack=["f90"])
+    program.call("Log", -INF, inputs=[1], ids=[2], stack=["f91"])
+    program.run(g_x=-INF, g_neg=INF)
+    program.call("__inference_f_1", INF, "g", inputs=[2], ids=[3], stack=["f92"])
+    (origin,) = program.origins()
+    assert (origin.category, origin.op_type, origin.execution_index) == ("origin", "Log", 1)
+    assert origin.source is not None and origin.source.line == 91
+    assert [link.relation for link in origin.chain] == ["input", "result", "argument"]
+
+
+def test_a_loop_leads_to_the_turn_that_made_it(program: Program) -> None:
+    program.graph("c", "while_cond_1", [("c", "Placeholder")], "g")
+    program.graph(
+        "b",
+        "while_body_2",
+        [
+            ("v", "Placeholder"),
+            ("sqrt", "Sqrt", ["v"]),
+            ("sub", "Sub", ["sqrt", "one"]),
+            ("one", "Const"),
+            ("out", "Identity", ["sub"]),
+        ],
+        "g",
+    )
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("while", "StatelessWhile", ["x"], {"called_graph_ids": ["c", "b"]}),
+            ("out", "Identity", ["while"]),
+        ],
+    )
+    program.run(g_x=1.0, b_v=1.0, b_one=1.5, b_sqrt=1.0, b_sub=-0.5)
+    program.run(b_v=-0.5, b_one=1.5, b_sqrt=NAN, b_sub=NAN)
+    program.run(b_v=NAN, b_one=1.5, b_sqrt=NAN, b_sub=NAN, g_while=NAN)
+    program.call("__inference_f_1", NAN, "g", inputs=[1], ids=[3])
+    (origin,) = program.origins()
+    assert (origin.op_name, origin.graph_execution_index, origin.count) == ("sqrt", 7, 2)
+    assert "iteration" in [link.relation for link in origin.chain]
+
+
+def test_what_a_where_leaves_out_is_expected(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("log", "Log", ["x"]),
+            ("where", "SelectV2", ["is_positive", "log", "x"]),
+            ("is_positive", "Greater", ["x", "x"], {"outputs": [(10, [-1])]}),
+            ("out", "Identity", ["where"]),
+        ],
+    )
+    program.run(g_x=[-1.0, 1.0], g_log=[NAN, 0.0], g_where=[-1.0, 0.0])
+    program.call("__inference_f_1", [-1.0, 0.0], "g", inputs=[1], ids=[3])
+    assert ops_of(program.origins()) == [("expected", "nan", "log")]
+
+
+def test_data_came_in(program: Program) -> None:
+    program.call("IteratorGetNext", [NAN, 1.0], ids=[1], stack=["f90"])
+    program.call("Mul", [NAN, 1.0], inputs=[1, 1], ids=[2], stack=["f91"])
+    (origin,) = program.origins()
+    assert (origin.category, origin.op_type, origin.kind) == ("came_in", "IteratorGetNext", "nan")
+
+
+def test_curt_health_says_that_it_does_not_tell_kinds_apart(tmp_path: Path) -> None:
+    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
+    program.graph("g", "f", [("x", "Placeholder"), ("log", "Log", ["x"]), ("out", "Identity", ["log"])])
+    program.run(g_x=[0.0], g_log=[-INF])
+    program.recording.execution("__inference_f_1", [vector([-1, 1])], graph_id="g", inputs=[1], ids=[3])
+    (origin,) = program.origins()
+    assert (origin.op_name, origin.kind_is_certain, origin.certainty) == ("log", False, "likely")
+    assert origin.missing is not None and "FULL_HEALTH" in origin.missing
+
+
+def test_a_good_run_has_no_origins(program: Program) -> None:
+    program.call("Fill", 0.0, ids=[1])
+    assert program.origins() == []
