@@ -1,8 +1,9 @@
 """The entry of the `tbdbg` command.
 
 Takes a command line and returns an exit code: 0 for done, 1 for an error that a sentence on stderr explains,
-2 for a wrong command line. Errors of this package and of the system become that sentence here. Errors of one
-run among several, after which a verb goes on, are handled in `reading`.
+2 for a wrong command line, 3 for alerts that `tbdbg alerts --fail-on` does not accept. Errors of this package
+and of the system become that sentence here. Errors of one run among several, after which a verb goes on, are
+handled in `reading`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Final
 
 from tb_debugger_plugin import __version__
 from tb_debugger_plugin.cli import (
+    alerts,
     beam,
     clean,
     demo,
@@ -36,7 +38,7 @@ from tb_debugger_plugin.cli.reading import say
 from tb_debugger_plugin.errors import DebuggerError
 
 _VERBS: Final[tuple[ModuleType, ...]] = (
-    *(demo, info, why, origins, value, shell, run),
+    *(demo, info, why, origins, alerts, value, shell, run),
     *(dump, index, sql, export, beam, clean),
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
@@ -51,7 +51,7 @@ def _facts(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "diagnosis": None if diagnosis is None else diagnosis.to_json(),
         "sentences": _nothing_found(facts) if diagnosis is None else diagnosis.sentences,
-        "alerts_breakdown": {rule.id: alerts.count(rule) for rule in RULES if alerts.count(rule)},
+        "alerts_breakdown": {rule.id: alerts.count(rule) for rule in LISTED if alerts.count(rule)},
         "not_recorded": facts["not_recorded"],
     }
 
@@ -73,7 +73,7 @@ def _words(name: str, facts: dict[str, Any]) -> str:
     if diagnosis is not None:
         lines.append(f"  First bad value: {diagnosis['headline']}")
     lines += [f"  {sentence}" for sentence in facts["sentences"]]
-    titles = {rule.id: rule.title for rule in RULES}
+    titles = {rule.id: rule.title for rule in LISTED}
     counts = [f"{count:,} {titles[rule]}" for rule, count in facts["alerts_breakdown"].items()]
     lines += [f"  Alerts: {', '.join(counts)}"] if counts else []
     lines += [f"  Not recorded: {missing['message']}" for missing in facts["not_recorded"]]

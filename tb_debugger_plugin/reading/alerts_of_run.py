@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
-from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.origins import origins as origin_lists
 from tb_debugger_plugin.analysis.origins.origin import Origin
@@ -51,7 +51,7 @@ class AlertsOfRun(ValuesOfRun):
         Raises:
           UsageError: There is no such rule.
         """
-        known = [rule.id for rule in RULES]
+        known = [rule.id for rule in LISTED]
         if alert_type is not None and alert_type not in known:
             raise UsageError(f"There is no rule {alert_type!r}: choose one of {', '.join(known)}.")
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis import line_ops, search, sources
 from tb_debugger_plugin.analysis.alerts import alerts
-from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.pages import rule_json
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, op_columns
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
@@ -54,12 +55,12 @@ def _logdir(viewer: Viewer, query: Query) -> Answer:
 
 
 def _alerts(snapshot: Snapshot, query: Query) -> Answer:
-    rules = {rule.id: rule for rule in RULES}
+    rules = {rule.id: rule for rule in LISTED}
     alert_type = query.optional_choice("alert_type", tuple(rules))
     every = alerts.alert_list(snapshot)
     chosen = every if alert_type is None else every.of_rule(rules[alert_type])
     page = query.range(len(chosen))
-    counts = {rule.id: every.count(rule) for rule in RULES}
+    counts = {rule.id: every.count(rule) for rule in LISTED}
     return {
         **_ends(page),
         "alert_type": alert_type,
@@ -68,17 +69,8 @@ def _alerts(snapshot: Snapshot, query: Query) -> Answer:
         # Debugger V2 stops counting at this number; here nothing is left out.
         "per_type_alert_limit": None,
         "first_cause": chosen.first_cause,
-        "rules": [_rule(rule) for rule in RULES],
+        "rules": [rule_json(rule) for rule in LISTED],
         "alerts": alerts.page(snapshot, chosen, page),
-    }
-
-
-def _rule(rule: AlertRule) -> dict[str, str]:
-    return {
-        "alert_type": rule.id,
-        "title": rule.title,
-        "severity": rule.severity.name.lower(),
-        "description": rule.description,
     }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import EXPLODING, NAN_OR_INFINITY, RULES
+from tb_debugger_plugin.analysis.alerts.alert_rules import EXPLODING, LISTED, NAN_OR_INFINITY
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.asking import Asker
 from tests.support.events import Recording, small_program, vector
@@ -60,7 +60,7 @@ def test_alerts_of_all_rules_are_one_list_in_the_order_of_time(page: Asker) -> N
         ("InfNanAlert", "Mean", "1 +∞"),
     ]
     assert answer["alerts_breakdown"] == {"InfNanAlert": 1, "ExplodingAlert": 3}
-    assert [rule["alert_type"] for rule in answer["rules"]] == [rule.id for rule in RULES]
+    assert [rule["alert_type"] for rule in answer["rules"]] == [rule.id for rule in LISTED]
 
 
 def test_the_first_cause_is_among_the_most_severe_alerts(page: Asker) -> None:

@@ -170,7 +170,7 @@ def test_a_program_waits_for_a_debugger_before_its_first_call(tmp_path):
 def test_a_program_without_calls_waits_before_its_first_op_and_is_stepped_over_its_lines(tmp_path):
     session = Session(tmp_path, wait=True)
     session.connect()
-    eager = session.controller._eager
+    eager = session.controller._status.eager
 
     def line(number, op_type):
         def run():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from werkzeug.test import TestResponse
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.server.live import POSTS
 from tb_debugger_plugin.server.routes import ROUTES
@@ -87,7 +87,7 @@ def test_alerts(page):
                 "severity": rule.severity.name.lower(),
                 "description": rule.description,
             }
-            for rule in RULES
+            for rule in LISTED
         ],
     }
     first = answer["alerts"][0]

@@ -20,7 +20,7 @@ export function alertTypes(
       id,
       title,
       description,
-      isError: severity !== "warning",
+      isError: severity === "critical",
       count: breakdown.get(id) ?? 0,
     }),
   );

@@ -17,7 +17,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule
+from tb_debugger_plugin.analysis.alerts.search import parameters_in
+from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, Settings
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
@@ -32,6 +35,13 @@ _CANDIDATES: Final = 256
 #: Ops whose infinities the program wrote.
 _CONSTANTS: Final = ("Const",)
 
+_OF_NOTHING: Final = {"mode": 0, "health": 0, "dtype": 0, "rank": -1, "shape": -1}
+#: What :data:`health.SELECT` selects, of an execution that may have no output.
+_SELECT_ANY: Final = ", ".join(
+    f"coalesce(t.{name}, {_OF_NOTHING[name]})" if name in _OF_NOTHING else f"t.{name}"
+    for name in health.COLUMNS
+)
+
 Positions = npt.NDArray[np.int64]
 
 
@@ -42,14 +52,16 @@ class AlertList:
     Attributes:
       index: Position of each value in its list.
       slot: Output slot of an execution; -1 for a graph execution.
-      rule: Position of the rule in :data:`~tb_debugger_plugin.analysis.alerts.alert_rules.RULES`.
+      rule: Position of the rule in :data:`~tb_debugger_plugin.analysis.alerts.alert_rules.LISTED`.
       first_cause: Position of the first cause; None when it is not among these alerts.
+      settings: The thresholds that were used.
     """
 
     index: Positions
     slot: Positions
     rule: Positions
     first_cause: int | None
+    settings: Settings = DEFAULTS
 
     def __len__(self) -> int:
         """Number of alerts."""
@@ -57,38 +69,70 @@ class AlertList:
 
     def count(self, rule: AlertRule) -> int:
         """Number of alerts of a rule."""
-        return int(np.count_nonzero(self.rule == RULES.index(rule)))
+        return int(np.count_nonzero(self.rule == _number_of(rule)))
 
     def of_rule(self, rule: AlertRule) -> AlertList:
         """The alerts of one rule."""
-        rows = np.flatnonzero(self.rule == RULES.index(rule))
+        rows = np.flatnonzero(self.rule == _number_of(rule))
         cause = None if self.first_cause is None else int(np.searchsorted(rows, self.first_cause))
         is_there = cause is not None and cause < len(rows) and rows[cause] == self.first_cause
-        return AlertList(self.index[rows], self.slot[rows], self.rule[rows], cause if is_there else None)
+        return replace(
+            self,
+            index=self.index[rows],
+            slot=self.slot[rows],
+            rule=self.rule[rows],
+            first_cause=cause if is_there else None,
+        )
 
 
-def alert_list(snapshot: Snapshot) -> AlertList:
-    """All alerts of a run."""
-    return snapshot.remember("alerts", lambda: _load(snapshot))
+def _number_of(rule: AlertRule) -> int:
+    """Position of a rule in the registry's list; -1 when its values are not listed."""
+    return LISTED.index(rule) if rule in LISTED else -1
 
 
-def _load(snapshot: Snapshot) -> AlertList:
+def alert_list(snapshot: Snapshot, settings: Settings = DEFAULTS) -> AlertList:
+    """All values that break a listed rule.
+
+    Args:
+      snapshot: The run.
+      settings: The thresholds.
+    """
+    values = tuple(tuple(settings.of_rule(rule).values()) for rule in LISTED)
+    if values == tuple(tuple(rule.defaults.values()) for rule in LISTED):
+        return snapshot.remember("alerts", lambda: _load(snapshot, DEFAULTS))
+    # Of other thresholds, the last ones are kept: a slider goes through many.
+    kept = snapshot.recall("alerts by settings")
+    if kept is None or kept[:2] != (snapshot.generation, values):
+        kept = snapshot.generation, values, _load(snapshot, settings)
+        snapshot.keep("alerts by settings", kept)
+    alerts: AlertList = kept[2]
+    return alerts
+
+
+def _load(snapshot: Snapshot, settings: Settings) -> AlertList:
     index, slot, rule, time = (
         np.concatenate(columns)
-        for columns in zip(*(_of_rule(snapshot, number) for number in range(len(RULES))), strict=True)
+        for columns in zip(
+            *(_of_rule(snapshot, settings, number) for number in range(len(LISTED))), strict=True
+        )
     )
     order = np.argsort(time, kind="stable")
-    alerts = AlertList(index[order], slot[order], rule[order], None)
+    alerts = AlertList(index[order], slot[order], rule[order], None, settings)
     return replace(alerts, first_cause=_first_cause(snapshot, alerts))
 
 
-def _of_rule(snapshot: Snapshot, number: int) -> tuple[Positions, Positions, Positions, npt.NDArray[Any]]:
-    rule = RULES[number]
+def _of_rule(
+    snapshot: Snapshot, settings: Settings, number: int
+) -> tuple[Positions, Positions, Positions, npt.NDArray[Any]]:
+    rule = LISTED[number]
+    assert rule.every is not None
+    values = parameters_in(rule.every[0], settings.of_rule(rule)) or None
     graph = snapshot.columns(
-        f"SELECT idx, wall_time FROM ({rule.graph_executions}) JOIN graph_executions USING (idx) ORDER BY idx"
+        f"SELECT idx, wall_time FROM ({rule.every[0]}) JOIN graph_executions USING (idx) ORDER BY idx", values
     )
     eager = snapshot.columns(
-        f"SELECT idx, slot, wall_time FROM ({rule.outputs}) JOIN executions USING (idx) ORDER BY idx, slot"
+        f"SELECT idx, slot, wall_time FROM ({rule.every[1]}) JOIN executions USING (idx) ORDER BY idx, slot",
+        values,
     )
     index = np.concatenate([graph["idx"], eager["idx"]]).astype(np.int64)
     slot = np.concatenate([np.full(len(graph["idx"]), -1), eager["slot"]]).astype(np.int64)
@@ -99,7 +143,7 @@ def _of_rule(snapshot: Snapshot, number: int) -> tuple[Positions, Positions, Pos
 def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:
     if not len(alerts):
         return None
-    severity = np.array([rule.severity for rule in RULES])[alerts.rule]
+    severity = np.array([rule.severity for rule in LISTED])[alerts.rule]
     candidates = np.flatnonzero(severity == severity.max())
     if alerts.slot[candidates[0]] >= 0:
         return int(candidates[0])
@@ -226,23 +270,34 @@ def page(snapshot: Snapshot, alerts: AlertList, rows: Range) -> list[dict[str, A
       rows: Positions in the list.
     """
     keys = [
-        (int(index), int(slot), RULES[rule])
+        (int(index), int(slot), LISTED[rule])
         for index, slot, rule in zip(
             *(column[rows.begin : rows.end] for column in (alerts.index, alerts.slot, alerts.rule)),
             strict=True,
         )
     ]
-    graph = _graph_values(snapshot, [index for index, slot, _ in keys if slot < 0])
-    eager = _eager_values(snapshot, [index for index, slot, _ in keys if slot >= 0])
+    found = values_of(snapshot, [key[:2] for key in keys])
     return [
         {
             "alert_type": rule.id,
-            "measured": rule.measure(numbers),
+            "measured": rule.words(numbers, None, alerts.settings.of_rule(rule)),
             **values,
         }
-        for index, slot, rule in keys
-        for numbers, values in [graph[index] if slot < 0 else eager[index, slot]]
+        for *key, rule in keys
+        for numbers, values in [found[key[0], key[1]]]
     ]
+
+
+def values_of(snapshot: Snapshot, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], _Value]:
+    """Returns the numbers of some values, and what their alerts say of them.
+
+    Args:
+      snapshot: The run.
+      keys: Position and slot of each value, as in :class:`AlertList`.
+    """
+    graph = _graph_values(snapshot, [index for index, slot in keys if slot < 0])
+    eager = _eager_values(snapshot, [index for index, slot in keys if slot >= 0])
+    return {(index, slot): graph[index] if slot < 0 else eager[index, slot] for index, slot in keys}
 
 
 #: The numbers of an alert, and its JSON-like value.
@@ -286,8 +341,10 @@ def _graph_value(
 
 def _eager_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[tuple[int, int], _Value]:
     rows = snapshot.rows(
-        f"SELECT t.idx, t.slot, e.wall_time, n.name, e.graph, {health.SELECT} FROM execution_outputs t"
-        " JOIN executions e USING (idx) JOIN op_types n USING (op_type) WHERE t.idx IN (SELECT unnest(?))",
+        # A call without results may break a rule, too.
+        f"SELECT e.idx, coalesce(t.slot, 0), e.wall_time, n.name, e.graph, {_SELECT_ANY} FROM executions e"
+        " LEFT JOIN execution_outputs t USING (idx) JOIN op_types n USING (op_type)"
+        " WHERE e.idx IN (SELECT unnest(?))",
         [sorted(set(indices))],
     )
     values = {}

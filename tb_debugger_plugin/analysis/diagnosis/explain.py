@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts import alerts
-from tb_debugger_plugin.analysis.alerts.alert_rules import RULES, AlertRule
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty
 from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
@@ -26,8 +26,7 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
 )
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
-from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Explanation, Subject
 from tb_debugger_plugin.analysis.diagnosis.user_line import Line, line_of, line_of_frames
 from tb_debugger_plugin.analysis.graph.graphs import find_op, input_edges
 from tb_debugger_plugin.analysis.lists import executions
@@ -37,7 +36,6 @@ from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
-_Explain: TypeAlias = Callable[[Subject, Surroundings | None], Explanation]
 #: Ops that return their input; they are not recorded, and have the numbers of what they return.
 _IDENTITIES: Final = frozenset({"Identity"})
 _MAX_IDENTITIES: Final = 64
@@ -116,13 +114,28 @@ def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis
     if position is None:
         return None
     check_index(position, len(every), "alert")
-    rule = RULES[every.rule[position]]
+    rule = LISTED[every.rule[position]]
     (alert,) = alerts.page(snapshot, every, Range(position, position + 1))
     index = alert["graph_execution_trace_index"]
     if index is None:
-        return _of_execution(snapshot, position, alert, rule.explain)
+        return _of_execution(snapshot, position, alert, rule.explainer())
     op = find_op(snapshot, alert["graph_id"], alert["op_name"])
-    return _of_op(snapshot, op, alert["output_slot"], index, rule.explain, position, alert)
+    return _of_op(snapshot, op, alert["output_slot"], index, rule.explainer(), position, alert)
+
+
+def diagnose_value(snapshot: Snapshot, alert: dict[str, Any], explain: Explain) -> Diagnosis:
+    """Explain a value in the words of a rule.
+
+    Args:
+      snapshot: The run.
+      alert: The alert, as the route ``alerts`` gives it.
+      explain: Writes the explanation.
+    """
+    index = alert["graph_execution_trace_index"]
+    if index is None:
+        return _of_execution(snapshot, None, alert, explain)
+    op = find_op(snapshot, alert["graph_id"], alert["op_name"])
+    return _of_op(snapshot, op, alert["output_slot"], index, explain, None, alert)
 
 
 def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = None) -> Diagnosis | None:
@@ -150,7 +163,7 @@ def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None 
         index = nearest_traces(snapshot, [key], at).get(key)
         rule = None if index is None else _rule_of(snapshot, index, -1)
         if index is not None and rule is not None:
-            return _of_op(snapshot, op, slot, index, rule.explain)
+            return _of_op(snapshot, op, slot, index, rule.explainer())
     return None
 
 
@@ -161,7 +174,7 @@ def diagnose_execution(snapshot: Snapshot, index: int) -> Diagnosis | None:
     for slot in range(len(execution["outputs"])):
         rule = _rule_of(snapshot, index, slot)
         if rule is not None:
-            return _explained_execution(snapshot, execution, slot, rule.explain, None, None)
+            return _explained_execution(snapshot, execution, slot, rule.explainer(), None, None)
     return None
 
 
@@ -169,7 +182,7 @@ def _rule_of(snapshot: Snapshot, index: int, slot: int) -> AlertRule | None:
     """The rule by which a value is an alert; None when it is none. The slot of a graph execution is -1."""
     every = alerts.alert_list(snapshot)
     rules = every.rule[(every.index == index) & (every.slot == slot)]
-    return RULES[rules[0]] if len(rules) else None
+    return LISTED[rules[0]] if len(rules) else None
 
 
 def _of_op(
@@ -177,7 +190,7 @@ def _of_op(
     op: Op,
     slot: int,
     index: int,
-    explain: _Explain,
+    explain: Explain,
     position: int | None = None,
     alert: dict[str, Any] | None = None,
 ) -> Diagnosis:
@@ -213,9 +226,9 @@ def _value_of(snapshot: Snapshot, op: Op, index: int) -> Target:
 
 def _of_execution(
     snapshot: Snapshot,
-    position: int,
+    position: int | None,
     alert: dict[str, Any],
-    explain: _Explain,
+    explain: Explain,
 ) -> Diagnosis:
     index = alert["execution_index"]
     (execution,) = executions.data(snapshot, Range(index, index + 1))
@@ -226,7 +239,7 @@ def _explained_execution(
     snapshot: Snapshot,
     execution: dict[str, Any],
     slot: int,
-    explain: _Explain,
+    explain: Explain,
     position: int | None,
     alert: dict[str, Any] | None,
 ) -> Diagnosis:
@@ -238,7 +251,8 @@ def _explained_execution(
         )
         for i, each in enumerate(execution["inputs"])
     ]
-    output = Numbers.of_health(execution["outputs"][slot])
+    outputs = execution["outputs"]
+    output = Numbers.of_health(outputs[slot] if slot < len(outputs) else None)
     subject = Subject(execution["op_type"], None, slot, None, Role(), output, inputs)
     around = around_execution(snapshot, execution["index"])
     forward = around.forward

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, lines_of
 from tb_debugger_plugin.analysis.diagnosis.causes import Cause, Proven, causes_of
@@ -29,6 +30,7 @@ class Subject:
       role: What the tensor is to the model.
       output: Its numbers.
       inputs: The inputs of the op.
+      around: What is around the op; None when that is not known.
     """
 
     op_type: str
@@ -38,6 +40,7 @@ class Subject:
     role: Role
     output: Numbers
     inputs: Inputs = ()
+    around: Surroundings | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ class Explanation:
     example: Example | None = None
     certainty: Certainty = "likely"
     missing: str | None = None
+
+
+#: Writes the diagnosis of a value.
+Explain: TypeAlias = Callable[[Subject, Surroundings | None], Explanation]
 
 
 def explain_bad(subject: Subject, surroundings: Surroundings | None = None) -> Explanation:

@@ -155,8 +155,8 @@ class Pauses:
         except Exception as error:  # the program must not see any error
             _log.debug("The recording cannot be written out:", exc_info=error)
         with status.lock:
-            if status.pause is not None and status.pause is pause:
-                status.pause.is_recorded = True
+            if pause is not None and status.pause is pause:
+                pause.is_recorded = True
                 status.news()
 
     def end_if_told(self) -> None:

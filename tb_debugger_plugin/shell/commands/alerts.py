@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
-from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_alert
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Target
 from tb_debugger_plugin.analysis.graph.graphs import find_op
@@ -32,12 +32,12 @@ _HEADS: Final = ("#", "t (ms)", "rule", "measured", "tensor")
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    rules = ", ".join(rule.id for rule in RULES)
+    rules = ", ".join(rule.id for rule in LISTED)
     parser.add_argument("-t", "--rule", metavar="RULE", help=f"only alerts of this rule: {rules}")
 
 
 def _list(shell: Shell, args: argparse.Namespace) -> Answer:
-    known = {rule.id: number for number, rule in enumerate(RULES)}
+    known = {rule.id: number for number, rule in enumerate(LISTED)}
     if args.rule is not None and args.rule not in known:
         raise UsageError(f"There is no rule {args.rule!r}: choose one of {', '.join(known)}.")
     run = shell.run

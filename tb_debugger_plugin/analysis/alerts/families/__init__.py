@@ -1,0 +1,1 @@
+"""The alert rules, a file for each family."""

@@ -1,0 +1,157 @@
+"""Rules about what layers give: nothing but zeros, dead units, saturated ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, Parameter, Values, explanation
+from tb_debugger_plugin.analysis.alerts.saturation import saturated
+from tb_debugger_plugin.analysis.alerts.search import by_value
+from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.tensors import Role
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+
+
+def share_words(share: float | None) -> str:
+    """A share in percent: "99.5 %"."""
+    if share is None or not math.isfinite(share):
+        return "an unknown share"
+    percent = share * 100
+    return (
+        f"{percent:.3g} %" if percent < 99.9 or percent == 100 else f"{math.floor(percent * 1000) / 1000:g} %"
+    )
+
+
+_ZERO: Final = "A layer that gives only zeros passes on no gradient. Look at its input, weights and bias."
+_DEAD: Final = (
+    "Units whose input stays negative give no gradient and do not come back. A smaller learning rate,"
+    " `LeakyReLU` or `ELU`, or another initialisation usually help."
+)
+_SATURATED: Final = (
+    "Beyond this range the derivative is 0. Scale the inputs of the model, normalise before the activation,"
+    " or use a smaller learning rate or initialisation."
+)
+
+
+def _share(name: str) -> str:
+    return f"{name} / nullif(size, 0)"
+
+
+def _zero_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+    return "zeros" if hit is None else f"{share_words(hit.measured)} zeros"
+
+
+def _explain_zero(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    share = share_words(None if hit is None else hit.measured)
+    return explanation(subject, "held zeros in", f"{share} of its elements", "", _ZERO)
+
+
+ALL_ZERO: Final = AlertRule(
+    id="AllZeroAlert",
+    title="All zero",
+    severity=Severity.MEDIUM,
+    description="The share of zeros in a gradient or an activation reaches the limit.",
+    find=by_value(
+        f"size > 0 AND {_share('zero')} >= $share", _share("zero"), roles=(Role.GRADIENT, Role.ACTIVATION)
+    ),
+    words=_zero_words,
+    explain=_explain_zero,
+    parameters=(Parameter("share", 1.0, 0.0, 1.0, "of the elements"),),
+    columns=("zero",),
+    roles=(Role.GRADIENT, Role.ACTIVATION),
+    recommends=(Role.GRADIENT,),
+    advice=_ZERO,
+)
+
+
+def _dead_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+    return "inactive" if hit is None else f"{share_words(hit.measured)} inactive"
+
+
+def _explain_dead(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    share = share_words(None if hit is None else hit.measured)
+    why = (
+        "A layer of which so little is active is dead or dying. Which of its units are dead cannot be told"
+        " from counts; that takes its values (`keep_values` or FULL_TENSOR)."
+    )
+    return explanation(subject, "was 0 in", f"{share} of its elements", why, _DEAD)
+
+
+DEAD_RELU: Final = AlertRule(
+    id="DeadReluAlert",
+    title="Dead ReLU",
+    severity=Severity.MEDIUM,
+    description="The share of elements that a ReLU lets through is below the limit.",
+    find=by_value(f"size > 0 AND 1 - {_share('zero')} < $active", _share("zero"), roles=(Role.RELU,)),
+    words=_dead_words,
+    explain=_explain_dead,
+    parameters=(Parameter("active", 0.01, 0.0, 1.0, "of the elements"),),
+    columns=("zero",),
+    roles=(Role.RELU,),
+    recommends=(Role.RELU,),
+    advice=_DEAD,
+)
+
+
+def _saturated_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+    return "saturated" if hit is None else f"{hit.detail}{share_words(hit.measured)} outside"
+
+
+def _explain_saturated(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    share = share_words(None if hit is None else hit.measured)
+    about = "" if hit is None else hit.detail
+    why = "Its smallest and largest element decide that."
+    if about:
+        why = (
+            "This is estimated from mean and variance, as of normally distributed elements; the exact share"
+            " takes its values (`keep_values` or FULL_TENSOR)."
+        )
+    return explanation(
+        subject,
+        "goes into a saturated activation, outside of its range with",
+        f"{about}{share}",
+        why,
+        _SATURATED,
+    )
+
+
+SATURATED_TANH: Final = AlertRule(
+    id="SaturatedTanhAlert",
+    title="Saturated tanh",
+    severity=Severity.MEDIUM,
+    description="The share of the inputs of a tanh that are outside of a range reaches the limit.",
+    find=saturated(Role.TANH_INPUT),
+    words=_saturated_words,
+    explain=_explain_saturated,
+    parameters=(
+        Parameter("low", -9.5, -100.0, 0.0),
+        Parameter("high", 9.5, 0.0, 100.0),
+        Parameter("share", 0.99, 0.01, 1.0, "of the elements"),
+    ),
+    columns=("variance",),
+    roles=(Role.TANH_INPUT,),
+    recommends=(Role.TANH_INPUT,),
+    advice=_SATURATED,
+)
+SATURATED_SIGMOID: Final = AlertRule(
+    id="SaturatedSigmoidAlert",
+    title="Saturated sigmoid",
+    severity=Severity.MEDIUM,
+    description="The share of the inputs of a sigmoid that are outside of a range reaches the limit.",
+    find=saturated(Role.SIGMOID_INPUT),
+    words=_saturated_words,
+    explain=_explain_saturated,
+    parameters=(
+        Parameter("low", -23.0, -200.0, 0.0),
+        Parameter("high", 17.0, 0.0, 200.0),
+        Parameter("share", 0.99, 0.01, 1.0, "of the elements"),
+    ),
+    columns=("variance",),
+    roles=(Role.SIGMOID_INPUT,),
+    recommends=(Role.SIGMOID_INPUT,),
+    advice=_SATURATED,
+)
+
+RULES: Final = (ALL_ZERO, DEAD_RELU, SATURATED_TANH, SATURATED_SIGMOID)

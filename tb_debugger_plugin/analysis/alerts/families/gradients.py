@@ -1,0 +1,78 @@
+"""Rules about gradients: too small to train with, too large, or not there."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tb_debugger_plugin.analysis.alerts.rule import (
+    AlertRule,
+    Hit,
+    Parameter,
+    Values,
+    explanation,
+    magnitude_words,
+)
+from tb_debugger_plugin.analysis.alerts.search import LARGEST, RMS, by_value
+from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.tensors import Role
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.index.tensors import GOOD
+
+_VANISHES: Final = (
+    "Layers before this one hardly learn. ReLU in place of sigmoid or tanh, normalisation, residual"
+    " connections, or another initialisation usually help; in float16, a loss scale."
+)
+_CLIP: Final = (
+    "A smaller learning rate, or gradients that are clipped (`clipnorm=1.0` of a Keras optimizer), usually"
+    " help. Look for outliers in the batch."
+)
+
+
+def _vanishing_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+    return "vanishing" if hit is None else f"mean magnitude ≤ {magnitude_words(hit.measured)}"
+
+
+def _explain_vanishing(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    measured = "unknown" if hit is None else magnitude_words(hit.measured)
+    why = f"Its mean magnitude is at most the root of its mean square, which is below {values['limit']:g}."
+    return explanation(subject, "has a mean magnitude of at most", measured, why, _VANISHES)
+
+
+VANISHING: Final = AlertRule(
+    id="VanishingGradientAlert",
+    title="Vanishing gradient",
+    severity=Severity.MEDIUM,
+    description="The mean magnitude of a gradient is below the limit, but not all of it is zero.",
+    # The mean of the magnitudes is not recorded; the root mean square is never below it.
+    find=by_value(f"health = {GOOD} AND zero < size AND {RMS} < $limit", RMS, roles=(Role.GRADIENT,)),
+    words=_vanishing_words,
+    explain=_explain_vanishing,
+    parameters=(Parameter("limit", 1e-7, 1e-30, 1.0, scale="log"),),
+    columns=("variance",),
+    roles=(Role.GRADIENT,),
+    recommends=(Role.GRADIENT,),
+    advice=_VANISHES,
+)
+
+
+def _explain_large(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    reached = magnitude_words(subject.output.largest)
+    return explanation(subject, "reached", reached, f"The limit is {values['limit']:g}.", _CLIP)
+
+
+LARGE: Final = AlertRule(
+    id="LargeGradientAlert",
+    title="Large gradient",
+    severity=Severity.MEDIUM,
+    description="The largest magnitude of a gradient is beyond the limit.",
+    find=by_value(f"{LARGEST} > $limit", LARGEST, roles=(Role.GRADIENT,)),
+    words=lambda numbers, hit, values: f"magnitude {magnitude_words(numbers.largest)}",
+    explain=_explain_large,
+    parameters=(Parameter("limit", 1e3, 1e-10, 1e30, scale="log", source="the user"),),
+    columns=("max",),
+    roles=(Role.GRADIENT,),
+    advice=_CLIP,
+)
+
+RULES: Final = (VANISHING, LARGE)

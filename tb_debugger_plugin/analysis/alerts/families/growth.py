@@ -1,0 +1,97 @@
+"""Rules about tensors that become too large: at once, or over steps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tb_debugger_plugin.analysis.alerts.history import growing
+from tb_debugger_plugin.analysis.alerts.rule import (
+    AlertRule,
+    Hit,
+    Parameter,
+    Values,
+    explanation,
+    magnitude_words,
+)
+from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value, every_value
+from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.tensors import Role
+from tb_debugger_plugin.analysis.diagnosis.advice import RANGE
+from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, code, number, text
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, subject_phrases
+from tb_debugger_plugin.index.tensors import GOOD
+
+#: From this magnitude on, a finite value is called exploding.
+EXPLODING_LIMIT: Final = 1e10
+_EXPLODING: Final = f"health = {GOOD} AND (max > $limit OR min < -$limit)"
+
+
+def _explain_exploding(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    limit = float(values["limit"])
+    reached = magnitude_words(subject.output.largest)
+    largest = [each.numbers.largest for each in subject.inputs if each.numbers is not None]
+    known = [value for value in largest if value is not None]
+    beyond = [
+        each for each in subject.inputs if each.numbers is not None and (each.numbers.largest or 0) > limit
+    ]
+    if beyond:
+        assert beyond[0].numbers is not None
+        already = magnitude_words(beyond[0].numbers.largest)
+        why: Phrases = (text("Its input "), code(beyond[0].name), text(f" already reached {already}."))
+    elif known:
+        why = (text(f"The largest magnitude among its inputs is {magnitude_words(max(known))}."),)
+    else:
+        why = (text("Its inputs were not measured."),)
+    what = (*subject_phrases(subject), text(" reached "), number(reached))
+    return Explanation((*what, text(f", beyond {limit:.3g}.")), why, RANGE.words)
+
+
+EXPLODING: Final = AlertRule(
+    id="ExplodingAlert",
+    title="Exploding",
+    severity=Severity.HIGH,
+    description="The tensor is finite and has a magnitude beyond the limit.",
+    find=by_value(_EXPLODING, LARGEST),
+    words=lambda numbers, hit, values: f"magnitude {magnitude_words(numbers.largest)}",
+    explain=_explain_exploding,
+    parameters=(Parameter("limit", EXPLODING_LIMIT, 1.0, 1e38, scale="log"),),
+    columns=("max",),
+    recommends=(),
+    advice=RANGE.words,
+    every=every_value(_EXPLODING),
+)
+
+_GROWS: Final = (
+    "A norm that grows like this ends in infinity. A smaller learning rate, a warm-up, or gradients that are"
+    " clipped (`clipnorm=1.0` of a Keras optimizer) usually help."
+)
+
+
+def _explain_growing(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    measured = "" if hit is None or hit.measured is None else f"{hit.measured:.3g} times"
+    did = f"has a norm that within {values['steps']:g} of its values grew"
+    return explanation(subject, did, measured, "Values that grow step by step end in infinity.", _GROWS)
+
+
+GROWING: Final = AlertRule(
+    id="GrowingAlert",
+    title="Growing",
+    severity=Severity.HIGH,
+    description="The norm of a gradient or of a trained variable grows by a factor within some steps.",
+    find=growing,
+    words=lambda numbers, hit, values: (
+        "growing" if hit is None else f"norm × {magnitude_words(hit.measured)}"
+    ),
+    explain=_explain_growing,
+    parameters=(
+        Parameter("factor", 10.0, 1.1, 1e6, "times", "log"),
+        Parameter("steps", 10, 1, 1000, "values", "log", is_whole=True),
+        Parameter("above", 1.0, 0.0, 1e10, scale="linear", source="this plugin"),
+    ),
+    columns=("variance",),
+    roles=(Role.GRADIENT, Role.WEIGHT),
+    recommends=(Role.GRADIENT,),
+    advice=_GROWS,
+)
+
+RULES: Final = (EXPLODING, GROWING)

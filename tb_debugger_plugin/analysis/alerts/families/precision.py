@@ -1,0 +1,130 @@
+"""Rules about narrow dtypes: values near the largest number, or below the smallest.
+
+The limits are those of the dtype of the tensor, or of one that the user is about to use.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+from tb_debugger_plugin.analysis.alerts.rule import (
+    AlertRule,
+    Find,
+    Hit,
+    Parameter,
+    Values,
+    explanation,
+    magnitude_words,
+)
+from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value
+from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.dtypes import NUMBER_OF
+
+
+class Limits(NamedTuple):
+    """The largest finite number of a dtype, and its smallest positive normal one."""
+
+    largest: float
+    smallest: float
+
+
+LIMITS: Final = {
+    "float16": Limits(65504.0, 2.0**-14),
+    "bfloat16": Limits((2 - 2.0**-7) * 2.0**127, 2.0**-126),
+    "float8_e4m3fn": Limits(448.0, 2.0**-6),
+    "float8_e5m2": Limits(57344.0, 2.0**-14),
+}
+#: The tensor's own dtype, if it is one of :data:`LIMITS`.
+_OWN: Final = "own"
+_DTYPE: Final = Parameter("dtype", _OWN, scale="choice", choices=(_OWN, *LIMITS), source="this plugin")
+_FLOATS: Final = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
+_KEEP: Final = (
+    'Keep this layer in float32 (`dtype="float32"`), scale its values, or use bfloat16, which has the range'
+    " of float32."
+)
+_SCALE: Final = (
+    "A loss scale, or this layer in float32, keeps such values. bfloat16 has the range of float32."
+)
+
+
+def _of_dtype(where: str, measured: str) -> Find:
+    """A search whose condition says ``$largest`` and ``$smallest`` of the dtype in question."""
+
+    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
+        hits: list[Hit] = []
+        for name, (largest, smallest) in LIMITS.items():
+            if values["dtype"] not in (_OWN, name):
+                continue
+            # A dtype of its own, or any floating one that is to be replaced.
+            numbers = _numbers([name] if values["dtype"] == _OWN else _FLOATS)
+            limits: dict[str, Any] = {"largest": largest, "smallest": smallest}
+            search = by_value(f"dtype IN ({numbers}) AND {where}", measured)
+            hits += search(snapshot, {**values, **limits})
+        return hits
+
+    return find
+
+
+def _numbers(names: Any) -> str:
+    return ", ".join(str(NUMBER_OF[name]) for name in names if name in NUMBER_OF)
+
+
+def _dtype_words(subject: Subject, values: Values) -> str:
+    return str(values["dtype"]) if values["dtype"] != _OWN else subject.output.dtype or "its dtype"
+
+
+def _bits(hit: Hit | None) -> str:
+    if hit is None or hit.measured is None or not math.isfinite(hit.measured):
+        return "few"
+    return f"{hit.measured:.1f}"
+
+
+def _explain_headroom(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    reached, name = magnitude_words(subject.output.largest), _dtype_words(subject, values)
+    largest = LIMITS[name].largest if name in LIMITS else math.nan
+    why = f"The largest number of {name} is {largest:.5g}: {_bits(hit)} powers of two are left."
+    return explanation(subject, "reached", reached, why, _KEEP)
+
+
+HEADROOM: Final = AlertRule(
+    id="OverflowHeadroomAlert",
+    title="Near overflow",
+    severity=Severity.MEDIUM,
+    description="Few powers of two are left from the largest magnitude of the tensor to that of its dtype.",
+    find=_of_dtype(f"{LARGEST} > 0 AND log2($largest / {LARGEST}) < $bits", f"log2($largest / {LARGEST})"),
+    words=lambda numbers, hit, values: f"{_bits(hit)} bits of headroom",
+    explain=_explain_headroom,
+    parameters=(Parameter("bits", 2.0, 0.0, 16.0, "powers of two"), _DTYPE),
+    columns=("max",),
+    recommends=(),
+    advice=_KEEP,
+)
+
+
+def _explain_underflow(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    name = _dtype_words(subject, values)
+    smallest = LIMITS[name].smallest if name in LIMITS else math.nan
+    why = f"All is below the smallest normal number of {name}, {smallest:.3g}: it loses bits or is 0."
+    return explanation(
+        subject, "has no magnitude above", magnitude_words(subject.output.largest), why, _SCALE
+    )
+
+
+UNDERFLOW: Final = AlertRule(
+    id="UnderflowAlert",
+    title="Underflow",
+    severity=Severity.MEDIUM,
+    description="Every element that is not 0 is below the smallest normal number of the dtype.",
+    find=_of_dtype(f"{LARGEST} > 0 AND {LARGEST} < $smallest", LARGEST),
+    words=lambda numbers, hit, values: f"magnitude {magnitude_words(numbers.largest)}",
+    explain=_explain_underflow,
+    parameters=(_DTYPE,),
+    columns=("max",),
+    recommends=(),
+    advice=_SCALE,
+)
+
+RULES: Final = (HEADROOM, UNDERFLOW)

@@ -1,0 +1,152 @@
+"""Rules about trained variables: how they start, how they change, whether they change."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tb_debugger_plugin.analysis.alerts.history import large_updates, small_updates, unchanged, uneven_starts
+from tb_debugger_plugin.analysis.alerts.rule import (
+    AlertRule,
+    Hit,
+    Parameter,
+    Values,
+    explanation,
+    magnitude_words,
+)
+from tb_debugger_plugin.analysis.alerts.search import by_value
+from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.tensors import Role
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+
+_INITIALISE: Final = (
+    "Layers that start this differently learn at different speeds. Use the same kind of initialiser for all,"
+    " such as Keras's default `glorot_uniform`, and scale the inputs."
+)
+_SLOWER: Final = "The variable changes much in one step. A smaller learning rate or a warm-up usually helps."
+_FASTER: Final = (
+    "The variable hardly changes. A larger learning rate, or a look at the gradients before this layer,"
+    " usually helps."
+)
+_FROZEN: Final = (
+    "The variable is read while gradients are computed, and does not change. Check that the optimizer gets"
+    " it, that its gradient is not 0 or skipped, and that the learning rate is not 0."
+)
+
+
+def _measured(hit: Hit | None) -> str:
+    return "unknown" if hit is None else magnitude_words(hit.measured)
+
+
+def _explain_start(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    why = "This is the matrix that is furthest from the others."
+    did = "starts with a variance that is out of line: largest over smallest is"
+    return explanation(subject, did, _measured(hit), why, _INITIALISE)
+
+
+INITIALISATION: Final = AlertRule(
+    id="InitialisationAlert",
+    title="Poor initialisation",
+    severity=Severity.LOW,
+    description="Of the first values of the matrices, the largest variance over the smallest is too large.",
+    find=uneven_starts,
+    words=lambda numbers, hit, values: f"variances × {_measured(hit)}",
+    explain=_explain_start,
+    parameters=(Parameter("ratio", 10.0, 1.0, 1e6, "times", "log"),),
+    columns=("variance",),
+    roles=(Role.WEIGHT,),
+    recommends=(Role.WEIGHT,),
+    advice=_INITIALISE,
+)
+
+
+def _ratio_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+    return f"update / variable {_measured(hit)}"
+
+
+def _explain_large(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    did = "is an update whose norm, over that of its variable, is"
+    return explanation(subject, did, _measured(hit), f"It should stay below {values['limit']:g}.", _SLOWER)
+
+
+def _explain_small(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    did = "is an update whose norm, over that of its variable, is"
+    return explanation(subject, did, _measured(hit), f"It should be above {values['limit']:g}.", _FASTER)
+
+
+LARGE_UPDATE: Final = AlertRule(
+    id="LargeUpdateAlert",
+    title="Large update",
+    severity=Severity.MEDIUM,
+    description="The norm of the update of a matrix, over the norm of the matrix, is above the limit.",
+    find=large_updates,
+    words=_ratio_words,
+    explain=_explain_large,
+    parameters=(Parameter("limit", 0.1, 1e-6, 1e3, scale="log"),),
+    columns=("variance",),
+    roles=(Role.UPDATE,),
+    recommends=(Role.UPDATE, Role.WEIGHT),
+    advice=_SLOWER,
+)
+SMALL_UPDATE: Final = AlertRule(
+    id="SmallUpdateAlert",
+    title="Small update",
+    severity=Severity.LOW,
+    description="The norm of the update of a matrix, over the norm of the matrix, is below the limit.",
+    find=small_updates,
+    words=_ratio_words,
+    explain=_explain_small,
+    parameters=(Parameter("limit", 1e-4, 1e-12, 1.0, scale="log"),),
+    columns=("variance",),
+    roles=(Role.UPDATE,),
+    recommends=(Role.UPDATE, Role.WEIGHT),
+    advice=_FASTER,
+)
+
+
+def _explain_unchanged(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    why = "Its smallest and largest element, mean and variance are equal within the tolerance."
+    return explanation(subject, "was the same", f"{values['steps']:g} times in a row", why, _FROZEN)
+
+
+UNCHANGED: Final = AlertRule(
+    id="UnchangedAlert",
+    title="Unchanged",
+    severity=Severity.MEDIUM,
+    description="A trained variable is equal for some steps in a row.",
+    find=unchanged,
+    words=lambda numbers, hit, values: f"equal {values['steps']:g} times",
+    explain=_explain_unchanged,
+    parameters=(
+        Parameter("steps", 3, 2, 1000, "values", "log", is_whole=True),
+        Parameter("rtol", 1e-5, 0.0, 1.0),
+        Parameter("atol", 1e-8, 0.0, 1.0),
+    ),
+    columns=("variance",),
+    roles=(Role.WEIGHT,),
+    recommends=(Role.WEIGHT, Role.GRADIENT),
+    advice=_FROZEN,
+)
+
+
+def _explain_variance(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    why = f"It should be from {values['below']:g} to {values['above']:g}."
+    return explanation(subject, "has a variance of", _measured(hit), why, None)
+
+
+VARIANCE: Final = AlertRule(
+    id="VarianceAlert",
+    title="Variance",
+    severity=Severity.LOW,
+    description="The variance of a tensor with several elements is below or above the limits.",
+    find=by_value("size > 1 AND (variance > $above OR variance < $below)", "variance"),
+    words=lambda numbers, hit, values: f"variance {_measured(hit)}",
+    explain=_explain_variance,
+    parameters=(
+        Parameter("above", 1e6, 0.0, 1e30, scale="linear", source="the user"),
+        Parameter("below", 0.0, 0.0, 1e10, scale="linear", source="the user"),
+    ),
+    columns=("variance",),
+)
+
+RULES: Final = (INITIALISATION, LARGE_UPDATE, SMALL_UPDATE, UNCHANGED, VARIANCE)

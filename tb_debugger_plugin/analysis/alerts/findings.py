@@ -1,0 +1,164 @@
+"""Evaluates rules: one alert for each tensor, eager op or function that breaks one.
+
+Takes a snapshot and settings. Answers are kept by rule and thresholds for the commit they were made of, so
+that moving one slider evaluates one rule.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, Value
+from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings
+from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.tensors import tensors
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.modes import MODES, ModeSpec, TensorDebugMode
+
+#: Answers that are kept for a commit.
+_KEPT: Final = 256
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A tensor, an eager op or a function that breaks a rule.
+
+    Attributes:
+      rule: The rule.
+      values: Its parameters.
+      hit: Where and how.
+    """
+
+    rule: AlertRule
+    values: dict[str, Value]
+    hit: Hit
+
+    @property
+    def severity(self) -> Severity:
+        """How urgent it is."""
+        return self.rule.severity if self.hit.severity is None else self.hit.severity
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a rule says of a run.
+
+    Attributes:
+      rule: The rule.
+      values: Its parameters.
+      missing: A sentence when the run cannot answer; None when it can.
+      is_recommended: Whether the rule is on by default for this run.
+      findings: What breaks it; empty when it was not evaluated.
+    """
+
+    rule: AlertRule
+    values: dict[str, Value]
+    missing: str | None
+    is_recommended: bool
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def num_values(self) -> int:
+        """How many values break the rule."""
+        return sum(finding.hit.times for finding in self.findings)
+
+
+def verdicts(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
+    """Returns a verdict for each rule that is asked for."""
+    return [verdict(snapshot, settings, rule) for rule in chosen_rules(snapshot, settings)]
+
+
+def verdict(snapshot: Snapshot, settings: Settings, rule: AlertRule) -> Verdict:
+    """Returns what a rule says of a run."""
+    values, missing = settings.of_rule(rule), missing_of(snapshot, rule)
+    findings = () if missing else tuple(_find(snapshot, rule, values))
+    return Verdict(rule, values, missing, is_recommended(snapshot, rule), findings)
+
+
+def chosen_rules(snapshot: Snapshot, settings: Settings) -> list[AlertRule]:
+    """Returns the rules that settings ask for, in the order of the registry."""
+    return [
+        rule
+        for rule in settings.known
+        if ALL in settings.rules
+        or rule.id in settings.rules
+        or (RECOMMENDED in settings.rules and is_recommended(snapshot, rule))
+    ]
+
+
+def is_recommended(snapshot: Snapshot, rule: AlertRule) -> bool:
+    """Whether a rule is on by default for a run: it has a default for everybody, and what it is about."""
+    if rule.recommends is None:
+        return False
+    return all(tensors(snapshot).of(role) for role in rule.recommends)
+
+
+def missing_of(snapshot: Snapshot, rule: AlertRule) -> str | None:
+    """Returns why a rule cannot be evaluated on a run; None when it can."""
+    recorded = _modes(snapshot)
+    if recorded and not any(spec.mode in recorded for spec in MODES if _measures(spec, rule)):
+        modes = ", ".join(sorted(TensorDebugMode(mode).name for mode in recorded))
+        return f"Needs {needed_mode(rule)}: this run was recorded in {modes}."
+    if rule.roles and not tensors(snapshot).of(*rule.roles):
+        kinds = " or ".join(role.value for role in rule.roles)
+        return f"No {kinds} are on record."
+    return None
+
+
+def needed_mode(rule: AlertRule) -> str:
+    """Returns the name of the cheapest mode that measures what a rule needs; empty if it needs nothing."""
+    able = [spec for spec in MODES if spec.is_recorded and _measures(spec, rule)]
+    return able[0].mode.name if rule.columns else ""
+
+
+def _measures(spec: ModeSpec, rule: AlertRule) -> bool:
+    if spec.mode is TensorDebugMode.FULL_TENSOR:  # the index counts whole tensors
+        return True
+    return all(spec.judges if name == "any_bad" else name in spec.columns for name in rule.columns)
+
+
+def _modes(snapshot: Snapshot) -> frozenset[int]:
+    """The modes of the tensors on record."""
+
+    def read() -> frozenset[int]:
+        tables = ("graph_executions", "execution_outputs")
+        rows = [row for table in tables for row in snapshot.rows(f"SELECT DISTINCT mode FROM {table}")]
+        known = {spec.mode.value for spec in MODES}
+        return frozenset(mode for (mode,) in rows if mode in known)
+
+    return snapshot.remember("modes on record", read)
+
+
+class _Memory:
+    """The answers of one commit, the last used ones."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards _answers
+        self._answers: OrderedDict[object, list[Finding]] = OrderedDict()
+
+    def of(self, key: object, make: Callable[[], list[Finding]]) -> list[Finding]:
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        answer = make()
+        with self._lock:
+            self._answers[key] = answer
+            while len(self._answers) > _KEPT:
+                self._answers.popitem(last=False)
+        return answer
+
+
+def _find(snapshot: Snapshot, rule: AlertRule, values: dict[str, Value]) -> Sequence[Finding]:
+    memory = snapshot.remember("findings", _Memory)
+    key = (rule, tuple(values.items()))
+
+    def make() -> list[Finding]:
+        hits = sorted(rule.find(snapshot, values), key=lambda hit: hit[:2])
+        return [Finding(rule, values, hit) for hit in hits]
+
+    return memory.of(key, make)

@@ -1,0 +1,78 @@
+"""Finds the tensors that break a rule on the numbers of single values.
+
+Takes an SQL condition on the columns of a measured tensor, and the parameters of a rule as ``$name``. Returns
+one hit for each tensor of a graph, and for each output of the eager ops on one line.
+
+Invariant: DuckDB reads the long lists and returns one row for each tensor, so the memory that a rule takes
+does not depend on how often a program ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Every, Find, Hit, Values
+from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+
+#: The root mean square of the finite elements, which is never below the mean of their magnitudes.
+RMS = "sqrt(variance + mean * mean)"
+#: The norm of the finite elements.
+NORM = "sqrt((size - neg_inf - pos_inf - nan) * (variance + mean * mean))"
+#: The largest magnitude of the finite elements.
+LARGEST = "greatest(abs(min), abs(max))"
+
+
+def by_value(where: str, measured: str, *, roles: Sequence[Role] = (), eager: bool = True) -> Find:
+    """Returns a search for tensors by a condition on a single value.
+
+    Args:
+      where: The condition, such as ``max > $limit``.
+      measured: An expression for what is measured.
+      roles: The roles of the tensors that are looked at; none = all.
+      eager: Whether outputs of executions are looked at, too. They have no role.
+    """
+    select = f"count(*), max(idx), arg_min({measured}, idx)"
+
+    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
+        used = parameters_in(where + measured, values)
+        only, chosen = sites_condition(snapshot, roles)
+        graph = snapshot.rows(
+            f"SELECT min(idx), {select} FROM graph_executions WHERE {only} AND {where} GROUP BY site",
+            {**used, **chosen},
+        )
+        hits = [Hit(index, IN_GRAPH, count, last, number) for index, count, last, number in graph]
+        return hits + (_eager(snapshot, where, select, used) if eager and not roles else [])
+
+    return find
+
+
+def _eager(snapshot: Snapshot, where: str, select: str, used: dict[str, Any]) -> list[Hit]:
+    rows = snapshot.rows(
+        f"SELECT min(idx), slot, {select} FROM execution_outputs JOIN"
+        " (SELECT idx, op_type, stack FROM executions) USING (idx)"
+        f" WHERE {where} GROUP BY op_type, stack, slot, host",
+        used or None,
+    )
+    return [Hit(*row) for row in rows]
+
+
+def every_value(where: str) -> Every:
+    """Returns the SQL that lists every value that fulfils a condition."""
+    return (
+        f"SELECT idx FROM graph_executions WHERE {where}",
+        f"SELECT idx, slot FROM execution_outputs WHERE {where}",
+    )
+
+
+def parameters_in(sql: str, values: Values) -> dict[str, Any]:
+    """Returns the parameters that an SQL text uses: DuckDB refuses others."""
+    return {name: value for name, value in values.items() if f"${name}" in sql}
+
+
+def sites_condition(snapshot: Snapshot, roles: Sequence[Role]) -> tuple[str, dict[str, Any]]:
+    """Returns an SQL condition for the sites with some roles, and its parameters."""
+    if not roles:
+        return "true", {}
+    return "site IN (SELECT unnest($sites::INTEGER[]))", {"sites": tensors(snapshot).of(*roles)}

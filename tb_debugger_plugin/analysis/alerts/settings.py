@@ -1,0 +1,80 @@
+"""Which rules are evaluated, and with which thresholds.
+
+Texts are ``rule.parameter=value`` in routes and ``RULE:parameter=value`` on the command line; from Python,
+mappings. Equal settings are equal values, so answers are kept by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Value
+from tb_debugger_plugin.errors import UsageError
+
+#: Words in place of ids of rules.
+RECOMMENDED: Final = "recommended"
+ALL: Final = "all"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The thresholds that differ from the defaults, and the rules that are asked for.
+
+    Attributes:
+      values: The value of a parameter, by the id of the rule and its name.
+      rules: The ids of the rules, or "all", or "recommended".
+      known: The rules that there are: those of the registry, and those of the user.
+    """
+
+    values: Mapping[tuple[str, str], Value] = field(default_factory=dict)
+    rules: tuple[str, ...] = (RECOMMENDED,)
+    known: tuple[AlertRule, ...] = RULES
+
+    def of_rule(self, rule: AlertRule) -> dict[str, Value]:
+        """The value of each parameter of a rule."""
+        return {name: self.values.get((rule.id, name), default) for name, default in rule.defaults.items()}
+
+    def rule(self, rule_id: str) -> AlertRule:
+        """Returns a known rule by its id.
+
+        Raises:
+          UsageError: There is none.
+        """
+        for rule in self.known:
+            if rule.id == rule_id:
+                return rule
+        ids = ", ".join(rule.id for rule in self.known)
+        raise UsageError(f"There is no rule {rule_id!r:.50}; choose from {ids}.")
+
+
+DEFAULTS: Final = Settings()
+
+
+def make_settings(
+    given: Iterable[tuple[str, str, object]],
+    rules: Iterable[str] | None = None,
+    known: tuple[AlertRule, ...] = RULES,
+) -> Settings:
+    """Check settings.
+
+    Args:
+      given: The id of a rule, the name of a parameter, and its value, as text or number.
+      rules: The rules that are asked for; None = the recommended ones.
+      known: As in :class:`Settings`.
+
+    Raises:
+      UsageError: There is no such rule or parameter, or it cannot have this value.
+    """
+    chosen = (RECOMMENDED,) if rules is None else tuple(dict.fromkeys(rules))
+    settings = Settings({}, chosen, known)
+    for rule_id in chosen:
+        if rule_id not in (RECOMMENDED, ALL):
+            settings.rule(rule_id)
+    values = {
+        (rule_id, name): settings.rule(rule_id).parameter(name).parse(rule_id, value)
+        for rule_id, name, value in given
+    }
+    return Settings(values, chosen, known)

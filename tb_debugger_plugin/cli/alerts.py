@@ -1,0 +1,125 @@
+"""`tbdbg alerts`: evaluates the alert rules on runs, for people and for continuous integration.
+
+Takes a logdir, rules and thresholds, and prints what breaks them, most urgent first; as text, JSON, or a
+JUnit file. The exit code is 3 when `--fail-on` names a severity and an alert has it, or a higher one.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from tb_debugger_plugin.analysis.alerts.findings import verdicts
+from tb_debugger_plugin.analysis.alerts.pages import by_urgency, findings_json, verdict_json
+from tb_debugger_plugin.analysis.alerts.settings import Settings, make_settings
+from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
+from tb_debugger_plugin.cli import junit
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
+from tb_debugger_plugin.events.printable import printable
+from tb_debugger_plugin.events.tensorflow_names import display_name
+from tb_debugger_plugin.index.runs import Run
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+#: The exit code when alerts are not accepted.
+NOT_ACCEPTED: Final = 3
+_SHOWN: Final = 50
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `alerts` to the command line."""
+    parser = subparsers.add_parser("alerts", help="which tensors break a rule (docs/guide/rules.md)")
+    add_arguments(parser)
+    parser.add_argument(
+        "--rule",
+        action="append",
+        metavar="ID[:PARAMETER=VALUE,...]",
+        dest="rules",
+        help="only this rule, perhaps with other thresholds; may be repeated; 'all' for every rule"
+        " (default: the rules that fit the model)",
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=[one.word for one in Severity],
+        metavar="SEVERITY",
+        help=f"exit with {NOT_ACCEPTED} if an alert is critical, or at least high, medium or low",
+    )
+    parser.add_argument("--junit", metavar="FILE", help="also write a JUnit file, a test case for each rule")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the alerts; returns the exit code."""
+    settings = settings_of(args.rules)
+
+    def judge(found: Run) -> dict[str, Any]:
+        with read_whole(found) as loader, open_snapshot(loader) as snapshot:
+            return _facts(snapshot, settings)
+
+    results = run_each(chosen_runs(args.logdir, args.name), judge)
+    code = print_results(results, _words, as_json=args.json, separator="\n\n")
+    least = Severity[args.fail_on.upper()] if args.fail_on else None
+    if args.junit:
+        junit.write(args.junit, results, least or Severity.CRITICAL)
+    return code or (NOT_ACCEPTED if least is not None and _is_broken(results, least) else 0)
+
+
+def settings_of(rules: list[str] | None) -> Settings:
+    """Returns the settings of texts such as ``LargeGradientAlert:limit=10``.
+
+    Raises:
+      UsageError: A text names no rule, or no parameter that may have this value.
+    """
+    given: list[tuple[str, str, object]] = []
+    for text in rules or ():
+        rule, _, parameters = text.partition(":")
+        for one in filter(None, parameters.split(",")):
+            name, _, value = one.partition("=")
+            given.append((rule, name.strip(), value.strip()))
+    return make_settings(given, None if rules is None else [text.partition(":")[0] for text in rules])
+
+
+def _facts(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
+    judged = verdicts(snapshot, settings)
+    return {
+        "rules": [verdict_json(one) for one in judged],
+        "alerts": findings_json(snapshot, by_urgency(judged)),
+    }
+
+
+def _is_broken(results: dict[str, dict[str, Any]], least: Severity) -> bool:
+    alerts = (alert for facts in results.values() for alert in facts.get("alerts", ()))
+    return any(Severity[alert["severity"].upper()] >= least for alert in alerts)
+
+
+def _words(name: str, facts: dict[str, Any]) -> str:
+    alerts = facts["alerts"]
+    lines = [name, *(f"  {_line(facts, alert)}" for alert in alerts[:_SHOWN])]
+    if len(alerts) > _SHOWN:
+        lines.append(f"  {len(alerts) - _SHOWN:,} more; --json gives all.")
+    if not alerts:
+        lines.append("  No alert.")
+    lines += [f"  {rule['title']}: {rule['missing']}" for rule in facts["rules"] if rule["missing"]]
+    return "\n".join(map(printable, lines))
+
+
+def _line(facts: dict[str, Any], alert: dict[str, Any]) -> str:
+    """Such as "critical  NaN/∞: 200 −∞ in Log:0 (Log), train.py:3 in loss, 12 times"."""
+    titles = {rule["alert_type"]: rule["title"] for rule in facts["rules"]}
+    times = f", {alert['count']:,} times" if alert["count"] > 1 else ""
+    head = f"{alert['severity']:<8}  {titles[alert['alert_type']]}: {alert['measured']} in"
+    return f"{head} {place_words(alert)}{times}"
+
+
+def place_words(alert: dict[str, Any]) -> str:
+    """The tensor and the line of an alert."""
+    kind = display_name(alert["op_type"] or "?")
+    name = alert["op_name"]
+    tensor = f"{name}:{alert['output_slot']}" + (f" ({kind})" if kind != name else "") if name else kind
+    source = alert["source"]
+    if source is None:
+        return tensor
+    return f"{tensor}, {source['path'].replace(chr(92), '/').rpartition('/')[2]}:{source['line']}"

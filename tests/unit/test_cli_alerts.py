@@ -1,0 +1,110 @@
+"""`cli/alerts.py`, `cli/junit.py`: rules on the command line, exit codes, and the file for CI."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.cli import junit
+from tb_debugger_plugin.cli.main import main
+from tests.support.events import small_program
+from tests.support.numerics import training
+
+_BAD, _GOOD = "bad", "good"
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> str:
+    """A run with NaN, and one that trains well."""
+    small_program(tmp_path / _BAD).close()
+    kernel = np.array([[1.0, -2.0], [3.0, 0.5]])
+    steps = [{"read": kernel * n, "gradient_tape/MatMul": kernel, "Mul": kernel * 0.01} for n in (1, 2, 3)]
+    training(tmp_path / _GOOD, steps).close()
+    return str(tmp_path)
+
+
+def test_alerts_are_printed_the_most_urgent_first_with_tensor_and_line(logdir, capsys):
+    assert main(["alerts", logdir, "--run", _BAD]) == 0
+    assert capsys.readouterr().out == (
+        "bad\n"
+        "  critical  NaN/∞: 1 −∞ in Log:0, train.py:3, 2 times\n"
+        "  high      NaN/∞: 1 NaN in mul:0 (Mul), train.py:3, 2 times\n"
+        "  medium    NaN/∞: 1 NaN in Mean:0, train.py:3, 2 times\n"
+        "  medium    NaN/∞: 1 NaN in loss, train.py:3, 2 times\n"
+        "  Exploding: Needs FULL_NUMERICS: this run was recorded in FULL_HEALTH.\n"
+        "  Near overflow: Needs FULL_NUMERICS: this run was recorded in FULL_HEALTH.\n"
+        "  Underflow: Needs FULL_NUMERICS: this run was recorded in FULL_HEALTH.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "run, options, code",
+    [
+        (_BAD, [], 0),
+        (_BAD, ["--fail-on", "critical"], 3),
+        (_BAD, ["--fail-on", "low", "--rule", "ExplodingAlert"], 0),
+        (_GOOD, ["--fail-on", "low"], 0),
+        (_GOOD, ["--fail-on", "medium", "--rule", "LargeGradientAlert:limit=2"], 3),
+        (_GOOD, ["--fail-on", "high", "--rule", "LargeGradientAlert:limit=2"], 0),
+        (_GOOD, ["--fail-on", "low", "--rule", "GrowingAlert:factor=2,steps=1,above=0"], 3),
+        (_GOOD, ["--rule", "LargeGradientAlert:size=2"], 1),
+        (_GOOD, ["--rule", "NoAlert"], 1),
+    ],
+)
+def test_the_exit_code_tells_whether_alerts_are_accepted(logdir, run, options, code):
+    assert main(["alerts", logdir, "--run", run, *options]) == code
+
+
+def test_an_unknown_severity_is_a_wrong_command_line(logdir):
+    with pytest.raises(SystemExit) as error:
+        main(["alerts", logdir, "--fail-on", "grave"])
+    assert error.value.code == 2
+
+
+def test_json_has_rules_with_thresholds_and_alerts_with_lines(logdir, capsys):
+    assert (
+        main(["alerts", logdir, "--json", "--rule", "InfNanAlert", "--rule", "LargeGradientAlert:limit=2"])
+        == 0
+    )
+    answer = json.loads(capsys.readouterr().out)
+    alert = answer[_BAD]["alerts"][0]
+    assert (alert["severity"], alert["count"], alert["source"]) == (
+        "critical",
+        2,
+        {"path": "/home/me/train.py", "line": 3, "function": "loss"},
+    )
+    (_, gradients) = answer[_GOOD]["rules"]
+    assert (gradients["num_tensors"], gradients["num_values"], gradients["missing"]) == (1, 3, None)
+    assert [(one["name"], one["value"], one["default"]) for one in gradients["parameters"]] == [
+        ("limit", 2.0, 1000.0)
+    ]
+
+
+def test_a_junit_file_has_a_case_for_each_rule_and_fails_those_that_are_broken(logdir, tmp_path):
+    path = tmp_path / "alerts.xml"
+    assert main(["alerts", logdir, "--rule", "all", "--fail-on", "high", "--junit", str(path)]) == 3
+    suites = {suite.get("name"): suite for suite in ElementTree.parse(path).getroot()}
+    assert (suites[_BAD].get("failures"), suites[_GOOD].get("failures")) == ("1", "0")
+    (failure,) = suites[_BAD].iter("failure")
+    assert failure.get("message") == "critical: 1 −∞ in Log:0, train.py:3"
+    assert "high: 1 NaN in mul:0 (Mul), train.py:3" in (failure.text or "")
+    skipped = {case.get("name") for case in suites[_BAD] if case.find("skipped") is not None}
+    assert "GrowingAlert" in skipped and "InfNanAlert" not in skipped
+
+
+def test_a_run_that_cannot_be_read_is_an_error_in_the_file(tmp_path):
+    path = tmp_path / "alerts.xml"
+    junit.write(str(path), {"a\0run": {"error": "The file is damaged."}}, Severity.CRITICAL)
+    (suite,) = ElementTree.parse(path).getroot()
+    assert (suite.get("name"), suite.get("errors")) == ("a�run", "1")
+    assert [error.get("message") for error in suite.iter("error")] == ["The file is damaged."]
+
+
+def test_a_file_that_cannot_be_written_is_an_error_with_a_sentence(logdir, tmp_path, capsys):
+    assert main(["alerts", logdir, "--junit", str(tmp_path / "no" / "alerts.xml")]) == 1
+    assert "No such file" in capsys.readouterr().err
