@@ -155,7 +155,7 @@ class Pauses:
         except Exception as error:  # the program must not see any error
             _log.debug("The recording cannot be written out:", exc_info=error)
         with status.lock:
-            if pause is not None and status.pause is pause:
+            if status.pause is pause and pause is not None:
                 pause.is_recorded = True
                 status.news()
 
