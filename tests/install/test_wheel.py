@@ -18,6 +18,10 @@ from tests.support.checkout import PACKAGE, ROOT, tracked_files
 pytestmark = pytest.mark.install
 
 _COMPILERS = ("c++", "g++", "clang++")
+#: As the build calls it, but it does not optimize, which takes most of the time.
+_FAST_COMPILER = """#!/bin/sh
+exec {} "$@" -O0
+"""
 
 
 def _wheel(checkout, out, **environment):
@@ -37,21 +41,34 @@ def _wheel(checkout, out, **environment):
     return zipfile.ZipFile(wheel)
 
 
-def _names_in_wheel(checkout, out, **environment):
-    with _wheel(checkout, out, **environment) as wheel:
-        return wheel.namelist()
+@pytest.fixture(scope="module")
+def compilers(tmp_path_factory):
+    """Variables of the environment with a compiler that is fast; none where there is no compiler."""
+    compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
+    if compiler is None:
+        return {}
+    script = tmp_path_factory.mktemp("compiler") / "c++"
+    script.write_text(_FAST_COMPILER.format(compiler))
+    script.chmod(0o755)
+    return {"CC": str(script), "CXX": str(script)}
 
 
-def test_a_wheel_carries_the_page_and_the_descriptor(checkout, tmp_path):
-    names = _names_in_wheel(checkout, tmp_path)
+@pytest.fixture(scope="module")
+def wheel(checkout, compilers, tmp_path_factory):
+    """The wheel of the checkout."""
+    with _wheel(checkout, tmp_path_factory.mktemp("wheel"), **compilers) as wheel:
+        yield wheel
+
+
+def test_a_wheel_carries_the_page_and_the_descriptor(wheel):
+    names = wheel.namelist()
     page = [f"tb_debugger_plugin/{file.relative_to(PACKAGE)}" for file in (PACKAGE / "static").rglob("*.*")]
     assert page and set(page) <= set(names)
     assert "tb_debugger_plugin/events/debug_event.binpb" in names
 
 
-def test_a_wheel_carries_the_notices_of_what_its_page_bundles(checkout, tmp_path):
-    with _wheel(checkout, tmp_path) as wheel:
-        text = wheel.read("tb_debugger_plugin/static/THIRD_PARTY_LICENSES.txt").decode()
+def test_a_wheel_carries_the_notices_of_what_its_page_bundles(wheel):
+    text = wheel.read("tb_debugger_plugin/static/THIRD_PARTY_LICENSES.txt").decode()
     notices = {
         name: notice for name, notice in re.findall(r"^## (\S+ - \S+) .*\n([^#]*)", text, re.MULTILINE)
     }
@@ -63,10 +80,9 @@ def test_a_wheel_carries_the_notices_of_what_its_page_bundles(checkout, tmp_path
     assert all("Copyright" in notice and "Permission" in notice for notice in notices.values())
 
 
-def test_a_wheel_says_its_version_and_downgrades_nothing_that_it_does_not_use(checkout, tmp_path):
-    with _wheel(checkout, tmp_path) as wheel:
-        (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
-        lines = wheel.read(name).decode().splitlines()
+def test_a_wheel_says_its_version_and_downgrades_nothing_that_it_does_not_use(wheel):
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    lines = wheel.read(name).decode().splitlines()
     assert f"Version: {tb_debugger_plugin.__version__}" in lines
     needed = [line for line in lines if line.startswith("Requires-Dist: ") and "extra ==" not in line]
     # TensorBoard asks for it itself, and its new versions work with any.
@@ -76,14 +92,14 @@ def test_a_wheel_says_its_version_and_downgrades_nothing_that_it_does_not_use(ch
 @pytest.mark.skipif(
     not any(map(shutil.which, _COMPILERS)), reason=f"no C++ compiler: {', '.join(_COMPILERS)}"
 )
-def test_a_wheel_carries_the_native_libraries(checkout, tmp_path):
-    names = _names_in_wheel(checkout, tmp_path)
+def test_a_wheel_carries_the_native_libraries(wheel):
+    names = wheel.namelist()
     for library in ("native/_native.", "index/_frames."):
         assert [name for name in names if name.startswith(f"tb_debugger_plugin/{library}")]
 
 
-def test_a_wheel_carries_every_module_and_nothing_else_of_the_checkout(checkout, tmp_path):
-    names = _names_in_wheel(checkout, tmp_path)
+def test_a_wheel_carries_every_module_and_nothing_else_of_the_checkout(wheel):
+    names = wheel.namelist()
     modules = {str(file.relative_to(ROOT)) for file in tracked_files() if file.is_relative_to(PACKAGE)}
     assert {name for name in modules if name.endswith((".py", "py.typed"))} <= set(names)
     roots = {name.partition("/")[0].partition("-")[0] for name in names}
@@ -92,6 +108,7 @@ def test_a_wheel_carries_every_module_and_nothing_else_of_the_checkout(checkout,
 
 def test_without_a_compiler_a_wheel_is_built_without_the_native_library(checkout, tmp_path):
     shutil.rmtree(checkout / "build", ignore_errors=True)
-    names = _names_in_wheel(checkout, tmp_path, CC="false", CXX="false")
+    with _wheel(checkout, tmp_path, CC="false", CXX="false") as wheel:
+        names = wheel.namelist()
     assert "tb_debugger_plugin/__init__.py" in names
     assert not [name for name in names if name.endswith(".so")]
