@@ -9,7 +9,7 @@ from tests.support.checkout import ROOT
 from tests.support.chromium import ADVICE, find_chromium
 from tests.support.debugger_page import BROWSER_ARGS
 from tests.support.programs import record_example
-from tests.support.serving import tensorboard
+from tests.support.serving import WITH_TENSORFLOW, tensorboard
 
 STEPS = 5
 
@@ -36,8 +36,9 @@ def example_logdir(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def example_address(example_logdir, tmp_path_factory):
-    """A TensorBoard on the recorded example."""
-    with tensorboard(example_logdir, tmp_path_factory.mktemp("log") / "tensorboard.txt") as address:
+    """A TensorBoard on the recorded example; it has TensorFlow, as that of most users."""
+    log = tmp_path_factory.mktemp("log") / "tensorboard.txt"
+    with tensorboard(example_logdir, log, program=WITH_TENSORFLOW) as address:
         yield address
 
 

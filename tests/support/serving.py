@@ -14,20 +14,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+#: TensorBoard as it runs where there is no TensorFlow, which it takes most of its start to import.
+WITHOUT_TENSORFLOW = ("tests.support.without_tensorflow", "tensorboard")
+#: TensorBoard as most users have it.
+WITH_TENSORFLOW = ("tensorboard.main",)
 _PATIENCE_S = 60.0
 _PAUSE_S = 0.1
 
 
 @contextmanager
 def tensorboard(
-    logdir: Path, log: Path, *, program: Sequence[str] = ("tensorboard.main",), **environment: str
+    logdir: Path, log: Path, *, program: Sequence[str] = WITHOUT_TENSORFLOW, **environment: str
 ) -> Iterator[str]:
     """Serve a logdir with TensorBoard while the block runs.
 
     Args:
       logdir: The logdir to serve.
       log: A file for TensorBoard's output.
-      program: The module to run, and its first arguments.
+      program: The module to run, and its first arguments: one of the constants above.
       **environment: More variables of the environment.
 
     Returns:

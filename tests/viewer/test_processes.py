@@ -27,7 +27,6 @@ from tests.support.checkout import ROOT
 from tests.support.events import PATIENCE_S, Recording, full_health, loaded, small_program
 from tests.support.serving import fetch, tensorboard
 
-_VIEWER = ("tests.support.without_tensorflow", "tensorboard")
 _COUNTS = ("num_executions", "num_graph_executions", "num_bad_graph_executions", "num_alerts")
 
 #: Reads a run in many small commits.
@@ -62,7 +61,7 @@ def test_two_tensorboards_and_the_command_line_look_at_one_growing_run(tmp_path)
     with ExitStack() as viewers:
         environment = {"TB_DEBUGGER_CACHE": str(tmp_path / "cache")}
         addresses = [
-            viewers.enter_context(tensorboard(tmp_path / "logs", log, program=_VIEWER, **environment))
+            viewers.enter_context(tensorboard(tmp_path / "logs", log, **environment))
             for log in (tmp_path / "one.txt", tmp_path / "two.txt")
         ]
         for address in addresses:
@@ -89,7 +88,7 @@ def test_new_events_are_there_soon_also_in_a_circular_buffer(tmp_path):
     recording = small_program(tmp_path / "logs" / "all", steps=1)
     ring = small_program(tmp_path / "logs" / "ring", steps=1, run_id="ring", circular_buffer_size=3)
     lags = []
-    with tensorboard(tmp_path / "logs", tmp_path / "said.txt", program=_VIEWER) as address:
+    with tensorboard(tmp_path / "logs", tmp_path / "said.txt") as address:
         assert _status(address, "all")["num_graph_executions"] == 4
         for number in range(5, 9):
             recording.trace("g1", "Log", full_health([1.0]))

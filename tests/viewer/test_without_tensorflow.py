@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.asking import FITTING, PREFIX, Facts, decoded, fitting, has_answered
 from tests.support.checkout import ROOT
-from tests.support.serving import fetch, tensorboard
+from tests.support.serving import WITHOUT_TENSORFLOW, fetch, tensorboard
 
 _WITHOUT = "tests.support.without_tensorflow"
 _RECORDINGS = ROOT / "tests" / "golden"
@@ -24,7 +24,7 @@ _PATIENCE_S = 60
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = tmp_path_factory.mktemp("log") / "tensorboard.txt"
-    with tensorboard(_RECORDINGS, log, program=(_WITHOUT, "tensorboard")) as actual:
+    with tensorboard(_RECORDINGS, log, program=WITHOUT_TENSORFLOW) as actual:
         yield actual
 
 

@@ -64,8 +64,7 @@ def test_what_a_program_records_is_served_while_it_runs(tmp_path: Path) -> None:
         text=True,
     )
     lags: dict[str, list[float]] = {"all": [], "ring": []}
-    viewer = ("tests.support.without_tensorflow", "tensorboard")
-    with program, tensorboard(logdir, tmp_path / "said.txt", program=viewer) as address:
+    with program, tensorboard(logdir, tmp_path / "said.txt") as address:
         assert program.stdin is not None and program.stdout is not None
         for run, kept in (("all", _STEPS), ("ring", _BUFFER)):
             for step in range(1, _STEPS + 1):
