@@ -20,7 +20,7 @@ _Result = TypeVar("_Result")
 
 #: Imported by the server, as slow as they are.
 _PRELOADED = ["tensorflow", "keras", "sklearn.datasets", "tb_debugger_plugin.capture.api"]
-_TIMEOUT_S = 180.0
+_TIMEOUT_S = 600.0
 
 
 class CallError(Exception):

@@ -100,8 +100,11 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """Try every program in every way, several at once; yields in order."""
     cases = [(program, way, folder) for program in programs for way in ways]
-    with ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(workers)
+    try:
         yield from pool.map(lambda case: outcome(*case), cases)
+    finally:
+        pool.shutdown(cancel_futures=True)  # Ctrl-C waits only for what has begun
 
 
 def table(results: list[Outcome]) -> str:
