@@ -8,12 +8,12 @@ import pytest
 
 from tb_debugger_plugin.analysis.diagnosis import advice
 from tb_debugger_plugin.analysis.diagnosis.advice import Advice
-from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES, FROM_INFINITY
+from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES
 from tb_debugger_plugin.analysis.diagnosis.patterns import PATTERNS
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example, Rewrite, example_of
 
 LOG = Rewrite("log(X)", "tf.math.log(tf.maximum(X, 1e-7))")
-_CAUSES = [cause.help for cause in (*CAUSES, *FROM_INFINITY) if cause.help is not None]
+_CAUSES = [cause.help for cause in CAUSES if cause.help is not None]
 ADVICE = [
     *_CAUSES,
     *(pattern.advice for pattern in PATTERNS),

@@ -184,6 +184,55 @@ def all_are(slot: int, kind: Kind) -> Check:
     return check
 
 
+def outside(low: float, high: float) -> Check:
+    """Some element of the first input is outside of limits."""
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        numbers = inputs[0].numbers if inputs else None
+        if numbers is None or numbers.low is None or numbers.high is None:
+            return measured(inputs, output)
+        beyond = [value for value in (numbers.low, numbers.high) if not low <= value <= high]
+        words = " and ".join(f"{value:.9g}" for value in beyond)
+        return (Blame(inputs[0], f"values such as {words}"),) if beyond else None
+
+    return check
+
+
+def reaches(low: float, high: float) -> Check:
+    """The first input has elements at one of two limits."""
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        numbers = inputs[0].numbers if inputs else None
+        if numbers is None or numbers.low is None or numbers.high is None:
+            return measured(inputs, output)
+        # Beyond the limits the result is NaN, which does not hide that other elements are at them.
+        return measured(inputs, output) if numbers.low <= low or numbers.high >= high else None
+
+    return check
+
+
+def is_fraction(slot: int) -> Check:
+    """The input in a slot has elements that are not whole; refuted where all are the same whole number."""
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        numbers = inputs[slot].numbers if slot < len(inputs) else None
+        only = None if numbers is None else numbers.only
+        return None if only is not None and only.is_integer() else ()
+
+    return check
+
+
+def of_dtype(name: str) -> Check:
+    """The output is of a dtype."""
+
+    def check(inputs: Inputs, output: Numbers) -> Finding:
+        if output.dtype is None:
+            return MAYBE
+        return () if output.dtype == name else None
+
+    return check
+
+
 def divided_by_zero(*, over: int, under: int, zero_over_zero: Literal["nan", "finite"]) -> Check:
     """A number other than 0 is divided by 0.
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, lines_of
-from tb_debugger_plugin.analysis.diagnosis.causes import Cause, Proven, causes_of
+from tb_debugger_plugin.analysis.diagnosis.cause import Cause
+from tb_debugger_plugin.analysis.diagnosis.causes import Proven, causes_of
 from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty, certainty_of, missing_of
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code, number, text
+from tb_debugger_plugin.analysis.diagnosis.ranges import limit_words
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
@@ -110,7 +112,7 @@ def _amount(output: Numbers) -> Phrases:
 def _proven(subject: Subject, causes: Sequence[Proven]) -> Iterator[Phrase]:
     # "Its input `a:0` held 3 zeros and its input `b:0` already held 1 +∞: 0 · ∞ is NaN."
     for i, proven in enumerate(causes):
-        because = proven.cause.because
+        because = _clause(proven.cause, subject.output)
         if i:
             yield text(" ")
         if proven.blames:
@@ -123,7 +125,7 @@ def _proven(subject: Subject, causes: Sequence[Proven]) -> Iterator[Phrase]:
 
 
 def _possible(subject: Subject, causes: Sequence[Cause]) -> Iterator[Phrase]:
-    inputs, guesses = subject.inputs, _guesses(causes)
+    inputs, guesses = subject.inputs, _guesses(causes, subject.output)
     carrier = next((each for each in inputs if each.is_bad), None)
     if carrier is not None:
         assert carrier.numbers is not None
@@ -146,8 +148,12 @@ def _not_measured(inputs: Inputs) -> str:
     return f"{'Some of its' if is_some_known else 'Its'} inputs were not measured."
 
 
-def _guesses(causes: Sequence[Cause]) -> str:
-    reasons = "; ".join(dict.fromkeys(cause.because for cause in causes))
+def _clause(cause: Cause, output: Numbers) -> str:
+    return cause.because.replace("the dtype", limit_words(output.dtype))
+
+
+def _guesses(causes: Sequence[Cause], output: Numbers) -> str:
+    reasons = "; ".join(dict.fromkeys(_clause(cause, output) for cause in causes))
     return f"Possible reason{'' if len(causes) == 1 else 's'}: {reasons}." if causes else ""
 
 

@@ -1,0 +1,76 @@
+"""Values that an op did not compute: arguments, variables, data, constants, and random numbers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tb_debugger_plugin.analysis.diagnosis.advice import DATA, Advice
+from tb_debugger_plugin.analysis.diagnosis.cause import ANY, INFINITE, NAN, Cause
+from tb_debugger_plugin.analysis.diagnosis.evidence import always, finite_in, guess
+from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
+
+READING: Final = (
+    *("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "OptionalGetValue"),
+    *("DatasetToSingleElement", "ReduceDataset", "QueueDequeueV2", "QueueDequeueManyV2"),
+    *("ReadFile", "DecodeRaw", "DecodeCSV", "ParseExampleV2", "ParseTensor", "StringToNumber"),
+    *("LookupTableFindV2", "InfeedDequeue"),
+)
+_PYTHON: Final = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
+_LISTS: Final = (
+    *("TensorListGetItem", "TensorListStack", "TensorListPopBack", "TensorListConcatV2"),
+    *("TensorArrayReadV3", "TensorArrayGatherV3", "StackPopV2"),
+)
+_RANDOM: Final = (
+    *("RandomGamma", "StatelessRandomGammaV2", "StatelessRandomGammaV3", "RandomPoissonV2"),
+    *("StatelessRandomPoisson", "ParameterizedTruncatedNormal", "StatelessParameterizedTruncatedNormal"),
+    *("RandomGammaGrad", "StatelessRandomBinomial"),
+)
+
+CAUSES: Final = (
+    Cause(
+        (*ARGUMENTS, "PlaceholderWithDefault"),
+        ANY,
+        "it is an argument: the caller of the function passed it in",
+        always,
+    ),
+    Cause(
+        ("ReadVariableOp", "VariableV2", "ResourceGather", "ResourceGatherNd"),
+        ANY,
+        "the variable held it already: see the op that assigned it last",
+        always,
+    ),
+    Cause(READING, ANY, "it is in the input data", always, DATA),
+    Cause(
+        ("Const",), ANY, "it is a constant of the program; a mask of −∞ before a softmax is intended", always
+    ),
+    Cause(
+        _PYTHON,
+        ANY,
+        "a Python function returned it, whose inside is not recorded",
+        always,
+        Advice("Check what the Python function returns, for example with numpy.isfinite."),
+    ),
+    Cause(
+        ("RestoreV2", "Restore", "RestoreSlice"),
+        ANY,
+        "it is in the checkpoint that was restored",
+        always,
+        Advice("Restore an earlier checkpoint, from before the values became bad."),
+    ),
+    Cause(_LISTS, ANY, "it was put in the list earlier", always),
+    Cause(
+        ("Empty", "EmptyV2"),
+        ANY,
+        "it is memory that nothing was written to",
+        always,
+        Advice("Fill the tensor before it is read: tf.zeros."),
+    ),
+    Cause(("Bitcast",), ANY, "the bits of its input are not a finite number in this dtype", always),
+    Cause(
+        _RANDOM,
+        (*INFINITE, *NAN),
+        "a parameter of the distribution is outside its range, such as a rate or a scale that is not above 0",
+        guess(finite_in),
+        Advice("Keep the parameters of the distribution above 0: tf.nn.softplus, or tf.maximum."),
+    ),
+)
