@@ -10,6 +10,7 @@ peak of resident memory.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -167,14 +168,16 @@ RECORDERS = (
 )
 
 
-def _enable(recorder: str, root: str, mode: str, size: int, keep: KeepValues | None) -> None:
+def _enable(
+    recorder: str, root: str, mode: str, size: int, keep: KeepValues | None, debugger: contextlib.ExitStack
+) -> None:
     if recorder == "ours":
         tb_debugger_plugin.enable_dump_debug_info(root, mode, circular_buffer_size=size, keep_values=keep)
     elif recorder in ("interactive", "connected", "breakpoint"):
         options = {"tensor_debug_mode": mode, "circular_buffer_size": size, "keep_values": keep}
         controller = tb_debugger_plugin.enable_breakpoints(root, wait=False, **options).controller
         if recorder != "interactive":
-            controller.connected("benchmark").__enter__()
+            debugger.enter_context(controller.connected("benchmark"))
         if recorder == "breakpoint":
             enabled = Breakpoint(enabled=True, condition="nan > 0 or max > 1e30")
             assert controller.control(Command(set_breakpoint=enabled)).done
@@ -250,10 +253,10 @@ def main() -> None:
     parser.add_argument("--values", action="store_true", help="keep the values that VALUES names")
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as root:
+    with tempfile.TemporaryDirectory() as root, contextlib.ExitStack() as debugger:
         step = STEPS[options.step]()
         keep = KeepValues(**VALUES[options.step], max_total_bytes=None) if options.values else None
-        _enable(options.recorder, root, options.mode, options.circular_buffer_size, keep)
+        _enable(options.recorder, root, options.mode, options.circular_buffer_size, keep, debugger)
         result = measure(step, options.seconds)
         result["memory"] = _resident()
         result["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
