@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ import numpy.typing as npt
 
 #: Levels of graphs inside graphs; programs have a dozen.
 _MAX_DEPTH: Final = 64
+#: Cached properties of a catalog that do not depend on its sites.
+_NOT_OF_SITES: Final = frozenset({"op_numbers", "graph_numbers", "graph_callers"})
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,13 @@ class Catalog:
         """The number of a graph by id; that of the first host when several hosts use one id."""
         return {graph.graph_id: graph.number for graph in reversed(self.graphs)}
 
+    def with_sites(self, more: list[Site]) -> Catalog:
+        """Returns the catalog with more sites, which come after those that it has."""
+        catalog = replace(self, sites=[*self.sites, *more])
+        for name in _NOT_OF_SITES & vars(self).keys():
+            vars(catalog)[name] = vars(self)[name]  # what `cached_property` keeps
+        return catalog
+
     @cached_property
     def op_sites(self) -> dict[int, list[Site]]:
         """The sites of each op."""
@@ -174,9 +183,7 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
                 " attributes, known FROM ops ORDER BY op"
             )
         ],
-        sites=[
-            Site(*row) for row in rows("SELECT site, op, graph, host, slot, device FROM sites ORDER BY site")
-        ],
+        sites=load_sites(connection, 0),
         op_types=rows("SELECT name, is_function FROM op_types ORDER BY op_type"),
         shapes=[text for (text,) in rows("SELECT text FROM shapes ORDER BY shape")],
         statics={
@@ -189,6 +196,19 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
         op_graphs=_grouped(rows("SELECT op, graph FROM op_graphs ORDER BY op, position")),
         host_names=distinct_names(rows("SELECT name, process_id FROM hosts ORDER BY host")),
     )
+
+
+def load_sites(connection: duckdb.DuckDBPyConnection, first: int) -> list[Site]:
+    """Returns the sites from a number on.
+
+    Args:
+      connection: A connection to the run's database.
+      first: The number.
+    """
+    rows = connection.execute(
+        "SELECT site, op, graph, host, slot, device FROM sites WHERE site >= ? ORDER BY site", [first]
+    )
+    return [Site(*row) for row in rows.fetchall()]
 
 
 def distinct_names(hosts: Sequence[tuple[str, int | None]]) -> list[str]:

@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.catalog import Catalog, load_catalog
+from tb_debugger_plugin.analysis.catalog import Catalog, load_catalog, load_sites
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.fileset import TAILED
 from tb_debugger_plugin.index.loader import RunLoader
@@ -32,7 +32,7 @@ class Snapshot:
       loader: The run's loader.
       connection: A cursor in a transaction.
       generation: The number of the commit.
-      described: The number of the commit in which graphs, ops or sites last changed.
+      described: The number of the commit in which graphs or ops last changed; sites may come at any time.
       is_settled: Whether all positions are final: no circular buffer has rows in its ring.
       catalog: Graphs, ops and sites.
       num_executions: The length of the list of executions.
@@ -64,8 +64,12 @@ class Snapshot:
         return _remember(self.loader, name, self.generation, make)
 
     def remember_of_graphs(self, name: str, make: Callable[[], T]) -> T:
-        """Returns the result of ``make``, which uses the catalog only and is called once per catalog."""
+        """Returns the result of ``make``, which uses graphs and ops only and is called once for them."""
         return _remember(self.loader, name, self.described, make)
+
+    def remember_of_sites(self, name: str, make: Callable[[], T]) -> T:
+        """Returns the result of ``make``, which uses the catalog only and is called once per catalog."""
+        return _remember(self.loader, name, (self.described, len(self.catalog.sites)), make)
 
     def recall(self, name: str) -> Any:
         """Returns the value last passed to :meth:`keep`, in any generation; None when there is none."""
@@ -75,8 +79,7 @@ class Snapshot:
 
     def keep(self, name: str, value: Any) -> None:
         """Keep a value with the run; the caller of :meth:`recall` checks whether it is still valid."""
-        with self.loader.memory_lock:
-            self.loader.memory[name] = (self.generation, value)
+        _keep(self.loader, name, self.generation, value)
 
 
 def _filled(values: Any) -> npt.NDArray[Any]:
@@ -85,16 +88,32 @@ def _filled(values: Any) -> npt.NDArray[Any]:
     return values.filled(np.nan) if values.dtype.kind == "f" else np.asarray(values.filled())
 
 
-def _remember(loader: RunLoader, name: str, version: int, make: Callable[[], T]) -> T:
+def _remember(loader: RunLoader, name: str, version: object, make: Callable[[], T]) -> T:
     with loader.memory_lock:
         entry = loader.memory.get(name)
     if entry is not None and entry[0] == version:
         value: T = entry[1]
         return value
     result = make()
-    with loader.memory_lock:
-        loader.memory[name] = (version, result)
+    _keep(loader, name, version, result)
     return result
+
+
+def _keep(loader: RunLoader, name: str, version: object, value: object) -> None:
+    with loader.memory_lock:
+        loader.memory[name] = (version, value)
+
+
+def _catalog(
+    loader: RunLoader, connection: duckdb.DuckDBPyConnection, described: int, num_sites: int
+) -> Catalog:
+    """Returns the catalog; new sites, which each first run of an op brings, are added to the one at hand."""
+    catalog = _remember(loader, "catalog", described, lambda: load_catalog(connection))
+    if len(catalog.sites) >= num_sites:  # a later snapshot may have added more
+        return catalog
+    catalog = catalog.with_sites(load_sites(connection, len(catalog.sites)))
+    _keep(loader, "catalog", described, catalog)
+    return catalog
 
 
 @contextlib.contextmanager
@@ -111,13 +130,15 @@ def open_snapshot(loader: RunLoader) -> Iterator[Snapshot]:
         meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
         generation = int(meta.get("generation", "0"))
         described = int(meta.get("catalog_generation", "0"))
-        catalog = _remember(loader, "catalog", described, lambda: load_catalog(connection))
-        counts = connection.execute(
-            "SELECT (SELECT count(*) FROM executions), (SELECT count(*) FROM graph_executions),"
-            " (SELECT count(*) FROM bad_graph_executions)"
+        num_sites, *counts = connection.execute(
+            "SELECT (SELECT count(*) FROM sites), (SELECT count(*) FROM executions),"
+            " (SELECT count(*) FROM graph_executions), (SELECT count(*) FROM bad_graph_executions)"
         ).fetchall()[0]
+        catalog = _catalog(loader, connection, described, num_sites)
         stable = tuple(int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED)
-        yield Snapshot(loader, connection, generation, described, stable == counts[:2], catalog, *counts)
+        yield Snapshot(
+            loader, connection, generation, described, stable == tuple(counts[:2]), catalog, *counts
+        )
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,13 @@ def _excerpts(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
     return excerpts
 
 
+#: Host name and frame ids where nothing is recorded.
+NO_STACK: Final[tuple[str | None, list[str]]] = (None, [])
+
+
 def stack_of(snapshot: Snapshot, stack: int) -> tuple[str | None, list[str]]:
     """Returns host name and frame ids of a stack, outermost first; nothing for stack -1."""
-    return stacks_of(snapshot, [stack]).get(stack, (None, []))
+    return stacks_of(snapshot, [stack]).get(stack, NO_STACK)
 
 
 def stacks_of(snapshot: Snapshot, stacks: list[int]) -> dict[int, tuple[str | None, list[str]]]:

@@ -20,6 +20,7 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
     start_time, end_time = _times(snapshot, hosts)
     return {
         "generation": snapshot.generation,
+        "described": snapshot.described,
         "num_executions": snapshot.num_executions,
         "num_graph_executions": snapshot.num_graph_executions,
         "num_bad_graph_executions": snapshot.num_bad_graph_executions,

@@ -356,13 +356,16 @@ class RunLoader:
                     reader.reset()
                 if not self._read_on(reader):
                     continue
-                if seen is None:
-                    keep_cache_small()
-                seen = signature
-            with self._changed:
-                self._looks_done = wanted
-                self._changed.notify_all()
+            self._note_look(wanted)
+            if seen is None:
+                keep_cache_small()
+            seen = signature
             self._wait_for_look(_POLL_FINISHED_SECONDS if reader.finished else self._poll_seconds)
+
+    def _note_look(self, number: int) -> None:
+        with self._changed:
+            self._looks_done = number
+            self._changed.notify_all()
 
     def _read_on(self, reader: Reader) -> bool:
         """Read until nothing is left; returns False when it stopped early to close the database."""

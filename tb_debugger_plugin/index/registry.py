@@ -188,10 +188,14 @@ class Registry:
         return self.stacks.number(stack, stack) if stack.frame_ids else -1
 
     def save(self, connection: duckdb.DuckDBPyConnection) -> bool:
-        """Write what changed, inside the caller's transaction; returns whether anything did."""
-        tables: tuple[Table[Any], ...] = (self.graphs, self.ops, self.sites, self.op_types, self.shapes)
+        """Write what changed, inside the caller's transaction.
+
+        Returns:
+          Whether anything but sites did: those are appended, and readers count them.
+        """
+        tables: tuple[Table[Any], ...] = (self.graphs, self.ops, self.op_types, self.shapes)
         changed = any(table.dirty for table in (*tables, self.stacks))
-        for table in tables:
+        for table in (*tables, self.sites):
             table.save(connection)
         _save_stacks(connection, self.stacks)
         return changed

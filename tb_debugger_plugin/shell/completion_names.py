@@ -43,7 +43,7 @@ def _functions(shell: Shell) -> Sequence[str]:
 
 def _remembered(shell: Shell, key: str, make: Callable[[Snapshot], list[str]]) -> Sequence[str]:
     with shell.run.snapshot() as snapshot:
-        return snapshot.remember_of_graphs(f"completion: {key}", lambda: make(snapshot))
+        return snapshot.remember_of_sites(f"completion: {key}", lambda: make(snapshot))
 
 
 def _feeds(shell: Shell) -> Sequence[str]:

@@ -34,7 +34,7 @@ def columns_of(run: Run) -> Columns:
             types = {catalog.ops[site.op].type or "?" for site in catalog.sites}
             return Columns(_width("Op type", types), _width("Function", names) if len(names) > 1 else 0)
 
-        return snapshot.remember_of_graphs("columns of lt", widths)
+        return snapshot.remember_of_sites("columns of lt", widths)
 
 
 def _width(head: str, texts: Iterable[str]) -> int:

@@ -21,7 +21,7 @@ from tests.support.events import Recording, full_health, small_program, vector
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RUN = {"run": "a/b"}
-_OF_NO_RUN = {"/runs", "/logdir", "/live/programs", "/live/tensors"}
+_OF_NO_RUN = {"/runs", "/logdir", "/live/programs", "/live/tensors", "/live/paused"}
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,7 @@ const notice = object({ severity: text, file: optional(text), offset: optional(n
 
 export const status = object({
   generation: number,
+  described: optional(number),
   num_executions: number,
   num_graph_executions: number,
   num_bad_graph_executions: number,

@@ -3,6 +3,7 @@ import { batch, type ReadonlySignal } from "@preact/signals";
 import type { Runs, Status } from "../api/answers";
 import { shown } from "../base/loaded";
 import { nextPoll, type Poll, SILENT } from "../model/poll";
+import { executionsOf } from "../model/status";
 import type { Facts } from "./facts";
 import { type Lists, pagesOf } from "./lists";
 import type { Timer } from "./timer";
@@ -57,7 +58,7 @@ export class News {
     this.#changedAt = timer.now();
     batch(() => {
       facts.status.value = status;
-      applyStatus(lists.peek(), status, before?.generation !== status.generation);
+      applyStatus(lists.peek(), status, before);
     });
   }
 
@@ -90,15 +91,16 @@ function runsText(runs: Runs): string {
   return JSON.stringify([...runs].map(([name, { start_time }]) => [name, start_time]));
 }
 
-/** Sets the lengths of the lists, and refreshes them after a change. */
-export function applyStatus(lists: Lists | undefined, status: Status, changed: boolean): void {
+/** Sets the lengths of the lists, and refreshes those that may have changed since another status. */
+export function applyStatus(lists: Lists | undefined, status: Status, before: Status | undefined): void {
   if (lists === undefined) return;
-  lists.executions.setTotal(status.num_executions);
-  lists.graphExecutions.setTotal(status.num_graph_executions);
-  lists.badGraphExecutions.setTotal(status.num_bad_graph_executions);
-  lists.alerts.pages.setTotal(status.num_alerts);
-  if (!changed) return;
-  for (const pages of pagesOf(lists)) pages.refresh();
+  const { executions, graphExecutions, badGraphExecutions, alerts } = lists;
+  const isChanged = before?.generation !== status.generation;
+  const areMore = before === undefined || executionsOf(before) !== executionsOf(status);
+  executions.setTotal(status.num_executions, isChanged && areMore);
+  graphExecutions.setTotal(status.num_graph_executions, isChanged);
+  badGraphExecutions.setTotal(status.num_bad_graph_executions, isChanged);
+  alerts.pages.setTotal(status.num_alerts, isChanged);
 }
 
 function retryFailed(lists: Lists | undefined): void {

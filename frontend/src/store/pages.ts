@@ -49,10 +49,11 @@ export class Pages<P extends Ranged> {
     this.failure = this.#failure;
   }
 
-  /** Sets the length of the list. */
-  setTotal(total: number): void {
+  /** Sets the length of the list; `isFresh`: its rows may have changed, too. */
+  setTotal(total: number, isFresh = false): void {
     this.#total.value = total;
-    this.#run();
+    if (isFresh) this.refresh();
+    else this.#run();
   }
 
   /** Sets the range of visible rows. */

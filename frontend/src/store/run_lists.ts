@@ -64,7 +64,7 @@ function followRun({ api, facts, activity }: Deps, { lists }: Signals): () => vo
     const fresh = run === undefined ? undefined : createLists(api, run, activity);
     lists.value = fresh;
     const status = facts.status.peek();
-    if (fresh !== undefined && status !== undefined) applyStatus(fresh, status, false);
+    if (fresh !== undefined && status !== undefined) applyStatus(fresh, status, status);
     fresh?.alerts.pages.want(0, 1);
     return () => {
       if (fresh !== undefined) stopLists(fresh);

@@ -64,6 +64,7 @@ class Adjacency:
 
     _inputs: _Lists
     _consumers: _Lists
+    _taken_at: _Lists  # as _consumers, with the inputs of the consumers in the place of outputs
     _waits_for: _Lists
     _waited_for_by: _Lists
 
@@ -74,6 +75,15 @@ class Adjacency:
     def consumers(self, op: int) -> list[Neighbour]:
         """Returns the ops that take tensors of an op, as often as they do."""
         return [Neighbour(other) for other, _ in self._consumers.of_op(op)]
+
+    def numbered_inputs(self, op: int) -> list[tuple[int, int, int]]:
+        """Returns the tensors that an op takes as ``(input slot, source op, source slot)``, in order."""
+        return [(number, source, slot) for number, (source, slot) in enumerate(self._inputs.of_op(op))]
+
+    def numbered_consumers(self, op: int) -> list[tuple[int, int, int]]:
+        """Returns who takes tensors of an op as ``(output slot, consumer, input slot)``, by consumer."""
+        made, taken = self._consumers.of_op(op), self._taken_at.of_op(op)
+        return [(slot, other, at) for (other, slot), (_, at) in zip(made, taken, strict=True)]
 
     def control_inputs(self, op: int) -> list[Neighbour]:
         """Returns the ops that an op waits for."""
@@ -99,14 +109,16 @@ def adjacency(snapshot: Snapshot) -> Adjacency:
 
 def _load(snapshot: Snapshot) -> Adjacency:
     count = len(snapshot.catalog.ops)
-    edges = snapshot.columns("SELECT op, source_op, source_slot FROM edges ORDER BY op, input_slot")
+    edges = snapshot.columns("SELECT op, input_slot, source_op, source_slot FROM edges ORDER BY ALL")
     control = snapshot.columns("SELECT op, source_op FROM control_edges ORDER BY op, source_op")
-    op, source, slot = (edges[name].astype(np.int64) for name in ("op", "source_op", "source_slot"))
+    names = ("op", "input_slot", "source_op", "source_slot")
+    op, taken, source, slot = (edges[name].astype(np.int64) for name in names)
     waiting, awaited = control["op"].astype(np.int64), control["source_op"].astype(np.int64)
     none = np.zeros(len(waiting), np.int64)
     return Adjacency(
         _Lists.of(op, source, slot, count),
         _Lists.of(source, op, slot, count),
+        _Lists.of(source, op, taken, count),
         _Lists.of(waiting, awaited, none, count),
         _Lists.of(awaited, waiting, none, count),
     )

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
-from tb_debugger_plugin.analysis.sources import stack_of
+from tb_debugger_plugin.analysis.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -101,6 +102,9 @@ class _Neighbourhood:
         self._inputs.update(inputs)
         self._consumers.update(consumers)
         self._names_left = MAX_NAMED
+        self._forward_op = forward_op(snapshot, op)
+        shown = [snapshot.catalog.ops[number] for number in sides]
+        self._stacks = stacks_of(snapshot, [one.stack for one in (*shown, self._forward_op) if one])
         tensors = [(n, slot, side) for n, side in sides.items() for slot in range(self._num_slots(n))]
         traces = nearest_traces(snapshot, tensors, at)
         healths = health_of(snapshot, traces.values())
@@ -120,7 +124,7 @@ class _Neighbourhood:
                 f"{edge['op_name']}:{edge['output_slot']}" for _, edge in self._inputs_of(number)
             ],
             "runs": self._runs(self._op),
-            "forward": self._forward(self._op),
+            "forward": self._forward(),
             "inputs": [self._with_data(edge) for edge in self._inputs_of(number)],
             "consumers": [list(map(self._with_data, edges)) for edges in self._consumers_of(number)],
             "control_inputs": self._control_names("op", "source_op"),
@@ -176,7 +180,7 @@ class _Neighbourhood:
         }
 
     def _data(self, op: Op) -> dict[str, Any]:
-        host_name, frames = stack_of(self._snapshot, op.stack)
+        host_name, frames = self._stacks.get(op.stack, NO_STACK)
         slots = range(self._num_slots(op.number))
         statics = self._snapshot.catalog.statics
         ids = [statics[op.number, slot].tensor_id for slot in slots if (op.number, slot) in statics]
@@ -197,8 +201,8 @@ class _Neighbourhood:
             "outputs": [self._output(op, slot) for slot in slots],
         }
 
-    def _forward(self, op: Op) -> dict[str, Any] | None:
-        forward = forward_op(self._snapshot, op)
+    def _forward(self) -> dict[str, Any] | None:
+        forward = self._forward_op
         if forward is None:
             return None
         key = (forward.number, 0, Side.BEFORE)
@@ -206,7 +210,7 @@ class _Neighbourhood:
             "graph_id": self._snapshot.catalog.graphs[forward.graph].graph_id,
             "op_name": forward.name,
             "op_type": forward.type,
-            "stack_frame_ids": stack_of(self._snapshot, forward.stack)[1],
+            "stack_frame_ids": self._stacks.get(forward.stack, NO_STACK)[1],
             "graph_execution_index": nearest_traces(self._snapshot, [key], self._at).get(key),
         }
 
@@ -230,25 +234,15 @@ class _Neighbourhood:
 
 def _edges_of(snapshot: Snapshot, numbers: list[int]) -> tuple[_Edges, _Edges]:
     """Returns the edges into some ops, and those out of them."""
-    inputs: _Edges = {number: [] for number in numbers}
-    consumers: _Edges = {number: [] for number in numbers}
-    query = (
-        "SELECT op, input_slot, source_op, source_slot FROM edges WHERE {} IN (SELECT unnest(?::INTEGER[]))"
-        " ORDER BY op, input_slot"
-    )
-    for op, slot, source, source_slot in snapshot.rows(query.format("op"), [numbers]):
-        inputs[op].append((slot, source, source_slot))
-    for op, slot, source, source_slot in snapshot.rows(query.format("source_op"), [numbers]):
-        consumers[source].append((source_slot, op, slot))
+    edges = adjacency(snapshot)
+    inputs = {number: edges.numbered_inputs(number) for number in numbers}
+    consumers = {number: edges.numbered_consumers(number) for number in numbers}
     return inputs, consumers
 
 
 def input_edges(snapshot: Snapshot, op: int) -> list[tuple[int, int, int]]:
     """Returns the inputs of an op as ``(input slot, source op, source slot)``, in order."""
-    rows = snapshot.rows(
-        "SELECT input_slot, source_op, source_slot FROM edges WHERE op = ? ORDER BY input_slot", [op]
-    )
-    return [(input_slot, source, source_slot) for input_slot, source, source_slot in rows]
+    return adjacency(snapshot).numbered_inputs(op)
 
 
 def inputs_of(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:

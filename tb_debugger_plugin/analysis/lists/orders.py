@@ -171,7 +171,7 @@ def _by_site(column: str, text_of: Callable[[Catalog, Site], Any]) -> Groups:
         return np.array([places.get(text, math.nan) for text in texts], np.float64)
 
     def value_of(snapshot: Snapshot, keys: Columns) -> Floats:
-        values = snapshot.remember_of_graphs(f"places_by_{column}", lambda: places_of_sites(snapshot.catalog))
+        values = snapshot.remember_of_sites(f"places_by_{column}", lambda: places_of_sites(snapshot.catalog))
         return values[keys["k0"].astype(np.int64)]
 
     return Groups(_SITE, value_of)

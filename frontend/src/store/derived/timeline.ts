@@ -2,6 +2,7 @@
 import { computed, type ReadonlySignal } from "@preact/signals";
 import type { Status } from "../../api/answers";
 import type { ListName } from "../../api/routes";
+import { executionsOf } from "../../model/status";
 import type { Deps } from "../deps";
 import { isEmpty } from "../lists";
 import { type ByKey, both, ready } from "./keyed";
@@ -10,21 +11,33 @@ import type { Structure } from "./structure";
 export function createOverviews({ api, facts }: Deps, byKey: ByKey) {
   // A bucket without a row would look like a row without a value, so there are at most as many buckets as
   // rows.
-  const overview = (list: ListName, pixels: ReadonlySignal<number>, rows: (status: Status) => number) =>
+  const overview = (
+    list: ListName,
+    pixels: ReadonlySignal<number>,
+    rows: (status: Status) => number,
+    edition: (status: Status) => string | number,
+  ) =>
     byKey(
       () => {
         const status = facts.status.value;
-        const buckets = status === undefined ? 0 : Math.min(pixels.value, rows(status));
-        return both(facts.run.value, buckets > 0 ? { buckets, generation: status?.generation } : undefined);
+        if (status === undefined) return undefined;
+        const buckets = Math.min(pixels.value, rows(status));
+        return both(facts.run.value, buckets > 0 ? { buckets, at: edition(status) } : undefined);
       },
       ([run, { buckets }], signal) => api.overview(run, list, buckets, signal),
     );
   return {
-    timelineOverview: overview("executions", facts.timelineBuckets, ({ num_executions }) => num_executions),
+    timelineOverview: overview(
+      "executions",
+      facts.timelineBuckets,
+      ({ num_executions }) => num_executions,
+      executionsOf,
+    ),
     graphExecutionOverview: overview(
       "graph_executions",
       facts.graphExecutionBuckets,
       ({ num_graph_executions }) => num_graph_executions,
+      ({ generation }) => generation,
     ),
   };
 }

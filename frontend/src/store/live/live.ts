@@ -1,6 +1,7 @@
 /** The part of the store about programs that run: facts, verbs, and what follows them. */
 import { computed, type ReadonlySignal } from "@preact/signals";
 import type { SourceLine } from "../../model/source";
+import { executionsOf } from "../../model/status";
 import type { VerbDeps } from "../deps";
 import { both, createByKey } from "../derived/keyed";
 import type { Timer } from "../timer";
@@ -53,9 +54,9 @@ function createLineOps(deps: LiveDeps, { program }: LiveDerived) {
   const file = computed(() => (program.value === undefined ? undefined : sourceLine.value?.file));
   return createByKey(deps)(
     () => {
-      const at =
-        file.value === undefined ? undefined : { file: file.value, at: facts.status.value?.generation };
-      return both(facts.run.value, at);
+      const status = facts.status.value;
+      if (file.value === undefined || status === undefined) return undefined;
+      return both(facts.run.value, { file: file.value, at: executionsOf(status) });
     },
     ([run, { file }], signal) => api.sourceOps(run, file, signal),
     FILES_KEPT,
