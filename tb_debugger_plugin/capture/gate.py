@@ -247,6 +247,7 @@ class TensorOfGraph(NamedTuple):
       is_compiled: Whether XLA compiles its function: a thread stops after the call, without a value.
       in_pipeline: Whether it is part of an input pipeline.
       is_constant: Whether it is a constant, which does not pass the gate.
+      is_recorded: Whether it is recorded. Another one passes the gate only with a watch op of its own.
     """
 
     tensor_id: int
@@ -264,6 +265,7 @@ class TensorOfGraph(NamedTuple):
     is_compiled: bool = False
     in_pipeline: bool = False
     is_constant: bool = False
+    is_recorded: bool = True
 
 
 #: Takes tensors that are new. Called by a thread that makes a function, without a lock; it must not raise.

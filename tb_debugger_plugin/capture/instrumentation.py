@@ -17,6 +17,7 @@ from dataclasses import replace
 from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.engines.choose import choose_engines
+from tb_debugger_plugin.capture.engines.engine import Engines
 from tb_debugger_plugin.capture.graph.called import Calls, called_by, callees_first
 from tb_debugger_plugin.capture.graph.definitions import definition_in_runtime
 from tb_debugger_plugin.capture.graph.function import Function
@@ -61,6 +62,9 @@ class Instrumentation:
         not_recorded: NotRecorded,
         tensors: WatchedTensors,
     ) -> None:
+        self._options = options
+        self._sink = sink
+        self._has_sessions = False
         self._is_interactive = options.is_interactive and sink.gate is not None
         # Optimized graphs must not change, so their watch ops stay as they are.
         self._can_isolate = self._is_interactive and not options.keep_graph_optimizations
@@ -72,9 +76,12 @@ class Instrumentation:
         self._graphs = graphs
         self._not_recorded = not_recorded
         self._functions = FunctionTable()
-        self._engines = choose_engines(options, sink, graphs, self._functions, not_recorded)
+        self._engines = self._choose_engines()
         self._originals = OriginalDefinitions(self._functions.copies.unwatched)
         self._stepped_into: set[str] = set()  # functions with isolated tensors, and their callers
+
+    def _choose_engines(self) -> Engines:
+        return choose_engines(self._options, self._sink, self._graphs, self._functions, self._not_recorded)
 
     def watch_existing(self, functions: Iterable[Function]) -> None:
         """Put watch ops into functions that the program may be calling: see `watch`."""
@@ -108,10 +115,37 @@ class Instrumentation:
 
     def watch_session(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
         """Put watch ops into a part of the graph of a session: see `SessionEngine.watch`."""
+        self._has_sessions = True
         watches = self._engines.sessions.watch(graph, definition, new)
         if self._is_interactive:
             self._tensors.add_new()
         return watches
+
+    def make_interactive(self) -> tuple[str, ...]:
+        """Let a debugger stop at tensors of graphs, also of those that exist, from the next call on.
+
+        Returns:
+          What does not stop at its tensors: it exists already, and cannot be defined again.
+        """
+        if self._is_interactive or self._sink.gate is None:
+            return ()
+        if self._options.keep_graph_optimizations:
+            return ("functions, because of keep_graph_optimizations",)
+        self._options = replace(self._options, is_interactive=True)
+        with self._defining:
+            self._sink.make_interactive()
+            self._is_interactive = self._can_isolate = True
+            self._engines = self._choose_engines()
+            graphs = [(one, one.graph_of()) for one in self._functions.all.values()]  # keeps them
+            functions = callees_first([one for one, graph in graphs if graph is not None])
+            with self._redefinitions.change():
+                # Compiled functions first: see `_watch_all`.
+                for function in sorted(functions, key=lambda one: not one.is_compiled):
+                    self._redefine(function)
+            has_pipelines = any(self._graphs.add(one.graph).in_pipeline for one in functions)
+        self._tensors.add_new(self._compiled_graphs())
+        named = (("sessions", self._has_sessions), ("input pipelines", has_pipelines))
+        return tuple(name for name, exists in named if exists)
 
     def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
         """Give tensors watch ops of their own, which the next call runs: see `InteractiveRecording`."""

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any, TypeAlias
@@ -74,6 +75,7 @@ class Recording:
     Attributes:
       requested: The user's options.
       options: The part of them that the sink supports.
+      does_not_stop: A sentence on what a debugger cannot stop at, because it was made before; often empty.
     """
 
     def __init__(self, options: Options) -> None:
@@ -103,7 +105,7 @@ class Recording:
         )
         self._lock = threading.RLock()  # guards _on, and the end of the recording
         self._on = True
-        self._failure = ""
+        self._failure = self.does_not_stop = ""
         self._call: Call | None = None
         self._at_end_of_step: Callable[[], None] | None = None
         self._at_end: list[Callable[[], None]] = []
@@ -314,6 +316,24 @@ class Recording:
             compiles turns out to contain it.
         """
         self._tensors.call_at_new(call)
+
+    def make_interactive(self) -> None:
+        """Let a debugger stop at tensors of graphs from the next call on, as if it had begun so.
+
+        The functions that exist get new definitions. What cannot is in `does_not_stop`.
+        """
+        try:
+            if self._on:
+                missing = self._functions.make_interactive()
+                self.requested = replace(self.requested, is_interactive=True)
+                if missing:
+                    self.does_not_stop = (
+                        f"The recording began without breakpoints, so {' and '.join(missing)} made before do "
+                        "not stop at their tensors: begin it with enable_breakpoints()."
+                    )
+                    _log.warning("%s", self.does_not_stop)
+        except Exception as error:  # the program must not see any error
+            self._fail(error)
 
     def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
         """Give tensors watch ops of their own, for which their consumers wait, from the next call on.

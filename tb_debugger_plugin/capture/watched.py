@@ -105,6 +105,7 @@ class WatchedTensors:
                     is_compiled=tensor.graph_id in self._compiled,
                     in_pipeline=tensor.in_pipeline,
                     is_constant=is_constant,
+                    is_recorded=tensor.is_recorded,
                 )
             )
         return described

@@ -20,6 +20,7 @@ class TraceTarget(NamedTuple):
       rings: Whether it may ring the alarm when it is bad.
       in_pipeline: Whether it is part of an input pipeline, whose threads do not wait for others.
       is_added_into: Whether an op may add into its memory: one more reference would change the sum.
+      is_recorded: Whether it is recorded; else its watch op only lets it pass the gate.
     """
 
     prefix: bytes
@@ -29,6 +30,7 @@ class TraceTarget(NamedTuple):
     rings: bool = True
     in_pipeline: bool = False
     is_added_into: bool = False
+    is_recorded: bool = True
 
 
 class TensorValue(NamedTuple):

@@ -79,6 +79,20 @@ def test_a_breakpoint_is_at_eager_ops_by_type_name_and_line(where, expected):
     assert (target.may_be_eager and target.fits(EAGER)) is expected
 
 
+def test_tensors_that_are_not_recorded_are_taken_unless_only_bad_ones_are_wanted():
+    best = tensor_of_graph(4, "best", "ArgMax", is_recorded=False)
+    for where, condition, expected in (
+        ({"op_name": "best"}, "", {4}),
+        ({"function_regex": "train"}, "max > 3", {1, 4}),
+        ({"function_regex": "train"}, "nan > 0", {1}),
+        ({}, "max > 3", {1}),
+    ):
+        breakpoints = known(LOG, best)
+        number = breakpoints.set(breakpoint_at(**where, condition=condition))
+        assert set(breakpoints.get(number).tensors) == expected
+        assert breakpoints.isolated() == (frozenset(expected) if where else frozenset())
+
+
 def test_calls_are_meant_by_the_name_of_their_function():
     assert make_target(Where(calls=True)).fits_call("anything")
     assert make_target(Where(calls=True, function_regex="^train")).fits_call("train_step")

@@ -56,6 +56,7 @@ def watch_function(
       Exception: TensorFlow refuses the definition; the runtime still has the old one.
     """
     record_constants(plan, known, sink)
+    note_unrecorded(plan, known, sink)
     definition, moved, run = instrumented(function, known, plan, sink, watched)
     define(function, definition, Changes(moved, run), stacks=known.stacks)
 
@@ -184,6 +185,11 @@ def _call_watched(library: FunctionDefLibrary, watched: WatchedFunctions) -> Non
     library.function.extend(by_name.values())
 
 
+def note_unrecorded(plan: Plan, known: KnownGraph, sink: Sink) -> None:
+    """Let a debugger know the tensors that are not recorded and at which it may stop."""
+    sink.note_unrecorded([watched_tensor(item, known) for item in plan.unrecorded])
+
+
 def record_constants(plan: Plan, known: KnownGraph, sink: Sink) -> None:
     """Record each constant of a graph once."""
     for item in plan.tensors:
@@ -228,6 +234,7 @@ def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
         item.rings,
         known.in_pipeline,
         item.is_added_into,
+        item.is_recorded,
     )
 
 

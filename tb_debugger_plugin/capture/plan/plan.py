@@ -14,7 +14,7 @@ from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph_records import KnownGraph
-from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.options import Choice, Options, covers
 from tb_debugger_plugin.capture.plan.attachment import (
     KEEPS_ELEMENTS,
     Attachment,
@@ -23,7 +23,7 @@ from tb_debugger_plugin.capture.plan.attachment import (
     is_added_into,
 )
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
-from tb_debugger_plugin.events.modes import spec_of
+from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Planned:
       rings: Whether it may ring the alarm when it is bad.
       is_isolated: Whether no other tensor shares its watch op, for a breakpoint.
       is_added_into: Whether an op may add into its memory; known only if the options are interactive.
+      is_recorded: Whether it is recorded; else a debugger stops at it.
     """
 
     op: TfOp
@@ -51,6 +52,7 @@ class Planned:
     rings: bool = True
     is_isolated: bool = False
     is_added_into: bool = False
+    is_recorded: bool = True
 
     @property
     def tensor(self) -> TfTensor:
@@ -65,10 +67,12 @@ class Plan:
     Attributes:
       tensors: The tensors, in the order of the graph's ops.
       calls: Names of the ops that run, and that run other graphs (calls, branches, loops).
+      unrecorded: Tensors that are not watched, and would be if a debugger had a breakpoint at them.
     """
 
     tensors: tuple[Planned, ...]
     calls: tuple[str, ...]
+    unrecorded: tuple[Planned, ...] = ()
 
 
 #: Ops that compute nothing: they pass on their inputs, steer TF1-style loops, or belong to another recorder.
@@ -123,9 +127,12 @@ def make_plan(
     uses = _uses_in(function, live)
     names = _names(function)
     ops = [op for op in function.graph.get_operations() if op in live]
-    tensors = []
-    for op, slot, keep in _chosen(ops, known, options, names):
-        tensor = op.outputs[slot]
+    tensors: list[Planned] = []
+    unrecorded: list[Planned] = []
+    for op, slot, choice in _outputs(ops, known, options, names):
+        if not (choice.is_recorded or _may_stop(op, slot, options)):
+            continue
+        tensor, keep = op.outputs[slot], choice.keep
         can_be_inline = supports_inline and uses.allow_inline(tensor)
         attachment = attachment_of(tensor, options, can_be_inline=can_be_inline, may_be_kept=bool(keep))
         # TensorFlow computes with constants while it optimizes a graph.
@@ -133,15 +140,18 @@ def make_plan(
         is_isolated = not is_constant and known.tensor_ids[op.name][slot] in isolated
         if is_isolated:
             attachment = attachment_of_isolated(tensor, attachment, can_be_inline=can_be_inline)
-        rings = bool(options.rings(op.type, slot, op.name))
+        rings = choice.is_recorded and bool(options.rings(op.type, slot, op.name))
         adds = options.is_interactive and is_added_into(tensor)
-        tensors.append(Planned(op, slot, attachment, (), (), keep, rings, is_isolated, adds))
+        planned = Planned(
+            op, slot, attachment, (), (), keep, rings, is_isolated, adds, is_recorded=choice.is_recorded
+        )
+        (tensors if choice.is_recorded or is_isolated else unrecorded).append(planned)
     if supports_inline and spec_of(options.mode).reads_elements:
         tensors = _with_same_elements(tensors)
     if all(tensor.attachment is Attachment.CONSTANT for tensor in tensors):
         # Constants are recorded before the first other tensor of their graph; this graph has none.
         tensors = [replace(tensor, attachment=Attachment.BESIDE) for tensor in tensors]
-    return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS))
+    return Plan(tuple(tensors), tuple(op.name for op in ops if op.type in CALLS), tuple(unrecorded))
 
 
 @dataclass(frozen=True)
@@ -184,19 +194,28 @@ def _uses_in(function: Function, live: set[TfOp]) -> _Uses:
     return _Uses(live, certain, set(map(id, function.result_tensors())))
 
 
-def _chosen(
+def _may_stop(op: TfOp, slot: int, options: Options) -> bool:
+    """Whether a debugger may stop at an output that is not recorded."""
+    can_isolate = options.is_interactive and not options.keep_graph_optimizations
+    is_constant = op.type == "Const"
+    return can_isolate and not is_constant and covers(TensorDebugMode.FULL_TENSOR, op.outputs[slot].dtype)
+
+
+def _outputs(
     ops: Iterable[TfOp], known: KnownGraph, options: Options, functions: tuple[str, ...] = ()
-) -> Iterator[tuple[TfOp, int, int]]:
-    """Yields the outputs whose values are recorded: the op, the slot, and the rules of the output."""
+) -> Iterator[tuple[TfOp, int, Choice]]:
+    """Yields the outputs of ops that compute anything, and how they are recorded."""
     for op in ops:
         is_computed = op.type not in _NOT_COMPUTED
         if is_computed or (options.only_kept and op.type == _IDENTITY):
             layer = known.layers.get(op.name, "")
             for slot in _watchable_slots(op, known):
                 dtype = op.outputs[slot].dtype
-                choice = options.choose(op.type, dtype, op_name=op.name, layer=layer, functions=functions)
-                if choice.is_recorded:
-                    yield op, slot, choice.keep
+                yield (
+                    op,
+                    slot,
+                    options.choose(op.type, dtype, op_name=op.name, layer=layer, functions=functions),
+                )
 
 
 def plan_of_session(
@@ -218,12 +237,13 @@ def plan_of_session(
         Planned(
             op,
             slot,
-            _attachment_in_session(op.outputs[slot], options, supports_inline, may_be_kept=bool(keep)),
-            keep=keep,
+            _attachment_in_session(op.outputs[slot], options, supports_inline, may_be_kept=bool(choice.keep)),
+            keep=choice.keep,
             rings=bool(options.rings(op.type, slot, op.name)),
             is_added_into=options.is_interactive and is_added_into(op.outputs[slot]),
         )
-        for op, slot, keep in _chosen(new, known, options)
+        for op, slot, choice in _outputs(new, known, options)
+        if choice.is_recorded
     ]
     return Plan(tuple(tensors), tuple(op.name for op in new if op.type in CALLS))
 

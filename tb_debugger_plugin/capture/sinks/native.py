@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -175,6 +175,16 @@ class NativeSink:
             self._known.add(tensor.tensor_id)
             self._new.append(NewTensor(tensor, is_constant))
 
+    def make_interactive(self) -> None:
+        """Describe watched tensors from now on: those of graphs that get new watch ops."""
+        self._is_interactive = True
+        self._watches.clear()  # the watches so far do not know which tensors ops add into
+
+    def note_unrecorded(self, tensors: Iterable[WatchedTensor]) -> None:
+        """Take in tensors that get a watch op only while a debugger stops at them."""
+        for tensor in tensors:
+            self._note(tensor)
+
     def take_new_tensors(self) -> list[NewTensor]:
         """The tensors of graphs since the last call; none unless the options are interactive."""
         new, self._new = self._new, []
@@ -329,6 +339,7 @@ def _target(tensor: WatchedTensor, device: str) -> arguments.TraceTarget:
         rings=tensor.rings,
         in_pipeline=tensor.in_pipeline,
         is_added_into=tensor.is_added_into,
+        is_recorded=tensor.is_recorded,
     )
 
 

@@ -8,7 +8,7 @@ that it cannot write. Both write the same files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ from tb_debugger_plugin.native.arguments import TensorValue
 
 @dataclass(frozen=True)
 class WatchedTensor:
-    """One output of a graph op whose value is recorded when the graph runs.
+    """One output of a graph op whose value is recorded when the graph runs, or at which a debugger stops.
 
     Attributes:
       graph_id: Id of the graph.
@@ -35,6 +35,7 @@ class WatchedTensor:
       rings: Whether it may ring the alarm when it is bad.
       in_pipeline: Whether it is part of an input pipeline.
       is_added_into: Whether an op may add into its memory.
+      is_recorded: Whether it is recorded; else its watch op, if it gets one, only lets it pass the gate.
     """
 
     graph_id: str
@@ -47,6 +48,7 @@ class WatchedTensor:
     rings: bool = True
     in_pipeline: bool = False
     is_added_into: bool = False
+    is_recorded: bool = True
 
 
 class NewTensor(NamedTuple):
@@ -208,6 +210,12 @@ class Sink(Protocol):
     @property
     def gate(self) -> Gate | None:
         """Where threads that compute tensors of graphs are held; None if they cannot be."""
+
+    def make_interactive(self) -> None:
+        """Describe watched tensors from now on: those of graphs that get new watch ops."""
+
+    def note_unrecorded(self, tensors: Iterable[WatchedTensor]) -> None:
+        """Take in tensors that get a watch op only while a debugger stops at them."""
 
     def take_new_tensors(self) -> list[NewTensor]:
         """The tensors of graphs since the last call; none unless the options are interactive."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -259,6 +259,12 @@ class StockSink:
     @property
     def gate(self) -> None:
         """None: TensorFlow's own debug ops do not wait."""
+
+    def make_interactive(self) -> None:
+        """Nothing: no debugger stops at tensors."""
+
+    def note_unrecorded(self, tensors: Iterable[WatchedTensor]) -> None:
+        """Nothing: no debugger stops at tensors."""
 
     def take_new_tensors(self) -> list[NewTensor]:
         """None."""

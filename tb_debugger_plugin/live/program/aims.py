@@ -133,7 +133,7 @@ class Aims:
 
     def isolated(self) -> frozenset[int]:
         """Returns the tensors that should have watch ops of their own."""
-        return self.breakpoints.isolated() | self._until()
+        return self.breakpoints.isolated() | self._until() | self.watched.unrecorded()
 
     def messages(self) -> list[Message]:
         """Returns the breakpoints."""

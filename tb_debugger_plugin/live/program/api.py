@@ -319,6 +319,8 @@ def begin(
             if recording is before:
                 return _current
             _current.close()
+        if recording is before:
+            recording.make_interactive()
         try:
             made = Breakpoints(
                 recording, settings, address, make_controller=make_controller or _own_controller
@@ -329,13 +331,6 @@ def begin(
             raise
         if recording is not before:
             made.own_recording()
-        elif not recording.requested.is_interactive and native.load() is not None:
-            _log.warning(
-                "The recording to %s began without breakpoints, so the debugger can stop the program at "
-                "calls and at eager ops, but not at tensors inside graphs: begin it with "
-                "enable_breakpoints().",
-                root,
-            )
         _current = made
         return made
 

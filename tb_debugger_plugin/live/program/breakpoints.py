@@ -74,7 +74,14 @@ class Entry:
         return bool(fitting)
 
     def _is_at(self, tensor: TensorOfGraph) -> bool:
-        return not tensor.is_constant and (self.target is None or self.target.fits(place_of(tensor)))
+        if tensor.is_constant or not (tensor.is_recorded or self._wants_unrecorded):
+            return False
+        return self.target is None or self.target.fits(place_of(tensor))
+
+    @property
+    def _wants_unrecorded(self) -> bool:
+        """Whether tensors get watch ops for it that have none: integers, truth values, strings."""
+        return self.target is not None and not self.condition.only_bad
 
     def wanted_rule(self) -> GateRule | None:
         """The rule that the gate should have for it."""
@@ -99,7 +106,7 @@ class Entry:
         if not self.enabled or (self.target is not None and self.target.calls):
             return ""
         if not has_gate:
-            return "Only eager ops and calls stop: the recording began without breakpoints, or not natively."
+            return "Only eager ops and calls stop: the program has no native library."
         if any(one.is_compiled for one in self.tensors.values()):
             return "XLA compiles its function: while this is on, that runs uncompiled from its next call on."
         if self.tensors:

@@ -7,8 +7,10 @@ breakpoints are set watch ops of their own.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Final
 
+from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.live.messages.messages import Pause
 from tb_debugger_plugin.live.program.aims import Why
@@ -125,6 +127,21 @@ class CallStops:
         return wanted
 
     # Watch ops of their own.
+
+    def isolate_new(self, tensors: Sequence[TensorOfGraph]) -> None:
+        """Give wanted tensors of a new function watch ops of their own, where nothing else stops at them.
+
+        The caller has no lock.
+        """
+        unrecorded = frozenset(one.tensor_id for one in tensors if not one.is_recorded)
+        status = self._status
+        with status.lock:
+            if not unrecorded or not status.may_stop:
+                return
+            new = (unrecorded & status.aims.isolated()) - self._isolated
+            self._isolated |= new
+            wanted = self._isolated if new else None
+        self._isolate(wanted)
 
     def restore_watch_ops(self) -> None:
         """Give no tensor watch ops of its own any more, unless a call runs. The caller has no lock."""

@@ -63,6 +63,8 @@ class Stops:
         self._closed = threading.Event()
         self._prepare()
         self._know_tensors()
+        if getattr(program.recording, "does_not_stop", ""):
+            self._status.notices.add(program.recording.does_not_stop)
         self._thread: threading.Thread | None = None
         if has_thread:
             self._thread = threading.Thread(target=self._run, name="tb-debugger-controller", daemon=True)
@@ -83,6 +85,7 @@ class Stops:
             self._status.aims.take_in(tensors)
             self._status.apply_if_on()
             self._status.has_news = True
+        self._calls.isolate_new(tensors)
 
     # The interface for the hooks of the program.
 

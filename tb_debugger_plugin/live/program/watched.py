@@ -107,6 +107,10 @@ class Watched:
         """Returns the tensors of graphs that are watched."""
         return frozenset(number for one in self for number in one.tensors)
 
+    def unrecorded(self) -> frozenset[int]:
+        """Returns those of them that are computed without a watch op, unless they get one."""
+        return frozenset(number for number in self.tensor_ids() if not self._known[number].is_recorded)
+
     def _of_tensor(self, tensor_id: int) -> list[Curve]:
         return [one for one in self if tensor_id in one.tensors]
 

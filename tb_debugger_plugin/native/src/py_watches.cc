@@ -50,15 +50,17 @@ bool ToWatches(PyObject* tuple, std::vector<const Watch*>* watches) {
 }
 
 bool ToTarget(PyObject* value, TraceTarget* target) {
-  int64_t tensor_id, rank, keep, rings, in_pipeline, is_added_into;
+  int64_t tensor_id, rank, keep, rings, in_pipeline, is_added_into, is_recorded;
   if (!Read(value, "prefix", &target->prefix) || !Read(value, "tensor_id", &tensor_id) ||
       !Read(value, "rank", &rank) || !Read(value, "keep", &keep) || !Read(value, "rings", &rings) ||
-      !Read(value, "in_pipeline", &in_pipeline) || !Read(value, "is_added_into", &is_added_into)) {
+      !Read(value, "in_pipeline", &in_pipeline) || !Read(value, "is_added_into", &is_added_into) ||
+      !Read(value, "is_recorded", &is_recorded)) {
     return false;
   }
   target->rings = rings != 0;
   target->in_pipeline = in_pipeline != 0;
   target->is_added_into = is_added_into != 0;
+  target->is_recorded = is_recorded != 0;
   target->keep = static_cast<uint64_t>(keep);
   target->tensor_id = static_cast<double>(tensor_id);
   target->rank = static_cast<int>(rank);

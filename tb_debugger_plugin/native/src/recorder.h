@@ -37,6 +37,8 @@ struct TraceTarget {
   bool in_pipeline = false;
   // Whether an op may add into its memory: one more reference would change the sum.
   bool is_added_into = false;
+  // Whether it is recorded; else it only passes the gate.
+  bool is_recorded = true;
 
   // Makes the record in `mode`; the prefix must be complete.
   void PrepareTo(Mode mode);

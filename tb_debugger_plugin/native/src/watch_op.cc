@@ -185,11 +185,12 @@ bool RecordAndPass(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInpu
   Recorder* recorder = RecorderOf(kernel);
   if (recorder == nullptr) return false;
   Recorded recorded;
-  if (recorder->wanted()) recorded = Record(kernel, context, input, recorder);
+  const bool is_recorded = recorder->wanted() && kernel->watch->targets.front().is_recorded;
+  if (is_recorded) recorded = Record(kernel, context, input, recorder);
   if (recorder->gate().wanted()) {
     *replacement = PassGate(kernel, context, input, recorder, recorded.worst, is_inline);
     if (*replacement != nullptr) {  // It is on record too. What was bad is mended.
-      if (recorder->wanted()) TraceBatch(recorder).Trace(kernel->targets[0], (*replacement)->view);
+      if (is_recorded) TraceBatch(recorder).Trace(kernel->targets[0], (*replacement)->view);
       return false;
     }
   }

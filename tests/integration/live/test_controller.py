@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
@@ -250,6 +251,101 @@ def test_strings_and_integers_are_at_hand(begin):
     assert debugger.finished() == [b"20!", b"30!"]
 
 
+def choices(rows):
+    """A function with integers, truth values and strings inside."""
+
+    @tf.function
+    def step(i):
+        best = tf.argmax(rows + i, axis=1, name="best")
+        is_last = tf.equal(best, 2, name="is_last")
+        words = tf.strings.as_string(best, name="words")
+        return tf.reduce_sum(tf.where(is_last, 1.0, 0.0)), tf.strings.join([words, "!"])
+
+    return step
+
+
+def test_integers_truth_values_and_strings_inside_functions_stop_and_are_changed(begin, tmp_path):
+    debugger = begin()
+    step = choices(tf.constant([[1.0, 2.0, 0.0], [0.0, 1.0, 4.0]]))
+
+    def program():
+        return [[one.numpy().tolist() for one in step(tf.constant(float(i)))] for i in range(4)]
+
+    debugger.start(program)
+    debugger.paused()  # the function is not traced yet
+    names = ("best", "is_last", "words")
+    numbers = [debugger.breakpoint(op_name=name, slot=-1) for name in names]
+    seen = {}
+    for _ in names:
+        debugger.do(continue_={})
+        tensor = debugger.paused().pause.tensor
+        seen[tensor.op_name] = tensor.text, numbers_of(tensor).get("max"), numbers_of(tensor).get("size")
+        if tensor.op_name == "best":
+            assert debugger.controller.evaluate("np.sum(value)").text == "3"
+            debugger.do(change_value={"expression": "value + 1"})
+    assert seen["best"] == ("[1, 2]", 2, 2) and seen["is_last"] == ("[True, False]", 1, 2)
+    assert seen["words"] == ("[b'2', b'3']", None, 2)
+    assert [one.num_tensors for one in debugger.controller.state().breakpoints] == [1, 1, 1]
+    for number in numbers:
+        debugger.do(remove_breakpoint=number)
+    debugger.do(continue_={"tensor": {"op_name": "best", "slot": 0}})
+    state = debugger.paused()
+    assert (state.call.number, state.pause.tensor.text) == (1, "[1, 2]")
+    debugger.breakpoint(op_name="best", slot=-1, condition="max > 1 and size == 2")
+    debugger.do(continue_={})
+    state = debugger.paused()
+    assert state.call.number == 2 and "max > 1 and size == 2 holds" in state.pause.sentence
+    debugger.do(continue_={})
+    debugger.paused()
+    debugger.do(detach={})
+    results = debugger.finished()
+    assert results == [[1.0, [b"2!", b"3!"]], *[[1.0, [b"1!", b"2!"]]] * 3]
+    api.Breakpoints.current().recording.FlushExecutionFiles()
+    with tb_debugger_plugin.open_run(tmp_path) as run:
+        recorded = {one.op_name for one in run.graph_executions()}
+        assert recorded and not recorded & set(names)
+
+
+def test_a_recording_that_is_on_stops_at_tensors_of_functions_that_exist(begin, tmp_path):
+    x = tf.constant([10.0, 3.5])
+
+    @tf.function(jit_compile=True)
+    def compiled(y):
+        return tf.exp(y, name="inside") * 2.0
+
+    step = logs(x)
+    step(tf.constant(0.0))
+    tb_debugger_plugin.enable_dump_debug_info(str(tmp_path), "FULL_HEALTH")
+    compiled(x)
+    values = [float(step(tf.constant(float(i)))) for i in range(2)]
+    debugger = begin(wait=False)
+    assert not debugger.controller.state().notices
+    debugger.breakpoint(op_name="logged", slot=-1, condition="max > 2")
+    debugger.breakpoint(op_name="inside", slot=-1)
+    debugger.start(lambda: [*[float(step(tf.constant(float(i)))) for i in range(2)], compiled(x)])
+    for name, call in (("logged", 0), ("logged", 1), ("inside", 2)):
+        state = debugger.paused()
+        assert (state.pause.tensor.op_name, state.call.number) == (name, call)
+        assert state.pause.can_change and state.pause.tensor.has_value
+        debugger.do(continue_={})
+    assert debugger.finished()[:2] == pytest.approx(values)
+    api.Breakpoints.current().close()
+    tb_debugger_plugin.disable_dump_debug_info()
+
+
+def test_what_exists_and_cannot_be_defined_again_is_named(begin, tmp_path):
+    tb_debugger_plugin.enable_dump_debug_info(str(tmp_path), "FULL_HEALTH")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        session.run(tf.exp(1.0))
+    rows = tf.data.Dataset.range(3).map(lambda row: row * 2)
+    debugger = begin(wait=False)
+    (notice,) = debugger.controller.state().notices
+    assert "sessions and input pipelines made before do not stop" in notice.sentence
+    assert [int(row) for row in rows] == [0, 2, 4]
+    api.Breakpoints.current().close()
+    tb_debugger_plugin.disable_dump_debug_info()
+
+
 def test_a_program_that_is_told_to_end_ends_at_its_next_hook(begin):
     debugger = begin()
     step = logs(tf.constant([10.0, 20.0]))
@@ -360,6 +456,24 @@ def test_a_function_that_xla_compiles_is_stepped_into(begin):
     debugger.do(change_value={"expression": "np.nan_to_num(value)"})
     debugger.do(continue_={})
     assert debugger.finished()[3] == pytest.approx(2 * np.log(4), rel=1e-5)
+
+
+def test_conditions_have_the_numbers_of_arguments_and_results_of_a_compiled_function(begin):
+    debugger = begin()
+
+    @tf.function(jit_compile=True)
+    def compiled(x):
+        return tf.exp(x, name="inside") * 2.0
+
+    debugger.start(lambda: [compiled(tf.constant([0.5, float(i)])) for i in range(4)])
+    debugger.paused()
+    for condition, name, call in (("max > 5", "mul", 1), ("mean > 1 and mean < 2", "x", 2)):
+        debugger.do(continue_={"condition": condition})
+        state = debugger.paused()
+        assert (state.pause.tensor.op_name, state.call.number) == (name, call)
+        assert state.pause.tensor.has_value and numbers_of(state.pause.tensor)["size"] == 2
+    debugger.do(continue_={})
+    debugger.finished()
 
 
 def test_replicas_stop_together_and_go_on(begin):

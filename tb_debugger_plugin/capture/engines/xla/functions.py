@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.engines.instrument import record_constants, watched_tensor
+from tb_debugger_plugin.capture.engines.instrument import note_unrecorded, record_constants, watched_tensor
 from tb_debugger_plugin.capture.engines.xla.layout_builder import layout_of
 from tb_debugger_plugin.capture.engines.xla.magnitudes import kind_of
 from tb_debugger_plugin.capture.engines.xla.probe_layout import ProbeLayout, ProbePlan
@@ -152,6 +152,7 @@ class CompiledFunctions:
         known = self._graphs.add(function.graph)
         plan = make_plan(function, known, self._options, supports_inline=False)
         record_constants(plan, known, self._sink)
+        note_unrecorded(plan, known, self._sink)
         return {
             (item.op.name, item.slot): item
             for item in plan.tensors
