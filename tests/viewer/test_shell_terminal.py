@@ -70,8 +70,11 @@ def test_plain_lines_are_completed_cleared_and_left(logdir, state):
     assert history(state) == ["lt -f has_inf_or_nan"]
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 10)])
-def test_a_full_screen_is_chosen_at_a_terminal(logdir, state, columns, rows):
+@pytest.mark.parametrize(
+    ("columns", "rows", "exported"), [(80, 24, {}), (40, 10, {}), (60, 12, {"COLUMNS": "60", "LINES": "12"})]
+)
+def test_a_full_screen_is_chosen_at_a_terminal(logdir, state, columns, rows, exported):
+    state.update(exported)
     with Terminal([*_TBDBG, "shell", str(logdir)], state, columns, rows) as terminal:
         terminal.wait_for("tbdbg> ")
         terminal.send("lt -f has\t\r")

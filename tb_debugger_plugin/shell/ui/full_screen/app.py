@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.driver import Driver
 
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.printable import printable
@@ -29,6 +30,7 @@ from tb_debugger_plugin.shell.ui.full_screen.pages import Page, Pages
 from tb_debugger_plugin.shell.ui.full_screen.prompt import Prompt
 from tb_debugger_plugin.shell.ui.full_screen.status import status_text, title_line
 from tb_debugger_plugin.shell.ui.full_screen.strips import MOODS
+from tb_debugger_plugin.shell.ui.full_screen.window import at_window
 from tb_debugger_plugin.shell.ui.history import History
 
 #: Lines of candidates above the prompt, in a window that has room for them.
@@ -64,6 +66,10 @@ class ShellApp(App[Resume | Leave | Detach]):
         self.jobs: Jobs = Jobs(self.run_line, self.call_later, self.draw_status)
         self._interrupts = 0
         self._is_at_terminal = _stdin_is_terminal()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Returns what draws on the terminal and reads keys."""
+        return at_window(super().get_driver_class())
 
     def compose(self) -> ComposeResult:
         """Yields the widgets."""
