@@ -9,6 +9,7 @@ them.
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 import time
 import weakref
@@ -21,6 +22,8 @@ from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.logdir import Logdir, one_folder
 from tb_debugger_plugin.index.runs import Problem, Run, is_no_mark
+
+_logger = logging.getLogger(__name__)
 
 _RESCAN_SECONDS: Final = 1.0
 #: Listing a remote folder takes long, and may cost money.
@@ -74,16 +77,32 @@ class Library:
         """Whether there is something to show, as far as is known within milliseconds."""
         with self._search_lock:
             first = self._searched == float("-inf")
-            if self._search is None and self._clock() - self._searched >= _SEARCH_AGAIN_SECONDS:
+            is_due = self._search is None and self._clock() - self._searched >= _SEARCH_AGAIN_SECONDS
+            if is_due:
                 self._search = threading.Event()
-                threading.Thread(target=self._scan_logdir, name="tb-debugger-discovery", daemon=True).start()
             search = self._search
+        if is_due:
+            self._begin_search()  # without the lock: the start of a thread waits for it
         if search is not None:
             search.wait(_FIRST_WAIT_SECONDS if first else _LATER_WAIT_SECONDS)
         return self._active
 
+    def _begin_search(self) -> None:
+        try:
+            threading.Thread(target=self._scan_logdir, name="tb-debugger-discovery", daemon=True).start()
+        except RuntimeError:  # no more threads now; there may be later
+            self._end_search(self._active)
+
     def _scan_logdir(self) -> None:
-        active = self._logdir.is_worth_showing(self._is_mark)
+        active = self._active
+        try:
+            active = self._logdir.is_worth_showing(self._is_mark)
+        except Exception:  # a folder may be anything; the next search may be better
+            _logger.debug("Searching the logdir failed.", exc_info=True)
+        finally:
+            self._end_search(active)
+
+    def _end_search(self, active: bool) -> None:
         with self._search_lock:
             self._active = active
             self._searched = self._clock()

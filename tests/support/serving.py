@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -38,7 +39,17 @@ def tensorboard(
       The address.
     """
     port = free_port()
-    command = [sys.executable, "-m", *program, "--logdir", str(logdir), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-X",
+        "faulthandler",
+        "-m",
+        *program,
+        "--logdir",
+        str(logdir),
+        "--port",
+        str(port),
+    ]
     with log.open("wb") as said:
         server = subprocess.Popen(
             [*command, "--host", "127.0.0.1"], stdout=said, stderr=said, env={**os.environ, **environment}
@@ -69,6 +80,8 @@ def _wait_until_it_answers(server: subprocess.Popen[bytes], address: str, log: P
                 return
         except OSError:
             time.sleep(_PAUSE_S)
+    server.send_signal(signal.SIGABRT)  # it writes what each of its threads does
+    server.wait(_PATIENCE_S)
     raise AssertionError(f"no answer within {_PATIENCE_S:.0f} s:\n{log.read_text(errors='replace')}")
 
 

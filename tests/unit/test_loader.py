@@ -374,6 +374,35 @@ def test_a_logdir_with_events_is_active_at_the_first_question(tmp_path):
     assert Library(tmp_path / "absent").is_active() is False
 
 
+def test_a_search_that_fails_is_made_again(tmp_path, monkeypatch):
+    small_program(tmp_path).close()
+    library = Library(tmp_path)
+    turns = []
+
+    def is_worth_showing(*_):
+        turns.append(1)
+        if len(turns) == 1:
+            raise RuntimeError("a folder that is none")
+        return True
+
+    monkeypatch.setattr(type(library._logdir), "is_worth_showing", is_worth_showing)
+    assert library.is_active() is False
+    _until(library.is_active)
+
+
+def test_a_process_without_room_for_a_thread_is_asked_again(tmp_path, monkeypatch):
+    library = Library(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", _no_thread)
+        assert library.is_active() is False
+    small_program(tmp_path).close()
+    _until(library.is_active)
+
+
+def _no_thread(thread):
+    raise RuntimeError("can't start new thread")
+
+
 def test_asking_whether_it_is_active_takes_milliseconds(tmp_path):
     for n in range(300):
         (tmp_path / f"run{n}").mkdir()
