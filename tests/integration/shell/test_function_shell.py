@@ -18,7 +18,7 @@ from tb_debugger_plugin.reading.datum import DebugTensorDatum
 from tb_debugger_plugin.shell.program import Detach, Leave, RunRequest
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.tfdbg.function_shell import FunctionShell
-from tests.support.scripted_user import TILL_BAD, ScriptedUser, lines_of, tensors
+from tests.support.scripted import TILL_BAD, ScriptedUser, lines_of, tensors
 
 
 @tf.function

@@ -15,7 +15,7 @@ import tensorflow as tf
 from tb_debugger_plugin.shell.program import RunRequest
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.tfdbg.function_shell import FunctionShell
-from tests.support.scripted_user import TILL_BAD, ScriptedUser, tensors
+from tests.support.scripted import TILL_BAD, ScriptedUser, tensors
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own
 

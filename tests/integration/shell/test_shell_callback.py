@@ -14,7 +14,7 @@ from tb_debugger_plugin import tfdbg
 from tb_debugger_plugin.shell.program import Detach, RunRequest
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.tfdbg import function_shell
-from tests.support.scripted_user import TILL_BAD, ScriptedUser, lines_of, tensors
+from tests.support.scripted import TILL_BAD, ScriptedUser, lines_of, tensors
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own
 
