@@ -130,7 +130,7 @@ class Instrumentation:
         if self._is_interactive or self._sink.gate is None:
             return ()
         if self._options.keep_graph_optimizations:
-            return ("functions, because of keep_graph_optimizations",)
+            return ("functions, whose optimizations are kept",)
         self._options = replace(self._options, is_interactive=True)
         with self._defining:
             self._sink.make_interactive()
@@ -144,7 +144,10 @@ class Instrumentation:
                     self._redefine(function)
             has_pipelines = any(self._graphs.add(one.graph).in_pipeline for one in functions)
         self._tensors.add_new(self._compiled_graphs())
-        named = (("sessions", self._has_sessions), ("input pipelines", has_pipelines))
+        named = (
+            ("sessions made before", self._has_sessions),
+            ("input pipelines made before", has_pipelines),
+        )
         return tuple(name for name, exists in named if exists)
 
     def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:

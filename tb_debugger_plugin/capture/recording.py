@@ -328,8 +328,8 @@ class Recording:
                 self.requested = replace(self.requested, is_interactive=True)
                 if missing:
                     self.does_not_stop = (
-                        f"The recording began without breakpoints, so {' and '.join(missing)} made before do "
-                        "not stop at their tensors: begin it with enable_breakpoints()."
+                        "The recording began without breakpoints, so these do not stop at their tensors: "
+                        f"{', '.join(missing)}. Begin it with enable_breakpoints()."
                     )
                     _log.warning("%s", self.does_not_stop)
         except Exception as error:  # the program must not see any error

@@ -340,7 +340,7 @@ def test_what_exists_and_cannot_be_defined_again_is_named(begin, tmp_path):
     rows = tf.data.Dataset.range(3).map(lambda row: row * 2)
     debugger = begin(wait=False)
     (notice,) = debugger.controller.state().notices
-    assert "sessions and input pipelines made before do not stop" in notice.sentence
+    assert "sessions made before, input pipelines made before." in notice.sentence
     assert [int(row) for row in rows] == [0, 2, 4]
     api.Breakpoints.current().close()
     tb_debugger_plugin.disable_dump_debug_info()

@@ -384,12 +384,13 @@ def test_tensorflows_reader_does_not_see_the_file(tmp_path: Path) -> None:
         check_every_file_set_below(tmp_path)
 
 
-def test_a_recording_without_a_gate_is_said_to_stop_only_at_calls_and_eager_ops(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_recording_that_keeps_optimizations_is_said_not_to_stop_in_functions(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, keeps: bool
 ) -> None:
-    with tb_debugger_plugin.record(tmp_path):
+    with tb_debugger_plugin.record(tmp_path, keep_graph_optimizations=keeps):
         tb_debugger_plugin.enable_breakpoints(tmp_path, wait=False).close()
-    assert "not at tensors inside graphs" in caplog.text
+    assert ("functions, whose optimizations are kept" in caplog.text) == keeps
 
 
 def test_a_child_that_is_forked_inside_a_call_ends_without_the_controller(tmp_path: Path) -> None:
