@@ -17,7 +17,9 @@ from tb_debugger_plugin.live.messages.messages import (
     State,
     TensorList,
 )
+from tb_debugger_plugin.live.program.counted_calls import CountedCalls
 from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
+from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
 
 
 class FakeController:
@@ -35,6 +37,7 @@ class FakeController:
         self.seen: list[tuple[str, str]] = []
         self.log: list[str] = []
         self.others: Any = None
+        self.unseen = UnseenCalls(CountedCalls())  # no call passes unseen
         self._changed = threading.Condition()
         self._state = State(version=1, phase=State.RUNNING, read_only=settings.read_only)
         self._go, self._free = 0, 0

@@ -10,37 +10,42 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tensorflow.python.eager import context
 
 from tb_debugger_plugin.capture.hooks.hook import CALL_CONCRETE, CALL_FUNCTION, Hook, Target, hidden
 
 
-@dataclass(frozen=True)
-class FunctionCall:
+class FunctionCall(NamedTuple):
     """A call that is about to run.
 
     Attributes:
       function: The function: a `tf.function` or a concrete function.
       arguments: Its arguments by position.
       keywords: Its arguments by name.
+      original: TensorFlow's own method.
     """
 
     function: Any
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
-    _original: Callable[..., Any]
+    original: Callable[..., Any]
 
     @hidden
     def run(self) -> Any:
         """Run the call, and return what it returns."""
-        return self._original(self.function, *self.arguments, **self.keywords)
+        return self.original(self.function, *self.arguments, **self.keywords)
 
 
 #: Runs the call that it gets, and returns what it returns.
 Around: TypeAlias = Callable[[FunctionCall], Any]
+
+
+class _Thread(threading.local):
+    """Whether a thread is inside of a call. A class attribute, which is read faster than with a default."""
+
+    is_inside = False
 
 
 class FunctionCalls:
@@ -52,7 +57,7 @@ class FunctionCalls:
 
     def __init__(self, around: Around) -> None:
         self._around = around
-        self._thread = threading.local()
+        self._thread = _Thread()
         self._hooks = [self._hook(CALL_FUNCTION), self._hook(CALL_CONCRETE)]
         for hook in self._hooks:
             hook.install()
@@ -63,20 +68,17 @@ class FunctionCalls:
             hook.remove()
 
     def _hook(self, target: Target) -> Hook:
-        original = target.get()
+        original, around, thread = target.get(), self._around, self._thread
 
         @hidden
         def call(function: Any, /, *arguments: Any, **keywords: Any) -> Any:
-            if not self._is_outermost():
+            if thread.is_inside or not context.executing_eagerly():
                 return original(function, *arguments, **keywords)
 
-            self._thread.is_inside = True
+            thread.is_inside = True
             try:
-                return self._around(FunctionCall(function, arguments, keywords, original))
+                return around(FunctionCall(function, arguments, keywords, original))
             finally:
-                self._thread.is_inside = False
+                thread.is_inside = False
 
         return Hook(target, call)
-
-    def _is_outermost(self) -> bool:
-        return not getattr(self._thread, "is_inside", False) and context.executing_eagerly()

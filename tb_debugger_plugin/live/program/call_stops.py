@@ -35,8 +35,6 @@ class CallStops:
     def __init__(self, status: Status, pauses: Pauses) -> None:
         self._status = status
         self._pauses = pauses
-        self._open: set[int] = set()
-        self._isolated: frozenset[int] = frozenset()
 
     def before(self, call: ProgramCall) -> None:
         """Take a call that a thread is about to make; may block."""
@@ -45,16 +43,17 @@ class CallStops:
         if status.is_off:
             self.restore_watch_ops()
             return
-        if status.counted.is_new(call):
+        if not status.counted.knows(call.kind, call.name):
             call.details  # noqa: B018 - found out here, without the lock, in the thread of the call
-        message = call.message() if status.followers.count or not status.has_begun else None
+        message = call.message() if status.wants_a_call else None
         with status.lock:
             self._pauses.wait()
             if status.is_off:
                 return
             why = self._why_before(call)
-            if why is not None or not self._open:
+            if why is not None or not status.open_calls:
                 status.call, status.call_message, status.is_over = call, message, False
+            status.wants_a_call = status.wants_a_call and message is None
             status.counted.add(call)
             status.has_news = True
             if why is not None:
@@ -71,7 +70,9 @@ class CallStops:
         """Take a call that has ended in the thread that made it; may block."""
         status = self._status
         with status.lock:
-            self._open.discard(call.number)
+            if error is not None and not status.is_off and call.number not in status.open_calls:
+                status.note_call(call)  # it passed unseen until it failed
+            status.open_calls.discard(call.number)
             if status.call is call:
                 status.is_over = True
             status.has_news = True
@@ -110,10 +111,10 @@ class CallStops:
         The caller holds the lock.
         """
         status = self._status
-        is_only = not self._open
+        is_only = not status.open_calls
         if status.is_off:
             return self._no_longer_isolated()
-        self._open.add(call.number)
+        status.open_calls.add(call.number)
         status.tensors.call = call.number
         if status.is_noting:
             status.follow_graphs()
@@ -121,10 +122,11 @@ class CallStops:
             if is_only:
                 status.tensors.begin_call()
         wanted = status.aims.isolated() if status.may_stop else frozenset()
-        if not is_only or wanted == self._isolated:
-            return None
-        self._isolated = wanted
-        return wanted
+        is_new = is_only and wanted != status.isolated
+        if is_new:
+            status.isolated = wanted
+        status.settle()
+        return wanted if is_new else None
 
     # Watch ops of their own.
 
@@ -149,11 +151,13 @@ class CallStops:
 
     def _no_longer_isolated(self) -> frozenset[int] | None:
         """Nothing, if tensors have watch ops of their own and no call runs."""
-        with self._status.lock:
-            if not self._isolated or self._open:
+        status = self._status
+        with status.lock:
+            if not status.isolated or status.open_calls:
                 return None
-            self._isolated = frozenset()
-            return self._isolated
+            status.isolated = frozenset()
+            status.settle()
+            return status.isolated
 
     def _isolate(self, wanted: frozenset[int] | None) -> None:
         """Give tensors watch ops of their own, or do nothing if it is None. The caller has no lock."""

@@ -15,8 +15,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS
@@ -27,10 +28,27 @@ from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.capture.stacks.frames import user_place
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 from tb_debugger_plugin.live.program.interface import CallKind, Controller, Details, ProgramCall
+from tb_debugger_plugin.live.program.unseen_calls import MakeCall
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Feeds, fetches and targets of a call that are named; a run may have thousands.
 _MOST_NAMES = 200
+#: A call that has begun: its number, what makes it, and what was made of it if it was seen.
+_Begun: TypeAlias = "tuple[int, MakeCall, ProgramCall | None]"
+
+
+class _Facts(NamedTuple):
+    """How to find out more about a call, as long as it runs; see `ProgramCall`."""
+
+    find_place: Callable[[], tuple[str, int]]
+    function: Any = None
+    find_details: Callable[[], Details] = Details
+
+
+class _Thread(threading.local):
+    """Whether a thread is inside of a call."""
+
+    is_inside = False
 
 
 class Calls:
@@ -56,14 +74,15 @@ class Calls:
     ) -> None:
         self._recording = recording
         self._controller = controller
+        self._unseen = controller.unseen
         self._before_first: Callable[[], None] | None = before_first
         self._process = os.getpid()
         self._is_on = True
         self.is_at_first = False
-        self._thread = threading.local()
+        self._thread = _Thread()
         self._numbers = itertools.count()
         self._num_functions = self._num_functions_at_step = self._num_steps = 0
-        self._step: ProgramCall | None = None
+        self._step: _Begun | None = None
         recording.call_around_session_runs(self._around_session_run)
         recording.call_at_end_of_step(self._at_end_of_step)
         self._functions = FunctionCalls(self._around_function)
@@ -99,58 +118,52 @@ class Calls:
     @hidden
     def _around_function(self, called: FunctionCall) -> Any:
         self._num_functions += 1
-        frame = sys._getframe(1)
-        return self._run(
-            called.run,
-            lambda: self._new(
-                CallKind.FUNCTION,
-                name_of(called.function),
-                function=called.function,
-                find_details=lambda: Details(feeds=_texts(Arguments(called).described())),
-                find_place=lambda: user_place(frame),
-            ),
-        )
+        facts = partial(_of_function, called, sys._getframe(1))
+        return self._run(called.run, CallKind.FUNCTION, name_of(called.function), facts)
 
     @hidden
     def _around_session_run(self, called: SessionCall) -> Any:
         self._num_functions += 1
-        frame = sys._getframe(1)
-        return self._run(
-            called.run,
-            lambda: self._new(
-                CallKind.SESSION_RUN,
-                _name_of_run(called),
-                function=called.session,
-                find_details=lambda: _details_of_run(called),
-                find_place=lambda: user_place(frame),
-            ),
-        )
-
-    def _new(self, kind: CallKind, name: str, **facts: Any) -> ProgramCall:
-        thread = threading.current_thread().name
-        return ProgramCall(next(self._numbers), kind, name, thread=thread, **facts)
+        facts = partial(_of_run, called, sys._getframe(1))
+        return self._run(called.run, CallKind.SESSION_RUN, _name_of_run(called), facts)
 
     @hidden
-    def _run(self, run: Callable[[], Any], new_call: Callable[[], ProgramCall]) -> Any:
+    def _run(self, run: Callable[[], Any], kind: CallKind, name: str, facts: Callable[[], _Facts]) -> Any:
         """Run a call, which is part of another one if one runs in this thread."""
-        if not self._is_on or getattr(self._thread, "is_inside", False) or self._process != os.getpid():
+        if not self._is_on or self._thread.is_inside or self._process != os.getpid():
             return run()
         self._thread.is_inside = True
         try:
-            call = self._before(new_call)
+            begun = self._begin(kind, name, facts)
             try:
                 result = run()
             except BaseException as error:
-                self._after(call, error)
+                self._end(begun, error)
                 raise
-            self._after(call, None)
+            self._end(begun, None)
             return result
         finally:
             self._thread.is_inside = False
 
-    def _before(self, new_call: Callable[[], ProgramCall]) -> ProgramCall | None:
+    def _begin(self, kind: CallKind, name: str, facts: Callable[[], _Facts]) -> _Begun:
+        number = next(self._numbers)
+        make = partial(_new_call, number, kind, name, threading.current_thread().name, facts)
+        if self._before_first is None and self._unseen.begin(number, kind, name, make):
+            return number, make, None
+        return number, make, self._before(make)
+
+    def _end(self, begun: _Begun, error: BaseException | None) -> None:
+        if not self._is_on:
+            return  # it is removed, or this is a child that was forked inside the call
+        number, make, call = begun
+        if call is None:
+            call = self._unseen.end(number) or (make() if error is not None else None)
+        if call is not None:
+            self._after(call, error)
+
+    def _before(self, make: MakeCall) -> ProgramCall | None:
         try:
-            call = new_call()
+            call = make()
             if self._before_first is None:
                 self._controller.before_call(call)
             else:
@@ -171,12 +184,9 @@ class Calls:
         finally:
             self.is_at_first = False
 
-    def _after(self, call: ProgramCall | None, error: BaseException | None) -> None:
-        if call is None:
-            return
+    def _after(self, call: ProgramCall, error: BaseException | None) -> None:
         try:
-            if self._is_on:  # not in a child that was forked inside the call
-                self._controller.after_call(call, error)
+            self._controller.after_call(call, error)
         except Exception as failure:  # the program must not see any error
             _log.debug("The debugger failed after a call:", exc_info=failure)
         finally:
@@ -192,15 +202,10 @@ class Calls:
             return
         step, self._step = self._step, None
         if step is not None:
-            self._after(step, None)
+            self._end(step, None)
         if not has_calls:
-            self._begin_step(number + 1, sys._getframe(1))
-
-    def _begin_step(self, number: int, frame: FrameType) -> None:
-        place = user_place(frame)
-        self._step = self._before(
-            lambda: self._new(CallKind.STEP, f"step {number}", find_place=lambda: place)
-        )
+            place = user_place(sys._getframe(1))
+            self._step = self._begin(CallKind.STEP, f"step {number + 1}", lambda: _Facts(lambda: place))
 
     # Eager ops.
 
@@ -230,6 +235,24 @@ class Calls:
         except Exception as error:  # the program must not see any error
             _log.debug("The debugger failed at an eager op:", exc_info=error)
             return None
+
+
+def _new_call(
+    number: int, kind: CallKind, name: str, thread: str, facts: Callable[[], _Facts]
+) -> ProgramCall:
+    return ProgramCall(number, kind, name, thread=thread, **facts()._asdict())
+
+
+def _of_function(called: FunctionCall, frame: FrameType) -> _Facts:
+    return _Facts(
+        lambda: user_place(frame),
+        called.function,
+        lambda: Details(feeds=_texts(Arguments(called).described())),
+    )
+
+
+def _of_run(called: SessionCall, frame: FrameType) -> _Facts:
+    return _Facts(lambda: user_place(frame), called.session, lambda: _details_of_run(called))
 
 
 def _name_of_run(called: SessionCall) -> str:

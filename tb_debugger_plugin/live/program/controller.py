@@ -47,6 +47,7 @@ class Controller(Stops):
             _log.info("%s follows the program.", follower[:100])
             if status.phase == State.WAITING:
                 status.phase = int(State.PAUSED)
+            status.wants_a_call = True
             status.apply()
             status.news()
         try:

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from types import FrameType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from tb_debugger_plugin.live.messages.messages import Call, Message
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
 
 #: Bytes of values that are held for the call at hand, unless the program says otherwise.
 MAX_HELD_BYTES: Final = 1 << 30
@@ -168,7 +171,15 @@ class Controller(Protocol):
     The first five methods and `connected` are called by threads of the server, those that begin with
     `before`, `after` and `on` by threads of the program. Threads of the program get no exception from
     `Exception`'s subclasses: the hooks drop them. `SystemExit` passes, for a program that is to end.
+
+    Calls that pass `unseen` do not come to `before_call`, and to `after_call` only if they were taken up
+    meanwhile, or fail.
+
+    Attributes:
+      unseen: Lets calls pass at which nobody looks.
     """
+
+    unseen: UnseenCalls
 
     def state(self) -> Message:
         """The `State` now."""

@@ -23,6 +23,7 @@ from tb_debugger_plugin.live.program.followers import Followers
 from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
 from tb_debugger_plugin.live.program.notices import Notices
 from tb_debugger_plugin.live.program.tensors import EagerTensor, Tensors
+from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
 
 #: Phases in which threads are held.
 STOPPED: Final = (int(State.WAITING), int(State.PAUSED))
@@ -60,7 +61,11 @@ class Status:
       version: Rises with each change.
       has_news: Whether counts have changed since the last version.
       has_begun: Whether the program has been let go for the first time.
-      call: The call that runs, or ran last; None before the first one.
+      unseen: Lets calls pass at which nobody looks.
+      open_calls: The numbers of the calls that run, but for those.
+      wants_a_call: Whether the facts of the next call are wanted, for the state.
+      isolated: The tensors that have watch ops of their own.
+      call: The call that runs, or ran last, of those that were seen; None before the first one.
       call_message: It as a message, if that was made.
       is_over: Whether it has ended.
       pause: Where the program is paused, for debuggers; None if it runs.
@@ -84,6 +89,10 @@ class Status:
         self.followers = Followers(settings.when_alone, clock)
         self.notices = Notices()
         self.counted = CountedCalls()
+        self.unseen = UnseenCalls(self.counted)
+        self.open_calls: set[int] = set()
+        self.wants_a_call = False
+        self.isolated: frozenset[int] = frozenset()
         self.phase = int(State.RUNNING)
         self.version = 1
         self.has_news = False
@@ -99,6 +108,7 @@ class Status:
         self.is_noting = False
         self.told_to_end: float | None = None
         self._was_on = False
+        self._told_calls = 0  # CountedCalls.num_calls, in the last version
 
     @property
     def is_stopped(self) -> bool:
@@ -126,6 +136,8 @@ class Status:
 
     def message(self) -> Message:
         """Returns the `State`."""
+        if not self.is_off:
+            self.take_up_calls()
         held, dropped = self.tensors.held_bytes()
         state = State(
             version=self.version,
@@ -159,7 +171,16 @@ class Status:
         """Begin a new version."""
         self.version += 1
         self.has_news = False
+        self._told_calls = self.counted.num_calls
         self.lock.notify_all()
+
+    def tell_counts(self) -> None:
+        """Begin a new version if counts have changed, and want the facts of one more call for the next."""
+        if self.has_news or self.counted.num_calls != self._told_calls:
+            self.news()
+        if self.followers.count and not self.is_stopped:
+            self.wants_a_call = True
+            self.settle()
 
     def apply(self) -> None:
         """Tell the gate and the hooks what is wanted from now on."""
@@ -171,6 +192,36 @@ class Status:
         if sees != self.sees_eager:
             self.sees_eager = sees
             self.program.see_eager_ops(sees)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let calls pass unseen from now on, or no longer."""
+        allowed = self._is_quiet
+        was_allowed, self.unseen.allowed = self.unseen.allowed, allowed
+        if was_allowed and not allowed:
+            self.take_up_calls()
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether nothing follows from a call."""
+        if self.told_to_end is not None or self.isolated:
+            return False
+        if self.is_off:
+            return True
+        if self.is_stopped or not self.has_begun or self.wants_a_call or self.is_noting:
+            return False
+        return not (self.may_stop and self.aims.looks)
+
+    def take_up_calls(self) -> None:
+        """Look at the calls that run and have passed unseen."""
+        for call in self.unseen.take_up():
+            self.note_call(call)
+
+    def note_call(self, call: ProgramCall) -> None:
+        """Note that a call runs."""
+        self.open_calls.add(call.number)
+        self.tensors.call = call.number
+        self.call, self.call_message, self.is_over = call, None, False
 
     def apply_if_time_changes_it(self) -> None:
         """Tell the gate and the hooks what is wanted, if debuggers have been away for long enough."""

@@ -44,6 +44,9 @@ class Stops:
       clock: The time.
       eager: What is done with eager ops and their tensors; the default is TensorFlow's.
       has_thread: Whether a thread waits for hits; without one, a test calls `take_hit` and `tick`.
+
+    Attributes:
+      unseen: Lets calls pass at which nobody looks.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Stops:
     ) -> None:
         self._status = Status(settings, program, clock or Clock(), eager)
         self._lock = self._status.lock
+        self.unseen = self._status.unseen
         self._pauses = Pauses(self._status)
         self._calls = CallStops(self._status, self._pauses)
         self._eager = EagerStops(self._status, self._pauses)
@@ -65,6 +69,8 @@ class Stops:
         self._know_tensors()
         if getattr(program.recording, "does_not_stop", ""):
             self._status.notices.add(program.recording.does_not_stop)
+        with self._lock:
+            self._status.settle()
         self._thread: threading.Thread | None = None
         if has_thread:
             self._thread = threading.Thread(target=self._run, name="tb-debugger-controller", daemon=True)
@@ -165,10 +171,10 @@ class Stops:
                 status.apply_if_time_changes_it()
             if status.phase == State.RUNNING:
                 status.follow_graphs()
-            if status.has_news:
-                status.news()
+            status.tell_counts()
             is_late = status.told_to_end is not None and status.clock.now() - status.told_to_end >= _STOP_S
             if is_late:
                 status.told_to_end = None
+                status.settle()
         if is_late:
             _thread.interrupt_main()
