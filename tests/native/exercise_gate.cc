@@ -106,6 +106,8 @@ void JudgeConditions() {
   CHECK(numbers[static_cast<int>(Number::kMean)] == 1.5 && numbers[static_cast<int>(Number::kNegative)] == 1);
   CHECK(numbers[static_cast<int>(Number::kVariance)] == 10.25);
   CHECK(Condition(range).Holds(numbers));
+  const uint32_t max_and_min = 1u << static_cast<int>(Number::kMax) | 1u << static_cast<int>(Number::kMin);
+  CHECK(Condition(range).needs() == max_and_min);
   CHECK(!Condition(range).Holds(Numbers()));  // What is not known never holds.
   CHECK(Condition({Constant(0), Constant(0), Do(StepKind::kDivide)}).Holds(numbers));  // NaN is true.
   CHECK(!Condition({Constant(NAN), Constant(NAN), Do(StepKind::kEq)}).Holds(numbers));
@@ -236,6 +238,43 @@ void CountHits() {
   CHECK(gate.hits()[0].second == 0);
 }
 
+// The elements are looked at only for numbers that are not known, and then for all.
+void TakeKnownNumbers() {
+  Gate gate;
+  const auto at_least = [](int64_t number, Number of, double limit) {
+    GateRule rule = Rule(number, std::nullopt, {Of(of), Constant(limit), Do(StepKind::kGe)});
+    rule.ignore = 1 << 30;
+    return rule;
+  };
+  const float elements[] = {1, 2, 3};
+  const int64_t dims[] = {3};
+  TensorView view;
+  view.data = elements;
+  view.byte_size = sizeof(elements);
+  view.dtype = kFloat;
+  view.rank = 1;
+  view.num_elements = 3;
+  view.dims = dims;
+  Passing passing;
+  passing.tensor_id = 1;
+  passing.view = &view;
+  passing.numbers.Set(Number::kMax, 100);
+  passing.bad = Bad::kNan;
+  GateRule bad = Rule(1, std::nullopt);
+  bad.only_bad = true;
+  bad.ignore = 1 << 30;
+  gate.SetRules({bad, at_least(2, Number::kMax, 100), Rule(3, std::vector<int64_t>{2})});
+  gate.Pass(passing);
+  CHECK((gate.hits() == std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 1}, {3, 0}}));
+  gate.SetRules(
+      {at_least(4, Number::kMin, 1), at_least(5, Number::kMax, 100), at_least(6, Number::kMax, 3)});
+  gate.Pass(passing);
+  CHECK((gate.hits() == std::vector<std::pair<int64_t, int64_t>>{{4, 1}, {5, 0}, {6, 1}}));
+  passing.view = nullptr;  // on another device
+  gate.Pass(passing);
+  CHECK((gate.hits() == std::vector<std::pair<int64_t, int64_t>>{{4, 1}, {5, 1}, {6, 2}}));
+}
+
 void HoldAFewValues() {
   Gate gate;
   gate.HoldValues(30);  // two of twelve bytes
@@ -287,6 +326,7 @@ void ExerciseGate() {
   StopsAll();
   ReplaceAValue();
   CountHits();
+  TakeKnownNumbers();
   HoldAFewValues();
   Fork();
 }

@@ -140,9 +140,9 @@ class CallStops:
         with status.lock:
             if not unrecorded or not status.may_stop:
                 return
-            new = (unrecorded & status.aims.isolated()) - self._isolated
-            self._isolated |= new
-            wanted = self._isolated if new else None
+            new = (unrecorded & status.aims.isolated()) - status.isolated
+            status.isolated |= new
+            wanted = status.isolated if new else None
         self._isolate(wanted)
 
     def restore_watch_ops(self) -> None:

@@ -198,14 +198,14 @@ void PassAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* reco
   const Vector measurements(context, kMeasurements);
   const Vector first_bad_turn(context, kFirstBadTurn);
   kernel->Prepare(context);
-  OpAtGate op(context, &recorder->gate(), std::nullopt);
+  OpAtGate op(context, &recorder->gate());
   for (const size_t i : Order(*kernel->tensors, first_bad_turn, kernel->by_group)) {
     const CompiledTensor& tensor = (*kernel->tensors)[i];
     if (tensor.whole >= 0) {
       const int input = kFirstWhole + static_cast<int>(tensor.whole);
       Input whole(context, input);
       if (whole.ok()) {
-        op.Pass(kernel->targets[i], whole.View(), static_cast<size_t>(input), CannotChange::kCompiled);
+        op.Pass(kernel->targets[i], whole.View(), static_cast<size_t>(input), {}, CannotChange::kCompiled);
       }
       continue;
     }

@@ -1,6 +1,7 @@
 #include "condition.h"
 
 #include <cmath>
+#include <utility>
 
 namespace tbdbg {
 namespace {
@@ -62,6 +63,12 @@ std::string Condition::Problem(const std::vector<Step>& steps) {
     if (++depth > kMaxDepth) return "the condition is nested too deeply";
   }
   return steps.empty() || depth == 1 ? "" : "the condition has more than one result";
+}
+
+Condition::Condition(std::vector<Step> steps) : steps_(std::move(steps)) {
+  for (const Step& step : steps_) {
+    if (step.kind == StepKind::kNumber) needs_ |= 1u << static_cast<int>(step.value);
+  }
 }
 
 bool Condition::Holds(const Numbers& numbers) const {

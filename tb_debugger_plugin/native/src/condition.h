@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -49,12 +50,14 @@ class Condition {
   // A condition that always holds.
   Condition() = default;
   // Only if Problem(steps) is empty.
-  explicit Condition(std::vector<Step> steps) : steps_(std::move(steps)) {}
+  explicit Condition(std::vector<Step> steps);
 
   // Why the steps are no condition; empty if they are one.
   static std::string Problem(const std::vector<Step>& steps);
 
   bool empty() const { return steps_.empty(); }
+  // The numbers that it names, as bits.
+  uint32_t needs() const { return needs_; }
   // Whether it holds. It does not if it names a number that is not known.
   bool Holds(const Numbers& numbers) const;
 
@@ -62,6 +65,7 @@ class Condition {
 
  private:
   std::vector<Step> steps_;
+  uint32_t needs_ = 0;
 };
 
 }  // namespace tbdbg

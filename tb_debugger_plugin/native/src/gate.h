@@ -46,8 +46,8 @@ struct Passing {
   const TensorView* view = nullptr;  // null if it is not in this memory
   bool has_shape = false;            // whether the view has its shape, not only its elements
   const Holder* holder = nullptr;    // of the view; may be null
-  Numbers numbers;                   // what is known without the view
-  std::optional<Bad> bad;            // how bad it is, if that is known; or something worse
+  Numbers numbers;                   // those that are known without a look at its elements
+  std::optional<Bad> bad;            // how bad it is, if that is known
   CannotChange cannot_change = CannotChange::kBeside;
   bool others_may_have_passed = true;  // whether consumers may have run already
   bool in_pipeline = false;

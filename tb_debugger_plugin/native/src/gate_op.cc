@@ -60,7 +60,7 @@ bool HasNumbers(const TensorView& view) { return view.dtype != kString; }
 
 std::shared_ptr<const HeldValue> OpAtGate::Pass(const std::vector<TraceTarget>& targets,
                                                 const TensorView& view, size_t input,
-                                                CannotChange cannot_change) {
+                                                const Measured& measured, CannotChange cannot_change) {
   std::shared_ptr<const HeldValue> replacement;
   for (const TraceTarget& target : targets) {
     const bool is_first = &target == &targets[0];
@@ -70,7 +70,9 @@ std::shared_ptr<const HeldValue> OpAtGate::Pass(const std::vector<TraceTarget>& 
     passing.view = &view;
     passing.has_shape = is_first;
     passing.holder = &holder;
-    passing.bad = worst_;
+    passing.numbers = measured.numbers;
+    passing.numbers.Set(Number::kSize, static_cast<double>(view.num_elements));
+    passing.bad = measured.bad;
     passing.cannot_change = is_first ? cannot_change : CannotChange::kCoalesced;
     passing.others_may_have_passed = passing.cannot_change != CannotChange::kCanChange;
     passing.in_pipeline = target.in_pipeline;

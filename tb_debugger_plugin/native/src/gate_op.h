@@ -14,20 +14,17 @@ namespace tbdbg {
 // An op whose tensors are in this memory. Used by one thread while the op runs.
 class OpAtGate {
  public:
-  // `worst`: how bad the worst of the tensors is, if that is known.
-  OpAtGate(TF_OpKernelContext* context, Gate* gate, std::optional<Bad> worst)
-      : context_(context), gate_(gate), worst_(worst) {}
+  OpAtGate(TF_OpKernelContext* context, Gate* gate) : context_(context), gate_(gate) {}
 
   // Lets an input pass, then the tensors with the same elements. `targets`: of the input, and of those.
-  // `cannot_change`: whether the consumers of the input wait for this op, or why they do not. Returns the
-  // value that they get instead, or null.
+  // `measured`: what is known of the elements. `cannot_change`: whether the consumers of the input wait for
+  // this op, or why they do not. Returns the value that they get instead, or null.
   std::shared_ptr<const HeldValue> Pass(const std::vector<TraceTarget>& targets, const TensorView& view,
-                                        size_t input, CannotChange cannot_change);
+                                        size_t input, const Measured& measured, CannotChange cannot_change);
 
  private:
   TF_OpKernelContext* const context_;
   Gate* const gate_;
-  const std::optional<Bad> worst_;
 };
 
 // Lets a tensor of another device pass. `columns`: what Summarize would have written in `mode`.

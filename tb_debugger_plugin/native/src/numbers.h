@@ -30,6 +30,8 @@ class Numbers {
  public:
   bool empty() const { return known_ == 0; }
   bool Has(int number) const { return (known_ >> number & 1) != 0; }
+  // Whether all of some numbers are known. `wanted`: as bits.
+  bool HasAll(uint32_t wanted) const { return (wanted & ~known_) == 0; }
   // Only for a number that is known.
   double operator[](int number) const { return values_[static_cast<size_t>(number)]; }
   void Set(Number number, double value) {

@@ -16,6 +16,12 @@ std::atomic<Recorder*> current{nullptr};
 // Whether a mode records tensors of a dtype without any rule.
 bool Measures(Mode mode, int dtype) { return !SpecOf(mode).judges || MeasuredBytes(dtype) > 0; }
 
+void Note(const TensorView& tensor, Mode mode, const double* columns, Measured* measured) {
+  if (measured == nullptr) return;
+  if (MeasuredBytes(tensor.dtype) > 0) measured->numbers = NumbersOf(columns, mode);
+  if (SpecOf(mode).judges) measured->bad = HowBad(columns, mode);
+}
+
 }  // namespace
 
 double Now() {
@@ -188,10 +194,11 @@ void Recorder::StopIf(const std::string& failure) {
   if (failure_.empty()) failure_ = failure;
 }
 
-void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor) {
+void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor,
+                       Measured* measured) {
   const Mode mode = recorder_->mode_;
   if (targets[0].keep != 0) {
-    if (recorder_->rules_.Enabled(targets[0].keep) != 0) return TraceByRules(targets, tensor);
+    if (recorder_->rules_.Enabled(targets[0].keep) != 0) return TraceByRules(targets, tensor, measured);
     if (!Measures(mode, tensor.dtype)) return;
   }
   if (targets[0].trace.empty()) {
@@ -202,14 +209,17 @@ void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView
   }
   double columns[kMaxSummary];
   Summarize(tensor, mode, targets[0].tensor_id, columns);
+  Note(tensor, mode, columns, measured);
   TraceColumns(&targets[0], &targets[0] + targets.size(), columns, HowBad(columns, mode));
 }
 
-void TraceBatch::TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor) {
+void TraceBatch::TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor,
+                              Measured* measured) {
   const Mode mode = recorder_->mode_;
   const TraceTarget &target = targets[0], *end = &target + targets.size();
   double columns[kMaxSummary];
   Summarize(tensor, mode, target.tensor_id, columns);
+  Note(tensor, mode, columns, measured);
   const Bad bad = SpecOf(mode).judges ? HowBad(columns, mode) : HowBad(tensor);
   thread_local EncodedTensor encoded;
   encoded = {std::move(encoded.proto), Mode::kFullTensor, {}};
@@ -260,7 +270,6 @@ void TraceBatch::Trace(const TraceTarget& target, const EncodedTensor& tensor) {
 
 void TraceBatch::RingIf(const TraceTarget& target, Bad bad) {
   if (bad == Bad::kNo) return;
-  worst_ = std::max(worst_, bad);
   if (rang_ != 0 || !target.rings || !recorder_->on()) return;
   rang_ = recorder_->alarm_.RingIf(bad, target.prefix, false);
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -156,6 +157,12 @@ class Recorder {
   std::string failure_;  // guarded by mutex_
 };
 
+// What the record of a tensor says of it, so that nobody has to look at its elements again.
+struct Measured {
+  Numbers numbers;
+  std::optional<Bad> bad;  // how bad it is, if the mode judges tensors
+};
+
 // The tensors that one op records: they get one time, and are written together when
 // the batch is destroyed. Used by one thread.
 class TraceBatch {
@@ -165,8 +172,9 @@ class TraceBatch {
   TraceBatch& operator=(const TraceBatch&) = delete;
   ~TraceBatch() { Send(); }
 
-  // Records a watched tensor and the tensors that hold the same elements.
-  void Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor);
+  // Records a watched tensor and the tensors that hold the same elements. `measured`: gets what was computed
+  // for that; may be null.
+  void Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor, Measured* measured = nullptr);
   // Records a tensor by its columns, in the mode for which the target was prepared.
   void Trace(const TraceTarget& target, const double* columns, Bad bad);
   // Records a tensor that is encoded already.
@@ -174,12 +182,10 @@ class TraceBatch {
 
   // The number of the first ring of these tensors, or 0.
   int64_t rang() const { return rang_; }
-  // How bad the worst of these tensors is, if the mode judges tensors.
-  Bad worst() const { return worst_; }
 
  private:
   // Records a tensor whose first target has rules.
-  void TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor);
+  void TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor, Measured* measured);
   void RingIf(const TraceTarget& target, Bad bad);
   void TraceColumns(const TraceTarget* begin, const TraceTarget* end, double* columns, Bad bad);
   void Send();
@@ -192,7 +198,6 @@ class TraceBatch {
   FilledTrace traces_[kMost];
   size_t count_ = 0;
   int64_t rang_ = 0;
-  Bad worst_ = Bad::kNo;
 };
 
 // The recorder that watch ops use; null while nothing is recorded. A recorder that was

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "encode.h"
 #include "gate_op.h"
@@ -131,13 +132,14 @@ void* CreateReduced(TF_OpKernelConstruction* construction) {
 
 void Delete(void* kernel) { delete static_cast<WatchKernel*>(kernel); }
 
-// What became of the tensors of a node.
-struct Recorded {
-  int64_t rang = 0;  // number of a ring of the alarm, or 0
-  std::optional<Bad> worst;
-};
+// What is known of the tensors of a node; empty if nothing is.
+using AllMeasured = std::vector<Measured>;
 
-Recorded Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input, Recorder* recorder) {
+// Records the tensors of a node. Returns the number of a ring of the alarm, or 0. `*measured`: gets what was
+// computed for that, if it is not empty.
+int64_t Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* input, Recorder* recorder,
+               AllMeasured* measured) {
+  const auto of = [&](size_t i) { return i < measured->size() ? &(*measured)[i] : nullptr; };
   const Watch& watch = *kernel->watch;
   watch.constants->RecordOnce(recorder);
   kernel->Prepare(context);
@@ -145,30 +147,30 @@ Recorded Record(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInput* 
   TensorView view;
   for (size_t i = 1; i < kernel->targets.size(); ++i) {
     WatchedInput earlier(context, i, kernel->classes());
-    if (earlier.View(ShapeOf(watch, i), &view)) batch.Trace(kernel->targets[i], view);
+    if (earlier.View(ShapeOf(watch, i), &view)) batch.Trace(kernel->targets[i], view, of(i));
   }
-  if (input->View(watch.shape, &view)) batch.Trace(kernel->targets[0], view);
-  Recorded recorded{batch.rang(), std::nullopt};
-  if (SpecOf(recorder->mode()).judges) recorded.worst = batch.worst();
-  return recorded;
+  if (input->View(watch.shape, &view)) batch.Trace(kernel->targets[0], view, of(0));
+  return batch.rang();
 }
 
 // Lets the tensors of a node pass the gate in the order in which they were computed. Returns the value that
 // the consumers get instead of the input, or null.
 std::shared_ptr<const HeldValue> PassGate(WatchKernel* kernel, TF_OpKernelContext* context,
-                                          WatchedInput* input, Recorder* recorder, std::optional<Bad> worst,
-                                          bool is_inline) {
+                                          WatchedInput* input, Recorder* recorder,
+                                          const AllMeasured& measured, bool is_inline) {
   const Watch& watch = *kernel->watch;
   kernel->Prepare(context);
-  OpAtGate op(context, &recorder->gate(), worst);
+  OpAtGate op(context, &recorder->gate());
+  const auto of = [&](size_t i) { return i < measured.size() ? measured[i] : Measured(); };
   TensorView view;
   for (size_t i = 1; i < kernel->targets.size(); ++i) {
     WatchedInput earlier(context, i, kernel->classes());
     if (earlier.View(ShapeOf(watch, i), &view))
-      op.Pass(kernel->targets[i], view, i, CannotChange::kCoalesced);
+      op.Pass(kernel->targets[i], view, i, of(i), CannotChange::kCoalesced);
   }
   if (!input->View(watch.shape, &view)) return nullptr;
-  return op.Pass(kernel->targets[0], view, 0, is_inline ? CannotChange::kCanChange : CannotChange::kBeside);
+  const CannotChange cannot_change = is_inline ? CannotChange::kCanChange : CannotChange::kBeside;
+  return op.Pass(kernel->targets[0], view, 0, of(0), cannot_change);
 }
 
 // The recorder for which this node was made, if it records; else null.
@@ -184,17 +186,18 @@ bool RecordAndPass(WatchKernel* kernel, TF_OpKernelContext* context, WatchedInpu
                    std::shared_ptr<const HeldValue>* replacement) {
   Recorder* recorder = RecorderOf(kernel);
   if (recorder == nullptr) return false;
-  Recorded recorded;
+  AllMeasured measured(recorder->gate().wanted() ? 1 + kernel->watch->before.size() : 0);
+  int64_t rang = 0;
   const bool is_recorded = recorder->wanted() && kernel->watch->targets.front().is_recorded;
-  if (is_recorded) recorded = Record(kernel, context, input, recorder);
+  if (is_recorded) rang = Record(kernel, context, input, recorder, &measured);
   if (recorder->gate().wanted()) {
-    *replacement = PassGate(kernel, context, input, recorder, recorded.worst, is_inline);
+    *replacement = PassGate(kernel, context, input, recorder, measured, is_inline);
     if (*replacement != nullptr) {  // It is on record too. What was bad is mended.
       if (is_recorded) TraceBatch(recorder).Trace(kernel->targets[0], (*replacement)->view);
       return false;
     }
   }
-  return FailIf(recorded.rang, context, recorder);
+  return FailIf(rang, context, recorder);
 }
 
 void ComputeBeside(void* state, TF_OpKernelContext* context) {

@@ -32,17 +32,22 @@ VALUES = (
 IGNORED = 1 << 31
 
 
-@pytest.fixture
-def passing(tmp_path):
-    """A function that lets each of the values pass the gate, and the gate."""
+@pytest.fixture(params=["FULL_NUMERICS", "FULL_HEALTH", "NO_TENSOR"])
+def passing(tmp_path, request):
+    """A function that lets each of the values pass the gate, and the gate.
+
+    The gate takes all numbers from the recording, some of them, or none.
+    """
+
+    name = f"negated_in_{request.param}"  # functions of earlier recordings are still there
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
     def negated(x):
-        return tf.negative(x, name="negated")
+        return tf.negative(x, name=name)
 
-    with recorder.interactive(), recorder.record(tmp_path, "FULL_NUMERICS") as recording:
+    with recorder.interactive(), recorder.record(tmp_path, request.param) as recording:
         negated(tf.constant([1.0]))
-        yield negated, recording.gate, _id_of(recording, "negated")
+        yield negated, recording.gate, _id_of(recording, name)
 
 
 def _id_of(recording, name):
