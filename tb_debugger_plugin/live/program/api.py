@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +21,9 @@ from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import api as recorder
 from tb_debugger_plugin.capture.options import absolute, is_remote
 from tb_debugger_plugin.capture.recording import Recording
-from tb_debugger_plugin.errors import RecordingError, UsageError
+from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.messages import discovery
+from tb_debugger_plugin.live.program.address import description, published, with_port, written
 from tb_debugger_plugin.live.program.calls import Calls
 from tb_debugger_plugin.live.program.interface import (
     MAX_HELD_BYTES,
@@ -34,6 +33,7 @@ from tb_debugger_plugin.live.program.interface import (
     Settings,
 )
 from tb_debugger_plugin.live.program.interrupts import Interrupts
+from tb_debugger_plugin.live.program.settings import checked_settings
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Folder of the recording where a function needs none.
@@ -85,11 +85,11 @@ class Breakpoints:
         secret = discovery.new_secret()
         with contextlib.ExitStack() as failed:
             failed.callback(self._controller.close)
-            self._server = Server(self._controller, secret, _with_port(address))
+            self._server = Server(self._controller, secret, with_port(address))
             failed.callback(self._server.close)
-            self.address = _published(address, self._server.port)
-            self._described = _description(self.address, secret, recording)
-            self._file = _written(Path(recording.dump_root), self._described)
+            self.address = published(address, self._server.port)
+            self._described = description(self.address, secret, recording)
+            self._file = written(Path(recording.dump_root), self._described)
             failed.pop_all()
         self._calls = Calls(
             recording, self._controller, self._before_first_call, waits_at_ops=settings.waits_at_ops
@@ -260,7 +260,7 @@ def enable_breakpoints(
       UsageError: An argument cannot be used.
       RecordingError: The folder cannot be written, or the address is in use.
     """
-    settings = _settings(
+    settings = checked_settings(
         wait=wait,
         when_alone=when_alone,
         may_change_values=may_change_values,
@@ -279,7 +279,7 @@ def enable_at_calls(logdir: str | os.PathLike[str], **options: Any) -> Breakpoin
     """
     own = take_own(options, is_interactive=True)
     address = own.pop("address", None)
-    return begin(logdir, _settings(**own), address, **options)
+    return begin(logdir, checked_settings(**own), address, **options)
 
 
 def begin(
@@ -416,79 +416,6 @@ def _say_what_does_not_stop() -> None:
         "not at tensors inside graphs, and conditions have no minimum, maximum, mean and variance.",
         native.unavailable_reason(),
     )
-
-
-def _settings(
-    *,
-    wait: object = True,
-    when_alone: object = WHEN_ALONE_S,
-    may_change_values: object = False,
-    read_only: object = False,
-    max_held_bytes: object = MAX_HELD_BYTES,
-) -> Settings:
-    flags = {"wait": wait, "may_change_values": may_change_values, "read_only": read_only}
-    for name, flag in flags.items():
-        if not isinstance(flag, bool):
-            raise UsageError(f"{name} is {flag!r}: give True or False.")
-    if when_alone is not None and not (_is_number(when_alone) and 0 <= when_alone < 1e9):  # type: ignore[operator]
-        raise UsageError(f"when_alone is {when_alone!r}: give a number of seconds from 0 on, or None.")
-    if not (type(max_held_bytes) is int and max_held_bytes >= 0):
-        raise UsageError(f"max_held_bytes is {max_held_bytes!r}: give a whole number of bytes from 0 on.")
-    return Settings(
-        wait=bool(wait) and not read_only,
-        when_alone=when_alone,  # type: ignore[arg-type]
-        may_change_values=bool(may_change_values),
-        read_only=bool(read_only),
-        max_held_bytes=max_held_bytes,
-    )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _with_port(address: str | None) -> str:
-    """An address as gRPC takes it: `host:port`.
-
-    Raises:
-      UsageError: It is none.
-    """
-    if address is None:
-        return "127.0.0.1:0"
-    host, _, port = str(address).rpartition(":")
-    if not port.isdigit() or (host.startswith("[") != host.endswith("]")):
-        host, port = str(address).rstrip(":"), "0"
-    if int(port) >= 1 << 16 or "/" in host or any(map(str.isspace, host)):
-        raise UsageError(f"address is {address!r}: give 'host:port', 'host' or ':port'.")
-    return f"{host or '127.0.0.1'}:{port}"
-
-
-def _published(address: str | None, port: int) -> str:
-    """Where debuggers find the program: also those of other machines, if it listens to them."""
-    host = _with_port(address).rpartition(":")[0]
-    return f"{discovery.this_host() if host in ('0.0.0.0', '[::]') else host}:{port}"
-
-
-def _description(address: str, secret: str, recording: Recording) -> discovery.LiveProgram:
-    return discovery.LiveProgram(
-        address=address,
-        secret=secret,
-        pid=os.getpid(),
-        host=discovery.this_host(),
-        program=discovery.shortened(sys.argv or [socket.gethostname()]),
-        started=time.time(),
-        files=recording.files,
-    )
-
-
-def _written(folder: Path, program: discovery.LiveProgram) -> Path:
-    try:
-        return discovery.write(folder, program)
-    except OSError as error:
-        raise RecordingError(
-            f"The file by which debuggers find the program cannot be written to {folder} ({error}): give "
-            "another logdir."
-        ) from error
 
 
 def _abandon_in_child() -> None:
