@@ -17,7 +17,7 @@ import subprocess
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,7 +27,8 @@ from tests.support.live import tensors_of_functions, without_numbers
 from tests.support.recorded import read
 
 #: Modes of our recordings: one that records all tensors, and one with most kinds of attachments.
-MODES = ("NO_TENSOR", "FULL_HEALTH")
+ALL_TENSORS = "NO_TENSOR"
+MODES = (ALL_TENSORS, "FULL_HEALTH")
 #: float32, float64, bfloat16, float16
 _FLOATING = (1, 2, 14, 19)
 
@@ -152,10 +153,11 @@ class Census:
     Args:
       module: Name of the module.
       folder: Folder for the recordings. TensorFlow's reader reads all of ours, but not all of TensorFlow's.
+      modes: The modes of our recordings.
     """
 
-    def __init__(self, module: str, folder: Path) -> None:
-        recordings = [("TensorFlow's", "FULL_TENSOR"), *(("ours", mode) for mode in MODES)]
+    def __init__(self, module: str, folder: Path, modes: Collection[str] = MODES) -> None:
+        recordings = [("TensorFlow's", "FULL_TENSOR"), *(("ours", mode) for mode in modes)]
         self._folders = {recording: folder / " ".join(recording) for recording in recordings}
         running = [_begin(*recording, module, self._folders[recording]) for recording in recordings]
         try:
@@ -167,7 +169,7 @@ class Census:
                 process.kill()
                 process.wait()
 
-    def made(self, program: str, mode: str = "NO_TENSOR") -> Made:
+    def made(self, program: str, mode: str = ALL_TENSORS) -> Made:
         """Returns the parts of a program and its result with our recorder in a mode."""
         return _made(self._folders["ours", mode], program)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.census import MODES, NOT_WANTED, ONCE, Census
+from tests.support.census import ALL_TENSORS, MODES, NOT_WANTED, ONCE, Census
 from tests.support.zoo import PROGRAMS
 
 pytestmark = pytest.mark.tensorflow
@@ -24,15 +24,23 @@ FAILING_UNDER_TENSORFLOWS = {
 each_program = pytest.mark.parametrize("program", PROGRAMS)
 
 
+#: Recording all programs in one more mode takes half a minute.
+each_mode = pytest.mark.parametrize(
+    "mode", [pytest.param(mode, marks=[pytest.mark.long] * (mode != ALL_TENSORS)) for mode in MODES]
+)
+
+
 @pytest.fixture(scope="module")
-def census() -> Iterator[Census]:
+def census(request: pytest.FixtureRequest) -> Iterator[Census]:
     """Not in a folder of pytest's, where TensorFlow's reader reads all: a third are its own."""
+    chosen = {item.get_closest_marker("long") is not None for item in request.session.items}
+    modes = [mode for mode in MODES if mode == ALL_TENSORS or True in chosen]
     with tempfile.TemporaryDirectory() as folder:
-        yield Census("tests.support.zoo", Path(folder))
+        yield Census("tests.support.zoo", Path(folder), modes)
 
 
 @each_program
-@pytest.mark.parametrize("mode", MODES)
+@each_mode
 def test_whatever_tensorflows_recorder_sees_is_on_record_as_often(
     census: Census, mode: str, program: str
 ) -> None:
@@ -54,5 +62,5 @@ def test_each_function_is_watched_or_named_as_one_that_is_not(census: Census, pr
 
 
 def test_no_exclusion_is_there_that_nothing_needs(census: Census) -> None:
-    needed = set().union(*(census.missing(program, "NO_TENSOR")[1] for program in PROGRAMS))
+    needed = set().union(*(census.missing(program, ALL_TENSORS)[1] for program in PROGRAMS))
     assert needed == {each.reason for each in (*NOT_WANTED, *ONCE)}
