@@ -37,8 +37,9 @@ test: $(VENV)/.dev frontend ## every test, browser and front end included (ARGS 
 	$(PY) -m pytest -n 3 --dist loadfile $(ARGS)
 	$(NPM) test
 
-test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: programs killed 300 times, viewers 100 times, sanitizers
+test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: programs killed 300 times, viewers 100 times, random inputs, sanitizers
 	$(PY) -m pytest -m long $(ARGS)
+	$(PY) -m pytest --hypothesis-profile thorough tests/property $(ARGS)
 
 # What needs no TensorFlow of the native library, in a program of its own: a sanitizer wants to be there first.
 SANITIZED := tests/native/exercise.cc tests/native/exercise_gate.cc \

@@ -18,6 +18,7 @@ from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import PATIENCE_S, Recording, full_health, loaded
+from tests.support.examples import examples
 
 _VALUES = {
     "good": full_health([1.0, 0.0, -1.0]),
@@ -32,7 +33,7 @@ _TRACE = st.tuples(st.just("trace"), st.sampled_from(_OPS), st.sampled_from(sort
 _EAGER = st.tuples(st.just("eager"), st.just("Add"), st.sampled_from(sorted(_VALUES)))
 _CALL = st.tuples(st.just("call"), st.just("__inference_f_1"), st.sampled_from(sorted(_VALUES)))
 _PROGRAM = st.lists(st.one_of(_TRACE, _TRACE, _EAGER, _CALL), max_size=40)
-_SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_SETTINGS = settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass
@@ -162,7 +163,7 @@ def _is_truncated(snapshot) -> bool:
 
 
 @given(st.lists(_PROGRAM, min_size=2, max_size=4), st.booleans())
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(4), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_kept_of_a_growing_run_is_what_a_new_look_finds(parts, described_late):
     with tempfile.TemporaryDirectory() as folder:
         recording = Recording(Path(folder))
