@@ -34,7 +34,7 @@ demo: $(VENV)/.demo frontend ## record the example with its bug and show it (POR
 
 test: $(VENV)/.dev frontend ## every test, browser and front end included (ARGS for pytest)
 	@$(PY) -m tests.support.chromium
-	$(PY) -m pytest -n 3 --dist loadfile $(ARGS)
+	$(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(NPM) test
 
 test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: programs killed 300 times, viewers 100 times, random inputs, sanitizers

@@ -19,6 +19,19 @@ _LONG_S = 3600
 #: After its time a test is interrupted by a signal; one that hangs inside a library takes none.
 _GRACE_S = 60
 
+#: The folders whose files take longest run first, so that the processes of a run end at about one time.
+_LONGEST_FIRST = (
+    "install",
+    "integration/coverage",
+    "browser",
+    "integration/live",
+    "integration/keras",
+    "integration/shell",
+    "integration/processes",
+    "demo",
+    "integration",
+)
+
 _stderr = pytest.StashKey[int]()
 _MARK = uuid.uuid4().hex
 _processes = Processes(_MARK)
@@ -81,7 +94,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     os.close(config.stash[_stderr])
 
 
+def _turn(item: pytest.Item) -> int:
+    """When the file of a test has its turn; files of equal turns stay in their order."""
+    turns = (turn for turn, folder in enumerate(_LONGEST_FIRST) if item.nodeid.startswith(f"tests/{folder}/"))
+    return next(turns, len(_LONGEST_FIRST))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_turn)
     for item in items:
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_LONG_S))
