@@ -42,7 +42,8 @@ def _told(folder):
             pages = [
                 {name: values.tolist() for name, values in page.columns.items()} for page in (traces, eager)
             ]
-            facts = {name: value for name, value in status(snapshot).items() if name != "generation"}
+            counted = {"generation", "described"}  # numbers of commits, which each reader counts by itself
+            facts = {name: value for name, value in status(snapshot).items() if name not in counted}
             return repr((run.start_time, facts, pages, traces.dictionaries, alerts.index.tolist()))
     finally:
         loader.close()
