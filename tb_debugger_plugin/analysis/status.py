@@ -10,6 +10,7 @@ from typing import Any
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.missing import missing, num_held, num_seen
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.values.changed_values import changed_values
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 
@@ -37,6 +38,7 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
         "start_time": start_time,
         "end_time": end_time,
         "not_recorded": _not_recorded(snapshot, hosts),
+        "changed_values": changed_values(snapshot),
         "notices": _notices(snapshot),
     }
 

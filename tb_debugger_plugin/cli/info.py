@@ -69,6 +69,7 @@ def _table(name: str, facts: dict[str, Any]) -> str:
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")
+    lines += [printable(f"  changed: {_changed(one)}") for one in facts["changed_values"]]
     lines += [printable(f"  not recorded: {_not_recorded(entry)}") for entry in facts["not_recorded"]]
     lines += [printable(f"  ! {_prefix(notice)}{notice['message']}") for notice in facts["notices"]]
     return "\n".join(lines)
@@ -77,6 +78,10 @@ def _table(name: str, facts: dict[str, Any]) -> str:
 def _not_recorded(entry: dict[str, Any]) -> str:
     names = f" ({', '.join(entry['names'])})" if entry["names"] else ""
     return f"{entry['message']}{names}"
+
+
+def _changed(one: dict[str, Any]) -> str:
+    return f"{one['op_name']}:{one['slot']} to {one['expression']}, {_time_text(one['wall_time'])}"
 
 
 def _prefix(notice: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from tb_debugger_plugin.index.columns import insert_lists, insert_rows
 from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.rows import (
     ROWS,
+    ChangedValueRow,
     DeviceRow,
     FrameRow,
     GradientRow,
@@ -41,7 +42,7 @@ from tb_debugger_plugin.index.tensors import shape_text
 
 _BY_ROW: Final = (
     *("sources", "not_recorded", "frames", "devices", "threads", "op_graphs", "gradients", "op_attributes"),
-    *("session_requests", "session_runs", "op_times"),
+    *("session_requests", "session_runs", "op_times", "changed_values"),
 )
 #: The tables with rows of rings, which each commit writes again.
 _IN_RINGS: Final = ("session_runs", "op_times")
@@ -158,6 +159,14 @@ class Describer:
         reason, graph_id = reason_name(missing.reason), missing.graph_id or None
         self.rows["not_recorded"].extend(
             NotRecordedRow(host, reason, name, missing.message, graph_id) for name in missing.names or [None]
+        )
+
+    def _changed_value(self, host: int, event: Any) -> None:
+        changed = event.changed_value
+        when = event.wall_time if math.isfinite(event.wall_time) else 0.0
+        graph_id = changed.graph_id or None
+        self.rows["changed_values"].append(
+            ChangedValueRow(host, when, graph_id, changed.op_name, changed.slot, changed.expression)
         )
 
     def _source(self, host: int, event: Any) -> None:
@@ -340,6 +349,7 @@ _HANDLERS: Final[dict[str, Callable[[Describer, int, Any], None]]] = {
     "debug_metadata": Describer._metadata,
     "recording_counts": Describer._counts,
     "not_recorded": Describer._not_recorded,
+    "changed_value": Describer._changed_value,
     "source_file": Describer._source,
     "stack_frame_with_id": Describer._frame,
     "debugged_device": Describer._device,

@@ -109,6 +109,17 @@ class NotRecordedRow(NamedTuple):
     graph_id: str | None
 
 
+class ChangedValueRow(NamedTuple):
+    """A row of ``changed_values``."""
+
+    host: int
+    wall_time: float
+    graph_id: str | None
+    op_name: str
+    slot: int
+    expression: str
+
+
 class FrameRow(NamedTuple):
     """A row of ``frames``."""
 
@@ -336,6 +347,7 @@ ROWS: Final[dict[str, type[NamedTuple]]] = {
     "hosts": HostRow,
     "notices": NoticeRow,
     "not_recorded": NotRecordedRow,
+    "changed_values": ChangedValueRow,
     "sources": SourceRow,
     "source_lines": SourceLineRow,
     "frames": FrameRow,

@@ -23,6 +23,7 @@ from tb_debugger_plugin.analysis.lists.filters import (
 )
 from tb_debugger_plugin.analysis.select_statement import run_select
 from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.values.changed_values import changed_values
 from tb_debugger_plugin.errors import NotReadyError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.loader import RunLoader
@@ -172,6 +173,19 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
           The answer of the route ``status`` of ``docs/http-api.md``.
         """
         return self._ask(status)
+
+    def changed_values(self) -> list[dict[str, Any]]:
+        """Returns the values that a debugger changed while the program was stopped at them.
+
+        Use::
+
+            [change["expression"] for change in run.changed_values()]
+
+        Returns:
+          ``changed_values`` of the route ``status`` of ``docs/http-api.md``, in the order of time. The rows
+          of the tensors hold the values before.
+        """
+        return self._ask(changed_values)
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """Runs a query on the tables of the run, which ``docs/schema.md`` describes.

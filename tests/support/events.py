@@ -269,6 +269,12 @@ class Recording:
         missing.names.extend(names)
         self.writer.write("graphs", event)
 
+    def changed_value(self, op_name: str, expression: str, *, graph_id: str = "g1", slot: int = 0) -> None:
+        event = self.event()
+        event.changed_value.graph_id, event.changed_value.op_name = graph_id, op_name
+        event.changed_value.slot, event.changed_value.expression = slot, expression
+        self.writer.write("graphs", event)
+
     def close(self) -> Path:
         self.writer.close()
         return self.files.folder

@@ -34,6 +34,15 @@ const notRecorded = object({
   graph_id: optional(graph),
 });
 
+const changedValue = object({
+  op_name: text,
+  slot: number,
+  expression: text,
+  graph_execution: optional(trace),
+  execution: optional(execution),
+});
+export type ChangedValue = Checked<typeof changedValue>;
+
 const notice = object({ severity: text, file: optional(text), offset: optional(number), message: text });
 
 export const status = object({
@@ -55,6 +64,7 @@ export const status = object({
   start_time: optional(number),
   end_time: optional(number),
   not_recorded: listOrNone(notRecorded),
+  changed_values: listOrNone(changedValue),
   notices: listOrNone(notice),
 });
 export type Status = Checked<typeof status>;

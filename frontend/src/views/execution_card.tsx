@@ -8,6 +8,7 @@ import { displayName, isFunctionName, tensorName } from "../model/names";
 import { outputSummaries } from "../model/neighbourhood";
 import { mayHoldValue } from "../model/values/value_ref";
 import type { Store } from "../store/store";
+import { ChangedTag } from "./changed_tag";
 import { CountHeads, Counts, NumericsWords } from "./numbers";
 import { Failure, Hint } from "./panel";
 import { ValueButton } from "./values/value_button";
@@ -48,6 +49,7 @@ function CardHead({
         {displayName(data.op_type)}
       </b>
       <span class="dim">{isFunction ? "function call" : "eager op"}</span>
+      <ChangedTag store={store} of={{ execution: index }} />
       <Inside store={store} />
       <span class="card-facts dim">
         {[clock(data.wall_time), shortDevice(device), data.host_name].filter(Boolean).join(" · ")}

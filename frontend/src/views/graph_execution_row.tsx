@@ -5,6 +5,7 @@ import { roleWords } from "../model/role";
 import type { GraphExecutionRow } from "../model/rows";
 import { mayHoldValue } from "../model/values/value_ref";
 import type { Store } from "../store/store";
+import { ChangedTag } from "./changed_tag";
 import { shortDevice } from "./execution_card";
 import { CountHeads, Counts, TensorName } from "./numbers";
 import { ValueButton } from "./values/value_button";
@@ -113,6 +114,7 @@ function NameCell({ store, row, isInput }: NameProps) {
           ∇ {row.role.gradientOf.join(", ")}
         </span>
       )}
+      <ChangedTag store={store} of={{ graphExecution: row.index }} />
       {isInput && <span class="tag">input</span>}
     </span>
   );

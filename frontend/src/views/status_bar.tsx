@@ -6,6 +6,7 @@ import { bytes, counted, duration, grouped } from "../base/text";
 import { gapsCount, gapsOf } from "../model/gaps";
 import { stateOf } from "../model/verdict";
 import type { Store } from "../store/store";
+import { ChangedCount } from "./changed_tag";
 import { GapList } from "./gap_list";
 import { LiveButton } from "./live/start_card";
 import { LogdirProblems } from "./logdir_problems";
@@ -28,6 +29,7 @@ export function StatusBar({ store }: { readonly store: Store }) {
         />
       )}
       {status !== undefined && <Dropped status={status} />}
+      {status !== undefined && <ChangedCount status={status} />}
       <span class="spring" />
       <Problem store={store} />
       {status !== undefined && <NotRecorded store={store} status={status} />}

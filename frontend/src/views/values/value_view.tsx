@@ -1,12 +1,14 @@
 /** The value view: one recorded tensor, over the lower part of the page. */
 import { useEffect, useRef } from "preact/hooks";
-import { npyAddress } from "../../api/values";
+import { npyAddress, type ValueRef } from "../../api/values";
 import { shown } from "../../base/loaded";
 import { bytes, counted } from "../../base/text";
+import type { Recorded } from "../../model/changed_values";
 import { fromWire } from "../../model/health";
 import { displayName, shapeText } from "../../model/names";
 import { hasNumbers, type ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
+import { ChangedTag } from "../changed_tag";
 import { LiveHistory, LiveTimes } from "../live/live_history";
 import { Counts, NumericsWords, TensorName, Verdict } from "../numbers";
 import { Failure, Hint, Panel } from "../panel";
@@ -31,7 +33,7 @@ export function ValueSection({ store }: { readonly store: Store }) {
       <Panel
         title="Value"
         className="value"
-        note={view !== undefined && <Head view={view} />}
+        note={view !== undefined && <Head store={store} view={view} />}
         tools={<Tools store={store} view={view} />}
       >
         {loaded?.kind === "failed" ? (
@@ -60,7 +62,7 @@ function useFocus(frame: { readonly current: HTMLElement | null }, isOpen: boole
 }
 
 /** What the tensor is. */
-function Head({ view: { info } }: { readonly view: ValueView }) {
+function Head({ store, view: { info, ref } }: { readonly store: Store; readonly view: ValueView }) {
   const place = info.function === undefined ? undefined : `in ${displayName(info.function)}`;
   const size = [
     info.size === undefined ? undefined : counted(info.size, "element"),
@@ -74,8 +76,13 @@ function Head({ view: { info } }: { readonly view: ValueView }) {
       <code>{[info.dtype, info.shape && shapeText(info.shape)].filter(Boolean).join(" ")}</code>
       <span class="dim">{[...size, info.op_name && info.op_type, place].filter(Boolean).join(" · ")}</span>
       {info.health?.bad !== undefined && <Verdict summary={fromWire(info.health)} />}
+      {ref.kind !== "live" && <ChangedTag store={store} of={recordOf(ref)} />}
     </span>
   );
+}
+
+function recordOf(ref: Exclude<ValueRef, { readonly kind: "live" }>): Recorded {
+  return ref.kind === "execution" ? { execution: ref.index, slot: ref.slot } : { graphExecution: ref.index };
 }
 
 const TABS = [

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { executionIndex, graphExecutionIndex } from "../src/base/ids";
+import { changesOf, changesText } from "../src/model/changed_values";
+
+const OF_GRAPH = {
+  op_name: "Log",
+  slot: 0,
+  expression: "np.nan_to_num(value)",
+  graph_execution: graphExecutionIndex(4),
+  execution: undefined,
+};
+const EAGER = {
+  op_name: "Add_1",
+  slot: 1,
+  expression: "0",
+  graph_execution: undefined,
+  execution: executionIndex(4),
+};
+const LOST = { ...OF_GRAPH, graph_execution: undefined };
+const ALL = [OF_GRAPH, EAGER, LOST];
+
+test("a change belongs to the record of the value before, in the list of its kind", () => {
+  expect(changesOf(ALL, { graphExecution: 4 })).toEqual([OF_GRAPH]);
+  expect(changesOf(ALL, { graphExecution: 5 })).toEqual([]);
+  expect(changesOf(ALL, { execution: 4 })).toEqual([EAGER]);
+  expect(changesOf(ALL, { execution: 4, slot: 0 })).toEqual([]);
+  expect(changesOf(ALL, { execution: 4, slot: 1 })).toEqual([EAGER]);
+});
+
+test("a change without a record belongs to no row", () => {
+  expect(changesOf(ALL, {})).toEqual([]);
+});
+
+test("each change is told in a line", () => {
+  expect(changesText([OF_GRAPH, EAGER]).split("\n").slice(1)).toEqual([
+    "Log:0 was set to np.nan_to_num(value)",
+    "Add_1:1 was set to 0",
+  ]);
+});
