@@ -38,8 +38,8 @@ _WAIT_MS = 60_000
 
 
 @contextmanager
-def _paused(name: str, folder: Path, browser) -> Iterator[tuple[subprocess.Popen[str], DebuggerPage]]:
-    """A program that waits where it begins, and the page of it."""
+def _paused(name: str, folder: Path, browser) -> Iterator[tuple[subprocess.Popen[str], DebuggerPage, str]]:
+    """A program that waits where it begins, the page of it, and the address of its TensorBoard."""
     words, _ = _PROGRAMS[name]
     logdir = folder / "logdir"
     command = [sys.executable, *(word.format(logdir=logdir) for word in words)]
@@ -53,7 +53,7 @@ def _paused(name: str, folder: Path, browser) -> Iterator[tuple[subprocess.Popen
             with open_page(browser, f"{address}/#debugger", width=1280, height=800) as page:
                 bar = page.part("live-headline")
                 expect(bar).to_have_text(re.compile("before (.*call 0|the first op)"), timeout=_WAIT_MS)
-                yield program, page
+                yield program, page, address
                 # The page may ask for an op that the tables do not have yet, and then asks again.
                 assert [text for text in page.complaints if not re.search(_NOT_YET, text)] == []
         finally:
@@ -76,8 +76,8 @@ def _detach(program: subprocess.Popen[str], page: DebuggerPage) -> str:
 
 
 @pytest.mark.parametrize("name", _PROGRAMS)
-def test_the_bug_is_found_by_going_on_until_a_tensor_is_bad(name, browser, tmp_path):
-    with _paused(name, tmp_path, browser) as (program, page):
+def test_the_bug_is_found_by_going_on_until_a_tensor_is_bad(name, browser, tmp_path, keep_screenshot):
+    with _paused(name, tmp_path, browser) as (program, page, address):
         _continue_until_bad(page)
         expect(page.part("live-headline")).to_contain_text(re.compile(_PROGRAMS[name][1]))
         assert program.poll() is None
@@ -88,13 +88,29 @@ def test_the_bug_is_found_by_going_on_until_a_tensor_is_bad(name, browser, tmp_p
         expect(page.part("value-head")).to_contain_text(re.compile(r"(p|Softmax):0"))
         expect(page.part("value-summary")).to_contain_text("24 elements")
         expect(page.part("value-summary")).to_contain_text(re.compile(r"\d+ 0"))
+        if name == "loop":
+            _keep_pictures(browser, address, page, keep_screenshot)
         assert "nan" in _detach(program, page)
     with tb_debugger_plugin.open_run(tmp_path, "logdir") as run:
         assert re.search("log|Log", str(run.why()))
 
 
+def _keep_pictures(browser, address: str, page: DebuggerPage, keep_screenshot) -> None:
+    """Keep the pictures of the guide; a second browser sees the same pause."""
+    page.part("toast").get_by_role("button").click()
+    keep_screenshot(page.page, "live-light")
+    with open_page(browser, f"{address}/#debugger", width=1280, height=800, scheme="dark") as other:
+        expect(other.part("live-why")).to_have_text(page.part("live-why").inner_text())
+        other.click("dock-tab-tensors")
+        row = other.part("live-tensor").filter(has_text=re.compile(r"(^|/|\s)p:0"))
+        row.first.get_by_test_id("live-view").click()
+        expect(other.part("value-summary")).to_contain_text("24 elements")
+        other.part("toast").get_by_role("button").click()
+        keep_screenshot(other.page, "live-dark")
+
+
 def test_a_value_is_changed_where_the_program_is_paused_and_the_bad_one_does_not_come(browser, tmp_path):
-    with _paused("loop", tmp_path, browser) as (program, page):
+    with _paused("loop", tmp_path, browser) as (program, page, _):
         page.part("dock-tab-breakpoints").click()
         page.part("breakpoint-kind").select_option(label="an op")
         page.part("breakpoint-text").fill("p:0")
@@ -110,8 +126,12 @@ def test_a_value_is_changed_where_the_program_is_paused_and_the_bad_one_does_not
         expect(page.part("live-changed")).to_be_visible()
         page.part("live-stepOver").click()
         expect(page.part("live-headline")).to_contain_text("(call 2)", timeout=_WAIT_MS)
+        expect(page.part("status-changed-values")).to_have_text("1 value changed")
         _detach(program, page)
     with tb_debugger_plugin.open_run(tmp_path, "logdir") as run:
+        (change,) = run.changed_values()
+        assert (change["op_name"], change["expression"]) == ("p", "np.maximum(value, 1e-7)")
+        assert run.graph_executions()[change["graph_execution"]].op_name == "p"
         calls = [one for one in run.executions() if "train_step" in str(one.op_type)]
         bad = run.alerts()
         # Without the change, the call with the first 0 has bad values.

@@ -1,4 +1,4 @@
-"""`frontend/src/views/live/live_bar.tsx`: a TensorBoard with `--debugger_read_only` shows programs, no more."""
+"""`frontend/src/views/live/live_bar.tsx`: with `--debugger_read_only` TensorBoard only shows programs."""
 
 from __future__ import annotations
 
