@@ -16,7 +16,7 @@ shares = tf.Variable([0.7, 0.5, -0.2])
 
 @tf.function
 def expected_log_likelihood():
-    return tf.reduce_mean(
+    return tf.reduce_mean(  # cause: Log, inf
         tf.reduce_sum(
             responsibilities
             * (
