@@ -190,6 +190,12 @@ FINITE = Input("x:0", Numbers(bad=False))
         ),
         ("MyOp", CURT, [FINITE], "Its input was finite."),
         (
+            "_MklFusedMatMul",
+            {"nan": 1},
+            [given("a:0", pos_inf=1), given("b:0", zero=1)],
+            "Its input a:0 already held 1 +∞: 0 · ∞ and ∞ − ∞ are NaN.",
+        ),
+        (
             "Pow",
             {"pos_inf": 1000},
             [BASE, TWO],

@@ -26,6 +26,7 @@ ADVICE = [
     [
         ("y = tf.math.log(p)", LOG, "tf.math.log(p)", "tf.math.log(tf.maximum(p, 1e-7))"),
         ("  return K.log(p[0] + 1)  # é", LOG, "K.log(p[0] + 1)", "tf.math.log(tf.maximum(p[0] + 1, 1e-7))"),
+        ("log(p, name='n')", LOG, "log(p, name='n')", "tf.math.log(tf.maximum(p, 1e-7))"),
         ("with f(log(X)):", LOG, "log(X)", "tf.math.log(tf.maximum(X, 1e-7))"),
         ("tf.reduce_sum(y * tf.math.log(p),", LOG, "tf.math.log(p)", "tf.math.log(tf.maximum(p, 1e-7))"),
         ("y * tf.math.log(p))", LOG, "tf.math.log(p)", "tf.math.log(tf.maximum(p, 1e-7))"),
@@ -59,7 +60,7 @@ def test_a_call_that_is_found_is_replaced(line: str, rewrite: Rewrite, before: s
         "log",
         "y = log(a) + log(b)",
         "y = tf.math.log(x=p)",
-        "y = tf.math.log(p, name='n')",
+        "y = tf.math.log(p, base=2)",
         "y = tf.math.log1p(p)",
         "y = " + "(" * 900 + "log(p)" + ")" * 900,
         "x" * 2000 + " = log(p)",

@@ -118,6 +118,10 @@ export type WireTarget = Checked<typeof target>;
 const phrase = object({ role: text, text, target: optional(target) });
 export type WirePhrase = Checked<typeof phrase>;
 
+/** A change of the program; without `before`, `after` is only like it. */
+const example = object({ before: optional(text), after: text });
+export type Example = Checked<typeof example>;
+
 const diagnosisOf = object({
   index: optional(branded(number, ids.alertIndex)),
   alert: optional(alert),
@@ -126,6 +130,9 @@ const diagnosisOf = object({
   why: list(phrase),
   where: list(phrase),
   help: optional(text),
+  example: optional(example),
+  certainty: optional(text),
+  missing: optional(text),
 });
 export type Diagnosis = Checked<typeof diagnosisOf>;
 export const diagnosis = object({ diagnosis: optional(diagnosisOf) });

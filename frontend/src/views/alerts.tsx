@@ -1,5 +1,5 @@
 /** The section of alerts: the diagnosis of the first cause, the alert rules and the list. */
-import type { Alert } from "../api/answers";
+import type { Alert, Example } from "../api/answers";
 import { type AlertIndex, alertIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { counted, grouped } from "../base/text";
@@ -232,7 +232,7 @@ function FirstBadBox({ store }: { readonly store: Store }) {
   const diagnosis = shown(loaded);
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (diagnosis === undefined) return loaded?.kind === "ready" ? null : <Hint>Looking for the cause …</Hint>;
-  const { what, why, where, help } = diagnosis;
+  const { what, why, where, help, example, missing } = diagnosis;
   const before = diagnosis.index ?? 0;
   const follow = (target: Target) => {
     const index = store.alertList.value?.overview.value?.firstCause;
@@ -250,6 +250,7 @@ function FirstBadBox({ store }: { readonly store: Store }) {
           <Words phrases={why} follow={follow} />
         </p>
       )}
+      {missing !== undefined && <p class="dim">{missing}</p>}
       {before > 0 && <p class="dim">{counted(before, "alert")} before it</p>}
       {where.length > 0 && (
         <p class="where">
@@ -257,8 +258,30 @@ function FirstBadBox({ store }: { readonly store: Store }) {
         </p>
       )}
       {help !== undefined && <p class="help">{help}</p>}
+      {example !== undefined && <Change example={example} />}
       <FirstBadValue store={store} />
     </div>
+  );
+}
+
+/** A change that helps: the part of the line and what to write instead, or a line that is like it. */
+function Change({ example: { before, after } }: { readonly example: Example }) {
+  return (
+    <p class="change" data-testid="change">
+      {before === undefined ? (
+        "Example:"
+      ) : (
+        <>
+          <del>
+            <code>{before}</code>
+          </del>{" "}
+          →
+        </>
+      )}{" "}
+      <ins>
+        <code>{after}</code>
+      </ins>
+    </p>
   );
 }
 

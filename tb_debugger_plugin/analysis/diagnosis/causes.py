@@ -11,6 +11,7 @@ from tb_debugger_plugin.analysis.diagnosis.cause import ANY, Cause
 from tb_debugger_plugin.analysis.diagnosis.evidence import MAYBE, Blame, Input, new_kinds
 from tb_debugger_plugin.analysis.diagnosis.known import algebra, arithmetic, functions, learning, outside
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, Numbers
+from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
 
 #: All known causes. The first proven one counts, so causes that numbers prove come before those by exclusion.
 CAUSES: Final = (
@@ -67,6 +68,7 @@ def causes_of(op_type: str, inputs: Sequence[Input], output: Numbers) -> Causes:
       inputs: All its inputs, in the order of their slots.
       output: The bad output.
     """
+    op_type = plain_type(op_type)
     inputs = inputs[:1] if op_type in FIRST_INPUT_ONLY else inputs
     kinds = new_kinds(inputs, output)
     may_be_proven = _provable(kinds is not None, all(each.is_finite is not None for each in inputs))

@@ -15,9 +15,10 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
 from tb_debugger_plugin.analysis.diagnosis.forward_near import forward_by_tensors
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output
 from tb_debugger_plugin.analysis.diagnosis.user_line import line_of
-from tb_debugger_plugin.analysis.graph.adjacency import adjacency, before_calls
+from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, before_calls
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
@@ -48,7 +49,7 @@ class GraphOp:
     @property
     def type(self) -> str:
         """Type of the op."""
-        return self.record.type or ""
+        return plain_type(self.record.type or "")
 
     @property
     def name(self) -> str:
@@ -77,12 +78,17 @@ class GraphOp:
 
     @cached_property
     def inputs(self) -> Sequence[Output]:
-        """The tensors that the op takes; of an argument, the tensor that its only caller passes."""
+        """The tensors that the op takes, across calls where the function has one caller and one result."""
         edges = adjacency(self.snapshot).inputs(self.record.number)
         if not edges:
             callers = before_calls(self.snapshot, self.record.number)
             edges = callers if len(callers) == 1 and callers[0].call == "into" else []
-        return [Output(self._near(edge.op), edge.slot) for edge in edges[:_MOST]]
+        return [self._made_inside(edge) for edge in edges[:_MOST]]
+
+    def _made_inside(self, edge: Neighbour) -> Output:
+        ends = [end for end in before_calls(self.snapshot, edge.op) if end.call == "out"]
+        made = ends[0] if len(ends) == 1 else edge
+        return Output(self._near(made.op), made.slot)
 
     @cached_property
     def consumers(self) -> Sequence[Near]:

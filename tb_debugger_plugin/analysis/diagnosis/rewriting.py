@@ -174,6 +174,8 @@ def _call_fits(wanted: ast.Call, node: ast.Call, bound: _Bound) -> bool:
 
 def _keywords_fit(wanted: list[ast.keyword], given: list[ast.keyword], bound: _Bound) -> bool:
     left = {keyword.arg: keyword for keyword in given}
+    if not any(keyword.arg is None for keyword in wanted):
+        left.pop("name", None)  # the name of an op changes nothing
     for keyword in wanted:
         if keyword.arg is None:
             continue

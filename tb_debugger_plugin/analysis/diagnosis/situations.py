@@ -70,8 +70,9 @@ def log_of(wanted: str) -> Callable[[Scene], bool]:
 
     def is_there(scene: Scene) -> bool:
         made = source(scene.focus, through=COPIES | PICKS)
-        return type_of(made) == wanted or (
-            made is not None and made.op.type in GUARDS and _takes(made.op, wanted)
+        return made is not None and (
+            _is_a(made.op, wanted)
+            or (made.op.type in GUARDS and any(_is_a(given.op, wanted) for given in made.op.inputs))
         )
 
     return is_there
@@ -97,8 +98,7 @@ def own_softmax(scene: Scene) -> bool:
     if scene.focus.type == "Exp":
         types = {near.type for near in consumers(scene.focus, 2)}
         return "Sum" in types and "RealDiv" in types
-    over, under = source(scene.focus, 0), made_by(scene.focus, 1, "Sum")
-    return type_of(over) == "Exp" and under is not None and _comes_from(under, over)
+    return _divides_by_own_sum(scene.focus)
 
 
 def own_softplus(scene: Scene) -> bool:
@@ -112,9 +112,11 @@ def own_softplus(scene: Scene) -> bool:
 
 
 def log_times(scene: Scene) -> bool:
-    """A logarithm that is a factor of a product."""
+    """A logarithm times another factor; of the logarithm itself, times its own argument as in an entropy."""
     if scene.focus.type == "Log":
-        return any(near.type == "Mul" for near in _forward_consumers(scene.focus))
+        products = [near for near in _forward_consumers(scene.focus) if near.type == "Mul"]
+        argument = taken(scene.focus)
+        return any(same(argument, factor) for near in products for factor in near.inputs)
     return any(type_of(source(scene.focus, slot)) in ("Log", "Log1p") for slot in (0, 1))
 
 
@@ -253,6 +255,16 @@ def grew_over_steps(scene: Scene) -> bool:
         if len(magnitudes) >= _STEPS and 0 < magnitudes[0] * _GROWTH < magnitudes[-1]:
             return True
     return False
+
+
+def _is_a(op: Near, wanted: str) -> bool:
+    """Whether an op is of a type, or a softmax that is written out."""
+    return op.type == wanted or (wanted == "Softmax" and op.type == "RealDiv" and _divides_by_own_sum(op))
+
+
+def _divides_by_own_sum(op: Near) -> bool:
+    over, under = source(op, 0), made_by(op, 1, "Sum")
+    return type_of(over) == "Exp" and under is not None and _comes_from(under, over)
 
 
 def _forward_consumers(op: Near) -> list[Near]:

@@ -11,7 +11,7 @@ import numpy as np
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_alert
-from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Target
+from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Target, text
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.source_lines import user_lines
@@ -98,13 +98,14 @@ def _why(shell: Shell, args: argparse.Namespace) -> Answer:
         found = diagnose_alert(snapshot, args.alert)
         if found is None:
             return Screen([plain("Nothing that was recorded is bad: no tensor broke a rule.")])
+        missing = (text(found.missing),) if found.missing else ()
         lines: list[Line] = [plain(found.headline, Style.HEADING), ()]
         lines += [
             tuple(_part(snapshot, phrase) for phrase in phrases)
-            for phrases in (found.what, found.why, found.where)
+            for phrases in (found.what, found.why, missing, found.where)
             if phrases
         ]
-        lines += [plain(found.help)] if found.help else []
+        lines += [plain(line) for line in (found.help, found.example and found.example.words) if line]
         return Screen([*lines, (), *_links(snapshot, found)])
 
 
