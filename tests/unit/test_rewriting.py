@@ -42,6 +42,7 @@ ADVICE = [
             "tf.where(x > 0, 1 / x, 0.0)",
             "tf.where(x > 0, 1 / tf.where(x > 0, x, tf.ones_like(x)), 0.0)",
         ),
+        ("y * log(p)", Rewrite("log(X)", "X - 1"), "log(p)", "(p - 1)"),
         ("tf.where(m, x, -np.inf)", Rewrite("-inf", "-1e9"), "-np.inf", "-1e9"),
     ],
 )

@@ -80,6 +80,7 @@ PATTERNS: Final = (
             (
                 Rewrite("log(softmax(X, **K))", "tf.nn.log_softmax(X, **K)"),
                 Rewrite("log(softmax(X, A))", "tf.nn.log_softmax(X, A)"),
+                Rewrite("log(exp(X) / reduce_sum(exp(X), *R, **K))", "X - tf.reduce_logsumexp(X, *R, **K)"),
             ),
             "tf.nn.log_softmax(logits)",
         ),

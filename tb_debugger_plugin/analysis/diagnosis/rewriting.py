@@ -113,8 +113,15 @@ def _applied(text: str, tree: ast.Module, rewrite: Rewrite) -> Example | None:
         return None
     node, bound = found[0]
     before = ast.get_source_segment(text, node)
-    after = _short(ast.unparse(_Filled(bound).visit(ast.parse(rewrite.after, mode="eval"))))
+    filled = _Filled(bound).visit(ast.parse(rewrite.after, mode="eval")).body
+    after = _short(ast.unparse(filled))
+    if isinstance(filled, ast.BinOp) and not _is_same_operation(filled, node):
+        after = f"({after})"  # it may stand between operators that bind more strongly
     return None if before is None or before == after else Example(before, after)
+
+
+def _is_same_operation(a: ast.BinOp, b: ast.expr) -> bool:
+    return isinstance(b, ast.BinOp) and type(a.op) is type(b.op)
 
 
 def _short(code: str) -> str:

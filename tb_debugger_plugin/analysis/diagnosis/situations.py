@@ -263,8 +263,8 @@ def _is_a(op: Near, wanted: str) -> bool:
 
 
 def _divides_by_own_sum(op: Near) -> bool:
-    over, under = source(op, 0), made_by(op, 1, "Sum")
-    return type_of(over) == "Exp" and under is not None and _comes_from(under, over)
+    under = made_by(op, 1, "Sum")
+    return under is not None and made_by(op, 0, "Exp") is not None and made_by(under, 0, "Exp") is not None
 
 
 def _forward_consumers(op: Near) -> list[Near]:

@@ -1,0 +1,65 @@
+"""`analysis/diagnosis/patterns.py`: what is advised against real bugs, and programs changed accordingly."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin.analysis.alerts.alerts import alert_list, page
+from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_alert
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
+from tests.support.events import loaded
+from tests.support.one_line_bugs import BUGS, Bug
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All bugs in one recording, each as a function."""
+    folder = tmp_path_factory.mktemp("bugs")
+    with tb_debugger_plugin.record(folder, "FULL_HEALTH"):
+        for bug in BUGS:
+            bug.traced()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def snapshot(recorded: Path) -> Iterator[Snapshot]:
+    loader = loaded(recorded)
+    try:
+        with open_snapshot(loader) as opened:
+            yield opened
+    finally:
+        loader.close()
+
+
+def diagnosis_of(snapshot: Snapshot, bug: Bug) -> Diagnosis:
+    """What is said of the first bad value of an op of the type."""
+    every = alert_list(snapshot)
+    for position, alert in enumerate(page(snapshot, every, Range(0, len(every)))):
+        if alert["op_type"] == bug.op and alert["graph_execution_trace_index"] is not None:
+            found = diagnose_alert(snapshot, position)
+            if found is not None and f" in {bug.name}," in found.headline:
+                return found
+    raise AssertionError(f"no bad {bug.op} in {bug.name}")
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_the_advice_is_for_the_situation_and_the_changed_line_is_finite(snapshot: Snapshot, bug: Bug) -> None:
+    found = diagnosis_of(snapshot, bug)
+    assert bug.words in (found.help or ""), found.sentences
+    assert found.certainty == "proven", found.sentences
+    assert found.missing is None
+    if not bug.is_repaired:
+        assert found.example is None or found.example.before is None
+        return
+    assert found.example is not None and found.example.before is not None, found.sentences
+    ast.parse(found.example.after)
+    for result in bug.changed(found.example.before, found.example.after):
+        assert bool(tf.reduce_all(tf.math.is_finite(tf.cast(result, tf.float32)))), found.example
