@@ -13,6 +13,7 @@ from tb_debugger_plugin.analysis.diagnosis.cause import ANY
 from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES, causes_of
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Kind, Numbers
+from tb_debugger_plugin.analysis.diagnosis.same_run import may_be_of_one_run
 from tests.support.oracles import (
     MATRIX_GUESSES,
     NO_INFINITY,
@@ -138,6 +139,7 @@ def test_a_proven_cause_happened_to_some_element_however_much_was_measured(oracl
             Input(str(i), None if rng.random() < 0.1 else measure(mode, values))
             for i, values in enumerate(inputs)
         ]
+        assert may_be_of_one_run(op, given, measure(mode, output, oracle.dtype)), (op, made)
         causes = causes_of(op, given, measure(mode, output, oracle.dtype))
         for proven in causes.proven:
             because = proven.cause.because

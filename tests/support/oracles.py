@@ -243,7 +243,7 @@ ORACLES = (
     of_one(
         "Rsqrt",
         # Numbers below the normal ones are read as 0.
-        lambda x: F(1) / np.sqrt(x if abs(x) > 1e-38 else F(0)),
+        lambda x: F(1) / np.sqrt(F(0) if abs(x) < 1e-38 else x),
         {
             "numbers too small for the dtype count as 0, and 1 / √0 is infinite": lambda o, x: (
                 0 < abs(x) < 1e-38 and math.isinf(o)

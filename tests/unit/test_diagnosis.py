@@ -248,6 +248,27 @@ def test_why_it_is_bad(op_type: str, output: Any, inputs: Sequence[Input], sente
     [
         ("Log", {"neg_inf": 1}, [given("x:0", zero=1)], "proven", None),
         ("Log", {"nan": 1}, [given("x:0", nan=1)], "likely", None),
+        (
+            "Log",
+            {"neg_inf": 2},
+            [given("x:0", zero=3)],
+            "likely",
+            "The numbers on record of its input are of",
+        ),
+        (
+            "Log",
+            {"neg_inf": 3},
+            [given("x:0", 9, zero=3)],
+            "likely",
+            "The numbers on record of its input are",
+        ),
+        (
+            "Sqrt",
+            {"nan": 5},
+            [given("x:0", negative=3)],
+            "likely",
+            "The numbers on record of its input are of",
+        ),
         ("MyOp", {"nan": 1}, [given("x:0", positive=1)], "possible", None),
         ("Log", CURT, [FINITE], "possible", 'Record with tensor_debug_mode="FULL_HEALTH" to know how many'),
         ("Log", {"nan": 1}, [NOT_MEASURED], "likely", "The values of x:0 are not on record: watch it"),

@@ -12,6 +12,7 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import MAYBE, Blame, Input, 
 from tb_debugger_plugin.analysis.diagnosis.known import algebra, arithmetic, functions, learning, outside
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, Numbers
 from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
+from tb_debugger_plugin.analysis.diagnosis.same_run import may_be_of_one_run
 
 #: All known causes. The first proven one counts, so causes that numbers prove come before those by exclusion.
 CAUSES: Final = (
@@ -61,7 +62,7 @@ def causes_of(op_type: str, inputs: Sequence[Input], output: Numbers) -> Causes:
     """Find the causes of the bad kinds of an output that no input has.
 
     A cause counts only for the kinds that it gives. Where the kinds are not known, only causes that say
-    where a value comes from are proven.
+    where a value comes from are proven; likewise where the inputs on record cannot have given this output.
 
     Args:
       op_type: Type of the op.
@@ -71,7 +72,8 @@ def causes_of(op_type: str, inputs: Sequence[Input], output: Numbers) -> Causes:
     op_type = plain_type(op_type)
     inputs = inputs[:1] if op_type in FIRST_INPUT_ONLY else inputs
     kinds = new_kinds(inputs, output)
-    may_be_proven = _provable(kinds is not None, all(each.is_finite is not None for each in inputs))
+    are_known = kinds is not None and may_be_of_one_run(op_type, inputs, output)
+    may_be_proven = _provable(are_known, all(each.is_finite is not None for each in inputs))
     open_kinds = set(BAD_KINDS if kinds is None else kinds)
     proven: list[Proven] = []
     possible: list[Cause] = []
@@ -87,12 +89,12 @@ def causes_of(op_type: str, inputs: Sequence[Input], output: Numbers) -> Causes:
     return Causes(proven, [cause for cause in possible if open_kinds.intersection(cause.gives)])
 
 
-def _provable(kinds_are_known: bool, inputs_are_measured: bool) -> Callable[[Cause], bool]:
+def _provable(are_known: bool, inputs_are_measured: bool) -> Callable[[Cause], bool]:
     """Whether numbers can prove a cause: a NaN may come from an input that was not measured."""
 
     def check(cause: Cause) -> bool:
         if cause.gives is ANY:
             return True
-        return kinds_are_known and (inputs_are_measured or "nan" not in cause.gives)
+        return are_known and (inputs_are_measured or "nan" not in cause.gives)
 
     return check

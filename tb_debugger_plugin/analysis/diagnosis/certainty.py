@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 from tb_debugger_plugin.analysis.diagnosis.causes import Causes
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs, new_kinds
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.same_run import may_be_of_one_run
 
 #: ``proven``: the recorded numbers leave no other cause. ``likely``: one cause fits, or the value was bad in
 #: an input. ``possible``: several causes fit, or none is known.
@@ -16,6 +17,10 @@ Certainty: TypeAlias = Literal["proven", "likely", "possible"]
 _COUNTS: Final = 'Record with tensor_debug_mode="FULL_HEALTH"'
 _RANGE: Final = 'Record with tensor_debug_mode="FULL_NUMERICS"'
 _ELEMENTS: Final = 'Keep the elements (keep_values, or tensor_debug_mode="FULL_TENSOR")'
+_OTHER_RUN: Final = (
+    "The numbers on record of its input are of another run of the op: record all of them"
+    " (circular_buffer_size=-1)."
+)
 
 
 def certainty_of(causes: Causes, inputs: Inputs, output: Numbers) -> Certainty:
@@ -33,14 +38,17 @@ def certainty_of(causes: Causes, inputs: Inputs, output: Numbers) -> Certainty:
     return "likely" if len(causes.possible) == 1 else "possible"
 
 
-def missing_of(causes: Causes, inputs: Inputs, output: Numbers) -> str | None:
+def missing_of(op_type: str, causes: Causes, inputs: Inputs, output: Numbers) -> str | None:
     """What would decide between the causes; None when they are certain, or when nothing would.
 
     Args:
+      op_type: Type of the op.
       causes: The causes that were found.
       inputs: The inputs of the op.
       output: The bad output.
     """
+    if not may_be_of_one_run(op_type, inputs, output):
+        return _OTHER_RUN
     if new_kinds(inputs, output) is None:
         return f"{_COUNTS} to know how many of the values are NaN and how many are infinite."
     if not causes.possible:

@@ -86,7 +86,7 @@ def explain_bad(subject: Subject, surroundings: Surroundings | None = None) -> E
         None if advice is None else advice.words,
         None if advice is None else advice.example(lines),
         certainty_of(causes, subject.inputs, subject.output),
-        missing_of(causes, subject.inputs, subject.output),
+        missing_of(subject.op_type, causes, subject.inputs, subject.output),
     )
 
 
