@@ -28,7 +28,7 @@ _RANDOM: Final = (
 
 CAUSES: Final = (
     Cause(
-        (*ARGUMENTS, "PlaceholderWithDefault"),
+        (*sorted(ARGUMENTS), "PlaceholderWithDefault"),
         ANY,
         "it is an argument: the caller of the function passed it in",
         always,
