@@ -19,6 +19,7 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, GRADIENT_SCOPES, is_gradient
 
 _BACKWARD: Final = re.compile(r"^__backward_(.*)_\d+$")
+_PART: Final = re.compile(r"^(.*)_grad_\d+$")
 #: ``FusedBatchNormGradV3`` belongs to ``FusedBatchNormV3``.
 _TYPE: Final = re.compile(r"Grad(?=(V\d+)?$)")
 #: Types of ops that have no gradient; a scope may have the same name as such an op.
@@ -38,8 +39,9 @@ def forward_op(snapshot: Snapshot, op: Op) -> Op | None:
     """Returns the op whose gradient an op is part of; None when there is none, or several are possible."""
     if not is_backward(op):
         return None
-    plain = GRADIENT_SCOPES.sub("", op.name)
-    graphs = _forward_graphs(snapshot, op.graph)
+    # Inside the gradient of a loop or a branch, the names of the forward ops follow the last scope.
+    plain = GRADIENT_SCOPES.sub("", op.name[op.name.rfind("/gradients/") + 1 :])
+    graphs = [*_forward_parts(snapshot, op.graph), *_forward_graphs(snapshot, op.graph)]
     return _named_after(snapshot, graphs, plain) or _in_same_scope(
         snapshot, op, graphs, plain.rpartition("/")[0]
     )
@@ -54,6 +56,16 @@ def _forward_graphs(snapshot: Snapshot, graph: int) -> list[int]:
         return graphs
     named = [g.number for g in snapshot.catalog.graphs if (g.name, g.host) == (function[1], outermost.host)]
     return graphs + named if len(named) == 1 else graphs
+
+
+def _forward_parts(snapshot: Snapshot, graph: int) -> list[int]:
+    """Returns the body or branch whose gradient a graph is: ``while_body_8`` of ``while_body_8_grad_31``."""
+    own = snapshot.catalog.graphs[graph]
+    part = _PART.match(own.name or "")
+    if part is None:
+        return []
+    named = [g.number for g in snapshot.catalog.graphs if (g.name, g.host) == (part[1], own.host)]
+    return named if len(named) == 1 else []
 
 
 def _named_after(snapshot: Snapshot, graphs: list[int], name: str) -> Op | None:

@@ -8,7 +8,7 @@ Invariant: a walk visits a bounded number of values.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import ChainMap, deque
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.origins import op_kinds
@@ -22,7 +22,7 @@ _MAX_VISITED: Final = 24_000
 
 Node = tuple[Value, "BadKind | None"]
 #: Each value of a walk, with the one that it fed, and how.
-Parents = dict[Node, "tuple[Node, Feed] | None"]
+Parents = ChainMap[Node, "tuple[Node, Feed] | None"]
 
 
 class Birth(NamedTuple):
@@ -48,7 +48,9 @@ class Birth(NamedTuple):
         """The values from the one that the walk began at to this one, each with how it fed the one before."""
         node: Node | None = (self.value, self.kind)
         links: list[tuple[Node, Feed | None]] = []
-        while node is not None:
+        seen: set[Node] = set()
+        while node is not None and node not in seen:
+            seen.add(node)
             parent = self.parents.get(node)
             links.append((node, None if parent is None else parent[1]))
             node = None if parent is None else parent[0]
@@ -66,20 +68,21 @@ class Births:
         self._feeds = feeds
         self._steps = Steps(feeds)
         self._visited = 0
+        self._known: dict[Node, list[Birth]] = {}
         #: All values that walks from values that matter have visited.
         self.seen: set[Node] = set()
 
     def of(self, value: Value, kind: BadKind | None) -> list[Birth]:
         """The births that a bad value comes from, the nearest first."""
-        return self._walk([((value, kind), None)], {})
+        return self._walk([((value, kind), None)], ChainMap())
 
     def _walk(self, begin: list[tuple[Node, tuple[Node, Feed] | None]], parents: Parents) -> list[Birth]:
         births: list[Birth] = []
+        own = parents.maps[0]
         queue: deque[Node] = deque()
         for node, parent in begin:
-            if node not in parents:
-                parents[node] = parent
-                queue.append(node)
+            own[node] = parent
+            queue.append(node)
         visited = 0
         while queue and visited < _MAX_WALK and self._visited < _MAX_VISITED:
             node = queue.popleft()
@@ -89,11 +92,13 @@ class Births:
             step = self._steps.of(*node)
             for feed, kind in step.carriers:
                 following = (feed.value, kind)
-                if following not in parents:
-                    parents[following] = (node, feed)
+                if following not in own:
+                    own[following] = (node, feed)
                     queue.append(following)
             if step.is_born:
-                births += self._born(node, parents, step.from_infinities, step.is_certain)
+                if node not in self._known:
+                    self._known[node] = self._born(node, parents, step.from_infinities, step.is_certain)
+                births += self._known[node]
         return births
 
     def _born(self, node: Node, parents: Parents, infinities: list[Feed], is_certain: bool) -> list[Birth]:
@@ -106,7 +111,8 @@ class Births:
             ((feed.value, "inf" if self._feeds.measured(feed.value).has_inf else None), (node, feed))
             for feed in infinities
         ]
-        sources = self._walk(begin, parents)
+        # A walk of its own: this one may have visited the same values for another kind.
+        sources = self._walk(begin, ChainMap({}, parents))
         wrong = [birth for birth in sources if not birth.meant and not self._was_harmless(birth, value)]
         if wrong:
             return wrong
@@ -123,7 +129,9 @@ class Births:
         measured = self._feeds.measured(value)
         if measured.has_nan is not None:
             return "nan" if measured.has_nan else "inf"
-        op_type = self._feeds.op_type(value)
+        op, op_type = self._feeds.op_of(value), self._feeds.op_type(value)
+        if op is not None and op_type in op_kinds.CONSTANTS:
+            return self._feeds.structure.constant_kind(op.number)
         return "nan" if op_type in op_kinds.NAN_ONLY else "inf" if op_type in op_kinds.INF_ONLY else None
 
     def is_meant(self, value: Value) -> bool:

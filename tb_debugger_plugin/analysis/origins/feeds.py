@@ -296,18 +296,17 @@ class Feeds:
         touches = [touch for touch in self.variables.touches(keys) if touch.time < time]
         good_since = max(
             [
-                self._last_good(keys, at, time),
-                *(touch.time for touch in touches if not touch.assigns and touch.health == GOOD),
+                self._last_good(keys, at),
+                *((touch.time, -1) for touch in touches if not touch.assigns and touch.health == GOOD),
             ]
         )
+        touches = [touch for touch in touches if touch.time > good_since[0]]
         inside = self._first_bad_assignment(keys, at, good_since, kind)
-        outside = self._first_bad_touch([touch for touch in touches if touch.time > good_since], kind)
+        outside = self._first_bad_touch(touches, kind)
         found = [each for each in (inside, outside) if each is not None]
         if found:
             return min(found, key=self.time)
-        return self._last_assignment(keys, at, good_since) or self._last_touch(
-            [touch for touch in touches if touch.time > good_since]
-        )
+        return self._last_assignment(keys, at, good_since) or self._last_touch(touches)
 
     def _position(self, value: Value) -> int:
         """The position among graph executions before which an assignment is searched."""
@@ -319,14 +318,15 @@ class Feeds:
         )
         return int(found)
 
-    def _last_good(self, keys: Keys, at: int, time: float) -> float:
+    def _last_good(self, keys: Keys, at: int) -> tuple[float, int]:
+        """Time and position of the last good read; several tensors may have one time."""
         sites = sites_of(self.snapshot, [(op, 0) for op in self.variables.reading(keys)])
-        ((found,),) = self.snapshot.rows(
-            "SELECT max(wall_time) FROM graph_executions"
-            f" WHERE idx < ? AND health = {GOOD} AND wall_time <= ? AND site IN (SELECT unnest(?))",
-            [at, time, sites],
+        rows = self.snapshot.rows(
+            "SELECT wall_time, idx FROM graph_executions"
+            f" WHERE idx < ? AND health = {GOOD} AND site IN (SELECT unnest(?)) ORDER BY idx DESC LIMIT 1",
+            [at, sites],
         )
-        return float(found) if found is not None else -1.0
+        return rows[0] if rows else (-1.0, -1)
 
     def _value_sites(self, op: int) -> list[int]:
         """The sites of the tensors that an op assigns."""
@@ -337,17 +337,26 @@ class Feeds:
         ]
         return sites_of(self.snapshot, tensors)
 
-    def _first_bad_assignment(self, keys: Keys, at: int, since: float, kind: BadKind | None) -> Value | None:
+    def _first_bad_assignment(
+        self, keys: Keys, at: int, since: tuple[float, int], kind: BadKind | None
+    ) -> Value | None:
         return self._assignment_where(
             keys, at, since, f"min(idx) FILTER (health = {BAD} AND {_BAD_ROWS.get(kind or '', 'true')})", min
         )
 
-    def _last_assignment(self, keys: Keys, at: int, since: float) -> Value | None:
+    def _last_assignment(self, keys: Keys, at: int, since: tuple[float, int]) -> Value | None:
         """The last assignment that computes with the value of the variable: it may have made it bad."""
         return self._assignment_where(keys, at, since, "max(idx)", max, computing_only=True)
 
     def _assignment_where(
-        self, keys: Keys, at: int, since: float, choice: str, best: object, *, computing_only: bool = False
+        self,
+        keys: Keys,
+        at: int,
+        since: tuple[float, int],
+        choice: str,
+        best: object,
+        *,
+        computing_only: bool = False,
     ) -> Value | None:
         found: list[tuple[int, int]] = []
         for op in self.variables.assigning(keys):
@@ -357,9 +366,9 @@ class Feeds:
             if not sites:
                 continue
             ((trace,),) = self.snapshot.rows(
-                f"SELECT {choice} FROM graph_executions WHERE idx < ? AND wall_time > ?"
+                f"SELECT {choice} FROM graph_executions WHERE idx < ? AND idx > ? AND wall_time >= ?"
                 " AND site IN (SELECT unnest(?))",
-                [at, since, sites],
+                [at, since[1], since[0], sites],
             )
             if trace is not None:
                 found.append((int(trace), op))

@@ -34,6 +34,13 @@ NAN_ONLY: Final = frozenset(
 )
 #: Ops that give only infinities where none of their inputs is bad.
 INF_ONLY: Final = frozenset("Exp Expm1 Square Cosh Sinh Reciprocal Inv Cast AddV2 Add Sub".split())
+#: Ops whose first bad values are mostly infinities: logarithms and poles, and what overflows.
+MOSTLY_INF: Final = INF_ONLY | frozenset(
+    """Log Log1p Rsqrt SqrtGrad Lgamma Mul MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Sum Prod Cumsum
+    Cumprod L2Loss Conv2D Einsum BiasAdd AddN LogMatrixDeterminant RsqrtGrad Softplus Polygamma Zeta
+    SquaredDifference Xlogy Xlog1py FusedBatchNormV3 UnsortedSegmentSum SegmentSum MatrixExponential
+    Power Neg Const""".split()
+)
 #: Ops that look at a tensor and give no part of it.
 INSPECTING: Final = frozenset(
     """IsNan IsInf IsFinite Shape ShapeN Size Rank NoOp Assert PrintV2 Print ZerosLike OnesLike

@@ -8,6 +8,8 @@ Invariant: the work does not grow with the number of bad values, only with those
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Final
 
 from tb_debugger_plugin.analysis.origins import op_kinds
@@ -45,11 +47,7 @@ def _find(snapshot: Snapshot) -> list[Origin]:
     search = _Search(feeds, sinks)
     found = search.run()
     telling = Telling(feeds, Lines(feeds))
-    told = [telling.origin(birth, category, sink) for birth, category, sink in found]
-    return sorted(told, key=lambda origin: RANKS[origin.category])
-
-
-_Found = "tuple[Birth, Category, Sink | None]"
+    return [telling.origin(birth, category, sink) for birth, category, sink in found]
 
 
 class _Search:
@@ -76,11 +74,48 @@ class _Search:
             for birth in self._births.of(sink.value, sink.kind):
                 self._add(birth, self._category(birth, sink), sink)
         self._add_expected()
-        order = {"origin": 0, "came_in": 0, "propagated": 1, "expected": 2}
-        return sorted(
-            self._found.values(),
-            key=lambda each: (order[each[1]], each[2] is not None and each[2].why == "weak"),
+        self._set_back()
+        return sorted(self._found.values(), key=lambda each: self._rank(*each))
+
+    def _set_back(self) -> None:
+        """Take births at unmeasured inputs for propagated ones if something else was born before."""
+        certain = [self._moment(birth) for birth, category, _ in self._certain()]
+        first = min(certain, default=math.inf)
+        for key, (birth, category, sink) in list(self._found.items()):
+            is_late = category == "origin" and not birth.is_certain and self._moment(birth) > first
+            if is_late:
+                self._found[key] = (birth, "propagated", sink)
+
+    def _certain(self) -> Iterator[tuple[Birth, Category, Sink | None]]:
+        for each in self._found.values():
+            if each[1] in ("origin", "came_in") and each[0].is_certain:
+                yield each
+
+    def _rank(self, birth: Birth, category: Category, sink: Sink | None) -> tuple[float, ...]:
+        """The order: what is wrong, what matters most, the earliest call, forward before backward."""
+        op = self._feeds.op_of(birth.value)
+        return (
+            RANKS[category],
+            sink is not None and sink.why == "weak",
+            self._moment(birth),
+            op is not None and self._feeds.structure.is_backward(op),
+            self._time(birth),
         )
+
+    def _moment(self, birth: Birth) -> float:
+        """When the call in which a value was born returned, or when it was born in one that did not."""
+        value = self._of_time(birth)
+        near = value.trace if value.trace >= 0 else value.near
+        owner = self._feeds.traces.window(near).owner if near >= 0 else None
+        return self._time(birth) if owner is None else self._feeds.eager.execution(owner).time
+
+    def _time(self, birth: Birth) -> float:
+        return self._feeds.time(self._of_time(birth))
+
+    def _of_time(self, birth: Birth) -> Value:
+        """The value itself, or for what came from outside the one that it came in by."""
+        chain = birth.chain()
+        return chain[-2][0][0] if birth.value.outside and len(chain) > 1 else birth.value
 
     def _has_origin(self) -> bool:
         return any(category != "expected" for _, category, _ in self._found.values())

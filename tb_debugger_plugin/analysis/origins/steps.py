@@ -119,7 +119,7 @@ class Steps:
         unknown = [feed for feed, each in numbers if each.bad is None]
         if not bad and unknown and op_type in _NEVER_NAN & _NEVER_INF:
             return Step([(feed, None) for feed in unknown], False, [], False)
-        return Step(bad, not bad, [], False)
+        return Step(bad, not bad, [], not unknown)
 
     def _also_born(
         self, value: Value, op_type: str, kind: BadKind, numbers: list[tuple[Feed, Measured]], step: Step

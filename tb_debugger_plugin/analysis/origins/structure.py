@@ -9,6 +9,7 @@ Invariant: each op and slot is visited once for a question, so damaged graphs wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
@@ -23,6 +24,8 @@ from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient
 
 #: Tensors that are visited for one question.
 _MAX_VISITED: Final = 512
+#: The name that TensorFlow gives to the op of a result.
+_RESULT: Final = re.compile(r"(^|/)Identity(_\d+)?$")
 _DISCRETE: Final = ("int", "uint", "bool", "string", "qint", "quint", "resource")
 
 
@@ -110,20 +113,39 @@ class Structure:
         return (named or graphs)[-1]
 
     def results(self, graph: int) -> list[int]:
-        """The ops that return the results of a graph: the Identity ops at its very end."""
-        found: list[int] = []
-        for op in reversed(self._graph_ops.get(graph, ())):
-            if op.type == "Identity" and not self._edges.has_consumers(op.number):
-                found.append(op.number)
-            elif op.type != "NoOp":
-                break
-        return found[::-1]
+        """The ops that return the results of a graph: Identity ops in its outermost scope that nothing takes.
+
+        Ops that were added for a gradient later may come after them.
+        """
+        found = [
+            op
+            for op in self._graph_ops.get(graph, ())
+            if op.type == "Identity" and _RESULT.search(op.name) and not self._edges.has_consumers(op.number)
+        ]
+        depth = min((op.name.count("/") for op in found), default=0)
+        return [op.number for op in found if op.name.count("/") == depth]
 
     def is_discrete(self, op: int, slot: int) -> bool:
         """Whether a tensor cannot hold NaN or infinity, by its dtype."""
         static = self._snapshot.catalog.statics.get((op, slot))
         name = None if static is None else dtype_name(static.dtype)
         return name is not None and name.startswith(_DISCRETE)
+
+    def constant_kind(self, op: int) -> Literal["nan", "inf"] | None:
+        """Whether a constant has NaN or only infinities, by its elements on record; None if they are not."""
+        rows = self._snapshot.rows(
+            "SELECT a.value FROM ops JOIN graphs USING (graph) JOIN op_attributes a"
+            " ON (a.host, a.attributes) = (graphs.host, ops.attributes)"
+            " WHERE ops.op = ? AND a.name = 'value'",
+            [op],
+        )
+        text = rows[0][0].lower() if rows else ""
+        return "nan" if "nan" in text else "inf" if "inf" in text else None
+
+    def is_backward(self, op: Op) -> bool:
+        """Whether an op is part of a gradient."""
+        name = self._snapshot.catalog.graphs[op.graph].name or ""
+        return is_gradient(op.name) or op_kinds.BACKWARD.match(name) is not None
 
     def sources(self, op: int, slot: int) -> list[Source]:
         """The watched tensor itself, or those it is made from, and ends."""
@@ -192,10 +214,7 @@ class Structure:
         position = self.position(op.number)
         for caller, first in callers:
             called_by = self.op(caller)
-            is_backward = is_gradient(op.name) or op_kinds.BACKWARD.match(
-                self._snapshot.catalog.graphs[op.graph].name or ""
-            )
-            relation: Relation = "gradient" if is_backward else "argument"
+            relation: Relation = "gradient" if self.is_backward(op) else "argument"
             for tensor in self.inputs(caller)[position + first :][:1]:
                 yield from self._expand(
                     source._replace(op=tensor[0], slot=tensor[1], relation=relation), seen

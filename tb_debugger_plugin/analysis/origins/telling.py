@@ -114,7 +114,21 @@ class Telling:
     def _kind(self, birth: Birth, shown: Value) -> tuple[BadKind, bool]:
         measured = self._feeds.measured(shown)
         is_certain = birth.kind is not None and measured.has_nan is not None
-        return birth.kind or ("nan" if measured.has_nan else "inf"), is_certain
+        if birth.kind is not None:
+            return birth.kind, is_certain
+        return self._likely_kind(birth.value), False
+
+    def _likely_kind(self, value: Value) -> BadKind:
+        """What ops of this type mostly make."""
+        op, op_type = self._feeds.op_of(value), self._feeds.op_type(value)
+        if op is not None and op_type == "Mean":
+            # The mean over nothing is NaN; over something, its sum overflows.
+            shapes = [
+                self._snapshot.catalog.statics.get(each) for each in self._feeds.structure.inputs(op.number)
+            ]
+            dims = None if not shapes or shapes[0] is None else self._snapshot.catalog.dims(shapes[0].shape)
+            return "inf" if dims is not None and all(dims) else "nan"
+        return "inf" if op_type in op_kinds.MOSTLY_INF else "nan"
 
     def _subject(self, value: Value, op: Op | None) -> tuple[Subject, dict[str, Any]]:
         feeds = [feed for feed in self._feeds.of(value) if feed.input_slot >= 0][:_MAX_INPUTS]
