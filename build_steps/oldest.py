@@ -13,7 +13,7 @@ from typing import Final
 
 _PYPROJECT: Final = Path(__file__).parents[1] / "pyproject.toml"
 _LIST: Final = re.compile(r"^dependencies = \[\n(.*?)^\]", re.MULTILINE | re.DOTALL)
-_BOUND: Final = re.compile(r'^    "([a-z0-9-]+)>=([0-9.]+)[",]', re.MULTILINE)
+_BOUND: Final = re.compile(r'^    "([a-z0-9-]+)>=([0-9.]+)[",;]', re.MULTILINE)
 
 
 def oldest_versions() -> dict[str, str]:

@@ -7,9 +7,11 @@ JUnit file. The exit code is 3 when `--fail-on` names a severity and an alert ha
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.alerts.findings import verdicts
+from tb_debugger_plugin.analysis.alerts.own_files import NO_FILES, OwnFiles, own_files
 from tb_debugger_plugin.analysis.alerts.pages import by_urgency, findings_json, verdict_json
 from tb_debugger_plugin.analysis.alerts.settings import Settings, make_settings
 from tb_debugger_plugin.analysis.alerts.severity import Severity
@@ -42,6 +44,13 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         " (default: the rules that fit the model)",
     )
     parser.add_argument(
+        "--rules",
+        action="append",
+        metavar="FILE",
+        dest="files",
+        help="more rules, in TOML or in Python, which is run; tbdbg_rules.toml in the logdir is read anyway",
+    )
+    parser.add_argument(
         "--fail-on",
         choices=[one.word for one in Severity],
         metavar="SEVERITY",
@@ -53,9 +62,10 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the alerts; returns the exit code."""
-    settings = settings_of(args.rules)
+    given = [Path(path) for path in args.files or ()]
 
     def judge(found: Run) -> dict[str, Any]:
+        settings = settings_of(args.rules, own_files(found, given))
         with read_whole(found) as loader, open_snapshot(loader) as snapshot:
             return _facts(snapshot, settings)
 
@@ -67,8 +77,12 @@ def run(args: argparse.Namespace) -> int:
     return code or (NOT_ACCEPTED if least is not None and _is_broken(results, least) else 0)
 
 
-def settings_of(rules: list[str] | None) -> Settings:
+def settings_of(rules: list[str] | None, own: OwnFiles = NO_FILES) -> Settings:
     """Returns the settings of texts such as ``LargeGradientAlert:limit=10``.
+
+    Args:
+      rules: The texts; None for the recommended rules.
+      own: What the user's files say.
 
     Raises:
       UsageError: A text names no rule, or no parameter that may have this value.
@@ -79,7 +93,7 @@ def settings_of(rules: list[str] | None) -> Settings:
         for one in filter(None, parameters.split(",")):
             name, _, value = one.partition("=")
             given.append((rule, name.strip(), value.strip()))
-    return make_settings(given, None if rules is None else [text.partition(":")[0] for text in rules])
+    return make_settings(given, None if rules is None else [text.partition(":")[0] for text in rules], own)
 
 
 def _facts(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
@@ -92,7 +106,7 @@ def _facts(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
 
 def _is_broken(results: dict[str, dict[str, Any]], least: Severity) -> bool:
     alerts = (alert for facts in results.values() for alert in facts.get("alerts", ()))
-    return any(Severity[alert["severity"].upper()] >= least for alert in alerts)
+    return any(alert["allowed"] is None and Severity[alert["severity"].upper()] >= least for alert in alerts)
 
 
 def _words(name: str, facts: dict[str, Any]) -> str:
@@ -100,7 +114,7 @@ def _words(name: str, facts: dict[str, Any]) -> str:
     lines = [name, *(f"  {_line(facts, alert)}" for alert in alerts[:_SHOWN])]
     if len(alerts) > _SHOWN:
         lines.append(f"  {len(alerts) - _SHOWN:,} more; --json gives all.")
-    if not alerts:
+    if all(alert["allowed"] for alert in alerts):
         lines.append("  No alert.")
     lines += [f"  {rule['title']}: {rule['missing']}" for rule in facts["rules"] if rule["missing"]]
     return "\n".join(map(printable, lines))
@@ -110,8 +124,10 @@ def _line(facts: dict[str, Any], alert: dict[str, Any]) -> str:
     """Such as "critical  NaN/∞: 200 −∞ in Log:0 (Log), train.py:3 in loss, 12 times"."""
     titles = {rule["alert_type"]: rule["title"] for rule in facts["rules"]}
     times = f", {alert['count']:,} times" if alert["count"] > 1 else ""
-    head = f"{alert['severity']:<8}  {titles[alert['alert_type']]}: {alert['measured']} in"
-    return f"{head} {place_words(alert)}{times}"
+    severity = alert["severity"] if alert["allowed"] is None else "allowed"
+    reason = f" ({alert['allowed']})" if alert["allowed"] else ""
+    head = f"{severity:<8}  {titles[alert['alert_type']]}: {alert['measured']} in"
+    return f"{head} {place_words(alert)}{times}{reason}"
 
 
 def place_words(alert: dict[str, Any]) -> str:

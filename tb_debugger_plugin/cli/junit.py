@@ -51,7 +51,9 @@ def _case(
 ) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname=_text(run), name=_text(rule["alert_type"]))
     own = [alert for alert in alerts if alert["alert_type"] == rule["alert_type"]]
-    failed = [alert for alert in own if Severity[alert["severity"].upper()] >= least]
+    failed = [
+        alert for alert in own if alert["allowed"] is None and Severity[alert["severity"].upper()] >= least
+    ]
     if rule["missing"]:
         ElementTree.SubElement(case, "skipped", message=_text(rule["missing"]))
     if failed:
@@ -71,7 +73,8 @@ def _lines(alerts: list[dict[str, Any]]) -> str:
 def _sentence(alert: dict[str, Any]) -> str:
     from tb_debugger_plugin.cli.alerts import place_words
 
-    return f"{alert['severity']}: {alert['measured']} in {place_words(alert)}"
+    severity = alert["severity"] if alert["allowed"] is None else f"allowed ({alert['allowed']})"
+    return f"{severity}: {alert['measured']} in {place_words(alert)}"
 
 
 def _text(words: str) -> str:

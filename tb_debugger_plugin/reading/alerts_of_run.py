@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
+from tb_debugger_plugin.analysis.alerts import pages
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
-from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.alerts.findings import Finding, verdicts
+from tb_debugger_plugin.analysis.alerts.own_files import own_files
+from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings, make_settings
+from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_alert
 from tb_debugger_plugin.analysis.origins import origins as origin_lists
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
@@ -38,22 +45,65 @@ class Explanation:
 class AlertsOfRun(ValuesOfRun):
     """The alerts of a run; see :class:`~tb_debugger_plugin.reading.run.Run`."""
 
-    def alerts(self, alert_type: str | None = None) -> list[Alert]:
-        """Returns the values that rules report, in the order of time.
+    def alerts(
+        self,
+        alert_type: str | None = None,
+        *,
+        rule: str | Sequence[str] | None = None,
+        rules_file: str | os.PathLike[str] | None = None,
+        **parameters: float | str,
+    ) -> list[Alert]:
+        """Returns the values that rules report.
 
         Use::
 
             run.alerts("InfNanAlert")[0].value()
+            run.alerts(rule="LargeGradientAlert", limit=10)
+            run.alerts(rule="recommended")
+
+        Without `rule`, the list has each value with NaN or an infinity, or of an exploding magnitude, in the
+        order of time. With `rule`, it has one alert for each tensor, eager op and line, or function that
+        breaks the rule, at its first such value, the most severe ones first; alerts that the allow-list
+        means are last.
 
         Args:
-          alert_type: Only alerts of this rule; None (the default) = of all rules.
+          alert_type: Only values of this rule; None (the default) = all. It cannot be given with `rule`.
+          rule: A rule of `docs/guide/rules.md`, several, "recommended" for those that fit the model, or
+            "all"; None (the default) = each bad or exploding value.
+          rules_file: A file with more rules, in TOML or in Python, whose code is run; None (the default) =
+            only `tbdbg_rules.toml` in the logdir.
+          **parameters: Thresholds of the rule, in place of its defaults; only with a single rule.
 
         Raises:
-          UsageError: There is no such rule.
+          UsageError: There is no such rule or parameter, or the parameter cannot have this value.
         """
+        if rule is None:
+            if parameters or rules_file is not None:
+                raise UsageError("Thresholds and rules_file need rule=..., the rule that they are for.")
+            return self._listed(alert_type)
+        if alert_type is not None:
+            raise UsageError("Either alert_type or rule can be given; rule is one alert for each tensor.")
+        rules = [rule] if isinstance(rule, str) else list(rule)
+        if parameters and (len(rules) != 1 or rules[0] in (ALL, RECOMMENDED)):
+            raise UsageError("Thresholds need a single rule, so that it is known whose they are.")
+        own = own_files(self._loader.run, [] if rules_file is None else [Path(rules_file)])
+        settings = make_settings([(rules[0], name, value) for name, value in parameters.items()], rules, own)
+        return self._ask(self._findings, settings)
+
+    def _findings(self, snapshot: Snapshot, settings: Settings) -> list[Alert]:
+        findings = pages.by_urgency(verdicts(snapshot, settings))
+        facts = pages.findings_json(snapshot, findings)
+        return [
+            replace(self._alert(index, one), finding=finding)
+            for index, (one, finding) in enumerate(zip(facts, findings, strict=True))
+        ]
+
+    def _listed(self, alert_type: str | None) -> list[Alert]:
         known = [rule.id for rule in LISTED]
         if alert_type is not None and alert_type not in known:
-            raise UsageError(f"There is no rule {alert_type!r}: choose one of {', '.join(known)}.")
+            raise UsageError(
+                f"There is no rule {alert_type!r} in the list: choose {', '.join(known)}, or rule=..."
+            )
 
         def all_alerts(snapshot: Snapshot) -> list[Alert]:
             every = alert_lists.alert_list(snapshot)
@@ -87,7 +137,11 @@ class AlertsOfRun(ValuesOfRun):
           BadQueryError: There is no such alert.
         """
         found = self._ask(diagnose_alert, alert)
-        return None if found is None else Explanation(found.headline, found.sentences, found.to_json())
+        return None if found is None else _explanation(found)
+
+    def why_finding(self, finding: Finding) -> Explanation:
+        """Explains what breaks a rule; `Alert.why()` calls it."""
+        return _explanation(self._ask(pages.explain_finding, finding))
 
     def origins(self) -> list[Origin]:
         """Finds where the bad values come from: over ops, calls, loops, gradients, variables and steps.
@@ -107,3 +161,7 @@ class AlertsOfRun(ValuesOfRun):
           An empty list if nothing on record is bad.
         """
         return self._ask(origin_lists.origins)
+
+
+def _explanation(found: Diagnosis) -> Explanation:
+    return Explanation(found.headline, found.sentences, found.to_json())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tb_debugger_plugin.reading.value import Value
 
 if TYPE_CHECKING:
+    from tb_debugger_plugin.analysis.alerts.findings import Finding
     from tb_debugger_plugin.reading.alerts_of_run import AlertsOfRun
     from tb_debugger_plugin.reading.program_of_run import ProgramOfRun
 
@@ -163,7 +164,8 @@ class Alert:
       op_name: The name of the op in its graph; None for an eager op.
       slot: The number of the output.
       wall_time: When the value was computed, in seconds since the epoch.
-      facts: Everything that the route ``alerts`` of ``docs/http-api.md`` answers.
+      facts: Everything that the route ``alerts`` of ``docs/http-api.md`` answers; of a rule that was asked
+        for, that of ``alerts/found``: also ``severity``, ``count`` and ``source``.
     """
 
     index: int
@@ -174,6 +176,7 @@ class Alert:
     wall_time: float
     facts: dict[str, Any] = field(repr=False)
     run: AlertsOfRun = field(repr=False, compare=False)
+    finding: Finding | None = field(default=None, repr=False, compare=False)
 
     def value(self) -> Value:
         """Returns the value.
@@ -194,4 +197,4 @@ class Alert:
 
             print(alert.why())
         """
-        return self.run.why(self.index)
+        return self.run.why(self.index) if self.finding is None else self.run.why_finding(self.finding)

@@ -1,7 +1,7 @@
 """The routes below ``live``: programs that can be stopped.
 
-Two of them change a program; they are in :data:`POSTS`, and take the body of the request as JSON. The secret
-of a program is in no answer.
+Two of them change a program; they are in :data:`POSTS`, which `posts` collects, and take the body of the
+request as JSON. The secret of a program is in no answer.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ forged, 404 for what does not exist, 405 for another method than the route has, 
 large, 422 for a run whose files cannot be read, 503 while a run is being opened, and 500 with a sentence for
 unexpected errors.
 
-Invariant: a GET changes nothing but caches. A POST changes a program only, and only if
+Invariant: a GET changes nothing but caches. A POST changes a program, or the allow-list of a run, and only if
 `forgery` lets it pass.
 """
 
@@ -37,7 +37,7 @@ from tb_debugger_plugin.live.messages.json import parse
 from tb_debugger_plugin.server import columnar
 from tb_debugger_plugin.server.download import Download
 from tb_debugger_plugin.server.forgery import checked_body
-from tb_debugger_plugin.server.live import POSTS, Post
+from tb_debugger_plugin.server.posts import POSTS, Post
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES, Route
 from tb_debugger_plugin.server.static import ENTRY, static_file

@@ -24,7 +24,7 @@ from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.server import live, values
+from tb_debugger_plugin.server import live, rules, values
 from tb_debugger_plugin.server.columnar import Columnar, of_page
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
 from tb_debugger_plugin.server.viewer import Viewer
@@ -55,10 +55,10 @@ def _logdir(viewer: Viewer, query: Query) -> Answer:
 
 
 def _alerts(snapshot: Snapshot, query: Query) -> Answer:
-    rules = {rule.id: rule for rule in LISTED}
-    alert_type = query.optional_choice("alert_type", tuple(rules))
-    every = alerts.alert_list(snapshot)
-    chosen = every if alert_type is None else every.of_rule(rules[alert_type])
+    listed = {rule.id: rule for rule in LISTED}
+    alert_type = query.optional_choice("alert_type", tuple(listed))
+    every = alerts.alert_list(snapshot, rules.settings_of(snapshot, query))
+    chosen = every if alert_type is None else every.of_rule(listed[alert_type])
     page = query.range(len(chosen))
     counts = {rule.id: every.count(rule) for rule in LISTED}
     return {
@@ -233,6 +233,9 @@ ROUTES: Final[dict[str, Route]] = {
     "/runs": _runs,
     "/logdir": _logdir,
     "/alerts": _of_run(_alerts),
+    "/alerts/rules": _of_run(rules.rules),
+    "/alerts/found": _of_run(rules.found),
+    "/alerts/explained": _of_run(rules.explained),
     "/diagnosis": _of_run(_diagnosis),
     "/origins": _of_run(_origins),
     "/execution/digests": _of_run(_execution_digests),

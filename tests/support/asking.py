@@ -20,8 +20,8 @@ from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
 from tb_debugger_plugin.server.forgery import TOKEN_HEADER
-from tb_debugger_plugin.server.live import POSTS
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
+from tb_debugger_plugin.server.posts import POSTS
 
 PREFIX: Final = "/data/plugin/debugger"
 Query = dict[str, object]
@@ -58,6 +58,7 @@ PARAMETERS: Final = (
     *("layer", "variable", "gradient_of", "not_op_name", "from_execution", "until_execution"),
     *("slicing", "slot", "rows", "columns", "row", "column", "bins", "low", "high", "part"),
     *("program", "tensor", "after", "wait", "pause"),
+    *("rules", "rule", "ExplodingAlert.limit", "GrowingAlert.steps", "UnderflowAlert.dtype", "InfNanAlert.x"),
 )
 
 
@@ -78,6 +79,9 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/runs": lambda facts: {},
     "/logdir": lambda facts: {},
     "/alerts": lambda facts: {"end": -1},
+    "/alerts/rules": lambda facts: {"rules": "all"},
+    "/alerts/found": lambda facts: {"rules": "all", "ExplodingAlert.limit": 1},
+    "/alerts/explained": lambda facts: {"rules": "all", "index": 0},
     "/diagnosis": lambda facts: {},
     "/execution/digests": lambda facts: {},
     "/execution/data": lambda facts: {},
@@ -111,12 +115,19 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
 }
 #: Routes with the elements of a tensor, or with what a program holds. They answer 404 where there is none.
 OF_ELEMENTS: Final = frozenset(
-    ("/values", "/values/text", "/values/summary", "/values/npy", "/live/tensors", "/live/paused")
+    (
+        *("/values", "/values/text", "/values/summary", "/values/npy", "/live/tensors", "/live/paused"),
+        "/alerts/explained",
+    )
 )
 #: More queries for some of the routes.
 ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/alerts", lambda facts: {"end": -1, "alert_type": "InfNanAlert"}),
     ("/alerts", lambda facts: {"end": -1, "alert_type": "ExplodingAlert"}),
+    ("/alerts", lambda facts: {"end": -1, "ExplodingAlert.limit": 2}),
+    ("/alerts/rules", lambda facts: {}),
+    ("/alerts/rules", lambda facts: {"rule": "GrowingAlert", "GrowingAlert.steps": 2}),
+    ("/alerts/found", lambda facts: {}),
     ("/diagnosis", lambda facts: {"execution": facts.execution}),
     ("/diagnosis", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
     ("/columns/executions", lambda facts: {}),

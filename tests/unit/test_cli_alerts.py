@@ -1,4 +1,4 @@
-"""`cli/alerts.py`, `cli/junit.py`: rules on the command line, exit codes, and the file for CI."""
+"""`cli/alerts.py`: rules on the command line, exit codes, and the file for CI."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ import pytest
 
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 from tb_debugger_plugin.live.messages.messages import Command
-from tb_debugger_plugin.server.live import POSTS
+from tb_debugger_plugin.server.posts import POSTS
 from tb_debugger_plugin.server.routes import ROUTES
 from tests.support.asking import Asker, decoded
 from tests.support.checkout import ROOT
@@ -112,6 +112,8 @@ def _answer(asker: Asker, example: re.Match[str]) -> Any:
     if path.startswith("/live/"):
         with _at_a_program(asker) as live:
             response = live.post(path, example["body"].encode()) if path in POSTS else live.get(path, query)
+    elif path in POSTS:
+        response = asker.post(path, example["body"].encode())
     else:
         response = asker.get(path, query)
     assert response.status_code == 200, response.text

@@ -17,7 +17,7 @@ import pytest
 from tensorboard.backend import security_validator
 from werkzeug.test import Client
 
-from tb_debugger_plugin.server.live import POSTS
+from tb_debugger_plugin.server.posts import POSTS
 from tests.support.asking import FITTING, HOSTILE, PARAMETERS, PREFIX, Asker, Facts, decoded, fitting
 from tests.support.events import Recording, full_health
 
@@ -92,9 +92,17 @@ def test_no_parameter_makes_a_route_fail_or_tell_a_secret(asker, secret, path):
 
 @pytest.mark.parametrize("path", POSTS)
 def test_no_body_makes_a_route_fail_or_tell_a_secret(asker, secret, path):
-    token, other = asker.token, {"/live/control": "command", "/live/evaluate": "expression"}[path]
+    names = {"/live/control": "command", "/live/evaluate": "expression", "/alerts/allow": "reason"}
+    token, other = asker.token, names[path]
     for value in (*HOSTILE, str(secret), None, [], {}, {"step": {}}, 10**400, 1e308, True):
-        for body in (value, {"program": value, other: "1"}, {"program": "x", other: value}, {str(value): 1}):
+        run = {"run": value, "rule": "InfNanAlert", "reason": "x"}
+        for body in (
+            value,
+            {"program": value, other: "1"},
+            {"program": "x", other: value},
+            run,
+            {str(value): 1},
+        ):
             response = asker.post(path, body, token=token)
             assert response.status_code in (400, 404), body
             assert set(response.json) == {"error"} and len(response.json["error"]) < 15_000

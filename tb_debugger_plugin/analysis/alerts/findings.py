@@ -9,14 +9,17 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from tb_debugger_plugin.analysis.alerts.allow import Allowed
+from tb_debugger_plugin.analysis.alerts.places import Place, places_of
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, Value
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.source_lines import user_lines
 from tb_debugger_plugin.events.modes import MODES, ModeSpec, TensorDebugMode
 
 #: Answers that are kept for a commit.
@@ -31,11 +34,13 @@ class Finding:
       rule: The rule.
       values: Its parameters.
       hit: Where and how.
+      allowed: Why it is meant; None if nobody said so.
     """
 
     rule: AlertRule
     values: dict[str, Value]
     hit: Hit
+    allowed: str | None = None
 
     @property
     def severity(self) -> Severity:
@@ -52,7 +57,9 @@ class Verdict:
       values: Its parameters.
       missing: A sentence when the run cannot answer; None when it can.
       is_recommended: Whether the rule is on by default for this run.
-      findings: What breaks it; empty when it was not evaluated.
+      findings: What breaks it; empty when it cannot answer.
+      allowed: What breaks it and is meant.
+      is_asked: Whether it was evaluated.
     """
 
     rule: AlertRule
@@ -60,6 +67,8 @@ class Verdict:
     missing: str | None
     is_recommended: bool
     findings: tuple[Finding, ...] = ()
+    allowed: tuple[Finding, ...] = ()
+    is_asked: bool = True
 
     @property
     def num_values(self) -> int:
@@ -72,11 +81,31 @@ def verdicts(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
     return [verdict(snapshot, settings, rule) for rule in chosen_rules(snapshot, settings)]
 
 
+def unasked(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
+    """Returns a verdict without findings for each rule that is not asked for."""
+    asked = chosen_rules(snapshot, settings)
+    return [
+        Verdict(
+            rule,
+            settings.of_rule(rule),
+            missing_of(snapshot, rule),
+            is_recommended(snapshot, rule),
+            is_asked=False,
+        )
+        for rule in settings.known
+        if rule not in asked
+    ]
+
+
 def verdict(snapshot: Snapshot, settings: Settings, rule: AlertRule) -> Verdict:
     """Returns what a rule says of a run."""
     values, missing = settings.of_rule(rule), missing_of(snapshot, rule)
-    findings = () if missing else tuple(_find(snapshot, rule, values))
-    return Verdict(rule, values, missing, is_recommended(snapshot, rule), findings)
+    found = () if missing else judged(snapshot, settings, _find(snapshot, rule, values))
+    return Verdict(
+        *(rule, values, missing, is_recommended(snapshot, rule)),
+        findings=tuple(one for one in found if one.allowed is None),
+        allowed=tuple(one for one in found if one.allowed is not None),
+    )
 
 
 def chosen_rules(snapshot: Snapshot, settings: Settings) -> list[AlertRule]:
@@ -151,6 +180,30 @@ class _Memory:
             while len(self._answers) > _KEPT:
                 self._answers.popitem(last=False)
         return answer
+
+
+def judged(snapshot: Snapshot, settings: Settings, findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Returns findings with the reasons of those that are meant."""
+    entries = [one for one in settings.allowed if findings and one.rule in (None, findings[0].rule.id)]
+    if not entries:
+        return findings
+    places = places_of(snapshot, [one.hit[:2] for one in findings])
+    return [replace(one, allowed=_reason(snapshot, one, entries, places[one.hit[:2]])) for one in findings]
+
+
+def _reason(snapshot: Snapshot, finding: Finding, entries: Sequence[Allowed], place: Place) -> str | None:
+    def line() -> str | None:
+        found = user_lines(snapshot, [place.stack]).get(place.stack)
+        return None if found is None else f"{found.path}:{found.line}"
+
+    return next(
+        (
+            entry.reason
+            for entry in entries
+            if entry.fits(finding.rule.id, place.op_name, place.op_type, line)
+        ),
+        None,
+    )
 
 
 def _find(snapshot: Snapshot, rule: AlertRule, values: dict[str, Value]) -> Sequence[Finding]:

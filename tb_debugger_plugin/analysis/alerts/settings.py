@@ -7,10 +7,12 @@ mappings. Equal settings are equal values, so answers are kept by them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
+from tb_debugger_plugin.analysis.alerts.allow import Allowed
+from tb_debugger_plugin.analysis.alerts.own_files import NO_FILES, OwnFiles
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Value
 from tb_debugger_plugin.errors import UsageError
 
@@ -27,11 +29,13 @@ class Settings:
       values: The value of a parameter, by the id of the rule and its name.
       rules: The ids of the rules, or "all", or "recommended".
       known: The rules that there are: those of the registry, and those of the user.
+      allowed: Alerts that are meant.
     """
 
     values: Mapping[tuple[str, str], Value] = field(default_factory=dict)
     rules: tuple[str, ...] = (RECOMMENDED,)
     known: tuple[AlertRule, ...] = RULES
+    allowed: tuple[Allowed, ...] = ()
 
     def of_rule(self, rule: AlertRule) -> dict[str, Value]:
         """The value of each parameter of a rule."""
@@ -56,20 +60,20 @@ DEFAULTS: Final = Settings()
 def make_settings(
     given: Iterable[tuple[str, str, object]],
     rules: Iterable[str] | None = None,
-    known: tuple[AlertRule, ...] = RULES,
+    own: OwnFiles = NO_FILES,
 ) -> Settings:
     """Check settings.
 
     Args:
       given: The id of a rule, the name of a parameter, and its value, as text or number.
       rules: The rules that are asked for; None = the recommended ones.
-      known: As in :class:`Settings`.
+      own: What the user's files say.
 
     Raises:
       UsageError: There is no such rule or parameter, or it cannot have this value.
     """
     chosen = (RECOMMENDED,) if rules is None else tuple(dict.fromkeys(rules))
-    settings = Settings({}, chosen, known)
+    settings = Settings({}, chosen, own.known, own.allowed)
     for rule_id in chosen:
         if rule_id not in (RECOMMENDED, ALL):
             settings.rule(rule_id)
@@ -77,4 +81,4 @@ def make_settings(
         (rule_id, name): settings.rule(rule_id).parameter(name).parse(rule_id, value)
         for rule_id, name, value in given
     }
-    return Settings(values, chosen, known)
+    return replace(settings, values=values)

@@ -1,0 +1,269 @@
+"""Rules of users in SQL: ``tbdbg_rules.toml``.
+
+Each rule is a condition on the columns of a measured tensor, with the name, type, layer and variable of its
+op and the name of its function::
+
+    [[rule]]
+    id = "LossAlert"
+    description = "The loss is above the limit."
+    severity = "high"
+    where = "op_name LIKE '%loss%' AND max > $limit"
+    measured = "max"
+    parameters = {limit = 5.0}
+
+or a query that selects ``idx`` of ``graph_executions``, or ``idx`` and ``slot`` of ``execution_outputs``.
+
+Invariant: a rule reads the tables of its run and nothing else: no file, no other database, no setting. So a
+file that lies beside a recording may be read by whoever looks at it. Rules in Python are code, and are read
+only when the user names their file; see `python_rules`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+
+from tb_debugger_plugin.analysis.alerts.rule import (
+    IN_GRAPH,
+    AlertRule,
+    Find,
+    Hit,
+    Parameter,
+    Values,
+    explanation,
+    magnitude_words,
+)
+from tb_debugger_plugin.analysis.alerts.search import parameters_in
+from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.toml_files import check_names, tables_of, text_of
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.select_statement import check_select
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.errors import BadQueryError, UsageError
+from tb_debugger_plugin.index.schema import TABLES
+
+FILE_NAME: Final = "tbdbg_rules.toml"
+_NAMES: Final = (
+    *("id", "title", "severity", "description", "where", "query", "measured", "parameters", "advice"),
+)
+_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+#: Functions in place of a table that compute rows of their arguments only.
+_HARMLESS: Final = frozenset({"unnest", "range", "generate_series"})
+#: Functions that tell of the machine.
+_TELLING: Final = frozenset({"getenv", "current_setting", "getvariable"})
+_MAX_SECONDS: Final = 60.0
+#: A rule may find at most this many tensors.
+_MOST: Final = 100_000
+_GRAPH: Final = (
+    "SELECT t.*, o.name AS op_name, o.type AS op_type, o.layer AS layer, o.variable AS variable,"
+    " g.name AS function, s.slot AS output_slot FROM graph_executions t JOIN sites s USING (site)"
+    " JOIN ops o ON o.op = s.op JOIN graphs g ON g.graph = s.graph"
+)
+_EAGER: Final = (
+    "SELECT t.*, NULL::VARCHAR AS op_name, n.name AS op_type, NULL::VARCHAR AS layer,"
+    " NULL::VARCHAR AS variable, NULL::VARCHAR AS function, t.slot AS output_slot, e.stack AS stack"
+    " FROM execution_outputs t JOIN executions e USING (idx) JOIN op_types n USING (op_type)"
+)
+
+
+def read_rules(path: Path) -> list[AlertRule]:
+    """Returns the rules of a TOML file; none if there is no file.
+
+    Raises:
+      UsageError: The file holds something else, or a query that reads more than the tables.
+    """
+    return [_rule(path, table) for table in tables_of(path, "rule")]
+
+
+def _rule(path: Path, table: dict[str, Any]) -> AlertRule:
+    check_names(path, table, _NAMES)
+    rule_id = text_of(path, table, "id")
+    if not _ID.fullmatch(rule_id):
+        raise UsageError(f"{path}: id must be letters, digits and underscores, but is {rule_id!r:.50}.")
+    if ("where" in table) == ("query" in table):
+        raise UsageError(f"{path}: {rule_id} needs either where or query.")
+    severity = text_of(path, table, "severity", "medium").upper()
+    if severity not in Severity.__members__:
+        words = ", ".join(one.word for one in Severity)
+        raise UsageError(f"{path}: the severity of {rule_id} must be one of {words}.")
+    parameters = tuple(_parameters(path, rule_id, table.get("parameters", {})))
+    advice = table.get("advice")
+    title = text_of(path, table, "title", rule_id)
+    return made_rule(
+        rule_id,
+        title,
+        Severity[severity],
+        text_of(path, table, "description", title),
+        _search(path, table),
+        parameters,
+        advice if isinstance(advice, str) else None,
+    )
+
+
+def made_rule(
+    rule_id: str,
+    title: str,
+    severity: Severity,
+    description: str,
+    find: Find,
+    parameters: tuple[Parameter, ...],
+    advice: str | None,
+) -> AlertRule:
+    """Returns a rule of a user; it is always on."""
+
+    def words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+        return title if hit is None or hit.measured is None else magnitude_words(hit.measured)
+
+    def explain(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+        measured = "" if hit is None or hit.measured is None else magnitude_words(hit.measured)
+        return explanation(subject, f"breaks the rule {rule_id}:", measured or title, description, advice)
+
+    return AlertRule(
+        rule_id, title, severity, description, find, words, explain, parameters, recommends=(), advice=advice
+    )
+
+
+def _parameters(path: Path, rule_id: str, given: Any) -> Iterator[Parameter]:
+    if not isinstance(given, dict):
+        raise UsageError(f"{path}: the parameters of {rule_id} must be a table, such as {{limit = 5.0}}.")
+    for name, value in given.items():
+        facts = value if isinstance(value, dict) else {"default": value}
+        check_names(path, facts, ("default", "low", "high", "unit", "scale"))
+        default = facts.get("default")
+        if not _ID.fullmatch(name) or isinstance(default, bool) or not isinstance(default, (int, float)):
+            raise UsageError(f"{path}: {rule_id}.{name[:50]} must be a number with a name.")
+        yield own_parameter(name, float(default), facts)
+
+
+def own_parameter(name: str, default: float, facts: dict[str, Any]) -> Parameter:
+    """Returns a parameter of a rule of a user, with a range around the default unless one is given."""
+    reach = 100 * abs(default) or 1.0
+    low, high = (
+        float(facts.get(end, start))
+        for end, start in (("low", min(0.0, -reach if default < 0 else 0.0)), ("high", reach))
+    )
+    scale = "log" if facts.get("scale") == "log" and low > 0 else "linear"
+    unit = str(facts.get("unit", ""))
+    return Parameter(name, default, low, high, unit, scale, "the user")  # type: ignore[arg-type]
+
+
+def _search(path: Path, table: dict[str, Any]) -> Find:
+    if "query" in table:
+        return _by_query(path, text_of(path, table, "query"))
+    where, measured = text_of(path, table, "where"), text_of(path, table, "measured", "NULL")
+    numbers = f"min(idx), count(*), max(idx), arg_min(({measured})::DOUBLE, idx)"
+    graph = f"SELECT {numbers} FROM ({_GRAPH}) WHERE ({where}) GROUP BY site LIMIT {_MOST}"
+    eager = (
+        f"SELECT {numbers}, output_slot FROM ({_EAGER}) WHERE ({where})"
+        f" GROUP BY op_type, stack, output_slot, host LIMIT {_MOST}"
+    )
+
+    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
+        hits = [
+            Hit(int(at), IN_GRAPH, times, last, number)
+            for at, times, last, number in _rows(graph, snapshot, values)
+        ]
+        rows = _rows(eager, snapshot, values)
+        return hits + [Hit(int(at), int(slot), times, last, number) for at, times, last, number, slot in rows]
+
+    return find
+
+
+def _by_query(path: Path, query: str) -> Find:
+    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
+        names = [str(row[0]) for row in _rows(query, snapshot, values, as_described=True)]
+        if names not in (["idx"], ["idx", "slot"]):
+            raise UsageError(
+                f"{path}: the query must select idx, or idx and slot, but selects {', '.join(names)}."
+            )
+        slot = "slot" if len(names) > 1 else str(IN_GRAPH)
+        rows = _rows(f"SELECT DISTINCT idx, {slot} FROM ({query}) LIMIT {_MOST}", snapshot, values)
+        return _of_tensors(snapshot, rows)
+
+    return find
+
+
+def _of_tensors(snapshot: Snapshot, rows: list[tuple[Any, ...]]) -> list[Hit]:
+    """One hit for each tensor of the values that a query selects."""
+    inside = sorted(int(index) for index, slot in rows if slot < 0)
+    grouped = snapshot.rows(
+        "SELECT min(idx), count(*), max(idx) FROM graph_executions"
+        " WHERE idx IN (SELECT unnest(?::BIGINT[])) GROUP BY site",
+        [inside],
+    )
+    hits = [Hit(at, IN_GRAPH, times, last) for at, times, last in grouped]
+    known = snapshot.num_executions
+    eager = {(int(index), int(slot)) for index, slot in rows if slot >= 0 and 0 <= index < known}
+    return hits + [Hit(index, slot, 1, index) for index, slot in sorted(eager)]
+
+
+def _rows(
+    query: str, snapshot: Snapshot, values: Values, *, as_described: bool = False
+) -> list[tuple[Any, ...]]:
+    """The rows of a query that reads the tables and nothing else; or a row for each of its columns.
+
+    Raises:
+      UsageError: It reads something else, or fails.
+    """
+    try:
+        check_select(snapshot.connection, query)
+        _check_reads(snapshot.connection, query)
+        with _limited(snapshot.connection):
+            describe = "DESCRIBE " if as_described else ""
+            return snapshot.rows(describe + query, parameters_in(query, values) or None)
+    except (duckdb.Error, BadQueryError) as error:
+        raise UsageError(f"The query of a rule fails: {str(error).partition(chr(10))[0]}") from error
+
+
+@contextlib.contextmanager
+def _limited(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Interrupts a query that takes too long: a cross join of a long list with itself never ends."""
+    timer = threading.Timer(_MAX_SECONDS, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _check_reads(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    tree = json.loads(text)
+    if tree.get("error"):
+        raise UsageError(f"The query of a rule cannot be read: {tree.get('error_message', '')}")
+    nodes = list(_nodes(tree))
+    own = {entry["key"] for node in nodes for entry in (node.get("cte_map") or {}).get("map", ())}
+    for node in nodes:
+        _check_node(node, own | set(TABLES))
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+
+
+def _check_node(node: dict[str, Any], tables: set[str]) -> None:
+    kind, name = node.get("type"), str(node.get("table_name") or node.get("function_name") or "")
+    if kind == "TABLE_FUNCTION":
+        name = str((node.get("function") or {}).get("function_name", ""))
+        if name.lower() not in _HARMLESS:
+            raise UsageError(f"A rule reads the tables of its run only, not {name}().")
+    elif kind == "BASE_TABLE" and (name not in tables or node.get("schema_name") or node.get("catalog_name")):
+        raise UsageError(f"A rule reads the tables of its run only (docs/schema.md), not {name!r:.50}.")
+    elif kind == "FUNCTION" and name.lower() in _TELLING:
+        raise UsageError(f"A rule reads the tables of its run only, not {name}().")

@@ -1,0 +1,123 @@
+"""The routes below ``alerts``: rules and their thresholds, what breaks them, and what is meant.
+
+Thresholds are parameters of the query whose names have a dot, such as ``GrowingAlert.factor=100``. ``rules``
+names the rules, or is ``all`` or ``recommended``. Rules of the user's own are those of `tbdbg_rules.toml`
+beside the run, which read tables only; Python beside a run is never executed here.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.alerts import findings, pages
+from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME, add_allowed, made_allowed
+from tb_debugger_plugin.analysis.alerts.own_files import OwnFiles, folders_of, own_files
+from tb_debugger_plugin.analysis.alerts.settings import Settings, make_settings
+from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
+from tb_debugger_plugin.errors import BadQueryError, ForbiddenError, UsageError
+from tb_debugger_plugin.server.query import Query
+from tb_debugger_plugin.server.viewer import Viewer
+
+Answer = dict[str, Any]
+
+#: One file is changed at a time.
+_writing: Final = threading.Lock()
+_FIELDS: Final = ("rule", "op_name", "op_type", "line", "reason")
+
+
+def settings_of(snapshot: Snapshot, query: Query) -> Settings:
+    """Returns the settings of a query, with what the user's files beside the run say.
+
+    Raises:
+      BadQueryError: A rule or parameter does not exist, or cannot have this value; or a file is wrong.
+    """
+    given = [(name.rsplit(".", 1), query.text(name)) for name in query.parameters if "." in name]
+    rules = None if query.optional_text("rules") is None else query.texts("rules")
+    try:
+        return make_settings([(rule, name, value) for (rule, name), value in given], rules, _own(snapshot))
+    except UsageError as error:
+        raise BadQueryError(str(error)) from error
+
+
+def _own(snapshot: Snapshot) -> OwnFiles:
+    return own_files(snapshot.loader.run)
+
+
+def rules(snapshot: Snapshot, query: Query) -> Answer:
+    """Returns all rules, with counts of those that are asked for; of one rule with ``rule``."""
+    settings = settings_of(snapshot, query)
+    return _in_sentences(lambda: _rules(snapshot, query, settings))
+
+
+def _rules(snapshot: Snapshot, query: Query, settings: Settings) -> Answer:
+    one = query.optional_text("rule")
+    if one is not None:
+        verdicts = [findings.verdict(snapshot, settings, settings.rule(one))]
+    else:
+        order = {rule: position for position, rule in enumerate(settings.known)}
+        verdicts = [*findings.verdicts(snapshot, settings), *findings.unasked(snapshot, settings)]
+        verdicts.sort(key=lambda verdict: order[verdict.rule])
+    return {"rules": [pages.verdict_json(verdict) for verdict in verdicts]}
+
+
+def found(snapshot: Snapshot, query: Query) -> Answer:
+    """Returns a range of what breaks the rules that are asked for."""
+    settings = settings_of(snapshot, query)
+    return _in_sentences(lambda: _found(snapshot, query, settings))
+
+
+def _found(snapshot: Snapshot, query: Query, settings: Settings) -> Answer:
+    every = pages.by_urgency(findings.verdicts(snapshot, settings))
+    page = query.range(len(every))
+    return {
+        "begin": page.begin,
+        "end": page.end,
+        "num_alerts": len(every),
+        "alerts": pages.findings_json(snapshot, every[page.begin : page.end]),
+    }
+
+
+def explained(snapshot: Snapshot, query: Query) -> Answer:
+    """Returns the explanation of one alert of :func:`found`."""
+    settings, position = settings_of(snapshot, query), query.position("index")
+
+    def answer() -> Answer:
+        every = pages.by_urgency(findings.verdicts(snapshot, settings))
+        finding = every[check_index(position, len(every), "alert")]
+        return {"diagnosis": pages.explain_finding(snapshot, finding).to_json()}
+
+    return _in_sentences(answer)
+
+
+def _in_sentences(answer: Any) -> Answer:
+    try:
+        result: Answer = answer()
+        return result
+    except UsageError as error:  # a rule of the user's own fails
+        raise BadQueryError(str(error)) from error
+
+
+def allow(viewer: Viewer, body: Any) -> Answer:
+    """Adds an alert that is meant to the allow-list in the folder of its run."""
+    if (
+        not isinstance(body, dict)
+        or not set(body) <= {"run", *_FIELDS}
+        or not isinstance(body.get("run"), str)
+    ):
+        raise BadQueryError(f"The body must be an object with run and some of {', '.join(_FIELDS)}.")
+    # As a query, whose texts have a largest length.
+    run = Query(body).text("run")
+    folders = folders_of(viewer.run_library.loader(run).run)
+    if not folders:
+        raise ForbiddenError("The run is not on this machine, so nothing is written beside it.")
+    try:
+        entry = made_allowed({name: body.get(name) for name in _FIELDS})
+        with _writing:
+            add_allowed(folders[0], entry)
+    except UsageError as error:
+        raise BadQueryError(str(error)) from error
+    except OSError as error:
+        reason = error.strerror or "it cannot be written to"
+        raise ForbiddenError(f"{FILE_NAME} cannot be kept in the folder of the run: {reason}.") from error
+    return {"file": FILE_NAME}
