@@ -5,6 +5,7 @@ import { type ColumnPage, decodeColumns, numberAt } from "./columns";
 import type { Client } from "./fetch";
 import { findAnswer } from "./find";
 import { liveRoutes } from "./live";
+import { ruleRoutes } from "./rules";
 import { valueRoutes } from "./values";
 
 /** A filter for graph executions; undefined parts do not filter. */
@@ -45,6 +46,7 @@ export function makeApi(client: Client) {
     ...detailRoutes(client),
     ...valueRoutes(client),
     ...liveRoutes(client),
+    ...ruleRoutes(client),
   };
 }
 

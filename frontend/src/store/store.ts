@@ -11,6 +11,7 @@ import { createFacts, type Facts, type OpFocus } from "./facts";
 import { createLive, type Live } from "./live/live";
 import { createLivePanel, type LivePanel } from "./live_panel/live_panel";
 import { newestRun, Polling } from "./polling";
+import { createRules } from "./rules";
 import { createRunLists } from "./run_lists";
 import { createSearch } from "./search";
 import { browserTimer, type Timer } from "./timer";
@@ -36,6 +37,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     ...lists,
     ...verbs,
     ...createSearch(api, facts, timer, activity),
+    rules: createRules(deps, timer),
     live,
     livePanel,
     busy: activity.busy,

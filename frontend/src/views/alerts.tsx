@@ -14,6 +14,7 @@ import { GapList } from "./gap_list";
 import { ALERT_ROW } from "./geometry";
 import { HealthBar, TensorName, Words } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
+import { Rules } from "./rules";
 import { type RowAttributes, VirtualList } from "./virtual_list";
 
 export function Alerts({ store }: { readonly store: Store }) {
@@ -26,6 +27,7 @@ export function Alerts({ store }: { readonly store: Store }) {
       tools={total > 0 && <Steps store={store} />}
     >
       {total === 0 ? <AllWell store={store} /> : <Found store={store} />}
+      <Rules store={store} />
     </Panel>
   );
 }

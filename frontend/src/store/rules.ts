@@ -1,0 +1,109 @@
+/** The alert rules on the page: thresholds that the reader moves, the counts that follow, and what is meant. */
+import { batch, signal } from "@preact/signals";
+import type { Finding, Rule, RuleParameter } from "../api/rules";
+import { sentence } from "../base/loaded";
+import { queryOf, ruleQuery, type Thresholds, withThreshold } from "../model/rules";
+import type { Deps } from "./deps";
+import { both, createByKey } from "./derived/keyed";
+import type { Timer } from "./timer";
+
+/** Seconds without a move after which the counts follow a slider. */
+const SETTLED_S = 0.12;
+
+export function createRules(deps: Deps, timer: Timer) {
+  const facts = createRuleFacts();
+  return { ...facts, ...createAnswers(deps, facts), ...createRuleVerbs(deps, facts, timer) };
+}
+
+function createRuleFacts() {
+  return {
+    /** Whether the section is open; a closed one requests nothing. */
+    isOpen: signal(false),
+    /** The thresholds where the sliders stand. */
+    thresholds: signal<Thresholds>(new Map()),
+    /** The thresholds that are asked. */
+    settled: signal<Thresholds>(new Map()),
+    /** Rules that the reader asks beside the recommended ones. */
+    asked: signal<ReadonlySet<string>>(new Set()),
+    /** The rule whose alerts are listed. */
+    chosen: signal<string | undefined>(undefined),
+    /** Rises when an alert was called meant. */
+    edition: signal(0),
+    /** Why the last alert could not be called meant. */
+    failure: signal<string | undefined>(undefined),
+  };
+}
+
+type RuleFacts = ReturnType<typeof createRuleFacts>;
+
+function createAnswers(deps: Deps, { isOpen, settled, asked, chosen, edition }: RuleFacts) {
+  const { api, facts } = deps;
+  const byKey = createByKey(deps);
+  const key = () =>
+    isOpen.value
+      ? both(facts.run.value, `${facts.status.value?.generation ?? ""} ${edition.value}`)
+      : undefined;
+  return {
+    rules: byKey(
+      () => both(key(), ruleQuery(settled.value, asked.value)),
+      ([[run], query], abort) => api.rules(run, query, abort),
+    ),
+    findings: byKey(
+      () => both(key(), chosen.value === undefined ? undefined : queryOf(settled.value, chosen.value)),
+      ([[run], query], abort) => api.findings(run, query, abort),
+    ),
+  };
+}
+
+function createRuleVerbs(deps: Deps, facts: RuleFacts, timer: Timer) {
+  const { isOpen, thresholds, settled, asked, chosen } = facts;
+  let cancel: (() => void) | undefined;
+  function ask(rule: Rule): void {
+    if (!rule.recommended) asked.value = new Set([...asked.peek(), rule.alert_type]);
+  }
+  return {
+    setOpen(open: boolean): void {
+      isOpen.value = open;
+    },
+    move(rule: Rule, parameter: RuleParameter, value: string): void {
+      batch(() => {
+        thresholds.value = withThreshold(thresholds.peek(), rule, parameter, value);
+        ask(rule);
+      });
+      cancel?.();
+      cancel = timer.after(SETTLED_S, () => {
+        settled.value = thresholds.peek();
+      });
+    },
+    /** Lists the alerts of a rule, which asks it; again to close the list. */
+    choose(rule: Rule): void {
+      batch(() => {
+        ask(rule);
+        chosen.value = chosen.peek() === rule.alert_type ? undefined : rule.alert_type;
+      });
+    },
+    allow: (finding: Finding, reason: string) => allow(deps, facts, finding, reason),
+  };
+}
+
+async function allow(
+  { api, facts, activity }: Deps,
+  { failure, edition }: RuleFacts,
+  finding: Finding,
+  reason: string,
+): Promise<void> {
+  const run = facts.run.peek();
+  if (run === undefined) return;
+  const what = finding.op_name === undefined ? { op_type: finding.op_type } : { op_name: finding.op_name };
+  try {
+    await activity.track(api.allow(run, { rule: finding.alert_type, ...what, reason }));
+    batch(() => {
+      failure.value = undefined;
+      edition.value = edition.peek() + 1;
+    });
+  } catch (error) {
+    failure.value = sentence(error);
+  }
+}
+
+export type Rules = ReturnType<typeof createRules>;

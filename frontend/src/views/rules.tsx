@@ -1,0 +1,227 @@
+/** The alert rules: a slider for each threshold, counts that follow, and the tensors that break a rule. */
+import { useState } from "preact/hooks";
+import type { Finding, Rule, RuleParameter } from "../api/rules";
+import { shown } from "../base/loaded";
+import { counted, grouped } from "../base/text";
+import { displayName, tensorName } from "../model/names";
+import { SLIDER_STEPS, stepOf, valueAt } from "../model/rules";
+import type { Store } from "../store/store";
+import { TensorName } from "./numbers";
+import { Failure, Hint } from "./panel";
+
+export function Rules({ store }: { readonly store: Store }) {
+  const { isOpen, setOpen } = store.rules;
+  return (
+    <details
+      class="rules"
+      data-testid="rules"
+      open={isOpen.value}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>Rules and thresholds</summary>
+      {isOpen.value && <RuleList store={store} />}
+    </details>
+  );
+}
+
+function RuleList({ store }: { readonly store: Store }) {
+  const loaded = store.rules.rules.value;
+  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
+  const rules = shown(loaded);
+  if (rules === undefined) return <Hint>Loading …</Hint>;
+  return (
+    <ul class="rule-list" aria-busy={loaded?.kind === "loading"}>
+      {rules.map((rule) => (
+        <RuleItem key={rule.alert_type} store={store} rule={rule} />
+      ))}
+    </ul>
+  );
+}
+
+interface RuleProps {
+  readonly store: Store;
+  readonly rule: Rule;
+}
+
+function RuleItem({ store, rule }: RuleProps) {
+  const isChosen = store.rules.chosen.value === rule.alert_type;
+  return (
+    <li class="rule" data-testid={`rule-${rule.alert_type}`}>
+      <button
+        type="button"
+        class="rule-head"
+        title={rule.description}
+        aria-expanded={isChosen}
+        disabled={rule.missing !== undefined}
+        onClick={() => store.rules.choose(rule)}
+      >
+        <span>{rule.title}</span>
+        <Count rule={rule} />
+      </button>
+      {rule.missing !== undefined && <p class="dim">{rule.missing}</p>}
+      {rule.missing === undefined &&
+        rule.parameters.map((parameter) => (
+          <Threshold key={parameter.name} store={store} rule={rule} parameter={parameter} />
+        ))}
+      {isChosen && <Findings store={store} />}
+    </li>
+  );
+}
+
+function Count({ rule }: { readonly rule: Rule }) {
+  if (rule.missing !== undefined) return <span class="dim">not recorded</span>;
+  if (rule.num_tensors === undefined) return <span class="dim">off</span>;
+  const words = `${counted(rule.num_tensors, "tensor")}, ${counted(rule.num_values ?? 0, "value")}`;
+  const kind = rule.severity === "critical" ? "badge" : "badge badge-warning";
+  return (
+    <b class={rule.num_tensors > 0 ? kind : "dim"} title={words} data-testid={`count-${rule.alert_type}`}>
+      {grouped(rule.num_tensors)}
+    </b>
+  );
+}
+
+interface ThresholdProps extends RuleProps {
+  readonly parameter: RuleParameter;
+}
+
+function Threshold(props: ThresholdProps) {
+  const { store, rule, parameter } = props;
+  const value = store.rules.thresholds.value.get(nameOf(props)) ?? String(parameter.default);
+  const move = (next: string) => store.rules.move(rule, parameter, next);
+  const Field = parameter.scale === "choice" ? ChoiceField : NumberField;
+  return <Field {...props} value={value} move={move} />;
+}
+
+function nameOf({ rule, parameter }: ThresholdProps): string {
+  return `${rule.alert_type}.${parameter.name}`;
+}
+
+interface FieldProps extends ThresholdProps {
+  readonly value: string;
+  readonly move: (value: string) => void;
+}
+
+function ChoiceField({ parameter, value, move }: FieldProps) {
+  return (
+    <label class="threshold">
+      {parameter.name}
+      <select value={value} onChange={(event) => move(event.currentTarget.value)}>
+        {parameter.choices.map((choice) => (
+          <option key={choice} value={choice}>
+            {choice}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A slider, and a field for the exact number. */
+function NumberField(props: FieldProps) {
+  const { rule, parameter, value, move } = props;
+  const { low, high } = parameter;
+  const type = (typed: number) => {
+    if (typed >= low && typed <= high) move(String(parameter.whole ? Math.round(typed) : typed));
+  };
+  return (
+    <div class="threshold">
+      <span>{parameter.name}</span>
+      <input
+        type="range"
+        min={0}
+        max={SLIDER_STEPS}
+        value={stepOf(parameter, Number(value))}
+        aria-label={`${rule.title}: ${parameter.name}`}
+        aria-valuetext={`${value} ${parameter.unit}`}
+        data-testid={`slider-${nameOf(props)}`}
+        onInput={(event) => move(String(valueAt(parameter, Number(event.currentTarget.value))))}
+      />
+      <input
+        type="number"
+        min={low}
+        max={high}
+        step="any"
+        value={value}
+        title={parameter.unit}
+        aria-label={`${rule.title}: ${parameter.name}, as a number`}
+        data-testid={`number-${nameOf(props)}`}
+        onChange={(event) => type(event.currentTarget.valueAsNumber)}
+      />
+    </div>
+  );
+}
+
+function Findings({ store }: { readonly store: Store }) {
+  const loaded = store.rules.findings.value;
+  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
+  const found = shown(loaded);
+  if (found === undefined) return <Hint>Loading …</Hint>;
+  const left = found.num_alerts - found.alerts.length;
+  return (
+    <ul class="findings" data-testid="findings">
+      {found.alerts.map((finding, i) => (
+        <FindingItem key={i} store={store} finding={finding} />
+      ))}
+      {left > 0 && <li class="dim">{grouped(left)} more; tbdbg alerts lists all.</li>}
+    </ul>
+  );
+}
+
+function FindingItem({ store, finding }: { readonly store: Store; readonly finding: Finding }) {
+  const [isAsking, setAsking] = useState(false);
+  const { op_name: name, op_type: type, source, allowed } = finding;
+  const line = source && `${source.path.replaceAll("\\", "/").split("/").pop()}:${source.line}`;
+  return (
+    <li class={allowed === undefined ? "finding" : "finding dim"}>
+      <button type="button" class="link" onClick={() => focus(store, finding)}>
+        <TensorName name={name === undefined ? displayName(type) : tensorName(name, finding.output_slot)} />
+      </button>
+      <span class={finding.severity === "critical" ? "bad" : "warning"}>{finding.measured}</span>
+      <span class="dim">
+        {[line, finding.count > 1 ? `${grouped(finding.count)} times` : undefined]
+          .filter(Boolean)
+          .join(" · ")}
+      </span>
+      {allowed !== undefined ? (
+        <span>meant: {allowed}</span>
+      ) : (
+        <button type="button" class="link" onClick={() => setAsking(!isAsking)}>
+          Meant so …
+        </button>
+      )}
+      {isAsking && allowed === undefined && <Reason store={store} finding={finding} />}
+    </li>
+  );
+}
+
+function focus(store: Store, { graph_execution_trace_index: trace, execution_index: execution }: Finding) {
+  if (trace !== undefined) void store.focusGraphExecution(trace);
+  else if (execution !== undefined) store.focusExecution(execution);
+}
+
+/** Why an alert is meant; it is kept in a file beside the run. */
+function Reason({ store, finding }: { readonly store: Store; readonly finding: Finding }) {
+  const [reason, setReason] = useState("");
+  const failure = store.rules.failure.value;
+  return (
+    <form
+      class="reason"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void store.rules.allow(finding, reason);
+      }}
+    >
+      <input
+        type="text"
+        value={reason}
+        placeholder="Why is it meant?"
+        aria-label="Why it is meant"
+        maxLength={1000}
+        required
+        onInput={(event) => setReason(event.currentTarget.value)}
+      />
+      <button type="submit">Keep in tbdbg_allow.toml</button>
+      {failure !== undefined && <Failure message={failure} />}
+    </form>
+  );
+}

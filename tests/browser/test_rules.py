@@ -1,0 +1,85 @@
+"""`frontend/src/views/rules.tsx`: thresholds that the reader moves, counts that follow, and what is meant."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME, read_allowed
+from tests.support.debugger_page import open_page
+from tests.support.numerics import training
+from tests.support.serving import tensorboard
+
+pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A TensorBoard on a run whose gradient is 1, 2, … 8, and the folder of the run."""
+    logdir = tmp_path_factory.mktemp("logs")
+    steps = [{"gradient_tape/MatMul": [[float(n), 0.5]], "Relu": [1.0, 0.0]} for n in range(1, 9)]
+    training(logdir / "train", steps).close()
+    with tensorboard(logdir, logdir / "tensorboard.txt") as address:
+        yield address, logdir / "train"
+
+
+@pytest.fixture
+def page(browser, served):
+    """The page with the rules open."""
+    with open_page(browser, served[0]) as page:
+        page.frame.get_by_text("Rules and thresholds").click()
+        expect(page.part("rule-LargeGradientAlert")).to_be_visible()
+        yield page
+
+
+def test_the_count_follows_a_slider(page):
+    count = page.part("count-LargeGradientAlert")
+    page.part("rule-LargeGradientAlert").get_by_role("button").click()
+    expect(count).to_have_attribute("title", "0 tensors, 0 values")
+    page.part("number-LargeGradientAlert.limit").fill("5")
+    page.part("number-LargeGradientAlert.limit").press("Enter")
+    expect(count).to_have_attribute("title", "1 tensor, 3 values")
+    slider = page.part("slider-LargeGradientAlert.limit")
+    before = int(slider.input_value())
+    for _ in range(30):
+        slider.press("ArrowLeft")
+    assert int(slider.input_value()) == before - 30
+    expect(count).to_have_attribute("title", "1 tensor, 8 values")
+
+
+def test_a_rule_that_the_run_cannot_answer_says_what_is_missing(page):
+    rule = page.part("rule-SaturatedTanhAlert")
+    expect(rule).to_contain_text("not recorded")
+    expect(rule).to_contain_text("No inputs of tanh are on record.")
+    expect(rule.get_by_role("button")).to_be_disabled()
+
+
+def test_a_tensor_that_breaks_a_rule_leads_to_its_value(page):
+    page.part("number-LargeGradientAlert.limit").fill("7.5")
+    page.part("number-LargeGradientAlert.limit").press("Enter")
+    expect(page.part("count-LargeGradientAlert")).to_have_text("1")
+    page.part("rule-LargeGradientAlert").get_by_role("button").first.click()
+    finding = page.part("findings").get_by_role("listitem")
+    expect(finding).to_contain_text("magnitude 8")
+    finding.get_by_role("button").first.click()
+    expect(page.part("graph-structure-op")).to_contain_text("gradient_tape/MatMul")
+
+
+def test_what_is_called_meant_is_kept_beside_the_run(page, served):
+    page.part("number-DeadReluAlert.active").fill("0.9")
+    page.part("number-DeadReluAlert.active").press("Enter")
+    expect(page.part("count-DeadReluAlert")).to_have_text("1")
+    page.part("rule-DeadReluAlert").get_by_role("button").first.click()
+    finding = page.part("findings").get_by_role("listitem")
+    finding.get_by_role("button", name="Meant so").click()
+    finding.get_by_role("textbox").fill("It is sparse.")
+    finding.get_by_role("button", name="Keep").click()
+    expect(finding).to_contain_text("meant: It is sparse.")
+    expect(page.part("count-DeadReluAlert")).to_have_text("0")
+    (entry,) = read_allowed(served[1] / FILE_NAME)
+    assert (entry.rule, entry.op_name, entry.reason) == ("DeadReluAlert", "Relu", "It is sparse.")
+
+
+def test_the_open_rules_have_no_serious_problem_of_access(page):
+    assert page.serious_violations() == []
+    assert page.frame.evaluate("document.documentElement.scrollWidth") <= 1600
