@@ -16,8 +16,8 @@ shares = tf.Variable([0.7, 0.5, -0.2])
 
 @tf.function
 def expected_log_likelihood():
-    return tf.reduce_mean(  # cause: Log, inf
-        tf.reduce_sum(
+    return tf.reduce_mean(
+        tf.reduce_sum(  # cause: Log, inf
             responsibilities
             * (
                 tf.math.log(tf.clip_by_value(shares, 0.0, 1.0))  # cause: Log, inf
