@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import runpy
+import shutil
 import sys
 import tempfile
 import time
@@ -86,6 +87,7 @@ def outcome(program: Program, way: str, folder: Path) -> Outcome:
     """Try one program in one way, with its recording in a folder."""
     started = time.monotonic()
     logdir = folder / f"{program.name}-{way}"
+    shutil.rmtree(logdir, ignore_errors=True)  # of an earlier time, with --keep
     answer, failure = None, ""
     try:
         answer = forking.call(record_and_ask, str(program.path), WAYS[way], str(logdir))

@@ -98,8 +98,11 @@ def test_every_declared_cause_is_true(server, program):
 
 @pytest.mark.tensorflow
 def test_a_program_is_recorded_and_its_cause_is_named(server, tmp_path):
+    (tmp_path / "float16_cast-full").mkdir()
+    (tmp_path / "float16_cast-full" / "of an earlier time").write_text("")
     found = outcome(_named("float16_cast"), "full", tmp_path)
     assert (found.failure, found.is_right) == ("", True), found.answer
+    assert not (tmp_path / "float16_cast-full" / "of an earlier time").exists()
     assert set(WAYS) == {"full", "concise", "curt", "ring"}
 
 
