@@ -75,7 +75,8 @@ def _of_headline(headline: str) -> Answer:
 def _of_origin(entry: Mapping[str, Any]) -> Answer:
     source = _fields(entry["source"]) if entry["source"] is not None else {"path": "", "line": 0}
     file = PurePath(source["path"] or "").name
-    return Answer(entry["op_type"] or "", file, source["line"] or 0, entry["kind"], entry["category"])
+    kind = str(entry["kind"]) if entry.get("kind_is_certain", True) else ""
+    return Answer(entry["op_type"] or "", file, source["line"] or 0, kind, entry["category"])
 
 
 def _fields(entry: Any) -> Mapping[str, Any]:
@@ -88,7 +89,10 @@ class _Attributes(Mapping[str, Any]):
         self._entry = entry
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(self._entry, name)
+        try:
+            return getattr(self._entry, name)
+        except AttributeError:
+            raise KeyError(name) from None
 
     def __iter__(self) -> Any:
         return iter(dir(self._entry))

@@ -6,11 +6,14 @@ import importlib.util
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
+import tb_debugger_plugin
 from tests.zoo import forking
-from tests.zoo.answer import Answer, is_right
+from tests.zoo.answer import Answer, first_answer, is_right
 from tests.zoo.oracle import disagreement
 from tests.zoo.run import WAYS, outcome
 from tests.zoo.truth import Cause, Program, all_programs, read_program
@@ -68,6 +71,43 @@ def test_a_cause_that_cannot_be_read_is_refused(tmp_path):
 def test_an_answer_is_right_if_op_line_and_kind_are(answer, right):
     cause = Cause(frozenset({"inf"}), frozenset({"Log"}), frozenset({3}))
     assert is_right(answer, Program(Path("a.py"), cause, frozenset())) is right
+
+
+class _Run(NamedTuple):
+    """A run as far as the adapter looks at it."""
+
+    entries: list[SimpleNamespace]
+
+    def origins(self) -> list[SimpleNamespace]:
+        return self.entries
+
+    def __enter__(self) -> _Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _origin(category: str, **more: object) -> SimpleNamespace:
+    source = SimpleNamespace(path="/home/user/a.py", line=3, function="f")
+    return SimpleNamespace(category=category, kind="inf", op_type="Log", source=source, **more)
+
+
+def test_the_first_origin_that_is_not_expected_is_the_answer(monkeypatch):
+    run = _Run([_origin("expected"), _origin("propagated"), _origin("came_in"), _origin("origin")])
+    monkeypatch.setattr(tb_debugger_plugin, "open_run", lambda _: run)
+    assert first_answer("logdir") == Answer("Log", "a.py", 3, "inf", "came_in")
+
+
+def test_a_healthy_run_has_nothing_but_what_is_expected(monkeypatch):
+    monkeypatch.setattr(tb_debugger_plugin, "open_run", lambda _: _Run([_origin("expected")]))
+    assert first_answer("logdir") is None
+
+
+def test_a_kind_that_the_mode_does_not_tell_is_not_compared(monkeypatch):
+    run = _Run([_origin("origin", kind_is_certain=False)])
+    monkeypatch.setattr(tb_debugger_plugin, "open_run", lambda _: run)
+    assert first_answer("logdir") == Answer("Log", "a.py", 3, "", "origin")
 
 
 def test_any_answer_for_a_healthy_program_is_wrong():
