@@ -57,7 +57,12 @@ IDS = op("Placeholder", name="ids")
             op("Sqrt", op("Sub", op("Mean", op("Square", X)), op("Square", op("Mean", X)))),
             "a variance as the difference of two means",
         ),
-        (op("Rsqrt", op("AddV2", MEAN, constant(0.0))), None),
+        (op("Rsqrt", op("AddV2", MEAN, constant(0.0))), "the root of a variance, in a gradient"),
+        (op("Rsqrt", op("AddV2", MEAN, constant(0.001))), None),
+        (
+            op("RealDiv", X, op("AddV2", op("Sqrt", X), constant(0.0)), name="adam/truediv"),
+            "an optimizer that divides by a root without an epsilon",
+        ),
         (op("Rsqrt", MEAN), "the root of a variance, in a gradient"),
         (op("Sqrt", op("Sum", op("Mul", X, X))), "a norm at 0"),
         (op("Log", op("Identity", op("Reshape", op("Softmax", X)))), "the log of a softmax"),
@@ -83,6 +88,13 @@ def test_a_situation_is_recognised_by_the_ops_around(explained: KnownOp, name: s
     assert found(explained) == name
 
 
+def test_an_argument_of_an_input_pipeline_is_data() -> None:
+    around = KnownSurroundings(X)
+    pattern = pattern_of(Scene(around, BAD, "__inference_Dataset_map_parse_7"))
+    assert pattern is not None and pattern.name == "data of an input pipeline"
+    assert pattern_of(Scene(around, BAD, "step")) is None
+
+
 def test_a_sum_in_float16_is_recognised_by_its_dtype() -> None:
     half = Numbers.of_values("float16", [INF])
     pattern = pattern_of(Scene(KnownSurroundings(op("Sum", X)), half))
@@ -95,7 +107,8 @@ def test_a_sum_in_float16_is_recognised_by_its_dtype() -> None:
         ([1.0, 30.0, 5e3, 1e12], "values that grew from step to step"),
         ([1.0, 2.0, 1.5, 2.0], None),
         ([1e12, 1e12, 1e12, 1e12], None),
-        ([1.0, 1e12], None),
+        ([1.0, 1e12], "values that grew from step to step"),
+        ([1.0, 1e5], None),
         ([], None),
     ],
 )

@@ -88,7 +88,7 @@ RANGE: Final = Advice(
     "Look at the scale of the inputs: learning rate, initialisation, normalisation, or a wider dtype."
 )
 MAXIMUM: Final = Advice(
-    "Subtract the maximum first (tf.reduce_logsumexp, tf.nn.softmax), or clip the argument.",
+    "Clip the argument of the exponential; in a softmax or the log of a sum, subtract the maximum first.",
     (
         Rewrite("exp(X) / reduce_sum(exp(X), axis=A, keepdims=True)", "tf.nn.softmax(X, axis=A)"),
         Rewrite("exp(X) / reduce_sum(exp(X), *R, **K)", "tf.exp(X - tf.reduce_logsumexp(X, *R, **K))"),
@@ -120,7 +120,8 @@ NARROW: Final = Advice(
 )
 _SUMS: Final = ("reduce_sum", "reduce_mean", "square", "cumsum", "reduce_prod")
 WIDE_SUM: Final = Advice(
-    "float16 ends at 65,504: compute this in float32, and cast the result.",
+    "float16 ends at 65,504: compute this in float32 and cast the result, or train with mixed_float16, which"
+    " scales the loss.",
     (
         *(
             Rewrite(f"{name}(cast(X, T), *R, **K)", f"tf.{name}(tf.cast(X, tf.float32), *R, **K)")
@@ -128,7 +129,7 @@ WIDE_SUM: Final = Advice(
         ),
         *(Rewrite(f"{name}(X, *R, **K)", f"tf.{name}(tf.cast(X, tf.float32), *R, **K)") for name in _SUMS),
     ),
-    "tf.reduce_sum(tf.cast(x, tf.float32))",
+    "tf.cast(tf.reduce_sum(tf.cast(x, tf.float32)), x.dtype)",
 )
 EMPTY: Final = Advice(
     "Skip batches and masks that select nothing, or divide the sum by the count with tf.math.divide_no_nan.",

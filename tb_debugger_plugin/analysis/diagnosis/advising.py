@@ -24,18 +24,21 @@ def _by_op() -> dict[str, list[Pattern]]:
 _BY_OP: Final = _by_op()
 
 
-def advice_for(causes: Causes, output: Numbers, surroundings: Surroundings | None) -> Advice | None:
+def advice_for(
+    causes: Causes, output: Numbers, surroundings: Surroundings | None, function: str | None = None
+) -> Advice | None:
     """What helps; None when the op only passed on what was bad, or when nothing is known to help.
 
     Args:
       causes: Why the output is bad.
       output: The bad output.
       surroundings: What is around the op; None when that is not known.
+      function: Name of the op's graph.
     """
     first = next(iter([*(proven.cause for proven in causes.proven), *causes.possible]), None)
     if first is None:
         return None
-    pattern = None if surroundings is None else pattern_of(Scene(surroundings, output))
+    pattern = None if surroundings is None else pattern_of(Scene(surroundings, output, function))
     return first.help if pattern is None else pattern.advice
 
 

@@ -66,10 +66,12 @@ class Scene:
     Attributes:
       around: The surroundings.
       output: The numbers of the bad output.
+      function: Name of the op's graph.
     """
 
     around: Surroundings
     output: Numbers
+    function: str | None = None
 
     @property
     def op(self) -> Near:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis import situations as there
-from tb_debugger_plugin.analysis.diagnosis.advice import JITTER, ROOT, UNMASK, WIDE_SUM, Advice
+from tb_debugger_plugin.analysis.diagnosis.advice import DATA, JITTER, ROOT, UNMASK, WIDE_SUM, Advice
 from tb_debugger_plugin.analysis.diagnosis.around import Scene
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
+from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
 #: The row is looked at for all types of ops.
 ANY_OP: Final = ("*",)
@@ -38,7 +39,18 @@ class Pattern:
     advice: Advice
 
 
+NO_EPSILON: Final = Advice(
+    "The optimizer divides by the root of its second moment, which is 0 where a gradient was always 0:"
+    " give it an epsilon.",
+    tuple(
+        Rewrite(f"{name}(*R, epsilon=E, **K)", "F(*R, epsilon=1e-7, **K)")
+        for name in ("Adam", "AdamW", "Nadam", "RMSprop", "Adagrad", "Adadelta", "Adamax")
+    ),
+    "tf.keras.optimizers.Adam(learning_rate, epsilon=1e-7)",
+)
+
 PATTERNS: Final = (
+    Pattern("data of an input pipeline", tuple(sorted(ARGUMENTS)), there.in_pipeline, DATA),
     Pattern(
         "a value that tf.where does not select, in the gradient",
         ANY_OP,
@@ -246,6 +258,12 @@ PATTERNS: Final = (
         ),
     ),
     Pattern(
+        "an optimizer that divides by a root without an epsilon",
+        DIVISIONS,
+        there.optimizer_without_epsilon,
+        NO_EPSILON,
+    ),
+    Pattern(
         "a division by a root without an epsilon",
         DIVISIONS,
         there.divided_by_bare_root,
@@ -361,13 +379,7 @@ PATTERNS: Final = (
             "ResourceApplyAdaMax",
         ),
         there.zero_epsilon,
-        Advice(
-            "The optimizer divides by the root of its second moment, which is 0 where a gradient was"
-            " always 0:"
-            " give it an epsilon.",
-            (Rewrite("Adam(*R, epsilon=0, **K)", "tf.keras.optimizers.Adam(*R, epsilon=1e-7, **K)"),),
-            "tf.keras.optimizers.Adam(learning_rate, epsilon=1e-7)",
-        ),
+        NO_EPSILON,
     ),
     Pattern(
         "a batch normalisation without an epsilon",
@@ -378,7 +390,7 @@ PATTERNS: Final = (
             (
                 Rewrite(
                     "BatchNormalization(*R, epsilon=E, **K)",
-                    "tf.keras.layers.BatchNormalization(*R, epsilon=1e-3, **K)",
+                    "F(*R, epsilon=1e-3, **K)",
                 ),
             ),
             "tf.keras.layers.BatchNormalization(epsilon=1e-3)",
@@ -404,7 +416,7 @@ PATTERNS: Final = (
             (
                 Rewrite(
                     "clip_by_global_norm(X, *R, **K)",
-                    "tf.clip_by_global_norm([tf.clip_by_value(g, -1e6, 1e6) for g in X], *R, **K)",
+                    "F([tf.clip_by_value(g, -1e6, 1e6) for g in X], *R, **K)",
                 ),
             ),
             "grads = [tf.clip_by_value(g, -1e6, 1e6) for g in grads]",
@@ -422,9 +434,10 @@ PATTERNS: Final = (
             " learning"
             " rate, clip the gradients, or normalise the inputs.",
             (
-                Rewrite("SGD(L)", "tf.keras.optimizers.SGD(L / 10, clipnorm=1.0)"),
-                Rewrite(
-                    "SGD(learning_rate=L)", "tf.keras.optimizers.SGD(learning_rate=L / 10, clipnorm=1.0)"
+                *(
+                    Rewrite(f"{name}({given})", f"F({given} / 10, clipnorm=1.0)")
+                    for name in ("SGD", "Adam", "RMSprop", "Adagrad")
+                    for given in ("L", "learning_rate=L")
                 ),
             ),
             "tf.keras.optimizers.SGD(learning_rate / 10, clipnorm=1.0)",

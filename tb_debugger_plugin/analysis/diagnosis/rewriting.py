@@ -2,7 +2,7 @@
 
 A :class:`Rewrite` is a pair of expressions. In them a capital letter stands for any expression, ``*R`` for
 the remaining arguments, and ``**K`` for the remaining keywords. A name is found by its last part, so
-``log(X)`` is found in ``tf.math.log(p)``.
+``log(X)`` is found in ``tf.math.log(p)``. ``F`` is the outermost function as the program names it.
 
 Invariants: the text is parsed and never evaluated. When it cannot be parsed, or nothing is found, the result
 is None.
@@ -33,6 +33,9 @@ _ALIASES: Final = {
     "div": "divide",
     "truediv": "divide",
 }
+
+#: The letter for the outermost function as the program names it.
+_FUNCTION: Final = "F"
 
 #: What letters stand for: an expression, arguments or keywords.
 _Bound = dict[str, "ast.expr | list[ast.expr] | list[ast.keyword]"]
@@ -166,6 +169,7 @@ def _fits(wanted: ast.expr, node: ast.expr, bound: _Bound) -> bool:
 def _call_fits(wanted: ast.Call, node: ast.Call, bound: _Bound) -> bool:
     if _last_name(wanted.func) != _last_name(node.func):
         return False
+    bound.setdefault(_FUNCTION, node.func)
     arguments, rest = list(node.args), None
     if wanted.args and isinstance(wanted.args[-1], ast.Starred):
         rest = wanted.args[-1].value

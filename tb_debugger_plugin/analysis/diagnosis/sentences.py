@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, lines_of
-from tb_debugger_plugin.analysis.diagnosis.cause import Cause
+from tb_debugger_plugin.analysis.diagnosis.cause import ANY, Cause
 from tb_debugger_plugin.analysis.diagnosis.causes import Proven, causes_of
 from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty, certainty_of, missing_of
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs
@@ -78,7 +78,7 @@ def explain_bad(subject: Subject, surroundings: Surroundings | None = None) -> E
       surroundings: The ops around it; None when they are not known, so that advice is general.
     """
     causes = causes_of(subject.op_type, subject.inputs, subject.output)
-    advice = advice_for(causes, subject.output, surroundings)
+    advice = advice_for(causes, subject.output, surroundings, subject.function)
     lines = lines_of(surroundings)
     return Explanation(
         (*subject_phrases(subject), text(" produced "), *_amount(subject.output), text(".")),
@@ -121,7 +121,9 @@ def _proven(subject: Subject, causes: Sequence[Proven]) -> Iterator[Phrase]:
                 yield from _holding(blame.input, blame.held)
             yield text(f": {because}.")
         else:
-            yield text(_joined("" if i else _finite_inputs(subject.inputs), f"{_capital(because)}."))
+            is_computed = proven.cause.gives is not ANY
+            finite = _finite_inputs(subject.inputs) if is_computed and not i else ""
+            yield text(_joined(finite, f"{_capital(because)}."))
 
 
 def _possible(subject: Subject, causes: Sequence[Cause]) -> Iterator[Phrase]:

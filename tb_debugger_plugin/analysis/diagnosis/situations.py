@@ -40,8 +40,10 @@ _ROOTS: Final = ("Sqrt", "EuclideanNorm")
 _HALF: Final = ("float16", "half")
 #: Steps to a tf.where, and to a mask.
 _NEAR: Final = 4
-#: Growth of a magnitude that is called divergence, over at least this many values.
-_GROWTH, _STEPS = 1e3, 4
+#: Growth of a magnitude that is called divergence, by the number of values that it takes at least.
+_GROWTHS: Final = ((2, 1e6), (4, 1e3))
+#: Words in the names of ops of optimizers.
+_OPTIMIZERS: Final = ("adam", "rmsprop", "adagrad", "adadelta", "nadam", "lamb")
 
 
 def always(scene: Scene) -> bool:
@@ -145,8 +147,8 @@ def difference_of_means(scene: Scene) -> bool:
 
 def root_of_variance(scene: Scene) -> bool:
     """The root of a mean of squared differences; of the root itself, its gradient."""
-    mean = made_by(scene.focus, 0, "Mean")
-    if mean is None or (scene.focus.type == "Sqrt" and not scene.is_gradient):
+    mean = _under_root(scene.focus)
+    if mean is None or mean.type != "Mean" or (scene.focus.type == "Sqrt" and not scene.is_gradient):
         return False
     squares = source(mean)
     if squares is None or not is_squared(squares.op):
@@ -221,6 +223,17 @@ def divided_by_constant_zero(scene: Scene) -> bool:
     return under is not None and under.op.type == "Const" and only_value(under) == 0.0
 
 
+def optimizer_without_epsilon(scene: Scene) -> bool:
+    """An optimizer divides by a root without an epsilon."""
+    name = scene.op.name.lower()
+    return any(word in name for word in _OPTIMIZERS) and divided_by_bare_root(scene)
+
+
+def in_pipeline(scene: Scene) -> bool:
+    """The op is in a function of an input pipeline."""
+    return "Dataset_" in (scene.function or "")
+
+
 def zero_epsilon(scene: Scene) -> bool:
     """An optimizer got an epsilon of 0."""
     return any(
@@ -252,8 +265,9 @@ def grew_over_steps(scene: Scene) -> bool:
     """An input of the op grew from value to value until now."""
     for slot in range(min(len(scene.op.inputs), 2)):
         magnitudes = scene.around.history(slot)
-        if len(magnitudes) >= _STEPS and 0 < magnitudes[0] * _GROWTH < magnitudes[-1]:
-            return True
+        for least, growth in _GROWTHS:
+            if len(magnitudes) >= least and 0 < magnitudes[0] * growth < magnitudes[-1]:
+                return True
     return False
 
 
@@ -265,6 +279,15 @@ def _is_a(op: Near, wanted: str) -> bool:
 def _divides_by_own_sum(op: Near) -> bool:
     under = made_by(op, 1, "Sum")
     return under is not None and made_by(op, 0, "Exp") is not None and made_by(under, 0, "Exp") is not None
+
+
+def _under_root(op: Near) -> Near | None:
+    """What a root is taken of, before an epsilon of 0 is added."""
+    made = source(op)
+    if made is not None and made.op.type in ("Add", "AddV2") and 0.0 in _only_values(made.op):
+        others = [slot for slot in range(len(made.op.inputs)) if only_value(taken(made.op, slot)) != 0.0]
+        made = source(made.op, others[0]) if others else None
+    return None if made is None else made.op
 
 
 def _forward_consumers(op: Near) -> list[Near]:
