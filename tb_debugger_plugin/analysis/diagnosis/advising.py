@@ -9,7 +9,8 @@ from tb_debugger_plugin.analysis.diagnosis.advice import Advice
 from tb_debugger_plugin.analysis.diagnosis.around import Scene
 from tb_debugger_plugin.analysis.diagnosis.causes import Causes
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.patterns import ANY_OP, PATTERNS, Pattern
+from tb_debugger_plugin.analysis.diagnosis.pattern import ANY_OP, Pattern
+from tb_debugger_plugin.analysis.diagnosis.patterns import PATTERNS
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
 
 

@@ -1,0 +1,96 @@
+"""Matrices, optimizers, normalisation, narrow dtypes and training that diverges."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tb_debugger_plugin.analysis.diagnosis import situations as there
+from tb_debugger_plugin.analysis.diagnosis.advice import JITTER, WIDE_SUM, Advice
+from tb_debugger_plugin.analysis.diagnosis.pattern import Pattern
+from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
+from tb_debugger_plugin.analysis.diagnosis.situated.divisions import NO_EPSILON
+
+PATTERNS: Final = (
+    Pattern(
+        "a matrix that is not positive definite",
+        ("Cholesky", "LogMatrixDeterminant", "MatrixSquareRoot", "MatrixLogarithm"),
+        there.always,
+        JITTER,
+    ),
+    Pattern(
+        "an optimizer with an epsilon of 0",
+        (
+            "ResourceApplyAdam",
+            "ResourceApplyAdamWithAmsgrad",
+            "ResourceApplyRMSProp",
+            "ResourceApplyCenteredRMSProp",
+            "ResourceApplyAdagradV2",
+            "ResourceApplyAdadelta",
+            "ResourceApplyAdaMax",
+        ),
+        there.zero_epsilon,
+        NO_EPSILON,
+    ),
+    Pattern(
+        "a batch normalisation without an epsilon",
+        ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"),
+        there.batch_norm_without_epsilon,
+        Advice(
+            "A channel whose values are all equal has a variance of 0: give the normalisation an epsilon.",
+            (
+                Rewrite(
+                    "BatchNormalization(*R, epsilon=E, **K)",
+                    "F(*R, epsilon=1e-3, **K)",
+                ),
+            ),
+            "tf.keras.layers.BatchNormalization(epsilon=1e-3)",
+        ),
+    ),
+    Pattern(
+        "a computation in float16",
+        (
+            *("Sum", "Mean", "Square", "Prod", "Cumsum", "L2Loss", "MatMul", "BatchMatMulV2", "Einsum"),
+            *("Conv2D", "Mul", "AddV2", "AddN", "BiasAdd", "Exp", "Pow", "SquaredDifference"),
+        ),
+        there.in_float16,
+        WIDE_SUM,
+    ),
+    Pattern(
+        "a norm over all gradients",
+        ("L2Loss", "Sum", "AddN", "Sqrt"),
+        there.global_norm,
+        Advice(
+            "The squares of the gradients overflow, and clip_by_global_norm then gives NaN: clip each"
+            " gradient by"
+            " value first, or lower the learning rate.",
+            (
+                Rewrite(
+                    "clip_by_global_norm(X, *R, **K)",
+                    "F([tf.clip_by_value(g, -1e6, 1e6) for g in X], *R, **K)",
+                ),
+            ),
+            "grads = [tf.clip_by_value(g, -1e6, 1e6) for g in grads]",
+        ),
+    ),
+    Pattern(
+        "values that grew from step to step",
+        (
+            *("MatMul", "BatchMatMulV2", "Conv2D", "Mul", "Square", "SquaredDifference", "Sum", "Mean"),
+            *("Exp", "AddV2", "Sub", "BiasAdd", "L2Loss", "Pow", "Einsum", "Cast", "Prod"),
+        ),
+        there.grew_over_steps,
+        Advice(
+            "The values grew from step to step until they overflowed: the training diverged. Lower the"
+            " learning"
+            " rate, clip the gradients, or normalise the inputs.",
+            (
+                *(
+                    Rewrite(f"{name}({given})", f"F({given} / 10, clipnorm=1.0)")
+                    for name in ("SGD", "Adam", "RMSprop", "Adagrad")
+                    for given in ("L", "learning_rate=L")
+                ),
+            ),
+            "tf.keras.optimizers.SGD(learning_rate / 10, clipnorm=1.0)",
+        ),
+    ),
+)
