@@ -66,6 +66,7 @@ def test_a_call_that_is_found_is_replaced(line: str, rewrite: Rewrite, before: s
         "y = tf.math.log1p(p)",
         "y = " + "(" * 900 + "log(p)" + ")" * 900,
         "x" * 2000 + " = log(p)",
+        f"log({'+'.join('a' * 490)})",
         "\0log(p)",
     ],
 )

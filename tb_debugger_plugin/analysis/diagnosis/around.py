@@ -147,7 +147,7 @@ def consumers(op: Near, depth: int) -> Iterator[Near]:
 
 def same(a: Output | None, b: Output | None) -> bool:
     """Whether two tensors are the same one."""
-    return a is not None and a.op.type != "" and a == b
+    return a is not None and (a.op.type or a.op.name) != "" and a == b
 
 
 def is_squared(op: Near) -> bool:

@@ -76,7 +76,7 @@ class EagerOp:
     def inputs(self) -> Sequence[Output]:
         """The tensors that the op took; one that no execution made is of an op without a type."""
         return [
-            Output(KnownOp(""))
+            Output(KnownOp("", f"tensor {each['tensor_id']}"))
             if each["execution_index"] is None
             else Output(EagerOp(self.snapshot, each["execution_index"]), each["output_slot"])
             for each in self.record["inputs"][:_MOST]

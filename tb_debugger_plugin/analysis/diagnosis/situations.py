@@ -305,7 +305,8 @@ def _only_values(op: Near) -> list[float | None]:
 def _comes_from(op: Near, wanted: Output | None) -> bool:
     """Whether an op takes a tensor, or what is made of it."""
     return wanted is not None and (
-        same(source(op), wanted) or any(near == wanted.op for near in producers(op, 2) if near.type)
+        same(source(op), wanted)
+        or any(near == wanted.op for near in producers(op, 2) if near.type or near.name)
     )
 
 
