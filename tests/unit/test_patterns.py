@@ -14,6 +14,9 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
 from tb_debugger_plugin.analysis.diagnosis.patterns import PATTERNS
+from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
+from tb_debugger_plugin.analysis.diagnosis.role import Role
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, KnownSurroundings, Output
 
 INF = float("inf")
@@ -141,6 +144,16 @@ def test_without_surroundings_the_advice_is_that_of_the_cause() -> None:
     advice = advice_for(causes, minus, None)
     assert advice is not None and "Clip the argument of the log" in advice.words
     assert lines_of(None) == []
+
+
+def test_what_comes_from_a_softmax_is_not_negative() -> None:
+    finite = Input("p:0", Numbers("float32", bad=False))
+    subject = Subject("Log", "Log", 0, None, Role(), Numbers(bad=True), [finite])
+    unknown = plain_text(explain_bad(subject, KnownSurroundings(op("Log", X))).why)
+    assert "negative" in unknown
+    explanation = explain_bad(subject, KnownSurroundings(op("Log", op("Softmax", X))))
+    assert plain_text(explanation.why) == "Its input was finite. Possible reason: the logarithm of 0 is −∞."
+    assert explanation.certainty == "likely"
 
 
 def test_an_op_in_a_circle_ends() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, lines_of
@@ -16,6 +16,7 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code,
 from tb_debugger_plugin.analysis.diagnosis.ranges import limit_words
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role
+from tb_debugger_plugin.analysis.diagnosis.signs import with_known_signs
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
@@ -77,6 +78,7 @@ def explain_bad(subject: Subject, surroundings: Surroundings | None = None) -> E
       subject: The tensor, its op, and the inputs of the op.
       surroundings: The ops around it; None when they are not known, so that advice is general.
     """
+    subject = replace(subject, inputs=with_known_signs(subject.inputs, surroundings))
     causes = causes_of(subject.op_type, subject.inputs, subject.output)
     advice = advice_for(causes, subject.output, surroundings, subject.function)
     lines = lines_of(surroundings)
