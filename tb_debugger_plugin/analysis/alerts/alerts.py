@@ -1,14 +1,11 @@
 """Alerts: the recorded values that fulfil an alert rule, in the order of time.
 
 Eager ops and graphs are one list. The *first cause* is the position of the alert from which the others most
-likely follow. It need not be the first one. Ops of a graph run in parallel, so among the bad tensors of the
-first call it is the one whose inputs were good. A constant with infinities, such as a mask, is intended: it
-is never the cause while anything else is bad for a reason of its own, or has NaN.
+likely follow; it need not be the first one.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,23 +14,16 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED, NAN_OR_INFINITY
+from tb_debugger_plugin.analysis.alerts.first_cause import first_cause
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.alerts.search import parameters_in
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, Settings
 from tb_debugger_plugin.analysis.calls.call_owner import owners
-from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.graph.graphs import input_edges
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
-from tb_debugger_plugin.index.tensors import BAD
-
-#: Number of alerts of the first call that may be the first cause.
-_CANDIDATES: Final = 256
-#: Ops whose infinities the program wrote.
-_CONSTANTS: Final = ("Const",)
 
 _OF_NOTHING: Final = {"mode": 0, "health": 0, "dtype": 0, "rank": -1, "shape": -1}
 #: What :data:`health.SELECT` selects, of an execution that may have no output.
@@ -121,6 +111,16 @@ def _load(snapshot: Snapshot, settings: Settings) -> AlertList:
     return replace(alerts, first_cause=_first_cause(snapshot, alerts))
 
 
+def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:
+    """The alert of the first origin; without one, the first one of the most severe rule that finds no NaN."""
+    cause = first_cause(snapshot, alerts.index, alerts.slot) if len(alerts) else None
+    of_rules = [-1 if rule.id == NAN_OR_INFINITY.id else rule.severity for rule in LISTED]
+    severity = np.array(of_rules)[alerts.rule]
+    if cause is not None or not (severity >= 0).any():
+        return cause
+    return int(np.flatnonzero(severity == severity.max())[0])
+
+
 def _of_rule(
     snapshot: Snapshot, settings: Settings, number: int
 ) -> tuple[Positions, Positions, Positions, npt.NDArray[Any]]:
@@ -138,127 +138,6 @@ def _of_rule(
     slot = np.concatenate([np.full(len(graph["idx"]), -1), eager["slot"]]).astype(np.int64)
     time = np.concatenate([graph["wall_time"], eager["wall_time"]])
     return index, slot, np.full(len(index), number), time
-
-
-def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:
-    if not len(alerts):
-        return None
-    severity = np.array([rule.severity for rule in LISTED])[alerts.rule]
-    candidates = np.flatnonzero(severity == severity.max())
-    if alerts.slot[candidates[0]] >= 0:
-        return int(candidates[0])
-    constants = _bad_constants(snapshot)
-    cause = _cause_among(snapshot, alerts, candidates, constants)
-    if cause is None and constants:
-        nan = _first_nan(snapshot, alerts)
-        later = candidates[:0] if nan is None else candidates[candidates >= nan]
-        cause = _cause_among(snapshot, alerts, later, constants)
-        cause = nan if cause is None else cause
-    return int(candidates[0]) if cause is None else cause
-
-
-def _bad_constants(snapshot: Snapshot) -> frozenset[int]:
-    """The constants of graphs that have infinities."""
-    catalog = snapshot.catalog
-    sites = [site.number for site in catalog.sites if catalog.ops[site.op].type in _CONSTANTS]
-    if not sites:
-        return frozenset()
-    rows = snapshot.rows(
-        "SELECT DISTINCT site FROM bad_graph_executions JOIN graph_executions USING (idx)"
-        " WHERE site IN (SELECT unnest(?))",
-        [sites],
-    )
-    return frozenset(catalog.sites[site].op for (site,) in rows)
-
-
-def _cause_among(
-    snapshot: Snapshot, alerts: AlertList, candidates: Positions, constants: frozenset[int]
-) -> int | None:
-    """The first alert, in the call of the first candidate, of an op whose inputs were good; no constant."""
-    rows = candidates[:_CANDIDATES]
-    rows = rows[alerts.slot[rows] < 0]
-    if not len(rows):
-        return None
-    row = _with_good_inputs(snapshot, alerts.index[rows].tolist(), constants)
-    return None if row is None else int(rows[row])
-
-
-def _with_good_inputs(snapshot: Snapshot, indices: list[int], constants: frozenset[int]) -> int | None:
-    call = _first_call(snapshot, indices)
-    good = (index for index in call.sites if call.has_good_inputs(snapshot, index, constants))
-    index = next(good, None)
-    return None if index is None else indices.index(index)
-
-
-def _first_call(snapshot: Snapshot, indices: list[int]) -> _Call:
-    """Returns the alerts that are in the call of the first one."""
-    columns = snapshot.columns(
-        "SELECT idx, wall_time, site FROM graph_executions WHERE idx IN (SELECT unnest(?)) ORDER BY idx",
-        [sorted(indices)],
-    )
-    positions = columns["idx"].tolist()
-    owned_by = owners(snapshot, columns["wall_time"], columns["site"]).tolist()
-    owner = dict(zip(positions, owned_by, strict=True))
-    site = dict(zip(positions, columns["site"].tolist(), strict=True))
-    own = [index for index in indices if _is_same(owner[index], owner[indices[0]])]
-    return _Call({index: snapshot.catalog.sites[site[index]] for index in own})
-
-
-def _is_same(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b))
-
-
-#: An op and a slot.
-_Tensor = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class _Call:
-    """The alerts of one call of a graph.
-
-    Attributes:
-      sites: The site of each alert by its position in the list of graph executions; in the order of time.
-    """
-
-    sites: dict[int, Site]
-
-    @functools.cached_property
-    def _first_of(self) -> dict[_Tensor, int]:
-        """The position of the first bad value of each tensor."""
-        return {(site.op, site.slot): index for index, site in reversed(self.sites.items())}
-
-    def has_good_inputs(self, snapshot: Snapshot, index: int, constants: frozenset[int]) -> bool:
-        """Whether the op of an alert has only good inputs; False for constants and what they explain."""
-        op = self.sites[index].op
-        sources = {(source, slot) for _, source, slot in input_edges(snapshot, op)}
-        if op in constants or any(source in constants for source, _ in sources):
-            return False
-        return not any(self._was_bad(snapshot, source, index) for source in sources)
-
-    def _was_bad(self, snapshot: Snapshot, tensor: _Tensor, index: int) -> bool:
-        """Whether a tensor was bad: its last value before a position, or else its first one after it."""
-        if tensor not in self._first_of:
-            return False
-        op, slot = tensor
-        sites = [site.number for site in snapshot.catalog.op_sites[op] if site.slot == slot]
-        rows = snapshot.rows(
-            "SELECT idx, health FROM graph_executions WHERE idx <= ? AND idx >= ?"
-            " AND site IN (SELECT unnest(?)) ORDER BY idx",
-            [max(self.sites), min(self._first_of.values()) - _CANDIDATES * 16, sites],
-        )
-        before = [health for idx, health in rows if idx <= index]
-        after = [health for idx, health in rows if idx > index]
-        return bool((before[-1:] or after[:1]) == [BAD])
-
-
-def _first_nan(snapshot: Snapshot, alerts: AlertList) -> int | None:
-    ((graph,),) = snapshot.rows(
-        "SELECT min(idx) FROM bad_graph_executions JOIN graph_executions USING (idx) WHERE nan > 0"
-    )
-    eager = snapshot.rows("SELECT idx, slot FROM execution_outputs WHERE nan > 0 ORDER BY idx, slot LIMIT 1")
-    values = [(graph, -1)] if graph is not None else []
-    rows = [np.flatnonzero((alerts.index == index) & (alerts.slot == slot)) for index, slot in values + eager]
-    return min((int(row[0]) for row in rows if len(row)), default=None)
 
 
 def page(snapshot: Snapshot, alerts: AlertList, rows: Range) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.steps import Steps
 from tb_debugger_plugin.analysis.origins.values import BadKind, Feed, Value
 
+_PRODUCTS: Final = frozenset("Mul MatMul BatchMatMulV2 Einsum".split())
 #: Values that one walk visits, and all walks of a search.
 _MAX_WALK: Final = 4_000
 _MAX_VISITED: Final = 24_000
@@ -47,6 +48,8 @@ class Birth(NamedTuple):
     def chain(self) -> list[tuple[Node, Feed | None]]:
         """The values from the one that the walk began at to this one, each with how it fed the one before."""
         node: Node | None = (self.value, self.kind)
+        if node not in self.parents:
+            node = next((each for each in self.parents if each[0] == self.value), node)
         links: list[tuple[Node, Feed | None]] = []
         seen: set[Node] = set()
         while node is not None and node not in seen:
@@ -113,13 +116,29 @@ class Births:
         ]
         # A walk of its own: this one may have visited the same values for another kind.
         sources = self._walk(begin, ChainMap({}, parents))
-        wrong = [birth for birth in sources if not birth.meant and not self._was_harmless(birth, value)]
+        wrong = [
+            birth._replace(meant=False)
+            for birth in sources
+            if not self._is_harmless(birth, value) or self._is_factor(birth, value, infinities)
+        ]
         if wrong:
             return wrong
         self._alias(node, (value, "nan"), parents)
         return [
             Birth(value, "nan", parents, is_certain, meant_inputs=tuple(birth.value for birth in sources))
         ]
+
+    def _is_harmless(self, birth: Birth, nan: Value) -> bool:
+        return birth.meant or self._was_harmless(birth, nan)
+
+    def _is_factor(self, birth: Birth, nan: Value, infinities: list[Feed]) -> bool:
+        """Whether +infinity is among finite factors of a product: a weight is not infinite on purpose."""
+        if self._feeds.op_type(nan) not in _PRODUCTS:
+            return False
+        given = [self._feeds.measured(feed.value) for feed in infinities]
+        return birth.meant and any(
+            each.pos_inf and not each.neg_inf and each.finite_positive for each in given
+        )
 
     def _alias(self, node: Node, named: Node, parents: Parents) -> None:
         if named != node:

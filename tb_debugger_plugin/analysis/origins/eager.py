@@ -142,7 +142,8 @@ class Eager:
     def _read_outputs(self, part: _Part, begin: int, end: int) -> None:
         columns = self._snapshot.columns(
             "SELECT idx, slot, coalesce(tensor_id, -1) AS tensor_id, health, nan, neg_inf, pos_inf, size,"
-            " 0.0::DOUBLE AS wall_time FROM execution_outputs WHERE idx >= ? AND idx < ? ORDER BY idx, slot",
+            " positive, 0.0::DOUBLE AS wall_time FROM execution_outputs WHERE idx >= ? AND idx < ?"
+            " ORDER BY idx, slot",
             [begin, end],
         )
         keys = zip(*(columns[name].tolist() for name in ("idx", "slot", "tensor_id")), strict=True)

@@ -9,6 +9,7 @@ Invariant: a feed was computed before the value.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -92,12 +93,14 @@ class Feeds:
         op = self.op_of(value)
         return value.outside if op is None else op.type or op.name
 
-    def of(self, value: Value, kind: BadKind | None = None) -> list[Feed]:
+    def of(self, value: Value, kind: BadKind | None = None, *, is_loose: bool = False) -> list[Feed]:
         """The values that a value was made from.
 
         Args:
           value: The value.
           kind: The kind of bad elements that is followed; it chooses among assignments of a variable.
+          is_loose: Whether inputs may be of another turn of a loop: turns may run in parallel, and then
+            their tensors come in any order. The last bad one counts.
         """
         if value.execution >= 0:
             return self._of_execution(value, kind)
@@ -106,9 +109,9 @@ class Feeds:
             return []
         if value.op >= 0:
             return self._of_unrecorded(op, value.near, kind)
-        return self._of_trace(op, value.trace, kind)
+        return self._of_trace(op, value.trace, kind, is_loose)
 
-    def _of_trace(self, op: Op, trace: int, kind: BadKind | None) -> list[Feed]:
+    def _of_trace(self, op: Op, trace: int, kind: BadKind | None, is_loose: bool) -> list[Feed]:
         if op.type in op_kinds.READS:
             return self._of_variable(
                 self.variables.reads.get(op.number, frozenset()), Value(trace=trace), kind
@@ -121,7 +124,9 @@ class Feeds:
         return [
             feed._replace(input_slot=number)
             for number, source in self.structure.input_sources(op.number)
-            for feed in self._chosen([source], op, trace, kind)
+            for feed in self._chosen(
+                [source._replace(is_loose=is_loose or source.is_loose)], op, trace, kind, trace
+            )
         ]
 
     def _of_unrecorded(self, op: Op, near: int, kind: BadKind | None) -> list[Feed]:
@@ -132,27 +137,40 @@ class Feeds:
         return [
             feed._replace(input_slot=number)
             for number, source in self.structure.input_sources(op.number)
-            for feed in self._chosen([source], op, near + 1, kind)
+            for feed in self._chosen([source], op, near + 1, kind, near)
         ]
 
-    def _chosen(self, sources: Sequence[Source], op: Op, at: int, kind: BadKind | None) -> list[Feed]:
-        """The values of the inputs of an op that did not just pass them on."""
+    def _chosen(
+        self, sources: Sequence[Source], op: Op, at: int, kind: BadKind | None, inside: int
+    ) -> list[Feed]:
+        """The values of the inputs of an op that did not just pass them on.
+
+        Args:
+          sources: The inputs.
+          op: The op.
+          at: The position before which they were computed.
+          kind: The kind of bad elements that is followed.
+          inside: The position of a trace of the same call.
+        """
         found = []
         for source in sources:
             if source.end is not None:
-                found += self._of_end(source, at, kind)
+                found += self._of_end(source, inside, kind)
                 continue
-            trace = self._trace_of(source, op, at)
+            trace = self._trace_of(source, op, at, inside)
             if trace is not None:
                 found.append(Feed(Value(trace=trace), source.relation, self._name(source.op, source.slot)))
         return found
 
-    def _trace_of(self, source: Source, op: Op, at: int) -> int | None:
+    def _trace_of(self, source: Source, op: Op, at: int, inside: int) -> int | None:
         """The trace of an input: that of the same turn, or the last one before; bad where it is not sure."""
-        window = self.traces.window(min(at, self.snapshot.num_graph_executions - 1))
+        window = self.traces.window(inside)
         positions = window.of_sites(sites_of(self.snapshot, [(source.op, source.slot)]))
-        if not len(positions) or positions[0] > at:
+        if not len(positions):
             return self._elsewhere([source], at)
+        if positions[0] > at:
+            # TensorFlow's own recorder writes tensors of a call in any order.
+            return int(positions[0])
         before = positions[: int(np.searchsorted(positions, at))]
         if source.is_loose:
             rows = np.searchsorted(window.idx, before)
@@ -221,9 +239,13 @@ class Feeds:
 
     def _of_root_argument(self, op: Op, at: int) -> Feed:
         """What Python passed as an argument of a function."""
-        owner = self.traces.window(min(at, self.snapshot.num_graph_executions - 1)).owner
+        owner = self.traces.window(at).owner
         graph = self.snapshot.catalog.graphs[op.graph]
         if op_kinds.PIPELINE.match(graph.name or ""):
+            own = self.traces.measured(at)
+            made = self._pipeline_result(own.time, own, op.graph)
+            if made is not None and own.bad:
+                return Feed(Value(trace=made), "data", op.name)
             return Feed(Value(outside="the input data"), "data", op.name)
         if owner is not None and self.eager.execution(owner).graph == op.graph:
             inputs = self.eager.inputs(owner)
@@ -268,9 +290,10 @@ class Feeds:
         if window is None or not len(window.idx):
             return None
         own = self.eager.output(value.execution, value.slot)
+        count = self.eager.execution(value.execution).num_outputs
         at = int(window.idx[-1]) + 1
         best: tuple[int, Source] | None = None
-        for tensor in self.structure.result(graph, value.slot, None):
+        for tensor in self.structure.result(graph, value.slot, None, count):
             for source in self.structure.sources(*tensor):
                 if source.end == "read":
                     return Feed(Value(op=source.op, near=at - 1), "result", self._name(source.op, 0), True)
@@ -393,23 +416,39 @@ class Feeds:
         return Value(execution=assigning[-1]) if assigning else None
 
     def _of_pipeline(self, value: Value) -> list[Feed]:
-        """The bad value that an input pipeline computed before an element arrived; else the data."""
-        graphs = [
-            graph.number
-            for graph in self.snapshot.catalog.graphs
-            if op_kinds.PIPELINE.match(graph.name or "")
-        ]
-        sites = [site.number for site in self.snapshot.catalog.sites if site.graph in set(graphs)]
+        """The bad result that a function of an input pipeline gave before an element arrived, if one did."""
         own = self.measured(value)
-        if sites and own.bad:
-            rows = self.snapshot.rows(
-                "SELECT max(idx) FROM graph_executions WHERE wall_time <= ? AND health = ?"
-                " AND site IN (SELECT unnest(?))",
-                [own.time, BAD, sites],
-            )
-            if rows[0][0] is not None:
-                return [Feed(Value(trace=int(rows[0][0])), "data", "the input pipeline")]
-        return []
+        found = self._pipeline_result(own.time, None, None) if own.bad else None
+        return [] if found is None else [Feed(Value(trace=found), "data", "the input pipeline")]
+
+    def _pipeline_result(self, time: float, same: Measured | None, but: int | None) -> int | None:
+        """The last bad result of a function of an input pipeline.
+
+        Args:
+          time: When it was there at the latest.
+          same: The numbers that it has, if it was passed on as it was.
+          but: A graph that did not make it.
+        """
+        sites = [site for graph, sites in self._pipelines.items() if graph != but for site in sites]
+        if not sites:
+            return None
+        counts = "" if same is None or same.nan is None else f" AND nan = {same.nan}"
+        rows = self.snapshot.rows(
+            f"SELECT max(idx) FROM graph_executions WHERE wall_time <= ? AND health = {BAD}{counts}"
+            " AND site IN (SELECT unnest(?))",
+            [time, sites],
+        )
+        return None if rows[0][0] is None else int(rows[0][0])
+
+    @functools.cached_property
+    def _pipelines(self) -> dict[int, list[int]]:
+        """The sites of the results of each function of input pipelines."""
+        graphs = [one for one in self.snapshot.catalog.graphs if op_kinds.PIPELINE.match(one.name or "")]
+        return {graph.number: self._result_sites(graph.number) for graph in graphs}
+
+    def _result_sites(self, graph: int) -> list[int]:
+        sources = (one for end in self.structure.results(graph) for one in self.structure.sources(end, 0))
+        return sites_of(self.snapshot, [(one.op, one.slot) for one in sources if one.end is None])
 
     def _name(self, op: int, slot: int) -> str:
         return f"{self.structure.op(op).name}:{slot}"

@@ -32,6 +32,8 @@ NAN_ONLY: Final = frozenset(
     """Softmax Sigmoid Tanh Sin Cos Erf Erfc Acos Asin Atan Atan2 Sign Softsign Relu6 Betainc
     Igamma Igammac SigmoidGrad TanhGrad""".split()
 )
+#: Ops that often make NaN of infinities that are meant, such as those of a mask.
+NAN_OF_INF: Final = frozenset("Sub Mul RealDiv Softmax LogSoftmax MatMul BatchMatMulV2 Einsum".split())
 #: Ops that give only infinities where none of their inputs is bad.
 INF_ONLY: Final = frozenset("Exp Expm1 Square Cosh Sinh Reciprocal Inv Cast AddV2 Add Sub".split())
 #: Ops whose first bad values are mostly infinities: logarithms and poles, and what overflows.
@@ -48,12 +50,19 @@ INSPECTING: Final = frozenset(
 )
 #: Ops that ask whether a tensor is bad.
 CHECKING: Final = frozenset({"IsNan", "IsInf", "IsFinite"})
+#: Ops that show a tensor to the user, or hand it to code that is not on record.
+SHOWING: Final = frozenset(
+    """WriteSummary WriteScalarSummary ScalarSummary PrintV2 Print StringFormat PyFunc EagerPyFunc
+    PyFuncStateless SaveV2 OutfeedEnqueue""".split()
+)
 #: Ops that end the program if a tensor is bad.
 GUARDS: Final = frozenset({"CheckNumerics", "CheckNumericsV2"})
 #: Ops that read a variable by its handle or reference.
 READS: Final = frozenset(
     {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", "Variable", "TemporaryVariable"}
 )
+#: Reads of a part of a variable: a good part does not show that the variable is good.
+PARTIAL_READS: Final = frozenset({"ResourceGather", "ResourceGatherNd"})
 _ASSIGNS: Final = re.compile(
     r"Assign(Add|Sub)?(VariableOp)?$|ResourceStridedSliceAssign$|ResourceScatter\w+$|Scatter(Nd)?(Add|Sub|"
     r"Update|Mul|Div|Min|Max)$|(Resource)?(Sparse)?Apply\w+$"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, plain_text, to_json
+from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.origins.lines import Line
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation
 
@@ -98,7 +99,7 @@ class Origin:
     where: Phrases
     evidence: dict[str, Any]
     advice: str | None
-    example: dict[str, str] | None
+    example: Example | None
     certainty: Certainty
     missing: str | None
     chain: list[Link]
@@ -116,6 +117,7 @@ class Origin:
             "source": None if self.source is None else self.source.to_json(),
             "gradient_source": None if self.gradient_source is None else self.gradient_source.to_json(),
             "explanation": self.explanation,
+            "example": None if self.example is None else dict(vars(self.example)),
             "phrases": {
                 "what": to_json(self.what),
                 "why": to_json(self.why),

@@ -72,7 +72,8 @@ class _Search:
             if (sink.value, sink.kind) in self._births.seen or len(self._found) > _MAX_ORIGINS:
                 continue
             for birth in self._births.of(sink.value, sink.kind):
-                self._add(birth, self._category(birth, sink), sink)
+                found = self._of_unknown_kind(birth) if sink.kind is None else birth
+                self._add(found, self._category(found), sink)
         self._add_expected()
         self._set_back()
         return sorted(self._found.values(), key=lambda each: self._rank(*each))
@@ -82,13 +83,24 @@ class _Search:
         certain = [self._moment(birth) for birth, category, _ in self._certain()]
         first = min(certain, default=math.inf)
         for key, (birth, category, sink) in list(self._found.items()):
-            is_late = category == "origin" and not birth.is_certain and self._moment(birth) > first
-            if is_late:
+            is_late = not birth.is_certain and self._moment(birth) > first
+            if category == "origin" and (is_late or (self._is_opaque(birth) and first < math.inf)):
                 self._found[key] = (birth, "propagated", sink)
+
+    def _is_opaque(self, birth: Birth) -> bool:
+        """Whether the op only passes values on: what made this one is not on record."""
+        value = birth.value
+        if value.execution >= 0:
+            return self._feeds.eager.execution(value.execution).is_function
+        op = self._feeds.op_of(value)
+        return op is not None and (
+            op.type in op_kinds.COPIES or bool(self._feeds.structure.called(op.number))
+        )
 
     def _certain(self) -> Iterator[tuple[Birth, Category, Sink | None]]:
         for each in self._found.values():
-            if each[1] in ("origin", "came_in") and each[0].is_certain:
+            is_known = each[0].is_certain and not self._is_opaque(each[0])
+            if each[1] in ("origin", "came_in") and is_known:
                 yield each
 
     def _rank(self, birth: Birth, category: Category, sink: Sink | None) -> tuple[float, ...]:
@@ -120,14 +132,30 @@ class _Search:
     def _has_origin(self) -> bool:
         return any(category != "expected" for _, category, _ in self._found.values())
 
-    def _category(self, birth: Birth, sink: Sink) -> Category:
+    def _of_unknown_kind(self, birth: Birth) -> Birth:
+        """The op that may have made NaN of a constant infinity, where the mode tells no kinds apart."""
+        if not birth.meant or birth.value.outside or birth.kind != "inf":
+            return birth
+        for (value, _), _ in birth.chain()[::-1]:
+            if self._feeds.op_type(value) in op_kinds.NAN_OF_INF and not value.outside:
+                return birth._replace(value=value, kind="nan", meant=False, is_certain=False)
+        return birth
+
+    def _category(self, birth: Birth) -> Category:
         value = birth.value
         brought = bool(value.outside) or op_kinds.brings_in(self._feeds.op_type(value)) is not None
-        if birth.meant and birth.kind != "nan":
+        is_passed_in = bool(value.outside) and not self._is_initial(birth)
+        if birth.meant and birth.kind != "nan" and not (birth.kind is None and is_passed_in):
             return "expected"
         if value.outside == "a variable":
             return "propagated" if self._is_cut() else "came_in"
         return "came_in" if brought else "origin"
+
+    def _is_initial(self, birth: Birth) -> bool:
+        """Whether a value from outside is what a variable began with."""
+        if birth.value.outside == "a variable":
+            return True
+        return op_kinds.is_assignment(self._feeds.op_type(self._of_time(birth)))
 
     def _is_cut(self) -> bool:
         rows = self._feeds.snapshot.rows("SELECT max(circular_buffer_size) FROM hosts")

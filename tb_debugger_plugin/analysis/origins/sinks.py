@@ -63,7 +63,9 @@ class Sinks:
 
     def all(self) -> list[Sink]:
         """All of them, the earliest first."""
-        found = dict.fromkeys([*self._outputs(), *self._variables(), *self._fetches(), *self._stops()])
+        found = dict.fromkeys(
+            [*self._outputs(), *self._variables(), *self._fetches(), *self._stops(), *self._shown()]
+        )
         return sorted(found, key=lambda sink: (sink.why == "weak", sink.time))
 
     def seeds(self) -> list[tuple[Value, BadKind | None]]:
@@ -219,6 +221,16 @@ class Sinks:
             for idx, kind in _firsts(*self.firsts.get(site, (None, None, None))):
                 value = Value(trace=idx)
                 yield Sink(self._feeds.time(value), value, kind, why)
+
+    def _shown(self) -> Iterator[Sink]:
+        """The first NaN that were printed, summarised or handed to Python inside a graph."""
+        for op in self._snapshot.catalog.ops:
+            if op.type not in op_kinds.SHOWING | op_kinds.GUARDS:
+                continue
+            for _, source in self._feeds.structure.input_sources(op.number):
+                if source.end is None:
+                    sinks = self._first_of_tensor(source.op, source.slot, "output")
+                    yield from (sink for sink in sinks if sink.kind == "nan")
 
     def _stops(self) -> Iterator[Sink]:
         """The last bad value of a call that did not return, and what a guard stopped at."""

@@ -80,7 +80,15 @@ class Steps:
         if kind is None:
             return self._of_unknown_kind(op_type, numbers)
         step = self._of_kind(op_type, kind, numbers)
+        if step.is_born and op_type in (_NEVER_NAN if kind == "nan" else _NEVER_INF):
+            step = self._of_any_turn(value, op_type, kind, step)
         return self._also_born(value, op_type, kind, numbers, step)
+
+    def _of_any_turn(self, value: Value, op_type: str, kind: BadKind, born: Step) -> Step:
+        """The step with inputs of any turn of a loop, for an op that makes no badness itself."""
+        feeds = self._feeds.of(value, kind, is_loose=True)
+        step = self._of_kind(op_type, kind, [(feed, self._numbers(feed.value)) for feed in feeds])
+        return step if not step.is_born else born
 
     def _numbers(self, value: Value) -> Measured:
         """What was recorded of a feed; of an op without a record, of what it was made from."""

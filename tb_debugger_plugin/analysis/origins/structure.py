@@ -240,18 +240,24 @@ class Structure:
     def _of_result(
         self, caller: Op, graph: int, source: Source, seen: set[tuple[int, int]]
     ) -> Iterator[Source]:
-        for tensor in self.result(graph, source.slot, (caller.number, source.slot)):
+        for tensor in self.result(graph, source.slot, (caller.number, source.slot), caller.num_outputs):
             yield from self._expand(source._replace(op=tensor[0], slot=tensor[1]), seen)
 
-    def result(self, graph: int, slot: int, outside: tuple[int, int] | None) -> list[tuple[int, int]]:
+    def result(
+        self, graph: int, slot: int, outside: tuple[int, int] | None, count: int | None
+    ) -> list[tuple[int, int]]:
         """The tensors of a graph that may be one of its results.
 
         Args:
           graph: The graph.
           slot: The position among the results.
           outside: The tensor of the caller; None for a call from Python.
+          count: Number of results; None when it is not known.
         """
         ends = self.results(graph)
+        if count is not None and count < len(ends):
+            # The program's own Identity ops come before those of the results.
+            ends = ends[-count:]
         if slot < len(ends):
             return [(ends[slot], 0)]
         # Results that a gradient needs, and arguments of a loop that it does not change.

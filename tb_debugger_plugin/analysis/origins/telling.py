@@ -6,10 +6,13 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.near_executions import around_execution
+from tb_debugger_plugin.analysis.diagnosis.near_ops import around_graph_op
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, Target, code, text
 from tb_debugger_plugin.analysis.diagnosis.role import Role
-from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth, Node
@@ -76,12 +79,12 @@ class Telling:
         op = self._feeds.op_of(shown)
         kind, is_certain = self._kind(birth, shown)
         subject, evidence = self._subject(shown, op)
-        explanation = explain_bad(subject)
+        explanation = explain_bad(subject, self._around(shown, op))
         brought = value.outside or op_kinds.brings_in(self._feeds.op_type(value)) or ""
         why = (text(_OUTSIDE[brought]),) if brought in _OUTSIDE else explanation.why
         if category == "expected":
             why = (*why, text(" " + self._harmless(birth, sink)))
-        certainty, missing = self._certainty(birth, is_certain)
+        certainty, missing = self._certainty(birth, is_certain, explanation)
         return Origin(
             kind,
             is_certain,
@@ -105,7 +108,7 @@ class Telling:
             self._where(shown, place),
             evidence,
             None if category == "expected" else explanation.help,
-            None,
+            None if category == "expected" else explanation.example,
             certainty,
             missing,
             self._chain(chain, kind),
@@ -114,9 +117,20 @@ class Telling:
     def _kind(self, birth: Birth, shown: Value) -> tuple[BadKind, bool]:
         measured = self._feeds.measured(shown)
         is_certain = birth.kind is not None and measured.has_nan is not None
+        if (
+            birth.kind is not None
+            and measured.nan
+            and not birth.meant_inputs
+            and self._has_good_inputs(shown)
+        ):
+            infinite = (measured.neg_inf or 0) + (measured.pos_inf or 0)
+            return ("nan" if measured.nan >= infinite else "inf"), is_certain
         if birth.kind is not None:
             return birth.kind, is_certain
         return self._likely_kind(birth.value), False
+
+    def _has_good_inputs(self, value: Value) -> bool:
+        return not any(self._feeds.measured(feed.value).bad for feed in self._feeds.of(value))
 
     def _likely_kind(self, value: Value) -> BadKind:
         """What ops of this type mostly make."""
@@ -226,14 +240,23 @@ class Telling:
             return "The program wrote this infinity itself, and no NaN was made of it."
         return "It did not reach any variable, result or fetched value: what took it gave good values."
 
-    def _certainty(self, birth: Birth, kind_is_certain: bool) -> tuple[Certainty, str | None]:
+    def _around(self, value: Value, op: Op | None) -> Surroundings | None:
+        """What is around the op, for advice that fits."""
+        if value.execution >= 0:
+            return around_execution(self._snapshot, value.execution)
+        near = value.trace if value.trace >= 0 else value.near
+        return None if op is None or near < 0 else around_graph_op(self._snapshot, op, near)
+
+    def _certainty(
+        self, birth: Birth, kind_is_certain: bool, explanation: Explanation
+    ) -> tuple[Certainty, str | None]:
         if birth.value.outside == "a variable":
             return "possible", "Record the whole program, without a circular buffer, to see the assignment."
         if not kind_is_certain:
             return "likely", 'Record with tensor_debug_mode="FULL_HEALTH" to tell NaN and infinity apart.'
         if not birth.is_certain:
             return "likely", "Some inputs of the op were not measured; they may have been bad already."
-        return "proven", None
+        return "proven", explanation.missing
 
     def _chain(self, nodes: list[tuple[Node, Feed | None]], kind: BadKind) -> list[Link]:
         links: list[Link] = []

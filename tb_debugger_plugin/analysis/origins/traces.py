@@ -26,7 +26,7 @@ _AFTER: Final = 100_000
 #: Where it is not known to which call a trace belongs, so many around it are read.
 _UNOWNED: Final = 50_000
 _COUNTS: Final = ("nan", "neg_inf", "pos_inf", "size")
-_COLUMNS: Final = ", ".join(("idx", "wall_time", "site", "health", *_COUNTS))
+_COLUMNS: Final = ", ".join(("idx", "wall_time", "site", "health", *_COUNTS, "positive"))
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ def measured(columns: Columns, row: int) -> Measured:
     health = int(columns["health"][row])
     nan, neg_inf, pos_inf, size = (_whole(columns[name][row]) for name in _COUNTS)
     bad = None if health == NOT_MEASURED else health == BAD
-    return Measured(bad, nan, neg_inf, pos_inf, size, float(columns["wall_time"][row]))
+    positive = _whole(columns["positive"][row])
+    return Measured(bad, nan, neg_inf, pos_inf, size, float(columns["wall_time"][row]), positive)
 
 
 def _whole(count: float) -> int | None:
@@ -167,7 +168,8 @@ class Traces:
             f"SELECT {_COLUMNS} FROM graph_executions WHERE idx >= ? AND idx < ? ORDER BY idx", [begin, end]
         )
         return {
-            name: values.astype(np.float64) if name in _COUNTS else values for name, values in columns.items()
+            name: values.astype(np.float64) if name in (*_COUNTS, "positive") else values
+            for name, values in columns.items()
         }
 
 

@@ -41,6 +41,7 @@ class Measured(NamedTuple):
       bad: Whether it has NaN or infinity; None when it was not measured.
       nan, neg_inf, pos_inf, size: Numbers of elements; None when they were not counted.
       time: When it was computed.
+      finite_positive: Number of positive finite elements.
     """
 
     bad: bool | None = None
@@ -49,6 +50,7 @@ class Measured(NamedTuple):
     pos_inf: int | None = None
     size: int | None = None
     time: float = 0.0
+    finite_positive: int | None = None
 
     @property
     def has_nan(self) -> bool | None:

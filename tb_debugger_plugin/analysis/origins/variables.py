@@ -103,8 +103,12 @@ class Variables:
         return [op for op, own in self.assigns.items() if own & keys]
 
     def reading(self, keys: Keys) -> list[int]:
-        """The ops of graphs that read a variable."""
-        return [op for op, own in self.reads.items() if own & keys]
+        """The ops of graphs that read a whole variable."""
+        return [
+            op
+            for op, own in self.reads.items()
+            if own & keys and self._structure.op(op).type not in op_kinds.PARTIAL_READS
+        ]
 
     def touches(self, keys: Keys) -> list[Touch]:
         """The executions that read or assign a variable, in the order of time."""

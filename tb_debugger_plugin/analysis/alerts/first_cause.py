@@ -1,0 +1,40 @@
+"""The alert from which the others most likely follow: that of the first origin of the run.
+
+Invariant: a run whose bad values are all expected has no first cause.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.origins.origin import Link, Origin
+from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+
+
+def first_cause(snapshot: Snapshot, index: npt.NDArray[np.int64], slot: npt.NDArray[np.int64]) -> int | None:
+    """Returns the position of the first cause among some alerts.
+
+    Args:
+      snapshot: The run.
+      index: Position of the value of each alert in its list.
+      slot: Output slot of an execution; -1 for a graph execution.
+    """
+    positions = dict(zip(zip(index.tolist(), slot.tolist(), strict=True), range(len(index)), strict=True))
+    wrong = (origin for origin in origins(snapshot) if origin.category != "expected")
+    keys = (key for origin in wrong for key in _keys(origin))
+    return next((positions[key] for key in keys if key in positions), None)
+
+
+def _keys(origin: Origin) -> list[tuple[int, int]]:
+    """The values of an origin and of its chain, the birth first: an assignment has no value of its own."""
+    return [_key(origin), *map(_key, reversed(origin.chain))]
+
+
+def _key(value: Origin | Link) -> tuple[int, int]:
+    if value.graph_execution_index is not None:
+        return value.graph_execution_index, -1
+    if value.op_name is not None or value.execution_index is None:
+        return -1, -1
+    return value.execution_index, value.output_slot
