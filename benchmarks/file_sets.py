@@ -7,6 +7,7 @@ a few eager ops between the steps. In the last hundredth of the steps, every ten
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,7 @@ from tb_debugger_plugin.events.fileset import (
     find_file_sets,
 )
 from tb_debugger_plugin.events.framing import FOOTER_SIZE, HEADER_SIZE, frame, read_records
-from tb_debugger_plugin.events.messages import DebugEvent, TensorProto
+from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, TensorProto
 
 EAGER_OPS = 4
 _LINES = 500
@@ -44,15 +45,21 @@ class Program(NamedTuple):
       ops: Number of ops of the training function.
       files: Number of source files; all but the first one are a library's.
       frames: Number of frames of the stack of an op, in different files.
+      trains: Whether its tensors are gradients, weights, updates and activations, in FULL_NUMERICS.
     """
 
     ops: int
     files: int
     frames: int
+    trains: bool = False
 
 
 #: A transformer of four layers.
 TRANSFORMER: Final = Program(ops=3000, files=1, frames=2)
+#: The same, with what alert rules ask for.
+TRAINING: Final = TRANSFORMER._replace(trains=True)
+#: What the ops of a training program are in turn: types, and how they are named.
+_ROLES: Final = ("MatMul", "ReadVariableOp", "Relu", "Tanh", "AssignSubVariableOp")
 
 
 def write(folder: Path, num_graph_executions: int, hosts: int = 1, program: Program = TRANSFORMER) -> int:
@@ -122,8 +129,8 @@ def _write_host(folder: Path, host: int, num_graph_executions: int, program: Pro
             tensorflow_version="2.21.0", tfdbg_run_id="bench", recorder_version="0.1.0", host_name=name
         )
         _describe(writer, program)
-        good = _Step([_trace(op, is_bad=False) for op in range(ops)])
-        bad = _Step([_trace(op, is_bad=op >= ops // 2) for op in range(ops)])
+        good = _Step([_trace(op, is_bad=False, trains=program.trains) for op in range(ops)])
+        bad = _Step([_trace(op, is_bad=op >= ops // 2, trains=program.trains) for op in range(ops)])
         path = writer.files.path(GRAPH_EXECUTION_TRACES)
         calls = []
         with path.open("wb") as stream:
@@ -169,6 +176,17 @@ def _describe(writer: FileSetWriter, program: Program) -> None:
     writer.write(GRAPHS, graph, *(_creation(op, program) for op in range(program.ops)))
 
 
+def _give_role(created: GraphOpCreation, op: int) -> None:
+    """Makes ops in turn a gradient, the read of its variable, activations, and an update of the variable."""
+    turn, role = divmod(op, len(_ROLES))
+    created.op_type, created.layer = _ROLES[role], f"layer_{turn % 40}"
+    variable = f"layer_{turn % 40}/kernel_{turn}"
+    if role == 0:
+        created.outputs.add(dtype=1).gradient_of.append(variable)
+    elif role in (1, 4):
+        created.variable = variable
+
+
 def _stack(op: int, program: Program) -> Iterator[str]:
     """Yields the frames of an op: a line of the first file, and some that many ops have."""
     for depth in range(program.frames):
@@ -180,6 +198,8 @@ def _creation(op: int, program: Program) -> DebugEvent:
     event = DebugEvent(wall_time=_START)
     created = event.graph_op_creation
     created.op_name, created.op_type = name_of(op), _KINDS[op % len(_KINDS)]
+    if program.trains:
+        _give_role(created, op)
     created.graph_id, created.graph_name, created.device_name = _GRAPH, "train_step", _DEVICE
     created.num_outputs = 1
     created.output_tensor_ids.append(op)
@@ -189,19 +209,22 @@ def _creation(op: int, program: Program) -> DebugEvent:
     return event
 
 
-def _health(op: int, *, is_bad: bool) -> TensorProto:
+def _health(op: int, *, is_bad: bool, trains: bool = False) -> TensorProto:
     nan = _SIZE if is_bad else 0
     numbers = [op, -1, 1, 2, _SIZE, 0, 0, nan, *((0, 0, 0) if nan else (2000 + op % 7, 96, 2000 - op % 7))]
+    if trains:
+        scale = math.nan if nan else 1.0 + op % 50
+        numbers += [-scale, scale, scale / 100, scale]
     proto = TensorProto(dtype=2, tensor_content=np.array(numbers, "<f8").tobytes())
     proto.tensor_shape.dim.add(size=len(numbers))
     return proto
 
 
-def _trace(op: int, *, is_bad: bool) -> bytes:
+def _trace(op: int, *, is_bad: bool, trains: bool) -> bytes:
     event = DebugEvent(wall_time=1.0)
     trace = event.graph_execution_trace
-    trace.tfdbg_context_id, trace.op_name, trace.tensor_debug_mode = _GRAPH, name_of(op), 4
-    trace.tensor_proto.CopyFrom(_health(op, is_bad=is_bad))
+    trace.tfdbg_context_id, trace.op_name, trace.tensor_debug_mode = _GRAPH, name_of(op), 6 if trains else 4
+    trace.tensor_proto.CopyFrom(_health(op, is_bad=is_bad, trains=trains))
     trace.device_name = _DEVICE
     return bytes(event.SerializeToString())
 

@@ -3,59 +3,71 @@
 A step is one value of a tensor: the n-th time that its op ran. Only tensors with the roles of the rule are
 looked at, which are few; of each value only the numbers of the summary are read.
 
-Invariant: as in :mod:`tb_debugger_plugin.analysis.alerts.search`.
+Invariant: as in :mod:`tb_debugger_plugin.analysis.alerts.batches`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.alerts.batches import Ints, Mask, Part, Tally, parts
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Hit, Values
 from tb_debugger_plugin.analysis.alerts.search import NORM, sites_condition
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
+Floats = npt.NDArray[np.float64]
+
+#: Added to the norm of a variable before a division by it.
+_EPSILON: Final = 1e-9
 #: The columns that must be alike for two values to be called equal.
 _ALIKE: Final = ("min", "max", "mean", "variance")
-#: Most sites whose histories are sorted at once; DuckDB keeps within its memory.
-_SITES_AT_ONCE: Final = 1024
 
 
-def growing(snapshot: Snapshot, values: Values) -> list[Hit]:
+def growing(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
     """Returns the gradients and variables whose norm grows by a factor within some steps."""
-    steps = int(values["steps"])
-    query = (
-        "WITH norms AS (SELECT site, idx, "
-        f"{NORM} AS norm FROM graph_executions WHERE {{sites}} AND variance IS NOT NULL),"
-        f" pairs AS (SELECT site, idx, norm, coalesce(lag(norm, {steps}) OVER w, first_value(norm) OVER w)"
-        " AS before FROM norms WINDOW w AS (PARTITION BY site ORDER BY idx))"
-        " SELECT min(idx), count(*), max(idx), arg_min(norm / before, idx) FROM pairs"
-        " WHERE before > 0 AND norm > $above AND norm >= before * $factor GROUP BY site"
-    )
-    parameters = {"factor": values["factor"], "above": values["above"]}
-    return _hits(snapshot, query, tensors(snapshot).of(Role.GRADIENT, Role.WEIGHT), parameters)
+    steps, factor, above = int(values["steps"]), float(values["factor"]), float(values["above"])
+    sites = tensors(snapshot).of(Role.GRADIENT, Role.WEIGHT)
+    tally = Tally()
+    for part in parts(snapshot, _alone(sites), {"norm": NORM}, lambda part: part.last(steps)):
+        norm = part.columns["norm"]
+        before = norm[part.before(steps)]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            grew = norm / before
+        is_later = part.row > part.start
+        tally.add(part, is_later & (before > 0) & (norm > above) & (grew >= factor), grew)
+    return tally.hits()
 
 
-def unchanged(snapshot: Snapshot, values: Values) -> list[Hit]:
+def unchanged(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
     """Returns the trained variables that were equal for some steps in a row."""
-    steps = int(values["steps"])
-    differences = " AND ".join(
-        f"abs({name} - lag({name}) OVER w) <= $atol + $rtol * abs(lag({name}) OVER w)" for name in _ALIKE
-    )
-    query = (
-        f"WITH same AS (SELECT site, idx, coalesce({differences}, false)::INTEGER AS is_same"
-        " FROM graph_executions WHERE {sites} AND variance IS NOT NULL"
-        " WINDOW w AS (PARTITION BY site ORDER BY idx)),"
-        " runs AS (SELECT site, idx, sum(is_same) OVER (PARTITION BY site ORDER BY idx"
-        f" ROWS BETWEEN {steps - 2} PRECEDING AND CURRENT ROW) AS num_same FROM same)"
-        f" SELECT min(idx), count(*), max(idx), any_value({steps}) FROM runs"
-        f" WHERE num_same >= {steps - 1} GROUP BY site"
-    )
-    return _hits(
-        snapshot, query, _read_while_training(snapshot), {"rtol": values["rtol"], "atol": values["atol"]}
-    )
+    steps, rtol, atol = int(values["steps"]), float(values["rtol"]), float(values["atol"])
+    tally = Tally()
+    numbers = {name: name for name in _ALIKE}
+    for part in parts(
+        snapshot, _alone(_read_while_training(snapshot)), numbers, lambda part: part.last(steps)
+    ):
+        same = part.row > part.start
+        for name in _ALIKE:
+            column = part.columns[name]
+            before = column[part.before(1)]
+            with np.errstate(invalid="ignore"):
+                same &= np.abs(column - before) <= atol + rtol * np.abs(before)
+        num_same = np.cumsum(same)
+        in_a_row: Mask = num_same - num_same[part.before(steps - 1)] == steps - 1
+        is_long = part.row - part.start >= steps - 1
+        tally.add(part, in_a_row & is_long, np.full(len(same), steps))
+    return tally.hits()
+
+
+def _alone(sites: Sequence[int]) -> dict[int, int]:
+    """Each site in a group of its own."""
+    return {site: number for number, site in enumerate(sites)}
 
 
 def _read_while_training(snapshot: Snapshot) -> list[int]:
@@ -70,56 +82,64 @@ def _read_while_training(snapshot: Snapshot) -> list[int]:
     return own or weights
 
 
-def _hits(snapshot: Snapshot, query: str, sites: Sequence[int], parameters: dict[str, Any]) -> list[Hit]:
-    only = "site IN (SELECT unnest($sites::INTEGER[]))"
-    hits: list[Hit] = []
-    for begin in range(0, len(sites), _SITES_AT_ONCE):
-        part = {"sites": list(sites[begin : begin + _SITES_AT_ONCE])}
-        rows = snapshot.rows(query.replace("{sites}", only), {**parameters, **part})
-        hits += [Hit(index, IN_GRAPH, count, last, number) for index, count, last, number in rows]
-    return hits
-
-
-#: For each update of a variable: the site, the position, and the norm of the update over that of the variable
-#: as it was last read.
-_RATIOS: Final = (
-    "WITH updated AS (SELECT unnest($updates::INTEGER[]) AS site, unnest($updated::INTEGER[]) AS variable),"
-    " read AS (SELECT unnest($weights::INTEGER[]) AS site, unnest($weighed::INTEGER[]) AS variable),"
-    f" changes AS (SELECT site, idx, variable, {NORM} AS norm FROM graph_executions JOIN updated USING (site)"
-    f" WHERE variance IS NOT NULL), weights AS (SELECT idx, variable, {NORM} AS norm FROM graph_executions"
-    " JOIN read USING (site) WHERE rank >= 2 AND variance IS NOT NULL),"
-    " ratios AS (SELECT c.site, c.idx, c.norm / (w.norm + 1e-9) AS ratio FROM changes c ASOF JOIN weights w"
-    " ON c.variable = w.variable AND c.idx >= w.idx WHERE w.norm > 0)"
-    " SELECT min(idx), count(*), max(idx), arg_min(ratio, idx) FROM ratios WHERE {ratio} GROUP BY site"
-)
-
-
-def large_updates(snapshot: Snapshot, values: Values) -> list[Hit]:
+def large_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
     """Returns the updates that are large beside their variables."""
-    return _by_ratio(snapshot, "ratio > $limit", values)
+    limit = float(values["limit"])
+    return _by_ratio(snapshot, lambda ratio: ratio > limit)
 
 
-def small_updates(snapshot: Snapshot, values: Values) -> list[Hit]:
+def small_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
     """Returns the updates that are small beside their variables."""
-    return _by_ratio(snapshot, "ratio < $limit", values)
+    limit = float(values["limit"])
+    return _by_ratio(snapshot, lambda ratio: ratio < limit)
 
 
-def _by_ratio(snapshot: Snapshot, condition: str, values: Values) -> list[Hit]:
+def _by_ratio(snapshot: Snapshot, is_broken: Callable[[Floats], Mask]) -> Sequence[Hit]:
+    """By the norm of an update over that of its variable, a matrix, as it was last read."""
     known = tensors(snapshot)
-    updates, weights = known.of(Role.UPDATE), known.of(Role.WEIGHT)
-    names = sorted({known.variables[site] for site in (*updates, *weights)})
-    number = {name: position for position, name in enumerate(names)}
-    rows = snapshot.rows(
-        _RATIOS.replace("{ratio}", condition),
-        {
-            "updates": updates,
-            "updated": [number[known.variables[site]] for site in updates],
-            "weights": weights,
-            "weighed": [number[known.variables[site]] for site in weights],
-            "limit": values["limit"],
-        },
-    )
-    return [Hit(index, IN_GRAPH, count, last, ratio) for index, count, last, ratio in rows]
+    weights = known.of(Role.WEIGHT)
+    sites = sorted({*weights, *known.of(Role.UPDATE)})
+    number = {name: position for position, name in enumerate(sorted(set(known.variables.values())))}
+    groups = {site: number[known.variables[site]] for site in sites}
+    tally = Tally()
+    reads = _Reads(snapshot, weights)
+    for part in parts(snapshot, groups, {"norm": NORM, "rank": "rank"}, reads.last):
+        norm, read = part.columns["norm"], reads.before(part)
+        is_known = (read >= part.start) & ~reads.are(part)
+        weight = np.where(is_known, norm[np.maximum(read, 0)], 0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = norm / (weight + _EPSILON)
+        tally.add(part, is_known & (weight > 0) & is_broken(ratio), ratio)
+    return tally.hits()
+
+
+class _Reads:
+    """Which rows of a part are reads of variables.
+
+    Args:
+      snapshot: The run.
+      weights: The sites that read variables.
+    """
+
+    def __init__(self, snapshot: Snapshot, weights: Sequence[int]) -> None:
+        self._is_weight = np.zeros(len(snapshot.catalog.sites), bool)
+        self._is_weight[list(weights)] = True
+
+    def are(self, part: Part) -> Mask:
+        """Whether each row is a read."""
+        return np.asarray(self._is_weight[part.columns["site"]])
+
+    def before(self, part: Part) -> Ints:
+        """The row of the last read of a matrix at each row; -1 if there is none."""
+        rows = np.where(self.are(part) & (part.columns["rank"] >= 2), part.row, -1)
+        return np.maximum.accumulate(rows) if len(rows) else rows
+
+    def last(self, part: Part) -> Mask:
+        """The last read of each group."""
+        mask = np.zeros(len(part.row), bool)
+        read = self.before(part)[part.last(1)]
+        mask[read[read >= 0]] = True
+        return mask
 
 
 def uneven_starts(snapshot: Snapshot, values: Values) -> list[Hit]:
