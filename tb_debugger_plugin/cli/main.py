@@ -28,6 +28,7 @@ from tb_debugger_plugin.cli import (
     index,
     info,
     origins,
+    precision,
     run,
     shell,
     sql,
@@ -38,7 +39,7 @@ from tb_debugger_plugin.cli.reading import say
 from tb_debugger_plugin.errors import DebuggerError
 
 _VERBS: Final[tuple[ModuleType, ...]] = (
-    *(demo, info, why, origins, alerts, value, shell, run),
+    *(demo, info, why, origins, alerts, precision, value, shell, run),
     *(dump, index, sql, export, beam, clean),
 )
 

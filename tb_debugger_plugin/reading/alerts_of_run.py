@@ -17,6 +17,9 @@ from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settin
 from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_alert
 from tb_debugger_plugin.analysis.origins import origins as origin_lists
 from tb_debugger_plugin.analysis.origins.origin import Origin
+from tb_debugger_plugin.analysis.precision import precision as precision_lens
+from tb_debugger_plugin.analysis.precision.formats import DEFAULT
+from tb_debugger_plugin.analysis.precision.precision import Precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.program import Alert
@@ -161,6 +164,32 @@ class AlertsOfRun(ValuesOfRun):
           An empty list if nothing on record is bad.
         """
         return self._ask(origin_lists.origins)
+
+    def precision(self, dtype: str = DEFAULT) -> Precision:
+        """Computes what would overflow, vanish or lose bits if the program ran in another floating dtype.
+
+        Use::
+
+            found = run.precision("float16")
+            for tensor in found.tensors:
+                print(tensor.place.name, tensor.verdict, tensor.headroom)
+            found.keep_in_float32
+
+        Each tensor is judged by the values that are on record; an error that grows through the program is not
+        followed. The run needs minimum and maximum: record in ``"FULL_NUMERICS"``, or keep values.
+
+        Args:
+          dtype: ``"float16"`` (the default), ``"bfloat16"``, ``"float32"``, ``"float8_e5m2"``,
+            ``"float8_e4m3fn"``, ``"float8_e5m2fnuz"`` or ``"float8_e4m3fnuz"``.
+
+        Returns:
+          The tensors, the worst first, layers, types of ops, and the window of loss scales. ``to_json()`` is
+          the answer of the route ``precision`` of ``docs/http-api.md``.
+
+        Raises:
+          BadQueryError: There is no such dtype.
+        """
+        return self._ask(precision_lens.precision, dtype)
 
 
 def _explanation(found: Diagnosis) -> Explanation:

@@ -21,6 +21,8 @@ from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EX
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.precision.formats import DEFAULT, FORMATS
+from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError
@@ -88,6 +90,10 @@ def _diagnosis(snapshot: Snapshot, query: Query) -> Answer:
 
 def _origins(snapshot: Snapshot, query: Query) -> Answer:
     return {"origins": [origin.to_json() for origin in origins(snapshot)]}
+
+
+def _precision(snapshot: Snapshot, query: Query) -> Answer:
+    return precision(snapshot, query.optional_choice("dtype", tuple(FORMATS)) or DEFAULT).to_json()
 
 
 def _ends(page: Range) -> dict[str, int]:
@@ -238,6 +244,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/alerts/explained": _of_run(rules.explained),
     "/diagnosis": _of_run(_diagnosis),
     "/origins": _of_run(_origins),
+    "/precision": _of_run(_precision),
     "/execution/digests": _of_run(_execution_digests),
     "/execution/data": _of_run(_execution_data),
     "/graph_execution/digests": _of_run(_graph_execution_digests),

@@ -92,6 +92,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/source_files/list": lambda facts: {},
     "/source_files/file": lambda facts: {"index": 0},
     "/stack_frames/stack_frames": lambda facts: {"stack_frame_ids": facts.frame},
+    "/precision": lambda facts: {"dtype": "float16"},
     "/status": lambda facts: {},
     "/columns/executions": lambda facts: {"where": "size>=0", "sort": "wall_time"},
     "/columns/graph_executions": lambda facts: {"op_name": ".", "sort": "nan", "descending": "true"},

@@ -1,0 +1,1 @@
+"""Precision: what the recorded numbers would become in another floating dtype."""

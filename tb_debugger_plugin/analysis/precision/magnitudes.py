@@ -1,0 +1,120 @@
+"""Magnitudes of the tensors of a run, over all of their values.
+
+Takes the tables; returns one row for each tensor of a graph, and one for each output of the eager ops on one
+line.
+
+Invariant: DuckDB reads the long lists and returns one row for each tensor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.alerts.search import LARGEST
+from tb_debugger_plugin.analysis.precision.formats import Format
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.dtypes import NUMBER_OF
+
+#: The dtypes whose numbers are looked at.
+_FLOATS: Final = ", ".join(
+    str(NUMBER_OF[name])
+    for name in ("float16", "bfloat16", "float32", "float64", "float8_e5m2", "float8_e4m3fn")
+)
+#: Only where all elements have one sign is the smallest magnitude on record.
+_ONE_SIGN: Final = "zero = 0 AND (min > 0 OR max < 0)"
+_LEAST: Final = "least(abs(min), abs(max))"
+_FINITE: Final = "size - neg_inf - pos_inf - nan"
+
+
+@dataclass(frozen=True)
+class Magnitudes:
+    """What is on record of a tensor.
+
+    Attributes:
+      dtype: Number of its dtype.
+      values: How many values it had.
+      elements: The finite elements of all of them together.
+      zeros: How many of them are 0.
+      largest: The largest finite magnitude.
+      largest_at: The value that has it.
+      smallest: The smallest magnitude; None when it is not on record.
+      least_largest: The smallest of the largest magnitudes of its values, without those that are 0.
+      first_over: The first value with an element that overflows in the format; None when there is none.
+      num_over: How many values have one.
+    """
+
+    dtype: int
+    values: int
+    elements: int
+    zeros: int
+    largest: float
+    largest_at: int
+    smallest: float | None
+    least_largest: float | None
+    first_over: int | None
+    num_over: int
+
+
+#: The columns of :class:`Magnitudes`, in order.
+_SELECT: Final = f"""
+  max(dtype), count(*), sum({_FINITE}), sum(zero), max({LARGEST}), arg_max(idx, {LARGEST}),
+  CASE WHEN bool_and({_ONE_SIGN}) THEN min({_LEAST}) END,
+  min({LARGEST}) FILTER (WHERE {LARGEST} > 0),
+  min(idx) FILTER (WHERE {LARGEST} >= $over), count(*) FILTER (WHERE {LARGEST} >= $over)
+"""
+_WHERE: Final = f"dtype IN ({_FLOATS}) AND max IS NOT NULL AND zero IS NOT NULL"
+
+
+@dataclass(frozen=True)
+class EagerKey:
+    """An output of the eager ops of one type on one line."""
+
+    op_type: int
+    stack: int
+    slot: int
+    host: int
+
+
+def of_sites(snapshot: Snapshot, target: Format) -> dict[int, Magnitudes]:
+    """Returns the magnitudes by number of the site."""
+    query = f"SELECT site, {_SELECT} FROM graph_executions WHERE {_WHERE} GROUP BY site"
+    return {site: _made(row) for site, *row in snapshot.rows(query, {"over": target.overflows_from})}
+
+
+def of_eager(snapshot: Snapshot, target: Format) -> dict[EagerKey, Magnitudes]:
+    """Returns the magnitudes of outputs of executions."""
+    query = (
+        f"SELECT op_type, stack, slot, host, {_SELECT} FROM execution_outputs JOIN"
+        " (SELECT idx, op_type, stack FROM executions) USING (idx)"
+        f" WHERE {_WHERE} GROUP BY op_type, stack, slot, host"
+    )
+    rows = snapshot.rows(query, {"over": target.overflows_from})
+    return {EagerKey(*row[:4]): _made(row[4:]) for row in rows}
+
+
+def _made(row: Any) -> Magnitudes:
+    dtype, values, elements, zeros, *rest = row
+    return Magnitudes(dtype, values, int(elements), int(zeros), *rest)
+
+
+def steps_of_sites(snapshot: Snapshot, positions: dict[int, int]) -> dict[int, int]:
+    """Returns how many values of a site come before a position, by site.
+
+    Args:
+      snapshot: The run.
+      positions: A position in the list of graph executions for each site.
+    """
+    query = (
+        "SELECT site, count(*) FROM graph_executions JOIN"
+        " (SELECT unnest(?::INTEGER[]) AS site, unnest(?::BIGINT[]) AS until) USING (site)"
+        " WHERE idx < until GROUP BY site"
+    )
+    return dict(snapshot.rows(query, [list(positions), list(positions.values())])) if positions else {}
+
+
+def step_of_eager(snapshot: Snapshot, key: EagerKey, position: int) -> int:
+    """Returns how often eager ops of one type ran on one line before a position."""
+    query = "SELECT count(*) FROM executions WHERE op_type = ? AND stack = ? AND host = ? AND idx < ?"
+    ((count,),) = snapshot.rows(query, [key.op_type, key.stack, key.host, position])
+    return int(count)

@@ -1,0 +1,168 @@
+"""What a recorded program would compute in another floating dtype.
+
+Takes a run and a dtype; returns the headroom of each tensor to the limits of the dtype, the worst first, the
+layers that should stay in float32, and the scales of the loss that keep gradients in range. A tensor is
+judged by its recorded values alone: an error that grows through the program is not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.diagnosis.user_line import Line, line_of
+from tb_debugger_plugin.analysis.precision import magnitudes
+from tb_debugger_plugin.analysis.precision.formats import DEFAULT, FORMATS, Format, names
+from tb_debugger_plugin.analysis.precision.groups import Group, badness, by_layer, by_op_type
+from tb_debugger_plugin.analysis.precision.loss_scale import LossScale, loss_scale
+from tb_debugger_plugin.analysis.precision.magnitudes import EagerKey
+from tb_debugger_plugin.analysis.precision.tensor import Moment, Place, TensorPrecision
+from tb_debugger_plugin.analysis.precision.words import sentence
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.tensorflow_names import is_gradient
+
+#: Tensors that an answer lists.
+_MAX_LISTED: Final = 500
+_NEEDS: Final = (
+    "No tensor of this run has minimum and maximum on record: record with"
+    ' tensor_debug_mode="FULL_NUMERICS", or keep values.'
+)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A run in another dtype.
+
+    Attributes:
+      target: The dtype.
+      tensors: All tensors whose range is on record, the worst first.
+      layers, op_types: The same by layer, and by type of op.
+      loss_scale: The window of loss scales; None when no gradient is on record.
+      missing: What to record for an answer; None when there is one.
+    """
+
+    target: Format
+    tensors: list[TensorPrecision]
+    layers: list[Group]
+    op_types: list[Group]
+    loss_scale: LossScale | None
+    missing: str | None
+
+    @property
+    def keep_in_float32(self) -> list[str]:
+        """The layers that should stay in float32."""
+        return [layer.name for layer in self.layers if layer.keep is not None]
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as the HTTP contract has it."""
+        target = self.target
+        return {
+            "dtype": target.name,
+            "limits": {
+                "largest": target.largest,
+                "smallest_normal": target.smallest_normal,
+                "smallest": target.smallest,
+            },
+            "num_tensors": len(self.tensors),
+            "tensors": [{**one.to_json(), "sentence": sentence(one)} for one in self.tensors[:_MAX_LISTED]],
+            "layers": [layer.to_json() for layer in self.layers],
+            "op_types": [op_type.to_json() for op_type in self.op_types],
+            "keep_in_float32": self.keep_in_float32,
+            "loss_scale": None if self.loss_scale is None else self.loss_scale.to_json(),
+            "missing": self.missing,
+        }
+
+
+def precision(snapshot: Snapshot, dtype: str = DEFAULT) -> Precision:
+    """Returns what a run would compute in another dtype.
+
+    Args:
+      snapshot: The run.
+      dtype: The name of the dtype.
+
+    Raises:
+      BadQueryError: There is no such dtype.
+    """
+    if dtype not in FORMATS:
+        raise BadQueryError(f"dtype must be one of {names()}, but is {dtype!r}.")
+    return snapshot.remember(f"precision {dtype}", lambda: _precision(snapshot, FORMATS[dtype]))
+
+
+def _precision(snapshot: Snapshot, target: Format) -> Precision:
+    tensors = sorted([*_of_graphs(snapshot, target), *_of_eager_ops(snapshot, target)], key=badness)
+    return Precision(
+        target=target,
+        tensors=tensors,
+        layers=by_layer(tensors),
+        op_types=by_op_type(tensors),
+        loss_scale=loss_scale(tensors),
+        missing=None if tensors else _NEEDS,
+    )
+
+
+def _of_graphs(snapshot: Snapshot, target: Format) -> Iterator[TensorPrecision]:
+    found = magnitudes.of_sites(snapshot, target)
+    nearest = {site: one.largest_at for site, one in found.items()}
+    over = {site: one.first_over for site, one in found.items() if one.first_over is not None}
+    nearest_steps = magnitudes.steps_of_sites(snapshot, nearest)
+    over_steps = magnitudes.steps_of_sites(snapshot, over)
+    places = _Places(snapshot)
+    for site, one in found.items():
+        first = over.get(site)
+        yield TensorPrecision(
+            place=places.of_site(site),
+            found=one,
+            target=target,
+            nearest=Moment(nearest_steps.get(site, 0), graph_execution_index=one.largest_at),
+            overflow=None if first is None else Moment(over_steps.get(site, 0), graph_execution_index=first),
+        )
+
+
+def _of_eager_ops(snapshot: Snapshot, target: Format) -> Iterator[TensorPrecision]:
+    places = _Places(snapshot)
+    for key, one in magnitudes.of_eager(snapshot, target).items():
+        yield TensorPrecision(
+            place=places.of_eager(key),
+            found=one,
+            target=target,
+            nearest=_eager_moment(snapshot, key, one.largest_at),
+            overflow=None if one.first_over is None else _eager_moment(snapshot, key, one.first_over),
+        )
+
+
+def _eager_moment(snapshot: Snapshot, key: EagerKey, index: int) -> Moment:
+    return Moment(magnitudes.step_of_eager(snapshot, key, index), execution_index=index)
+
+
+class _Places:
+    """Finds out which tensors a search is about; lives as long as the search."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._lines: dict[int, Line | None] = {}
+
+    def of_site(self, number: int) -> Place:
+        catalog = self._snapshot.catalog
+        site = catalog.sites[number]
+        op, graph = catalog.ops[site.op], catalog.graphs[site.graph]
+        gradient_of = tuple(catalog.gradients.get((site.op, site.slot), ()))
+        return Place(
+            *(op.name, op.type, site.slot, graph.graph_id, graph.name, op.layer, op.variable, gradient_of),
+            is_gradient=bool(gradient_of) or is_gradient(op.name),
+            source=self._line(op.stack),
+        )
+
+    def of_eager(self, key: EagerKey) -> Place:
+        op_type, _ = self._snapshot.catalog.op_types[key.op_type]
+        return Place(
+            *(None, op_type, key.slot, None, None, None, None, ()),
+            is_gradient=False,
+            source=self._line(key.stack),
+        )
+
+    def _line(self, stack: int) -> Line | None:
+        if stack not in self._lines:
+            self._lines[stack] = line_of(self._snapshot, stack) if stack >= 0 else None
+        return self._lines[stack]

@@ -1,0 +1,46 @@
+"""Shares of elements below a magnitude, as far as the record decides them.
+
+Takes the magnitudes of a tensor; returns the least and the largest share that fits them.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes
+
+
+class Share(NamedTuple):
+    """A share of the elements that are not 0: between two bounds, which are equal when it is known."""
+
+    least: float
+    most: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the record decides it."""
+        return self.least == self.most
+
+    def to_json(self) -> list[float]:
+        """The two bounds."""
+        return [self.least, self.most]
+
+
+NONE: Final = Share(0.0, 0.0)
+ALL: Final = Share(1.0, 1.0)
+
+
+def share_below(found: Magnitudes, limit: float) -> Share:
+    """Returns the share of the elements that are not 0 and whose magnitude is below a limit.
+
+    Args:
+      found: The magnitudes of a tensor.
+      limit: The magnitude.
+    """
+    nonzero = found.elements - found.zeros
+    if not nonzero or (found.smallest is not None and found.smallest >= limit):
+        return NONE
+    if found.largest < limit:
+        return ALL
+    # At least one element has the largest magnitude.
+    return Share(0.0, 1.0 - 1.0 / nonzero)

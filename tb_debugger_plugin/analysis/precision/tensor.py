@@ -1,0 +1,166 @@
+"""What would become of one tensor in another dtype."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tb_debugger_plugin.analysis.diagnosis.user_line import Line
+from tb_debugger_plugin.analysis.precision.formats import Format
+from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes
+from tb_debugger_plugin.analysis.precision.shares import Share, share_below
+from tb_debugger_plugin.events.dtypes import NAMES
+
+#: Powers of two of headroom below which a tensor is near the limit.
+NEAR: Final = 2.0
+#: The share of the elements that are not 0 from which their loss counts.
+COUNTS: Final = 0.01
+
+
+class Verdict(enum.Enum):
+    """What would become of a tensor, the worst first."""
+
+    OVERFLOWS = "overflows"
+    VANISHES = "vanishes"
+    NEAR_OVERFLOW = "near_overflow"
+    LOSES_BITS = "loses_bits"
+    FITS_ABOVE = "fits_above"
+    FITS = "fits"
+
+
+#: The worst is 0.
+RANKS: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A value of a tensor.
+
+    Attributes:
+      step: How many values of the tensor come before it on record.
+      execution_index, graph_execution_index: Its position in one of the two lists.
+    """
+
+    step: int
+    execution_index: int | None = None
+    graph_execution_index: int | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which tensor it is.
+
+    Attributes:
+      op_name: None for eager ops.
+      op_type: Type of its op, or name of a function.
+      output_slot: Slot of the op.
+      graph_id, function: The graph, and the function that it is.
+      layer, variable: Names of the layer and of the variable, if they are on record.
+      gradient_of: The variables whose gradient it is.
+      is_gradient: Whether it is computed in a gradient.
+      source: The user's line.
+    """
+
+    op_name: str | None
+    op_type: str | None
+    output_slot: int
+    graph_id: str | None
+    function: str | None
+    layer: str | None
+    variable: str | None
+    gradient_of: tuple[str, ...]
+    is_gradient: bool
+    source: Line | None
+
+    @property
+    def name(self) -> str:
+        """Op and slot, or type and slot of an eager op."""
+        return f"{self.op_name or self.op_type or '?'}:{self.output_slot}"
+
+
+@dataclass(frozen=True)
+class TensorPrecision:
+    """A tensor in another dtype.
+
+    Attributes:
+      place: Which tensor.
+      found: Its magnitudes on record.
+      target: The dtype.
+      nearest: The value with the largest magnitude.
+      overflow: The first value that overflows; None when none does.
+    """
+
+    place: Place
+    found: Magnitudes
+    target: Format
+    nearest: Moment
+    overflow: Moment | None
+
+    @property
+    def headroom(self) -> float | None:
+        """Powers of two to the largest number of the dtype; None when all elements are 0."""
+        return self.target.headroom(self.found.largest) if self.found.largest > 0 else None
+
+    @property
+    def vanishing(self) -> Share:
+        """The share of the elements that becomes 0."""
+        return share_below(self.found, math.nextafter(self.target.vanishes_to, math.inf))
+
+    @property
+    def without_mantissa(self) -> Share:
+        """The share of the elements that keeps no bit of the mantissa, or becomes 0."""
+        return share_below(self.found, 2 * self.target.smallest)
+
+    @property
+    def subnormal(self) -> Share:
+        """The share of the elements that loses bits of the mantissa, or becomes 0."""
+        return share_below(self.found, self.target.smallest_normal)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst that would happen."""
+        least = self.found.least_largest
+        if self.overflow is not None:
+            return Verdict.OVERFLOWS
+        if self.vanishing.least >= COUNTS or (least is not None and least <= self.target.vanishes_to):
+            return Verdict.VANISHES
+        if self.headroom is not None and self.headroom < NEAR:
+            return Verdict.NEAR_OVERFLOW
+        if self.subnormal.least >= COUNTS:
+            return Verdict.LOSES_BITS
+        return Verdict.FITS if self.subnormal.most < COUNTS else Verdict.FITS_ABOVE
+
+    @property
+    def dtype(self) -> str:
+        """The dtype that it has."""
+        return NAMES.get(self.found.dtype, "?")
+
+    def to_json(self) -> dict[str, Any]:
+        """The tensor as the HTTP contract has it."""
+        place, found = self.place, self.found
+        return {
+            **{"name": place.name, "op_name": place.op_name, "op_type": place.op_type},
+            **{"output_slot": place.output_slot, "graph_id": place.graph_id, "function": place.function},
+            **{"layer": place.layer, "variable": place.variable, "gradient_of": list(place.gradient_of)},
+            **{"dtype": self.dtype, "source": _source_json(place.source)},
+            **{"values": found.values, "elements": found.elements, "zeros": found.zeros},
+            **{"largest": found.largest, "smallest": found.smallest, "headroom": self.headroom},
+            **{"nearest": _moment_json(self.nearest), "overflow": _moment_json(self.overflow)},
+            "overflowing_values": found.num_over,
+            "vanishing": self.vanishing.to_json(),
+            "without_mantissa": self.without_mantissa.to_json(),
+            "subnormal": self.subnormal.to_json(),
+            **{"verdict": self.verdict.value},
+        }
+
+
+def _moment_json(moment: Moment | None) -> dict[str, Any] | None:
+    return None if moment is None else dict(vars(moment))
+
+
+def _source_json(line: Line | None) -> dict[str, Any] | None:
+    if line is None:
+        return None
+    return {"path": line.path, "line": line.line, "function": line.function, "text": line.source}

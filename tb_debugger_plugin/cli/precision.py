@@ -1,0 +1,93 @@
+"""`tbdbg precision`: what a recorded program would compute in float16 or another floating dtype.
+
+Takes a logdir and a dtype; prints the tensors that would overflow or vanish, the layers to keep in float32,
+and the largest loss scale; as text or as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from tb_debugger_plugin.analysis.precision.formats import DEFAULT, FORMATS
+from tb_debugger_plugin.analysis.precision.precision import precision
+from tb_debugger_plugin.analysis.precision.shares import Share
+from tb_debugger_plugin.analysis.precision.words import percent
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
+from tb_debugger_plugin.events.printable import printable
+from tb_debugger_plugin.index.runs import Run
+
+if TYPE_CHECKING:
+    # The public name of this type is not there at run time before Python 3.14.
+    from argparse import _SubParsersAction
+
+#: Tensors that are printed; the others are counted.
+_SHOWN: Final = 20
+_GOOD: Final = ("fits", "fits_above")
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb `precision` to the command line."""
+    parser = subparsers.add_parser(
+        "precision", help="what would overflow or vanish in float16 or another dtype"
+    )
+    add_arguments(parser)
+    parser.add_argument(
+        "--dtype", choices=list(FORMATS), default=DEFAULT, help=f"the dtype (default: {DEFAULT})"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the answer; returns the exit code."""
+
+    def facts(found: Run) -> dict[str, Any]:
+        with read_whole(found) as loader, open_snapshot(loader) as snapshot:
+            return precision(snapshot, args.dtype).to_json()
+
+    results = run_each(chosen_runs(args.logdir, args.name), facts)
+    return print_results(results, _words, as_json=args.json, separator="\n\n")
+
+
+def _words(name: str, facts: dict[str, Any]) -> str:
+    lines = [name]
+    if facts["missing"]:
+        return "\n".join(map(printable, [*lines, f"  {facts['missing']}"]))
+    troubled = [one for one in facts["tensors"] if one["verdict"] not in _GOOD]
+    lines += [f"  {_where(one)}: {one['sentence']}" for one in troubled[:_SHOWN]]
+    lines += [f"  … {len(troubled) - _SHOWN} more"] if len(troubled) > _SHOWN else []
+    lines += [] if troubled else [_least(facts)]
+    lines += [f"  Keep {layer['name']} in float32: {layer['keep']}" for layer in _kept(facts)]
+    lines += _loss_scale(facts["loss_scale"])
+    return "\n".join(map(printable, lines))
+
+
+def _kept(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    return [layer for layer in facts["layers"] if layer["keep"] is not None]
+
+
+def _least(facts: dict[str, Any]) -> str:
+    nearest = facts["tensors"][0]
+    return (
+        f"  None of {facts['num_tensors']} tensors overflows in {facts['dtype']}. The nearest,"
+        f" {_where(nearest)}: {nearest['sentence']}"
+    )
+
+
+def _where(tensor: dict[str, Any]) -> str:
+    source = tensor["source"]
+    place = "" if source is None else f", {source['path'].rpartition('/')[2]}:{source['line']}"
+    return f"{tensor['name']}{place}"
+
+
+def _loss_scale(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    at_largest = percent(Share(*found["vanishing_at_largest"]))
+    return [
+        f"  Loss scale: at most 2^{math.log2(found['largest']):.0f}, beyond which {found['limited_by']}"
+        f" overflows. Of the gradients' elements, {percent(Share(*found['vanishing']))} become 0 without a"
+        f" scale, and {at_largest} with this one."
+    ]

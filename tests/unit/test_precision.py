@@ -1,0 +1,160 @@
+"""`analysis/precision`: what recorded numbers would become in float16 and other dtypes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tb_debugger_plugin.analysis.precision.formats import FORMATS
+from tb_debugger_plugin.analysis.precision.precision import Precision, precision
+from tb_debugger_plugin.analysis.precision.tensor import Verdict
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.errors import BadQueryError
+from tests.support.events import loaded, small_program
+from tests.support.numerics import training
+
+NUMPY = {
+    "float16": np.float16,
+    "float32": np.float32,
+    "bfloat16": ml_dtypes.bfloat16,
+    "float8_e5m2": ml_dtypes.float8_e5m2,
+    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+    "float8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "float8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+}
+
+
+def cast(value: float, dtype: str) -> float:
+    """What NumPy makes of a number."""
+    with np.errstate(over="ignore", under="ignore"):
+        return float(source(dtype)(value).astype(NUMPY[dtype]))
+
+
+def source(dtype: str) -> Any:
+    """The dtype to cast from: `ml_dtypes` rounds a float64 to float32 first."""
+    return np.float64 if dtype in ("float16", "float32") else np.float32
+
+
+def around(value: float, dtype: str) -> tuple[float, float]:
+    """The numbers of the dtype to cast from that are next below a number, and not below it."""
+    near = source(dtype)(value)
+    above = near if float(near) >= value else np.nextafter(near, source(dtype)(np.inf))
+    return float(np.nextafter(above, source(dtype)(0))), float(above)
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_the_limits_of_a_dtype_are_where_casts_overflow_and_vanish(dtype: str) -> None:
+    target = FORMATS[dtype]
+    below, over = around(target.overflows_from, dtype)
+    assert cast(target.largest, dtype) == cast(below, dtype) == target.largest
+    assert not math.isfinite(cast(over, dtype))
+    _, some = around(math.nextafter(target.vanishes_to, 1), dtype)
+    assert cast(target.vanishes_to, dtype) == 0
+    assert cast(some, dtype) == target.smallest == cast(target.smallest, dtype)
+    info = ml_dtypes.finfo(NUMPY[dtype])
+    assert target.smallest_normal == float(info.smallest_normal)
+    assert target.mantissa == info.nmant
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_below_the_normal_numbers_bits_are_lost_and_at_twice_the_smallest_one_is_left(dtype: str) -> None:
+    target = FORMATS[dtype]
+    odd = target.smallest_normal * (1 + 2.0**-target.mantissa)
+    assert cast(odd, dtype) == odd
+    assert cast(odd / 2, dtype) != odd / 2
+    assert {cast(target.smallest * x, dtype) / target.smallest for x in (1.0, 1.2, 1.4)} == {1.0}
+    assert cast(target.smallest * 3, dtype) == target.smallest * 3
+
+
+def lens(folder: Path, steps: Sequence[Mapping[str, Any]], dtype: str = "float16") -> Precision:
+    """The answer about a training function that ran some steps."""
+    training(folder, steps).close()
+    loader = loaded(folder)
+    try:
+        with open_snapshot(loader) as snapshot:
+            return precision(snapshot, dtype)
+    finally:
+        loader.close()
+
+
+def test_an_overflow_is_found_at_its_step_with_its_layer(tmp_path: Path) -> None:
+    steps = [{"MatMul": [1000.0 * 2**n, -1.0], "Relu": [1.0, 2.0]} for n in range(8)]
+    found = lens(tmp_path, steps)
+    worst = found.tensors[0]
+    assert (worst.place.name, worst.verdict, worst.found.num_over) == ("MatMul:0", Verdict.OVERFLOWS, 1)
+    assert worst.overflow is not None and worst.overflow.step == 7
+    assert worst.headroom == pytest.approx(math.log2(65504 / 128000))
+    assert found.keep_in_float32 == ["dense"]
+    assert "at step 7" in (found.layers[0].keep or "")
+    assert worst.place.source is not None and worst.place.source.name == "train.py:2"
+
+
+def test_the_same_program_fits_into_bfloat16(tmp_path: Path) -> None:
+    found = lens(tmp_path, [{"MatMul": [128000.0, 1.0]}], "bfloat16")
+    assert found.tensors[0].verdict is Verdict.FITS
+    assert found.keep_in_float32 == []
+
+
+@pytest.mark.parametrize(
+    "value, verdict",
+    [
+        ([65519.9, 1.0], Verdict.NEAR_OVERFLOW),
+        ([65520.0, 1.0], Verdict.OVERFLOWS),
+        ([-65520.0, 1.0], Verdict.OVERFLOWS),
+        ([20000.0, 1.0], Verdict.NEAR_OVERFLOW),
+        ([1.0, 0.5], Verdict.FITS),
+        ([-1.0, 0.5], Verdict.FITS_ABOVE),
+        ([0.0, 0.0], Verdict.FITS),
+        ([1e-8, -1e-9], Verdict.VANISHES),
+        ([3e-5, -2e-5], Verdict.LOSES_BITS),
+    ],
+)
+def test_the_verdict_follows_from_the_range_alone(tmp_path: Path, value: Any, verdict: Verdict) -> None:
+    (tensor,) = lens(tmp_path, [{"Relu": value}]).tensors
+    assert tensor.verdict is verdict
+
+
+def test_a_step_that_vanishes_as_a_whole_is_found_among_others(tmp_path: Path) -> None:
+    (tensor,) = lens(tmp_path, [{"Relu": [1.0, 2.0]}, {"Relu": [1e-9, 0.0]}]).tensors
+    assert tensor.verdict is Verdict.VANISHES
+
+
+def test_the_loss_scale_is_limited_by_the_largest_gradient(tmp_path: Path) -> None:
+    found = lens(tmp_path, [{"gradient_tape/MatMul": [3.0, 1e-9], "gradient_tape/out": [1e-9, 2e-9]}])
+    assert found.loss_scale is not None
+    assert found.loss_scale.largest == 2.0**14
+    assert found.loss_scale.limited_by.place.name == "gradient_tape/MatMul:0"
+    assert not math.isfinite(cast(3.0 * 2**15, "float16")) and math.isfinite(cast(3.0 * 2**14, "float16"))
+    assert found.loss_scale.vanishing.least == 0.5
+    assert found.loss_scale.vanishing_at_largest.least == 0
+
+
+def test_without_minimum_and_maximum_the_answer_says_what_to_record(tmp_path: Path, capsys: Any) -> None:
+    small_program(tmp_path).close()
+    assert main(["precision", str(tmp_path)]) == 0
+    assert "FULL_NUMERICS" in capsys.readouterr().out
+
+
+def test_no_other_dtype_is_known(tmp_path: Path) -> None:
+    with pytest.raises(BadQueryError, match="float16, bfloat16"):
+        lens(tmp_path, [{"Relu": [1.0]}], "float12")
+
+
+def test_the_command_line_names_tensor_step_layer_and_scale(tmp_path: Path, capsys: Any) -> None:
+    training(tmp_path, [{"MatMul": [1e5, 1.0], "gradient_tape/out": [1.0, 1.0]}]).close()
+    assert main(["precision", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "MatMul:0, train.py:2: Would overflow in float16 at step 0: it reaches 1e+05" in out
+    assert "Keep dense in float32: MatMul:0: Would overflow" in out
+    assert "Loss scale: at most 2^15, beyond which gradient_tape/out:0 overflows" in out
+    assert main(["precision", str(tmp_path), "--json", "--dtype", "bfloat16"]) == 0
+    (facts,) = json.loads(capsys.readouterr().out).values()
+    assert facts["keep_in_float32"] == [] and facts["dtype"] == "bfloat16"
