@@ -5,18 +5,26 @@ if the output is worse than the input: NaN of infinities, ten times as many bad 
 as large. Otherwise the bad value has only passed through, which is medium; so is the argument or result of a
 function, which another op computed. A constant with infinities is low: the program wrote them.
 
+Where bad values come from is known better: by `origins`. An op whose bad values harm nothing is low, and so
+is every bad tensor of a run that has none but such. Of ops with good inputs, those that are the origin of
+something are critical, and others high.
+
 Invariant: inputs are judged by the first bad value of each tensor, so this takes one look at the bad values,
 however many there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tb_debugger_plugin.analysis.alerts.places import Place, places_of
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Hit, Values
 from tb_debugger_plugin.analysis.alerts.search import NORM
 from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.origins.origin import Origin
+from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 from tb_debugger_plugin.index.tensors import BAD
@@ -47,7 +55,44 @@ class _First:
 
 def bad_nodes(snapshot: Snapshot, values: Values) -> list[Hit]:
     """Returns a hit for each tensor that was bad."""
-    return [*_in_graphs(snapshot), *_eager(snapshot)]
+    hits = [*_in_graphs(snapshot), *_eager(snapshot)]
+    known = origins(snapshot)
+    if not known:
+        return hits
+    if all(origin.category == "expected" for origin in known):
+        return [hit._replace(severity=Severity.LOW) for hit in hits]
+    places = places_of(snapshot, [hit[:2] for hit in hits])
+    categories = _categories(snapshot, known)
+    return [_refined(hit, categories.get(_key(places[hit[:2]]))) for hit in hits]
+
+
+def _categories(snapshot: Snapshot, known: Sequence[Origin]) -> dict[tuple[Any, ...], str]:
+    """The category of each op that is an origin; the most important one if it is several."""
+    eager = {
+        one.execution_index: one for one in known if one.op_name is None and one.execution_index is not None
+    }
+    places = places_of(snapshot, [(index, 0) for index in eager])
+    categories: dict[tuple[Any, ...], str] = {}
+    for one in known:
+        if one.op_name is not None:
+            categories.setdefault((one.graph_id, one.op_name), one.category)
+        elif one.execution_index is not None:
+            categories.setdefault(_key(places[one.execution_index, 0]), one.category)
+    return categories
+
+
+def _key(place: Place) -> tuple[Any, ...]:
+    if place.op_name is None:
+        return place.op_type, place.stack
+    return place.graph_id, place.op_name
+
+
+def _refined(hit: Hit, category: str | None) -> Hit:
+    if category == "expected":
+        return hit._replace(severity=Severity.LOW)
+    if category in ("origin", "came_in"):
+        return hit._replace(severity=Severity.CRITICAL)
+    return hit._replace(severity=Severity.HIGH) if hit.severity is Severity.CRITICAL else hit
 
 
 def _in_graphs(snapshot: Snapshot) -> list[Hit]:

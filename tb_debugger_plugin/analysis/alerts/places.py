@@ -19,11 +19,13 @@ class Place(NamedTuple):
       op_name: Its name; None for an eager op.
       op_type: Its type, or the name of the function that Python called.
       stack: Number of the stack; -1 = not known.
+      graph_id: The graph of the op; None for an eager op.
     """
 
     op_name: str | None
     op_type: str
     stack: int
+    graph_id: str | None = None
 
 
 def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Place]:
@@ -55,4 +57,5 @@ def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple
 
 def _of_site(snapshot: Snapshot, site: int) -> Place:
     op = snapshot.catalog.ops[snapshot.catalog.sites[site].op]
-    return Place(op.name, op.type or "?", (forward_op(snapshot, op) or op).stack)
+    graph_id = snapshot.catalog.graphs[op.graph].graph_id
+    return Place(op.name, op.type or "?", (forward_op(snapshot, op) or op).stack, graph_id)
