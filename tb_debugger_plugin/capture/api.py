@@ -123,7 +123,8 @@ def enable_dump_debug_info(
         what filters leave out, are not checked.
       alert_kinds: The bad values that count: some of `"nan"` and `"inf"`. `("inf",)` is for tensors without
         NaN. None (the default): both, but only `"nan"` as soon as a constant of the program is infinite, such
-        as a mask. `"CURT_HEALTH"` does not distinguish them: all count as `"nan"`.
+        as a mask. `"CURT_HEALTH"` does not distinguish them: all count as `"nan"`. `"InfNanAlert"`, the rule,
+        is the same as None; other alert rules are judged when the recording is read.
       ignore_alerts: Regular expressions of ops whose bad values are meant: types, of which the whole must
         match, such as `"Log|Xlogy"`, or names of graph ops, which must contain a match, such as
         `"(^|/)mask/"`. The default: none.

@@ -17,6 +17,9 @@ from tb_debugger_plugin.errors import UsageError
 
 #: The kinds of bad values that a user may choose.
 KINDS: Final = ("nan", "inf")
+#: The rule of `docs/guide/rules.md` for both kinds.
+_BAD_VALUES: Final = "InfNanAlert"
+_RULE: Final = re.compile(r"[A-Z]\w*Alert")
 #: Outputs that hold no results: empty batches make them NaN, and kernels keep scratch values in them.
 _ONLY_FIRST: Final = re.compile(r"FusedBatchNorm(V[23])?")
 
@@ -102,11 +105,30 @@ def _kinds(kinds: Iterable[str] | None) -> tuple[str, ...] | None:
     if kinds is None:
         return None
     chosen = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    for kind in chosen:
+        _check_rule(kind)
+    if chosen == (_BAD_VALUES,):
+        return None
     if not chosen or any(kind not in KINDS for kind in chosen):
         raise UsageError(
             f"The kinds of bad values are {kinds!r}: give some of {', '.join(map(repr, KINDS))}."
         )
     return tuple(kind for kind in KINDS if kind in chosen)
+
+
+def _check_rule(kind: object) -> None:
+    """Check that a rule, if it is one, is judged while a program runs.
+
+    Raises:
+      UsageError: It is judged after the run.
+    """
+    if isinstance(kind, str) and _RULE.fullmatch(kind) and kind != _BAD_VALUES:
+        raise UsageError(
+            f"The rule {kind} is judged when a recording is read. That may be while the program runs, but it"
+            " cannot stop it. Record with tensor_debug_mode='FULL_NUMERICS', and ask it with"
+            f" `tbdbg alerts LOGDIR --rule {kind}`. To stop at numbers, record with interactive=True and set"
+            " a breakpoint with a condition such as `max > 1e10`."
+        )
 
 
 def _patterns(ignore: Iterable[str] | str) -> tuple[str, ...]:

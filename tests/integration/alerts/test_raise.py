@@ -205,6 +205,14 @@ def test_a_recording_raises_and_holds_the_value(tmp_path: Path) -> None:
         assert "Log" in [row.op_name for row in run.graph_executions(health="bad")]
 
 
+def test_the_rule_of_bad_values_stands_for_all_kinds(tmp_path: Path) -> None:
+    with (
+        pytest.raises(NumericsError, match="logarithm of 0"),
+        tb_debugger_plugin.record(tmp_path, on_alert="raise", alert_kinds="InfNanAlert"),
+    ):
+        cross_entropy(tf.constant([0.0, 1.0]))
+
+
 def test_wrong_arguments_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="give 'raise', 'stop', or a function"):
         tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", on_alert="rise")
@@ -214,6 +222,10 @@ def test_wrong_arguments_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", ignore_alerts="Log")
     with pytest.raises(UsageError, match="not a regular expression"):
         tb_debugger_plugin.check_numerics(ignore="(")
+    with pytest.raises(UsageError, match="ask it with `tbdbg alerts LOGDIR --rule GrowingAlert`"):
+        tb_debugger_plugin.enable_dump_debug_info(
+            str(tmp_path), "FULL_NUMERICS", on_alert="raise", alert_kinds=["GrowingAlert"]
+        )
     with pytest.raises(UsageError, match="some of 'nan', 'inf'"):
         tb_debugger_plugin.check_numerics(kinds=["zero"])
     with tb_debugger_plugin.record(tmp_path):
