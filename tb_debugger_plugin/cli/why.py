@@ -50,13 +50,15 @@ def _facts(snapshot: Snapshot) -> dict[str, Any]:
     diagnosis = diagnose_alert(snapshot)
     return {
         "diagnosis": None if diagnosis is None else diagnosis.to_json(),
-        "sentences": _nothing_found(facts) if diagnosis is None else diagnosis.sentences,
+        "sentences": _nothing_found(facts, len(alerts)) if diagnosis is None else diagnosis.sentences,
         "alerts_breakdown": {rule.id: alerts.count(rule) for rule in LISTED if alerts.count(rule)},
         "not_recorded": facts["not_recorded"],
     }
 
 
-def _nothing_found(facts: dict[str, Any]) -> list[str]:
+def _nothing_found(facts: dict[str, Any], num_alerts: int) -> list[str]:
+    if num_alerts:
+        return ["Nothing is wrong: all bad values are expected. `tbdbg origins` says why."]
     mode = facts["tensor_debug_mode"]
     if mode in _BLIND:
         return [

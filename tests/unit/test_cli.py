@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 
@@ -367,6 +368,39 @@ def test_why_explains_the_first_bad_value_of_each_run(tmp_path, capsys):
         "good\n"
         "  No alert in 0 executions and 0 graph executions.\n"
     )
+
+
+def test_why_says_that_all_bad_values_are_expected(tmp_path, capsys):
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "mask", "Const", ids=[20])
+    recording.trace("g1", "mask", full_health([-math.inf, 0.0]))
+    recording.execution("__inference_loss_7", [full_health([1.0])], graph_id="g1")
+    recording.close()
+    assert main(["why", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == (
+        ".\n  Nothing is wrong: all bad values are expected. `tbdbg origins` says why.\n  Alerts: 1 NaN/∞\n"
+    )
+
+
+def test_origins_prints_the_way_back_to_the_birth(tmp_path, capsys):
+    small_program(tmp_path).close()
+    assert main(["origins", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "  Origin of ∞: Log in loss, train.py:3"
+    assert lines[-4:] == [
+        "      loss took it as an input, train.py:3, call 0",
+        "      Mean was returned by the function, train.py:3, call 0",
+        "      Mul took it as an input, train.py:3, call 0",
+        "      Log took it as an input, train.py:3, call 0",
+    ]
+
+
+def test_origins_prints_json(tmp_path, capsys):
+    small_program(tmp_path).close()
+    assert main(["origins", str(tmp_path), "--json"]) == 0
+    (origin,) = json.loads(capsys.readouterr().out)["."]["origins"]
+    assert (origin["category"], origin["op_type"], origin["source"]["line"]) == ("origin", "Log", 3)
+    assert [link["op_type"] for link in origin["chain"]][-1] == "Log"
 
 
 def test_why_prints_one_run_as_json_and_names_what_is_not_recorded(tmp_path, capsys):

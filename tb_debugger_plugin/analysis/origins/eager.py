@@ -15,10 +15,10 @@ from tb_debugger_plugin.analysis.origins.values import UNMEASURED, Measured
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 #: Executions in a part.
-_PART: Final = 16_384
-_MAX_PARTS: Final = 16
+_PART: Final = 4_096
+_MAX_PARTS: Final = 64
 #: Parts that are searched for the maker or the takers of a tensor before the whole list is.
-_NEAR: Final = 3
+_NEAR: Final = 4
 
 
 class Execution(NamedTuple):

@@ -13,7 +13,6 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, Targe
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
-from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth, Node
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
@@ -21,7 +20,7 @@ from tb_debugger_plugin.analysis.origins.lines import Line, Lines, Place
 from tb_debugger_plugin.analysis.origins.origin import Category, Certainty, Link, Origin
 from tb_debugger_plugin.analysis.origins.sinks import Sink
 from tb_debugger_plugin.analysis.origins.values import BadKind, Feed, Relation, Value
-from tb_debugger_plugin.analysis.snapshot import Range
+from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import display_name
@@ -148,8 +147,7 @@ class Telling:
         feeds = [feed for feed in self._feeds.of(value) if feed.input_slot >= 0][:_MAX_INPUTS]
         healths = {feed: self._health(feed.value) for feed in feeds}
         inputs = [
-            Input(feed.name, None if health is None else Numbers.of_health(health))
-            for feed, health in healths.items()
+            Input(feed.name, None if one is None else Numbers.of_health(one)) for feed, one in healths.items()
         ]
         output = self._health(value)
         slot = self._feeds.slot_of(value)
@@ -166,7 +164,7 @@ class Telling:
             Numbers.of_health(output, None if static is None else dtype_name(static.dtype)),
             inputs,
         )
-        named = [{"name": feed.name, "health": health} for feed, health in healths.items()]
+        named = [{"name": feed.name, "health": one} for feed, one in healths.items()]
         return subject, {"output": output, "inputs": named}
 
     def _health(self, value: Value) -> dict[str, Any] | None:
@@ -174,10 +172,13 @@ class Telling:
             return health_of(self._snapshot, [value.trace]).get(value.trace)
         if value.execution < 0 or value.slot < 0:
             return None
-        (execution,) = executions.data(self._snapshot, Range(value.execution, value.execution + 1))
-        outputs = execution["outputs"]
-        health: dict[str, Any] | None = outputs[value.slot] if value.slot < len(outputs) else None
-        return health
+        rows = self._snapshot.rows(
+            f"SELECT {health.SELECT} FROM execution_outputs t WHERE t.idx = ? AND t.slot = ? AND t.has_value",
+            [value.execution, value.slot],
+        )
+        if not rows:
+            return None
+        return health.health(self._snapshot, health.as_row(rows[0]), index=None, eager=True)
 
     def _execution(self, value: Value) -> int | None:
         if value.execution >= 0:

@@ -1,0 +1,107 @@
+"""`analysis/origins`: in random programs, the first origin is where op-by-op evaluation first went wrong."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tests.support.events import Recording, full_health, loaded
+
+#: The ops of the programs, by type: number of inputs, and the same in NumPy.
+_OPS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "Log": (1, np.log),
+    "Sqrt": (1, np.sqrt),
+    "Neg": (1, np.negative),
+    "Exp": (1, np.exp),
+    "AddV2": (2, np.add),
+    "Sub": (2, np.subtract),
+    "Mul": (2, np.multiply),
+    "RealDiv": (2, np.divide),
+    "Maximum": (2, np.maximum),
+}
+_VALUES = st.sampled_from([0.0, 1.0, -1.0, 2.5, 100.0])
+_PROGRAMS = st.tuples(
+    st.lists(_VALUES, min_size=3, max_size=3),
+    st.lists(
+        st.tuples(st.sampled_from(sorted(_OPS)), st.integers(0, 99), st.integers(0, 99)),
+        min_size=1,
+        max_size=9,
+    ),
+)
+_Program = tuple[list[float], list[tuple[str, int, int]]]
+
+
+class Evaluated:
+    """A program that was evaluated op by op; the last tensor is its result."""
+
+    def __init__(self, program: _Program) -> None:
+        given_values, ops = program
+        self.names, self.types = ["x"], ["Placeholder"]
+        self.inputs: list[list[int]] = [[]]
+        self.values = [np.array(given_values, np.float32)]
+        for number, (op_type, *operands) in enumerate(ops):
+            count, function = _OPS[op_type]
+            inputs = [operand % len(self.values) for operand in operands[:count]]
+            with np.errstate(all="ignore"):
+                value = function(*(self.values[one] for one in inputs)).astype(np.float32)
+            self.names.append(f"op{number}")
+            self.types.append(op_type)
+            self.inputs.append(inputs)
+            self.values.append(value)
+
+    def has(self, tensor: int, kind: str) -> bool:
+        return bool((np.isnan if kind == "nan" else np.isinf)(self.values[tensor]).any())
+
+    def needed(self) -> set[int]:
+        """The tensors that the result is made from."""
+        found, waiting = set(), [len(self.values) - 1]
+        while waiting:
+            tensor = waiting.pop()
+            if tensor not in found:
+                found.add(tensor)
+                waiting += self.inputs[tensor]
+        return found
+
+    def record(self, folder: Path) -> None:
+        recording = Recording(folder)
+        recording.graph("g", "f")
+        for name, op_type, inputs in zip(self.names, self.types, self.inputs, strict=True):
+            taken = [f"{self.names[one]}:0" for one in inputs]
+            recording.op("g", name, op_type, taken, ids=[1], outputs=[(1, [3])])
+        recording.op("g", "Identity", "Identity", [f"{self.names[-1]}:0"], ids=[1], outputs=[(1, [3])])
+        for name, value in zip(self.names, self.values, strict=True):
+            recording.trace("g", name, full_health(value))
+        recording.execution("__inference_f_1", [full_health(self.values[-1])], graph_id="g", ids=[9])
+        recording.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(_PROGRAMS)
+def test_origins_are_births_and_every_bad_result_has_one(program: _Program) -> None:
+    evaluated = Evaluated(program)
+    with tempfile.TemporaryDirectory() as folder:
+        evaluated.record(Path(folder))
+        loader = loaded(Path(folder))
+        try:
+            with open_snapshot(loader) as snapshot:
+                found = [one for one in origins(snapshot) if one.category != "expected"]
+        finally:
+            loader.close()
+    is_bad = bool(~np.isfinite(evaluated.values[-1]).all())
+    assert bool(found) == is_bad
+    for origin in found:
+        tensor = evaluated.names.index(origin.op_name or "")
+        assert tensor in evaluated.needed()
+        assert evaluated.has(tensor, origin.kind)
+        # Nothing that the op took was bad in this way, or an element-wise op made more of it.
+        inputs = evaluated.inputs[tensor]
+        was_bad = any(evaluated.has(one, origin.kind) for one in inputs)
+        assert not was_bad or len(inputs) == 1 or evaluated.types[tensor] == "RealDiv"
