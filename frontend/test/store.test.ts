@@ -62,7 +62,7 @@ const ILL = { steps: 40, illFrom: 5 };
 describe("a run with bad values", () => {
   test("opens at the first one, with its diagnosis, call, op, stack and source", async () => {
     const { store } = await open(ILL);
-    const found = shown(store.firstBad.value);
+    const found = store.origins.value.shown?.phrases;
     expect(phrasesText(found?.what ?? [])).toBe(
       "Log (tensor Log:0 in function loss) produced 200 −∞ out of 1,000 values.",
     );
@@ -383,14 +383,49 @@ describe("a search by name", () => {
   });
 });
 
+describe("the origin of a bad value", () => {
+  test("gives the chain from the value that was seen, and each of its steps leads to its op", async () => {
+    const { store } = await open(ILL);
+    const steps = store.chain.value;
+    expect(steps.map(({ title }) => title)).toEqual(["Mean:0", "mul:0", "Log:0"]);
+    expect(store.chainStep.value?.isBirth).toBe(true);
+    store.follow(steps[1]?.target ?? { kind: "nowhere" });
+    await quiet(store);
+    expect(focusText(store)).toBe("step 5 mul:0 · call #51");
+    expect(store.chainStep.value?.position).toBe(1);
+    store.focusExecution(executionIndex(7));
+    await quiet(store);
+    expect(store.chainStep.value).toBeUndefined();
+  });
+
+  test("that the reader chooses is explained, until another run is", async () => {
+    const { store } = await open(ILL);
+    const [first] = shown(store.originList.value) ?? [];
+    if (first === undefined) throw new Error("There is no origin.");
+    store.focusExecution(executionIndex(7));
+    store.chooseOrigin(first);
+    await quiet(store);
+    expect(focusText(store)).toBe("step 5 Log:0 · call #51");
+    expect(store.origins.value.shown).toBe(first);
+    store.selectRun(runName("digits/second"));
+    expect(store.origin.value).toBeUndefined();
+  });
+
+  test("is not there when only alerts of other rules are; then the first cause is explained", async () => {
+    const { store } = await open({ steps: 9, illFrom: 9, exploding: 2 });
+    expect(shown(store.originList.value)).toEqual([]);
+    const found = shown(store.firstBad.value);
+    expect([found?.index, found && firstCauseLabel(found)]).toEqual([0, "First cause: "]);
+  });
+});
+
 describe("a first cause that is not the first alert", () => {
   const LATE = { ...ILL, exploding: 3 };
 
   test("is where the page opens, and where the next alert begins when none is in focus", async () => {
     const { store } = await open(LATE);
     expect(focusText(store)).toBe("alert 3 · step 5 Log:0 · call #51");
-    const found = shown(store.firstBad.value);
-    expect([found?.index, found && firstCauseLabel(found)]).toEqual([3, "First cause: "]);
+    expect(store.origins.value.shown?.graph_execution_index).toBe(57);
     store.previousAlert();
     await quiet(store);
     expect(focusText(store)).toBe("alert 2 · step 2 dense/MatMul:0 · call #20");
@@ -404,8 +439,8 @@ describe("a first cause that is not the first alert", () => {
     const { store, state } = await open(LATE);
     await store.setAlertType("ExplodingAlert");
     await quiet(store);
-    expect(shown(store.firstBad.value)?.index).toBe(3);
-    expect(state.log.filter((url) => url.startsWith("diagnosis?run=digits%2Ffirst&")).length).toBe(1);
+    expect(store.origins.value.shown?.graph_execution_index).toBe(57);
+    expect(state.log.filter((url) => url.startsWith("origins?")).length).toBe(1);
     expect(store.alertList.value?.overview.value).toMatchObject({ start: 0, firstCause: undefined });
   });
 });
@@ -496,20 +531,19 @@ describe("the explanation", () => {
     await quiet(store);
     expect(words(store)).toBe("Its input was finite.");
     expect(asked(state.log)).toEqual([
-      "",
       "graph_id=g-loss&op_name=Log&at=57",
       "graph_id=g-loss&op_name=mul&at=58",
       "execution=51",
     ]);
   });
 
-  test("of the first cause is asked for again when the generation rises", async () => {
+  test("of the origin is asked for again when the generation rises", async () => {
     const { store, state, timer } = await open(ILL);
     state.answer = makeFixture({ ...ILL, steps: 50, generation: 2 });
     timer.fire();
     await quiet(store);
-    expect(asked(state.log).filter((key) => key === "")).toHaveLength(2);
-    expect(shown(store.firstBad.value)?.index).toBe(0);
+    expect(state.log.filter((url) => url.startsWith("origins?"))).toHaveLength(2);
+    expect(store.origins.value.shown?.graph_execution_index).toBe(57);
   });
 });
 
@@ -517,6 +551,7 @@ describe("a run without bad values", () => {
   test("opens at its first execution", async () => {
     const { store } = await open({ steps: 3, illFrom: 3 });
     expect(focusText(store)).toBe("call #0");
+    expect(store.originList.value).toBeUndefined();
     expect(store.firstBad.value).toBeUndefined();
   });
 

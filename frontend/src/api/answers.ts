@@ -115,11 +115,11 @@ const target = object({
 export type WireTarget = Checked<typeof target>;
 
 /** `role` says how the phrase is drawn: text, code, number or link. Later servers may have others. */
-const phrase = object({ role: text, text, target: optional(target) });
+export const phrase = object({ role: text, text, target: optional(target) });
 export type WirePhrase = Checked<typeof phrase>;
 
 /** A change of the program; without `before`, `after` is only like it. */
-const example = object({ before: optional(text), after: text });
+export const example = object({ before: optional(text), after: text });
 export type Example = Checked<typeof example>;
 
 const diagnosisOf = object({

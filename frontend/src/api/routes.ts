@@ -5,6 +5,7 @@ import { type ColumnPage, decodeColumns, numberAt } from "./columns";
 import type { Client } from "./fetch";
 import { findAnswer } from "./find";
 import { liveRoutes } from "./live";
+import { originRoutes } from "./origins";
 import { ruleRoutes } from "./rules";
 import { valueRoutes } from "./values";
 
@@ -47,6 +48,7 @@ export function makeApi(client: Client) {
     ...valueRoutes(client),
     ...liveRoutes(client),
     ...ruleRoutes(client),
+    ...originRoutes(client),
   };
 }
 

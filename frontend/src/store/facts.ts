@@ -79,6 +79,8 @@ function createFocusFacts() {
     graphExecution: signal<GraphExecutionIndex | undefined>(undefined),
     /** The alert in focus, as a position in the list that is shown. */
     alert: signal<AlertIndex | undefined>(undefined),
+    /** The key of the origin that the reader chose; undefined for the most important one. */
+    origin: signal<string | undefined>(undefined),
     /** The ops that were in focus, with the current one. */
     history: signal<History<OpFocus>>(NO_HISTORY),
     subject: signal<Subject>("execution"),

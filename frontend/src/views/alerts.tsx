@@ -1,18 +1,17 @@
-/** The section of alerts: the diagnosis of the first cause, the alert rules and the list. */
-import type { Alert, Example } from "../api/answers";
+/** The section of alerts: where bad values come from, the alert rules and the list. */
+import type { Alert } from "../api/answers";
 import { type AlertIndex, alertIndex } from "../base/ids";
-import { shown } from "../base/loaded";
-import { counted, grouped } from "../base/text";
+import { grouped } from "../base/text";
 import { alertSummary } from "../model/alert_summary";
 import { gapsOf, gapsWords } from "../model/gaps";
 import { displayName, isFunctionName, tensorName } from "../model/names";
-import type { Target } from "../model/neighbourhood";
 import { roleOf, roleWords } from "../model/role";
-import { firstCauseLabel, looksForBad, verdictOf } from "../model/verdict";
+import { looksForBad, verdictOf } from "../model/verdict";
 import type { Store } from "../store/store";
+import { Cause } from "./cause";
 import { GapList } from "./gap_list";
 import { ALERT_ROW } from "./geometry";
-import { HealthBar, TensorName, Words } from "./numbers";
+import { HealthBar, TensorName } from "./numbers";
 import { Failure, Hint, Panel } from "./panel";
 import { Rules } from "./rules";
 import { type RowAttributes, VirtualList } from "./virtual_list";
@@ -118,7 +117,7 @@ function Found({ store }: { readonly store: Store }) {
   const failure = pages.failure.value;
   return (
     <>
-      <FirstBadBox store={store} />
+      <Cause store={store} />
       <AlertTypes store={store} />
       <AlsoMissing store={store} />
       {failure !== undefined && <Failure message={failure} />}
@@ -226,85 +225,4 @@ function alertDetails(alert: Alert): string {
   const role = roleWords(alert.op_name ?? "", roleOf(alert, alert.gradient_of));
   const details = `${alert.op_type}${func} · #${alert.graph_execution_trace_index}`;
   return role === undefined ? details : `${role} · ${details}`;
-}
-
-/** The diagnosis of the first cause: what it is, why it is bad, and which line of the program computes it. */
-function FirstBadBox({ store }: { readonly store: Store }) {
-  const loaded = store.firstBad.value;
-  const diagnosis = shown(loaded);
-  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
-  if (diagnosis === undefined) return loaded?.kind === "ready" ? null : <Hint>Looking for the cause …</Hint>;
-  const { what, why, where, help, example, missing } = diagnosis;
-  const before = diagnosis.index ?? 0;
-  const follow = (target: Target) => {
-    const index = store.alertList.value?.overview.value?.firstCause;
-    if (index !== undefined && leadsTo(target, diagnosis.alert)) void store.focusAlert(index);
-    else store.follow(target);
-  };
-  return (
-    <div class="first-bad" data-testid="first-bad">
-      <p>
-        <b>{firstCauseLabel(diagnosis)}</b>
-        <Words phrases={what} follow={follow} />
-      </p>
-      {why.length > 0 && (
-        <p>
-          <Words phrases={why} follow={follow} />
-        </p>
-      )}
-      {missing !== undefined && <p class="dim">{missing}</p>}
-      {before > 0 && <p class="dim">{counted(before, "alert")} before it</p>}
-      {where.length > 0 && (
-        <p class="where">
-          <Words phrases={where} follow={follow} />
-        </p>
-      )}
-      {help !== undefined && <p class="help">{help}</p>}
-      {example !== undefined && <Change example={example} />}
-      <FirstBadValue store={store} />
-    </div>
-  );
-}
-
-/** A change that helps: the part of the line and what to write instead, or a line that is like it. */
-function Change({ example: { before, after } }: { readonly example: Example }) {
-  return (
-    <p class="change" data-testid="change">
-      {before === undefined ? (
-        "Example:"
-      ) : (
-        <>
-          <del>
-            <code>{before}</code>
-          </del>{" "}
-          →
-        </>
-      )}{" "}
-      <ins>
-        <code>{after}</code>
-      </ins>
-    </p>
-  );
-}
-
-/** A link to the elements of the first cause, if they are on record. */
-function FirstBadValue({ store }: { readonly store: Store }) {
-  const loaded = store.firstBadValue.value;
-  if (loaded?.kind !== "ready" || loaded.value === undefined) return null;
-  const value = loaded.value;
-  return (
-    <p>
-      <button type="button" class="link" data-testid="first-bad-value" onClick={() => store.showValue(value)}>
-        Show its elements
-      </button>
-    </p>
-  );
-}
-
-/** Whether a link leads to the value of the alert. */
-function leadsTo(target: Target, alert: Alert | undefined): boolean {
-  if (target.kind === "execution") return target.index === alert?.execution_index;
-  return (
-    target.kind === "op" && target.trace !== undefined && target.trace === alert?.graph_execution_trace_index
-  );
 }

@@ -9,10 +9,12 @@ interface CurvesProps {
   readonly width: number;
   readonly op: Neighbourhood;
   readonly layout: PictureLayout;
+  /** Whether a card is on the way of the bad value that is explained. */
+  readonly isOnChain: (card: Card) => boolean;
 }
 
 /** With several slots, the number of the slot is at the card. */
-export function Curves({ width, op, layout }: CurvesProps) {
+export function Curves({ width, op, layout, isOnChain }: CurvesProps) {
   const { middle, centre, inputs, consumers } = layout;
   const [left, right] = [op.inputs.length, op.outputs.length];
   const ends = (tops: readonly number[], i: number, slot: number, slots: number) => ({
@@ -24,10 +26,20 @@ export function Curves({ width, op, layout }: CurvesProps) {
   return (
     <svg class="curves" aria-hidden="true" width={width} height="100%">
       {inputs.cards.map((card, i) => (
-        <InputCurve key={card.key} card={card} {...ends(inputs.tops, i, card.slot, left)} />
+        <InputCurve
+          key={card.key}
+          card={card}
+          isOnWay={isOnChain(card)}
+          {...ends(inputs.tops, i, card.slot, left)}
+        />
       ))}
       {consumers.cards.map((card, i) => (
-        <ConsumerCurve key={card.key} card={card} {...ends(consumers.tops, i, card.slot, right)} />
+        <ConsumerCurve
+          key={card.key}
+          card={card}
+          isOnWay={isOnChain(card)}
+          {...ends(consumers.tops, i, card.slot, right)}
+        />
       ))}
     </svg>
   );
@@ -41,13 +53,14 @@ interface CurveProps {
   /** The height of the slot at the op. */
   readonly port: number;
   readonly isNumbered: boolean;
+  readonly isOnWay: boolean;
 }
 
-function InputCurve({ card, width, y, port, isNumbered }: CurveProps) {
+function InputCurve({ card, width, y, port, isNumbered, isOnWay }: CurveProps) {
   const end = width * COLUMN_ENDS.input;
   return (
     <g>
-      <path class={curveClass(card)} d={curve(end, y, width * COLUMN_ENDS.opLeft, port)} />
+      <path class={curveClass(card, isOnWay)} d={curve(end, y, width * COLUMN_ENDS.opLeft, port)} />
       {isNumbered && (
         <text class="slot-number" x={end + 2} y={besideCurve(y, port)}>
           {card.slot}
@@ -57,11 +70,11 @@ function InputCurve({ card, width, y, port, isNumbered }: CurveProps) {
   );
 }
 
-function ConsumerCurve({ card, width, y, port, isNumbered }: CurveProps) {
+function ConsumerCurve({ card, width, y, port, isNumbered, isOnWay }: CurveProps) {
   const end = width * COLUMN_ENDS.consumer;
   return (
     <g>
-      <path class={curveClass(card)} d={curve(width * COLUMN_ENDS.opRight, port, end, y)} />
+      <path class={curveClass(card, isOnWay)} d={curve(width * COLUMN_ENDS.opRight, port, end, y)} />
       {isNumbered && (
         <text class="slot-number slot-of-output" x={end - 2} y={besideCurve(y, port)}>
           :{card.slot}
@@ -71,8 +84,8 @@ function ConsumerCurve({ card, width, y, port, isNumbered }: CurveProps) {
   );
 }
 
-function curveClass({ summary }: Card): string {
-  return isBad(summary) ? "curve curve-bad" : "curve";
+function curveClass({ summary }: Card, isOnWay: boolean): string {
+  return `curve ${isBad(summary) ? "curve-bad" : ""} ${isOnWay ? "curve-chain" : ""}`;
 }
 
 /**

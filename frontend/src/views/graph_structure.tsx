@@ -3,6 +3,7 @@ import { shown } from "../base/loaded";
 import { canMove } from "../model/history";
 import { displayName, isFunctionName } from "../model/names";
 import type { Store } from "../store/store";
+import { ChainStrip } from "./chain";
 import { Failure, Hint, Panel } from "./panel";
 import { Picture } from "./picture";
 
@@ -16,6 +17,7 @@ export function GraphStructure({ store }: { readonly store: Store }) {
       note={<Breadcrumb store={store} />}
       tools={<HistoryButtons store={store} />}
     >
+      <ChainStrip store={store} />
       {loaded?.kind === "failed" ? (
         <Failure message={loaded.message} />
       ) : op === undefined ? (

@@ -3,6 +3,7 @@ import type { ValueRef } from "../api/values";
 import { isBad, type Summary } from "../model/health";
 import { displayName, tensorName } from "../model/names";
 import type { Card, Neighbourhood } from "../model/neighbourhood";
+import { placeKey } from "../model/origin";
 import { mayHoldValue, refOf } from "../model/values/value_ref";
 import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
@@ -60,7 +61,7 @@ function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
   return (
     <button
       type="button"
-      class={`op-card op-${side} ${isBad(card.summary) ? "op-bad" : ""} ${card.value ? "op-with-value" : ""}`}
+      class={cardClass(store, card, side)}
       style={{ top: `${top}px`, height: `${CARD.height}px` }}
       data-testid={`graph-structure-${side}`}
       data-card={card.key}
@@ -84,6 +85,17 @@ function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
       )}
     </button>
   );
+}
+
+function cardClass(store: Store, card: Card, side: Side): string {
+  const isOnWay = isOnChain(store, card);
+  return `op-card op-${side} ${isBad(card.summary) ? "op-bad" : ""} ${card.value ? "op-with-value" : ""} ${isOnWay ? "op-chain" : ""}`;
+}
+
+/** Whether the op is on the way of the bad value that is explained. */
+export function isOnChain(store: Store, card: Card): boolean {
+  const key = placeKey(card.target);
+  return key !== undefined && store.chainKeys.value.has(key);
 }
 
 /** What is said beside the op type. */
@@ -121,7 +133,7 @@ export function Centre({ store, op, top, height }: CentreProps) {
   const device = shortDevice(op.device);
   return (
     <div
-      class={`op-card op-centre ${op.outputs.some(isBad) ? "op-bad" : ""}`}
+      class={`op-card op-centre ${op.outputs.some(isBad) ? "op-bad" : ""} ${store.chainStep.value ? "op-chain" : ""}`}
       style={{ top: `${top}px`, minHeight: `${height}px` }}
       data-testid="graph-structure-op"
       aria-current="true"

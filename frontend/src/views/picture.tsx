@@ -2,7 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import type { Forward } from "../api/answers";
 import { counted } from "../base/text";
-import { forwardTarget, type Neighbourhood } from "../model/neighbourhood";
+import { type Card, forwardTarget, type Neighbourhood } from "../model/neighbourhood";
 import type { Store } from "../store/store";
 import { Curves } from "./curves";
 import { CARD } from "./geometry";
@@ -10,7 +10,7 @@ import { useSize } from "./hooks";
 import { OpMenu } from "./live/op_menu";
 import { useOpMenu } from "./live/use_op_menu";
 import { Words } from "./numbers";
-import { Centre, NeighbourCard, type Side } from "./op_cards";
+import { Centre, isOnChain, NeighbourCard, type Side } from "./op_cards";
 import { Failure } from "./panel";
 import { type Column, layoutOf, type PictureLayout } from "./picture_layout";
 
@@ -28,6 +28,8 @@ export function Picture({ store, op }: PictureProps) {
   const [most, setMost] = useState({ inputs: CARDS, consumers: CARDS });
   const layout = layoutOf(op, most, height);
   const menu = useOpMenu(store, op, layout);
+  const more = (side: keyof typeof most, n: number) => setMost({ ...most, [side]: most[side] + n });
+  const isOnWay = (card: Card) => store.chainStep.value !== undefined && isOnChain(store, card);
   const { inputs, consumers, middle, centre } = layout;
   return (
     <>
@@ -41,17 +43,13 @@ export function Picture({ store, op }: PictureProps) {
         onContextMenu={menu.open}
       >
         <div class="picture-inner" style={{ height: `${layout.height}px` }}>
-          <Curves width={width} op={op} layout={layout} />
+          <Curves width={width} op={op} layout={layout} isOnChain={isOnWay} />
           <ColumnTitles op={op} layout={layout} />
           <Cards store={store} side="input" column={inputs} />
           <Centre store={store} op={op} top={middle - centre / 2} height={centre} />
           <Cards store={store} side="consumer" column={consumers} />
-          <More side="input" column={inputs} act={(n) => setMost({ ...most, inputs: most.inputs + n })} />
-          <More
-            side="consumer"
-            column={consumers}
-            act={(n) => setMost({ ...most, consumers: most.consumers + n })}
-          />
+          <More side="input" column={inputs} act={(n) => more("inputs", n)} />
+          <More side="consumer" column={consumers} act={(n) => more("consumers", n)} />
         </div>
       </div>
       {menu.request !== undefined && <OpMenu store={store} request={menu.request} close={menu.close} />}

@@ -168,6 +168,6 @@ describe("a link", () => {
 
 test("a run in another mode has no button for the first cause", async () => {
   const { store } = await open();
-  expect(store.firstBad.value?.kind).toBe("ready");
-  expect(store.firstBadValue.value).toEqual({ kind: "ready", value: undefined });
+  expect(store.originList.value?.kind).toBe("ready");
+  expect(store.originValue.value).toEqual({ kind: "ready", value: undefined });
 });

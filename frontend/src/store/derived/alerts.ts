@@ -1,26 +1,42 @@
-/** The diagnoses of the first cause and of the focus. */
+/** The diagnoses of the first cause and of the focus, and the value of each origin. */
 
 import type { Alert } from "../../api/answers";
+import type { Origin } from "../../api/origins";
 import type { Api, DiagnosisSubject } from "../../api/routes";
 import type { ValueRef } from "../../api/values";
-import type { RunName } from "../../base/ids";
+import type { ExecutionIndex, GraphExecutionIndex, RunName } from "../../base/ids";
+import { type Loaded, shown } from "../../base/loaded";
 import { fromWire, isBad } from "../../model/health";
 import { graphExecutionRow } from "../../model/rows";
 import { mayHoldValue } from "../../model/values/value_ref";
 import type { Deps } from "../deps";
 import type { Facts } from "../facts";
 import { type ByKey, both, ready } from "./keyed";
+import type { OriginValues } from "./origins";
 import type { Structure } from "./structure";
 
-export function createDiagnoses({ api, facts }: Deps, byKey: ByKey, structure: Structure) {
+/** Where a value is on record. */
+interface ValuePlace {
+  readonly trace: GraphExecutionIndex | undefined;
+  readonly execution: ExecutionIndex | undefined;
+  readonly slot: number;
+}
+
+export function createDiagnoses(
+  { api, facts }: Deps,
+  byKey: ByKey,
+  structure: Structure,
+  { originList, origins }: OriginValues,
+) {
   /**
-   * The diagnosis of the first cause, whichever alerts are shown. The generation is a key: it may change the
-   * answer.
+   * The diagnosis of the first cause when no origin explains the alerts, whichever alerts are shown. The
+   * generation is a key: it may change the answer.
    */
   const firstBad = byKey(
     () => {
       const { num_alerts = 0, generation } = facts.status.value ?? {};
-      return both(facts.run.value, num_alerts > 0 ? generation : undefined);
+      const isUnexplained = isAnswered(originList.value) && origins.value.shown === undefined;
+      return both(facts.run.value, num_alerts > 0 && isUnexplained ? generation : undefined);
     },
     ([name], signal) => api.diagnosis(name, undefined, signal),
   );
@@ -28,8 +44,13 @@ export function createDiagnoses({ api, facts }: Deps, byKey: ByKey, structure: S
     firstBad,
     /** The value of the first cause; undefined when its record holds no elements. */
     firstBadValue: byKey(
-      () => both(facts.run.value, ready(firstBad.value)?.alert),
-      ([name, alert]) => valueOfAlert(api, name, alert),
+      () => both(facts.run.value, placeOfAlert(ready(firstBad.value)?.alert)),
+      ([name, place]) => valueAt(api, name, place),
+    ),
+    /** The value of the origin that is shown; undefined when its record holds no elements. */
+    originValue: byKey(
+      () => both(facts.run.value, placeOfOrigin(origins.value.shown)),
+      ([name, place]) => valueAt(api, name, place),
     ),
     /** The diagnosis of the op or execution in focus; undefined when none of its outputs is bad. */
     explanation: byKey(
@@ -46,9 +67,26 @@ function badSubject(facts: Facts, { op, neighbourhood }: Structure): DiagnosisSu
   return facts.execution.value === undefined ? undefined : { execution: facts.execution.value };
 }
 
-/** The value that an alert is about; undefined when its record holds no elements. */
-async function valueOfAlert(api: Api, run: RunName, alert: Alert): Promise<ValueRef | undefined> {
+function isAnswered(loaded: Loaded<unknown> | undefined): boolean {
+  return loaded?.kind === "failed" || (loaded !== undefined && shown(loaded) !== undefined);
+}
+
+function placeOfAlert(alert: Alert | undefined): ValuePlace | undefined {
+  if (alert === undefined) return undefined;
   const { graph_execution_trace_index: trace, execution_index: execution, output_slot: slot } = alert;
+  return { trace, execution, slot };
+}
+
+/** The execution of an op of a graph is that of the call. */
+function placeOfOrigin(origin: Origin | undefined): ValuePlace | undefined {
+  if (origin === undefined) return undefined;
+  const { graph_execution_index: trace, execution_index, op_name, output_slot: slot } = origin;
+  return { trace, execution: op_name === undefined ? execution_index : undefined, slot };
+}
+
+/** The value at a place; undefined when its record holds no elements. */
+async function valueAt(api: Api, run: RunName, place: ValuePlace): Promise<ValueRef | undefined> {
+  const { trace, execution, slot } = place;
   if (trace !== undefined) {
     const page = await api.graphExecutionRows(run, trace, trace + 1, false);
     const isKept = page.end > page.begin && mayHoldValue(graphExecutionRow(page, 0).summary);

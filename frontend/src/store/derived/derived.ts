@@ -3,6 +3,7 @@ import type { Deps } from "../deps";
 import { createValues } from "../values/values";
 import { createDiagnoses } from "./alerts";
 import { createByKey } from "./keyed";
+import { createOrigins } from "./origins";
 import { createSource } from "./source";
 import { createGraphs, createStructure } from "./structure";
 import { createOverviews, createPositions } from "./timeline";
@@ -12,11 +13,13 @@ export type Derived = ReturnType<typeof createDerived>;
 export function createDerived(deps: Deps) {
   const byKey = createByKey(deps);
   const structure = createStructure(deps, byKey);
+  const origins = createOrigins(deps, byKey, structure);
   return {
     ...structure,
     ...createGraphs(deps, byKey, structure.opInfo, structure.executionData),
     ...createSource(deps, byKey, structure),
-    ...createDiagnoses(deps, byKey, structure),
+    ...origins,
+    ...createDiagnoses(deps, byKey, structure, origins),
     ...createOverviews(deps, byKey),
     ...createPositions(deps, byKey, structure),
     ...createValues(deps, byKey),

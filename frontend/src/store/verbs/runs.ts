@@ -53,6 +53,7 @@ function clearRun(facts: Facts): void {
   facts.execution.value = undefined;
   facts.graphExecution.value = undefined;
   facts.alert.value = undefined;
+  facts.origin.value = undefined;
   facts.alertType.value = undefined;
   facts.history.value = NO_HISTORY;
   facts.frame.value = undefined;

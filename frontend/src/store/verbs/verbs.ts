@@ -5,6 +5,7 @@ import type { Choice } from "./choice";
 import { createFilterVerbs } from "./filters";
 import { createFocusVerbs } from "./focus";
 import { createHistoryVerbs } from "./history";
+import { createOriginVerbs } from "./origins";
 import { createRunVerbs } from "./runs";
 import { createSearchVerbs } from "./search";
 import { createValueVerbs } from "./values";
@@ -22,6 +23,7 @@ export function createVerbs(deps: VerbDeps, choice: Choice) {
     ...filters,
     ...values,
     ...createHistoryVerbs(deps, choice),
+    ...createOriginVerbs(facts, focus),
     ...createAlertVerbs(deps, choice, focus),
     setAlertType,
     ...createSearchVerbs(deps, choice, focus, filters),

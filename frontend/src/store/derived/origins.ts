@@ -1,0 +1,44 @@
+/** The origins of the bad values of the run, the one that is shown, and its chain. */
+import { computed } from "@preact/signals";
+import type { Origin } from "../../api/origins";
+import { shown } from "../../base/loaded";
+import type { Target } from "../../model/neighbourhood";
+import { chainKeys, chainSteps, originsOf, stepInFocus } from "../../model/origin";
+import type { Deps } from "../deps";
+import { type ByKey, both } from "./keyed";
+import type { Structure } from "./structure";
+
+export type OriginValues = ReturnType<typeof createOrigins>;
+
+const NONE: readonly Origin[] = [];
+
+export function createOrigins({ api, facts }: Deps, byKey: ByKey, { op }: Structure) {
+  /** The generation is a key: new values may change the answer. */
+  const originList = byKey(
+    () => {
+      const { num_alerts = 0, generation } = facts.status.value ?? {};
+      return both(facts.run.value, num_alerts > 0 ? generation : undefined);
+    },
+    ([run], signal) => api.origins(run, signal),
+    2,
+  );
+  const origins = computed(() => originsOf(shown(originList.value) ?? NONE, facts.origin.value));
+  const chain = computed(() => chainSteps(origins.value.shown?.chain ?? []));
+  return {
+    originList,
+    origins,
+    /** From the first bad value that the program shows back to its birth. */
+    chain,
+    /** The ops and executions of the chain, for the marks of the graph structure. */
+    chainKeys: computed(() => chainKeys(chain.value)),
+    /** The step of the chain that is in focus. */
+    chainStep: computed(() => {
+      const [index, seen] = [facts.execution.value, op.value];
+      if (facts.subject.value === "execution")
+        return stepInFocus(chain.value, index === undefined ? NOWHERE : { kind: "execution", index });
+      return stepInFocus(chain.value, seen === undefined ? NOWHERE : { kind: "op", ...seen });
+    }),
+  };
+}
+
+const NOWHERE: Target = { kind: "nowhere" };

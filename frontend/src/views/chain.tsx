@@ -1,0 +1,104 @@
+/** The chain of the origin that is shown: as a list in its card, and as a strip in the graph structure. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { counted } from "../base/text";
+import { type ChainStep, listedSteps } from "../model/origin";
+import type { Store } from "../store/store";
+import { follow } from "./cause_parts";
+import { TensorName } from "./numbers";
+
+/** From the first bad value that the program shows back to the birth. */
+export function Chain({ store }: { readonly store: Store }) {
+  const [isWhole, setWhole] = useState(false);
+  const steps = store.chain.value;
+  if (steps.length < 2) return null;
+  const { begin, hidden, end } = listedSteps(steps, isWhole);
+  return (
+    <section class="chain" data-testid="chain">
+      <h3>How it came to the value that shows it</h3>
+      <ol>
+        <Steps store={store} steps={begin} />
+        {hidden > 0 && (
+          <li>
+            <button type="button" class="link" data-testid="chain-more" onClick={() => setWhole(true)}>
+              … {hidden} more
+            </button>
+          </li>
+        )}
+        <Steps store={store} steps={end} />
+      </ol>
+    </section>
+  );
+}
+
+function Steps({ store, steps }: { readonly store: Store; readonly steps: readonly ChainStep[] }) {
+  return steps.map((step) => (
+    <li key={step.position} value={step.position + 1}>
+      <button
+        type="button"
+        class={`chain-step ${step.isBirth ? "chain-birth" : ""}`}
+        title={stepTitle(step)}
+        data-testid="chain-step"
+        aria-current={step === store.chainStep.value ? "step" : undefined}
+        disabled={step.target.kind === "nowhere"}
+        onClick={() => follow(store, step.target)}
+      >
+        <span class="chain-head">
+          <span class="chip">{step.opType}</span>
+          {step.title !== step.opType && <TensorName name={step.title} />}
+        </span>
+        <span class="chain-note dim">
+          <span>{step.relation}</span>
+          <span>{step.place}</span>
+        </span>
+      </button>
+    </li>
+  ));
+}
+
+function stepTitle({ title, relation, place, skipped }: ChainStep): string {
+  const copies = skipped > 0 ? `${counted(skipped, "op")} between only passed it on` : undefined;
+  return [title, relation, place, copies].filter(Boolean).join(" · ");
+}
+
+/** The steps from the birth on, as the graph structure flows, with the one in focus marked. */
+export function ChainStrip({ store }: { readonly store: Store }) {
+  const steps = store.chain.value;
+  const current = store.chainStep.value;
+  const strip = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    strip.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [current]);
+  if (steps.length < 2) return null;
+  return (
+    <nav class="chain-strip" ref={strip} aria-label="The way of the bad value" data-testid="chain-strip">
+      {[...steps].reverse().map((step) => (
+        <StripStep key={step.position} store={store} step={step} isCurrent={step === current} />
+      ))}
+    </nav>
+  );
+}
+
+interface StripStepProps {
+  readonly store: Store;
+  readonly step: ChainStep;
+  readonly isCurrent: boolean;
+}
+
+function StripStep({ store, step, isCurrent }: StripStepProps) {
+  return (
+    <>
+      {!step.isBirth && <span aria-hidden="true">→</span>}
+      <button
+        type="button"
+        class={`chain-chip ${step.isBirth ? "chain-birth" : ""}`}
+        title={stepTitle(step)}
+        data-testid="chain-chip"
+        aria-current={isCurrent ? "step" : undefined}
+        disabled={step.target.kind === "nowhere"}
+        onClick={() => follow(store, step.target)}
+      >
+        {step.opType}
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,166 @@
+/** The card of an origin: what was born where, why, what helps, by which way it spread, and the other origins. */
+import type { Origin } from "../api/origins";
+import { counted } from "../base/text";
+import { fromWire } from "../model/health";
+import type { Target } from "../model/neighbourhood";
+import {
+  certaintyWords,
+  kindWords,
+  lineName,
+  momentWords,
+  originKey,
+  originLabel,
+  placeTarget,
+} from "../model/origin";
+import type { Store } from "../store/store";
+import { Change, Elements, follow } from "./cause_parts";
+import { Chain } from "./chain";
+import { NumericsWords, TensorName, Verdict, Words } from "./numbers";
+
+interface OriginProps {
+  readonly store: Store;
+  readonly origin: Origin;
+}
+
+export function OriginCard({ store, origin }: OriginProps) {
+  return (
+    <div class={`first-bad origin-${origin.category}`} data-testid="first-bad" key={originKey(origin)}>
+      <Told store={store} origin={origin} />
+      <Evidence origin={origin} />
+      <Elements store={store} loaded={store.originValue.value} />
+      <Chain store={store} />
+      <OtherOrigins store={store} />
+      <ExpectedOrigins store={store} />
+    </div>
+  );
+}
+
+function Told({ store, origin }: OriginProps) {
+  const { phrases, advice, example, missing } = origin;
+  const go = (target: Target) => follow(store, target);
+  const doubt = certaintyWords(origin);
+  return (
+    <>
+      <p>
+        <b>{originLabel(origin)} </b>
+        <Words phrases={phrases.what} follow={go} />
+      </p>
+      {phrases.why.length > 0 && (
+        <p>
+          <Words phrases={phrases.why} follow={go} />
+        </p>
+      )}
+      {phrases.where.length > 0 && (
+        <p class="where">
+          <Words phrases={phrases.where} follow={go} />
+        </p>
+      )}
+      <GradientSource store={store} origin={origin} />
+      {advice !== undefined && <p class="help">{advice}</p>}
+      {example !== undefined && <Change example={example} />}
+      {(doubt !== undefined || missing !== undefined) && (
+        <p class="dim" data-testid="certainty">
+          {[doubt, missing].filter(Boolean).join(" ")}
+        </p>
+      )}
+      <Moment store={store} origin={origin} />
+    </>
+  );
+}
+
+/** The line that asked for the gradient: that of the op itself, which a library made. */
+function GradientSource({ store, origin }: OriginProps) {
+  const source = origin.gradient_source;
+  if (source === undefined) return null;
+  return (
+    <p data-testid="gradient-source">
+      The gradient was asked for in{" "}
+      <button
+        type="button"
+        class="link"
+        title={source.path}
+        onClick={() => follow(store, placeTarget(origin))}
+      >
+        {lineName(source)}
+      </button>
+    </p>
+  );
+}
+
+/** When it was born, how often, and how many alerts came before it. */
+function Moment({ store, origin }: OriginProps) {
+  const before = store.lists.value?.alerts.overview.value?.firstCause ?? 0;
+  const words = [momentWords(origin), before > 0 ? `${counted(before, "alert")} before it` : undefined];
+  const text = words.filter(Boolean).join(" · ");
+  return text === "" ? null : <p class="dim">{text}</p>;
+}
+
+/** The numbers of the inputs and of the output. */
+function Evidence({ origin }: { readonly origin: Origin }) {
+  const { inputs, output } = origin.evidence;
+  const rows = [
+    ...inputs.map(({ name, health }) => ({ name, health, what: "in" })),
+    { name: "its output", health: output, what: "out" },
+  ].filter(({ health }) => health !== undefined);
+  if (rows.length === 0) return null;
+  return (
+    <details class="evidence" data-testid="evidence" open={rows.length <= 3}>
+      <summary>Numbers</summary>
+      <ul>
+        {rows.map(({ name, health, what }, i) => (
+          <li key={i}>
+            <span class="dim">{what}</span>
+            <TensorName name={name} />
+            <Verdict summary={fromWire(health)} />
+            <NumericsWords summary={fromWire(health)} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+/** The other origins that matter, as links. */
+function OtherOrigins({ store }: { readonly store: Store }) {
+  const { others } = store.origins.value;
+  if (others.length === 0) return null;
+  return (
+    <section class="other-origins" data-testid="other-origins">
+      <h3>{counted(others.length, "other origin")}</h3>
+      <OriginList store={store} origins={others} />
+    </section>
+  );
+}
+
+/** Bad values that harm nothing, each with its reason. */
+export function ExpectedOrigins({ store }: { readonly store: Store }) {
+  const { expected } = store.origins.value;
+  if (expected.length === 0) return null;
+  return (
+    <details class="other-origins" data-testid="expected-origins">
+      <summary>{counted(expected.length, "expected one")}, which harms nothing</summary>
+      <OriginList store={store} origins={expected} />
+    </details>
+  );
+}
+
+function OriginList({ store, origins }: { readonly store: Store; readonly origins: readonly Origin[] }) {
+  return (
+    <ul>
+      {origins.map((origin) => (
+        <li key={originKey(origin)}>
+          <button
+            type="button"
+            class="link"
+            title="Explain this one"
+            onClick={() => store.chooseOrigin(origin)}
+          >
+            {origin.headline}
+          </button>{" "}
+          <b class="bad">{kindWords(origin)}</b>
+          {origin.category === "expected" && <p class="dim">{origin.explanation}</p>}
+        </li>
+      ))}
+    </ul>
+  );
+}
