@@ -79,7 +79,8 @@ def enable_dump_debug_info(
         native library no complex and no float8 tensors), `"SHAPE"` covers floating, integer and bool tensors.
       circular_buffer_size: Number of the last executions, and of the last graph executions, to keep. With the
         native library, records around the first infinity and the first NaN of each op are kept as well, at
-        most ten times as many. 0 or below keeps everything, and files grow with the program.
+        most ten times as many, and four times as many for each doubling of the recording. 0 or below
+        keeps everything, and files grow with the program.
       op_regex: Record values only of ops whose type matches this regular expression from its beginning, such
         as `"(Log|Exp)$"`. None (the default): all ops. Executions, graphs and sources are always recorded.
       tensor_dtypes: Record values only of these dtypes: a list such as `["float32", tf.bfloat16]`, or a

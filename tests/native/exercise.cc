@@ -288,14 +288,14 @@ std::vector<int64_t> TensorIdsIn(const std::string& path) {
   return ids;
 }
 
-// One tensor of 5000 is NaN; a later one of the same op is NaN too and is not pinned.
+// One tensor of 5000 is NaN; a later one of the same op is NaN soon after and is not pinned.
 void PinTheFirstBadOne(const std::string& base) {
   constexpr int kRing = 100, kCount = 5000, kBad = 1234;
   Recorder recorder(Mode::kFullHealth, -1);
   CHECK(recorder.Open(base, kRing).empty());
   const int64_t dims[] = {1};
   for (int i = 0; i < kCount; ++i) {
-    const float value = i == kBad || i == kBad + 2000 ? NAN : 1;
+    const float value = i == kBad || i == kBad + 1200 ? NAN : 1;
     const TensorView view{&value, sizeof(value), kFloat, 1, 1, dims};
     TraceBatch(&recorder).Trace({{i % 10 == kBad % 10 ? "this op" : "another", double(i), -1, 0, {}}}, view);
     if (i % 10 == 0) recorder.Execution("call", "call", Bad::kNo);
@@ -398,7 +398,8 @@ void RecordTwins(const std::string& base) {
   CHECK((TensorIdsIn(base + ".graph_execution_traces") == std::vector<int64_t>{3, 4}));
 }
 
-// The size of the file is bounded, however many ops are bad.
+// The size of the file is bounded, however many ops are bad. `bound`: the limit when no more ops are remembered,
+// which is after 10000 with NaN and 5000 with infinity.
 void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) {
   constexpr int kRing = 100;
   Recorder recorder(Mode::kFullHealth, -1);
@@ -527,8 +528,8 @@ int main(int, char** arguments) {
   RecordTwins(folder + "/twins");
   DiscardAndGoOn(folder + "/discarded");
   RingTheAlarm(folder + "/alarm");
-  PinNoMoreThanTheBound(folder + "/many NaN", NAN, 10);
-  PinNoMoreThanTheBound(folder + "/many infinite", INFINITY, 5);
+  PinNoMoreThanTheBound(folder + "/many NaN", NAN, 34);
+  PinNoMoreThanTheBound(folder + "/many infinite", INFINITY, 15);
   ChooseByRules();
   KeepInARing(folder + "/kept");
   JudgeAnything();

@@ -1,6 +1,8 @@
 #include "bad_tensors.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "encode.h"
 #include "generated/wire.h"
@@ -94,21 +96,24 @@ Bad HowBad(std::string_view tensor_proto, Mode mode) {
   return is_vector ? HowBadVector(fields.content.data(), kept) : Bad::kNo;
 }
 
-bool BadOps::IsFirst(std::string_view prefix, Bad bad) {
-  if (full_.load(std::memory_order_relaxed)) return false;
+News BadOps::Judge(std::string_view prefix, Bad bad, int64_t now, int64_t shortest) {
+  if (bad == Bad::kNo) return News::kNone;
   const size_t key = std::hash<std::string_view>()(prefix) + static_cast<size_t>(bad);
+  const bool is_nan = bad == Bad::kNan;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (seen_.count(key) != 0) return false;
-  if (seen_.size() >= (bad == Bad::kNan ? kMax : kMax / 2)) return false;
-  seen_.insert(key);
-  full_ = seen_.size() >= kMax;
-  return true;
+  const auto seen = last_.find(key);
+  if (seen == last_.end()) {
+    if (last_.size() >= (is_nan ? kMax : kMax / 2)) return News::kNone;
+    last_.emplace(key, now);
+    return is_nan ? News::kFirstNan : News::kFirstInfinite;
+  }
+  const int64_t before = std::exchange(seen->second, now);
+  return now - before > std::max(before, shortest) ? News::kAgain : News::kNone;
 }
 
 void BadOps::Clear() {
   std::lock_guard<std::mutex> lock(mutex_);
-  seen_.clear();
-  full_ = false;
+  last_.clear();
 }
 
 void FirstBad::Note(Bad bad, std::string_view prefix, bool is_execution) {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "summary.h"
 
@@ -23,24 +23,27 @@ Bad HowBad(const double* columns, Mode mode);
 // The same for a tensor in memory.
 Bad HowBad(const TensorView& tensor);
 
-// Remembers which ops have had a bad tensor. Thread-safe.
+// What a bad tensor is to its op, from the least to the most important.
+enum class News { kNone, kAgain, kFirstInfinite, kFirstNan };
+
+// Remembers which ops have had a bad tensor, and when. Thread-safe.
 //
 // A `prefix`, the part of a record that is the same each time (encode.h), stands for the op.
 class BadOps {
  public:
-  // Whether a bad tensor is the first infinite one, or the first one with NaN, of
-  // its op. Returns true at most kMax times. Infinite tensors may use only the first half
-  // of them, so that masks of -inf leave room for NaN.
-  bool IsFirst(std::string_view prefix, Bad bad);
+  // Says whether a bad tensor is the first infinite one, or the first one with NaN, of its op; or else the
+  // first one after a silence: more than `shortest` records, and longer than the recording before it.
+  // `now`: how many records there are. Remembers at most kMax ops; infinite tensors may use only the first
+  // half of that, so that masks of -inf leave room for NaN.
+  News Judge(std::string_view prefix, Bad bad, int64_t now, int64_t shortest);
   // Forgets all of them.
   void Clear();
 
-  static constexpr size_t kMax = 1000;
+  static constexpr size_t kMax = 10000;
 
  private:
-  std::atomic<bool> full_{false};
   std::mutex mutex_;
-  std::unordered_set<size_t> seen_;  // guarded by mutex_; hashes of op and kind
+  std::unordered_map<size_t, int64_t> last_;  // guarded by mutex_; when, by hash of op and kind
 };
 
 // Remembers the bad value that a recording names when it ends. Thread-safe.

@@ -16,6 +16,9 @@ constexpr uint64_t kJournalBytes = 256 << 10;
 // Room for a health record of about 250 bytes; a ring grows if its records are longer.
 constexpr uint64_t kRingBytesPerRecord = 320;
 constexpr double kPeriodSeconds = 0.5;
+// The limit of pinned records in multiples of the circular buffer's size: at first, and what comes with each
+// doubling of the recording. What is bad early on can thus never use up the room of what is bad later.
+constexpr int64_t kPinnedBuffers = 10, kPinnedBuffersByDoubling = 4;
 
 // Writes all of `pieces`. Returns an errno, 0 = success.
 int WriteAll(int fd, iovec* pieces, int count) {
@@ -135,11 +138,17 @@ void EventFile::GiveBack(int64_t dropped_record) {
   }
 }
 
-void EventFile::Pin(int buffers) {
+int64_t EventFile::MostPinned() const {
+  int64_t doublings = 0;
+  for (int64_t buffers = appended_ / limit_; buffers > 1; buffers /= 2) ++doublings;
+  return (kPinnedBuffers + kPinnedBuffersByDoubling * doublings) * limit_;
+}
+
+void EventFile::Pin(double share) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (fd_ < 0) return;
   // This call pins at most the records in the buffer, and at most as many later ones.
-  if (pinned_ + 2 * limit_ > buffers * limit_) return;
+  if (static_cast<double>(pinned_ + 2 * limit_) > share * static_cast<double>(MostPinned())) return;
   to_pin_ = limit_ / 2 + 1;
 }
 

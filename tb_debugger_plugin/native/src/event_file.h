@@ -43,9 +43,9 @@ class EventFile {
 
   // Pins the records that a circular buffer holds now, and half as many of the next
   // ones: they are written to the event file before they would be overwritten. Does
-  // nothing if the pinned records could then be more than `buffers` times the records
-  // that the buffer holds.
-  void Pin(int buffers);
+  // nothing if the pinned records could then be more than `share` of the limit: 10 times
+  // the records that the buffer holds, and 4 times for each doubling of the recording.
+  void Pin(double share);
 
   // Flushes, closes and deletes the tail file. Later calls do nothing.
   std::string Close();
@@ -71,6 +71,7 @@ class EventFile {
   std::string MakeRoom(uint64_t size);
   std::string DropOldest();
   void GiveBack(int64_t dropped_record);
+  int64_t MostPinned() const;
   std::string FlushPinned();
   std::string FlushLocked();
   // The error if the file was removed, so that no viewer can read it; else empty.

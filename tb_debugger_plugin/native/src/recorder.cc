@@ -7,9 +7,14 @@
 namespace tbdbg {
 namespace {
 
-// Limits of pinned records, in multiples of the circular buffer's size: for any bad
-// tensor, and for one that is only infinite.
-constexpr int kPinnedBuffers = 10, kPinnedBuffersInfinite = 5;
+// How much of the limit of pinned records may be used when a tensor is pinned, by its importance: what is
+// likely to be meant leaves room for the NaN that is not.
+constexpr double ShareOf(News news) {
+  return news == News::kFirstNan ? 1 : news == News::kFirstInfinite ? 0.5 : 0.25;
+}
+
+// An op that is bad again counts only after so many rings of records.
+constexpr int kSilentRings = 4;
 
 std::atomic<Recorder*> current{nullptr};
 
@@ -68,7 +73,7 @@ Bad Recorder::Trace(const std::string& prefix, const EncodedTensor& tensor) {
   if (!on()) return Bad::kNo;
   const Bad bad = HowBad(tensor.proto, tensor.mode);
   CountIf(bad);
-  if (pins_) PinIfFirst(prefix, bad);
+  if (pins_) PinIfNews(prefix, bad);
   AppendTrace(prefix, tensor);
   return bad;
 }
@@ -132,15 +137,17 @@ void Recorder::AppendSessionRun(double wall_time, std::string* event) {
 void Recorder::NoteBad(std::string_view prefix, Bad bad, bool is_execution) {
   if (bad == Bad::kNo) return;
   first_bad_.Note(bad, prefix, is_execution);
-  if (pins_) PinIfFirst(prefix, bad);
+  if (pins_) PinIfNews(prefix, bad);
 }
 
-void Recorder::PinIfFirst(std::string_view prefix, Bad bad) {
-  if (bad == Bad::kNo || !bad_ops_.IsFirst(prefix, bad)) return;
-  const int buffers = bad == Bad::kNan ? kPinnedBuffers : kPinnedBuffersInfinite;
-  executions_.Pin(buffers);
-  traces_.Pin(buffers);
-  session_runs_.Pin(buffers);
+void Recorder::PinIfNews(std::string_view prefix, Bad bad) {
+  if (bad == Bad::kNo) return;
+  const int64_t now = executions_.appended() + traces_.appended();
+  const News news = bad_ops_.Judge(prefix, bad, now, kSilentRings * circular_buffer_size_);
+  if (news == News::kNone) return;
+  executions_.Pin(ShareOf(news));
+  traces_.Pin(ShareOf(news));
+  session_runs_.Pin(ShareOf(news));
 }
 
 void Recorder::Discard() {

@@ -56,8 +56,8 @@ struct EncodedTensor {
 // one more if the program has sessions. Starts with Open and ends with Close or with the first failure, after
 // which every call is a cheap no-op. Thread-safe.
 //
-// With a circular buffer, the first bad tensor of each op and the records before and
-// after it are pinned in all files (EventFile::Pin).
+// With a circular buffer, the first bad tensor of each op, and the first one after a long silence, are pinned
+// in all files with the records before and after it (EventFile::Pin).
 class Recorder {
  public:
   // `max_tensor_bytes`: see EncodeSummary. `keep`: values to keep beside what the mode
@@ -129,7 +129,7 @@ class Recorder {
     if (bad != Bad::kNo) num_bad_.fetch_add(1, std::memory_order_relaxed);
   }
   void NoteBad(std::string_view prefix, Bad bad, bool is_execution);
-  void PinIfFirst(std::string_view prefix, Bad bad);
+  void PinIfNews(std::string_view prefix, Bad bad);
   void AppendTrace(const std::string& prefix, const EncodedTensor& tensor);
   void StopIf(const std::string& failure);
 
