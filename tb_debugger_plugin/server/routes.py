@@ -70,7 +70,7 @@ def _alerts(snapshot: Snapshot, query: Query) -> Answer:
         "alerts_breakdown": {alert_type: count for alert_type, count in counts.items() if count},
         # Debugger V2 stops counting at this number; here nothing is left out.
         "per_type_alert_limit": None,
-        "first_cause": chosen.first_cause,
+        "first_cause": chosen.first_cause(snapshot),
         "rules": [rule_json(rule) for rule in LISTED],
         "alerts": alerts.page(snapshot, chosen, page),
     }

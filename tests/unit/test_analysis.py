@@ -11,9 +11,11 @@ import pytest
 
 from tb_debugger_plugin.analysis import sources
 from tb_debugger_plugin.analysis.alerts import alerts
+from tb_debugger_plugin.analysis.alerts.alert_rules import NAN_OR_INFINITY
 from tb_debugger_plugin.analysis.calls import call_health
 from tb_debugger_plugin.analysis.graph import graphs
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, tables
+from tb_debugger_plugin.analysis.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot, resolve_range
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
@@ -63,7 +65,8 @@ def test_alerts_come_in_the_order_of_time_eager_and_graph_together(tmp_path):
 
 def _first_cause(snapshot):
     listed = alerts.alert_list(snapshot)
-    return alerts.page(snapshot, listed, Range(listed.first_cause, listed.first_cause + 1))[0]
+    cause = listed.first_cause(snapshot)
+    return alerts.page(snapshot, listed, Range(cause, cause + 1))[0]
 
 
 def test_the_first_cause_is_named_also_when_it_was_recorded_late(tmp_path):
@@ -74,7 +77,7 @@ def test_the_first_cause_is_named_also_when_it_was_recorded_late(tmp_path):
     recording.close()
     with _snapshot(tmp_path) as snapshot:
         assert [a["op_name"] for a in _alerts(snapshot)] == ["Mean", "mul", "Log", None]
-        assert alerts.alert_list(snapshot).first_cause == 2
+        assert alerts.alert_list(snapshot).first_cause(snapshot) == 2
 
 
 def test_what_was_bad_in_an_earlier_call_is_no_excuse(tmp_path):
@@ -97,7 +100,7 @@ def test_an_eager_alert_that_came_first_is_the_first_cause(tmp_path):
     recording.close()
     with _snapshot(tmp_path) as snapshot:
         assert [a["execution_index"] for a in _alerts(snapshot)] == [0, None, None]
-        assert alerts.alert_list(snapshot).first_cause == 0
+        assert alerts.alert_list(snapshot).first_cause(snapshot) == 0
 
 
 def _masked_program(folder):
@@ -117,7 +120,7 @@ def test_a_mask_that_the_program_wrote_is_not_the_first_cause(tmp_path):
     recording.trace("g1", "Log", full_health(-math.inf))
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert alerts.alert_list(snapshot).first_cause == 2
+        assert alerts.alert_list(snapshot).first_cause(snapshot) == 2
         assert _first_cause(snapshot)["op_name"] == "Log"
 
 
@@ -131,7 +134,7 @@ def test_where_a_mask_explains_a_call_the_call_of_the_first_nan_has_the_cause(tm
         recording.execution("__inference_loss_7", [BAD if step == 150 else GOOD], graph_id="g1")
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert alerts.alert_list(snapshot).first_cause == 152
+        assert alerts.alert_list(snapshot).first_cause(snapshot) == 152
         assert _first_cause(snapshot)["op_name"] == "softmax"
 
 
@@ -140,7 +143,7 @@ def test_a_mask_alone_is_no_cause(tmp_path):
     recording.trace("g1", "masked", full_health(-math.inf))
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert alerts.alert_list(snapshot).first_cause is None
+        assert alerts.alert_list(snapshot).first_cause(snapshot) is None
 
 
 def test_a_trace_belongs_to_the_first_call_that_returned_after_it(tmp_path):
@@ -556,3 +559,18 @@ def test_an_owner_that_is_not_known_is_nan(tmp_path):
     with _snapshot(tmp_path) as snapshot:
         assert np.isnan(tables.graph_executions_page(snapshot, Range(0, 1)).columns["owner"]).all()
         assert graph_executions.locate_graph_execution(snapshot, 0)["execution_index"] is None
+
+
+def test_the_status_and_the_counts_of_alerts_compute_no_origins(tmp_path, monkeypatch):
+    recording = small_program(tmp_path, steps=200)
+    recording.close()
+    computed = []
+    monkeypatch.setattr(origins, "_find", lambda snapshot: computed.append(snapshot.generation) or [])
+    with _snapshot(tmp_path) as snapshot:
+        assert status(snapshot)["num_alerts"] == 800
+        listed = alerts.alert_list(snapshot)
+        part = listed.of_rule(NAN_OR_INFINITY)
+        assert (listed.count(NAN_OR_INFINITY), len(part)) == (800, 800)
+        assert computed == []
+        assert part.first_cause(snapshot) is None
+        assert computed == [snapshot.generation]

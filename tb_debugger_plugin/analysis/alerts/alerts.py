@@ -43,15 +43,15 @@ class AlertList:
       index: Position of each value in its list.
       slot: Output slot of an execution; -1 for a graph execution.
       rule: Position of the rule in :data:`~tb_debugger_plugin.analysis.alerts.alert_rules.LISTED`.
-      first_cause: Position of the first cause; None when it is not among these alerts.
       settings: The thresholds that were used.
+      whole: The list that these are chosen from, and their positions in it; None if these are all.
     """
 
     index: Positions
     slot: Positions
     rule: Positions
-    first_cause: int | None
     settings: Settings = DEFAULTS
+    whole: tuple[AlertList, Positions] | None = None
 
     def __len__(self) -> int:
         """Number of alerts."""
@@ -63,16 +63,28 @@ class AlertList:
 
     def of_rule(self, rule: AlertRule) -> AlertList:
         """The alerts of one rule."""
-        rows = np.flatnonzero(self.rule == _number_of(rule))
-        cause = None if self.first_cause is None else int(np.searchsorted(rows, self.first_cause))
-        is_there = cause is not None and cause < len(rows) and rows[cause] == self.first_cause
+        return self.at(np.flatnonzero(self.rule == _number_of(rule)))
+
+    def at(self, rows: Positions) -> AlertList:
+        """The alerts at some positions, which are in order."""
         return replace(
-            self,
-            index=self.index[rows],
-            slot=self.slot[rows],
-            rule=self.rule[rows],
-            first_cause=cause if is_there else None,
+            self, index=self.index[rows], slot=self.slot[rows], rule=self.rule[rows], whole=(self, rows)
         )
+
+    def first_cause(self, snapshot: Snapshot) -> int | None:
+        """Position of the first cause; None when it is not among these alerts.
+
+        It takes the origins of the run, so ask only where it is shown.
+
+        Args:
+          snapshot: The run; its own snapshot, because a list is kept for longer than the one that it is of.
+        """
+        if self.whole is None:
+            return _first_cause(snapshot, self)
+        every, rows = self.whole
+        cause = every.first_cause(snapshot)
+        here = np.flatnonzero(rows == cause) if cause is not None else []
+        return int(here[0]) if len(here) else None
 
 
 def _number_of(rule: AlertRule) -> int:
@@ -107,8 +119,7 @@ def _load(snapshot: Snapshot, settings: Settings) -> AlertList:
         )
     )
     order = np.argsort(time, kind="stable")
-    alerts = AlertList(index[order], slot[order], rule[order], None, settings)
-    return replace(alerts, first_cause=_first_cause(snapshot, alerts))
+    return AlertList(index[order], slot[order], rule[order], settings)
 
 
 def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:

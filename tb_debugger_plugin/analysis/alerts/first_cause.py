@@ -21,9 +21,12 @@ def first_cause(snapshot: Snapshot, index: npt.NDArray[np.int64], slot: npt.NDAr
       index: Position of the value of each alert in its list.
       slot: Output slot of an execution; -1 for a graph execution.
     """
-    positions = dict(zip(zip(index.tolist(), slot.tolist(), strict=True), range(len(index)), strict=True))
     wrong = (origin for origin in origins(snapshot) if origin.category != "expected")
-    keys = (key for origin in wrong for key in _keys(origin))
+    keys = [key for origin in wrong for key in _keys(origin)]
+    # Of millions of alerts, only those of the chains are made Python objects.
+    rows = np.flatnonzero(np.isin(index, [position for position, _ in keys]))
+    named = zip(index[rows].tolist(), slot[rows].tolist(), strict=True)
+    positions = dict(zip(named, rows.tolist(), strict=True))
     return next((positions[key] for key in keys if key in positions), None)
 
 

@@ -110,7 +110,7 @@ def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis
     """
     every = alerts.alert_list(snapshot)
     if position is None:
-        position = every.first_cause
+        position = every.first_cause(snapshot)
     if position is None:
         return None
     check_index(position, len(every), "alert")

@@ -43,13 +43,12 @@ def _list(shell: Shell, args: argparse.Namespace) -> Answer:
     run = shell.run
     with run.snapshot() as snapshot:
         every = alert_lists.alert_list(snapshot)
+        cause = every.first_cause(snapshot)
     positions = np.arange(len(every)) if args.rule is None else np.flatnonzero(every.rule == known[args.rule])
     of = f" of {args.rule}" if args.rule else ""
     head = [plain(f"{len(positions):,} alert(s){of}:", Style.HEADING), (), _head()]
-    if every.first_cause is not None:
-        head.insert(
-            1, (Part("first cause: "), link(f"alert {every.first_cause}", f"why {every.first_cause}"))
-        )
+    if cause is not None:
+        head.insert(1, (Part("first cause: "), link(f"alert {cause}", f"why {cause}")))
 
     def read(begin: int, end: int) -> list[tuple[int, dict[str, Any]]]:
         return _page(run, positions[begin:end].tolist())
@@ -62,9 +61,7 @@ def _page(run: Run, positions: Sequence[int]) -> list[tuple[int, dict[str, Any]]
     """Returns the positions with the alerts there."""
     with run.snapshot() as snapshot:
         every = alert_lists.alert_list(snapshot)
-        chosen = alert_lists.AlertList(
-            every.index[positions], every.slot[positions], every.rule[positions], None
-        )
+        chosen = every.at(np.array(positions, np.int64))
         facts = alert_lists.page(snapshot, chosen, Range(0, len(positions)))
     return list(zip(positions, facts, strict=True))
 
