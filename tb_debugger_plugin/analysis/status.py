@@ -32,6 +32,8 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
         "circular_buffer_size": _buffer_size(hosts),
         "dropped_executions": _dropped(snapshot, hosts, EXECUTION),
         "dropped_graph_executions": _dropped(snapshot, hosts, GRAPH_EXECUTION_TRACES),
+        "pinned_executions": _pinned(snapshot, hosts, EXECUTION),
+        "pinned_graph_executions": _pinned(snapshot, hosts, GRAPH_EXECUTION_TRACES),
         "tensorflow_version": _first(hosts, "tensorflow_version"),
         "recorder": _recorder(hosts),
         "hosts": [host["name"] for host in hosts],
@@ -94,14 +96,31 @@ def _dropped(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> in
 
     A recording writes the number of records now and then, and at its end; in between, its ring counts them.
     """
+    return sum(_dropped_by_host(snapshot, hosts, suffix).values())
+
+
+def _dropped_by_host(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> dict[int, int]:
     if _buffer_size(hosts) is None:
-        return 0
+        return {}
     held = num_held(snapshot, suffix)
     counted = dict(snapshot.rows("SELECT host, dropped FROM files WHERE suffix = ?", [suffix]))
-    return sum(
-        max(num_seen(host, suffix) - held.get(number, 0), counted.get(number, 0))
+    return {
+        number: max(num_seen(host, suffix) - held.get(number, 0), counted.get(number, 0))
         for number, host in enumerate(hosts)
         if host["circular_buffer_size"] > 0
+    }
+
+
+def _pinned(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> int:
+    """Returns how many records are kept although later ones fill the circular buffers.
+
+    They are near first bad values, unless the program requested a flush.
+    """
+    held = num_held(snapshot, suffix)
+    return sum(
+        max(0, held.get(number, 0) - hosts[number]["circular_buffer_size"])
+        for number, dropped in _dropped_by_host(snapshot, hosts, suffix).items()
+        if dropped > 0
     )
 
 

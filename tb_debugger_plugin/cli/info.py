@@ -69,10 +69,24 @@ def _table(name: str, facts: dict[str, Any]) -> str:
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")
+        lines.append(f"  kept by the buffer: {_kept(facts)}")
     lines += [printable(f"  changed: {_changed(one)}") for one in facts["changed_values"]]
     lines += [printable(f"  not recorded: {_not_recorded(entry)}") for entry in facts["not_recorded"]]
     lines += [printable(f"  ! {_prefix(notice)}{notice['message']}") for notice in facts["notices"]]
     return "\n".join(lines)
+
+
+def _kept(facts: dict[str, Any]) -> str:
+    pinned = [
+        f"{number} {what}"
+        for number, what in (
+            (facts["pinned_executions"], "executions"),
+            (facts["pinned_graph_executions"], "graph executions"),
+        )
+        if number
+    ]
+    around = f", and {' and '.join(pinned)} around first bad values" if pinned else ""
+    return f"the last {facts['circular_buffer_size']}{around}"
 
 
 def _not_recorded(entry: dict[str, Any]) -> str:

@@ -484,6 +484,7 @@ def test_the_status_counts_and_names(tmp_path):
         answer = status(snapshot)
     assert (answer["num_executions"], answer["num_graph_executions"], answer["num_alerts"]) == (4, 8, 8)
     assert (answer["dropped_executions"], answer["dropped_graph_executions"]) == (6, 12)
+    assert (answer["pinned_executions"], answer["pinned_graph_executions"]) == (1, 5)
     assert (answer["tensor_debug_mode"], answer["circular_buffer_size"]) == ("FULL_HEALTH", 3)
     assert (answer["hosts"], answer["finished"], answer["loading"]) == (["big"], False, None)
     assert answer["recorder"] == "tb-debugger-plugin 0.1"
@@ -506,6 +507,16 @@ def test_the_status_names_what_is_not_on_record(tmp_path):
         ("filtered", "Only Log.", (), None, "big"),
         ("unknown", "From a later version.", (), None, "big"),
     }
+
+
+@pytest.mark.parametrize(("size", "seen"), [(-1, (4, 8)), (3, (4, 8)), (8, (100, 100))])
+def test_nothing_is_pinned_where_nothing_was_dropped_or_only_the_last_are_left(tmp_path, size, seen):
+    recording = small_program(tmp_path, recorder_version="0.1", circular_buffer_size=size)
+    recording.counts(*seen, finished=True)
+    recording.close()
+    with _snapshot(tmp_path) as snapshot:
+        answer = status(snapshot)
+    assert (answer["pinned_executions"], answer["pinned_graph_executions"]) == (0, 0)
 
 
 def test_a_killed_recording_has_dropped_what_its_rings_say(tmp_path):

@@ -45,6 +45,7 @@ def test_info_counts_what_a_circular_buffer_dropped(tmp_path, capsys):
     assert main(["info", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "dropped by the buffer" in text and "6 executions, 1992 graph executions" in text
+    assert "kept by the buffer: the last 3, and 1 executions and 5 graph executions around first bad" in text
 
 
 def test_info_shows_damage_and_times_that_no_calendar_has(tmp_path, capsys):

@@ -58,6 +58,8 @@ export const status = object({
   circular_buffer_size: optional(number),
   dropped_executions: optional(number),
   dropped_graph_executions: optional(number),
+  pinned_executions: optional(number),
+  pinned_graph_executions: optional(number),
   tensorflow_version: optional(text),
   recorder: optional(text),
   hosts: listOrNone(text),
