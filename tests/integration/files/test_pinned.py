@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tb_debugger_plugin import open_run
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tests.support.events import loaded
@@ -86,6 +87,8 @@ def test_what_ran_around_the_first_nan_and_the_last_records_are_kept(
     assert actual["num_graph_executions"] + actual["dropped_graph_executions"] == len(traces)
     assert actual["num_executions"] + actual["dropped_executions"] == len(executions)
     assert actual["num_bad_graph_executions"] == len(bad)
+    assert actual["pinned_graph_executions"] == len(recorded.traces) - BUFFER
+    assert actual["pinned_executions"] == len(recorded.executions) - BUFFER
 
     if end == "ends":
         from tensorflow.python.debug.lib import debug_events_reader
@@ -94,3 +97,40 @@ def test_what_ran_around_the_first_nan_and_the_last_records_are_kept(
             reader.update()
             theirs = [(trace.op_name, trace.output_slot) for trace in reader.graph_execution_traces()]
         assert theirs == [(trace.op_name, trace.slot) for trace in recorded.traces]
+
+
+WITH_MASKS = """
+import sys
+import tensorflow as tf
+import tb_debugger_plugin
+
+MASK = tf.constant([0.0, 0.0, float("-inf")])
+
+@tf.function
+def step(x, lowest):
+    for layer in range(8):  # each mask is further from the next than the buffer reaches
+        x = tf.nn.softmax(x + MASK)
+        for _ in range(320):
+            x = tf.sin(x)
+    return tf.math.log(x - lowest)  # the line
+
+tb_debugger_plugin.enable_dump_debug_info(sys.argv[1], sys.argv[2], 200)
+for i in range(8):
+    step(tf.constant([1.0, 2.0, 3.0]), tf.constant(9.0 if i == 5 else -1.0))
+tb_debugger_plugin.disable_dump_debug_info()
+"""
+
+
+@pytest.mark.parametrize("mode", ["FULL_HEALTH", "CURT_HEALTH"])
+def test_a_nan_of_5000_records_ago_is_named_with_its_line_although_masks_came_first(
+    tmp_path: Path, mode: str
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(WITH_MASKS)
+    command = [sys.executable, str(program), str(tmp_path / "logdir"), mode]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path.cwd())}
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
+    with open_run(tmp_path / "logdir") as run:
+        origin = run.origins()[0]
+    line = 1 + next(n for n, text in enumerate(WITH_MASKS.splitlines()) if "# the line" in text)
+    assert (origin.op_type, origin.source.line) == ("Log", line)
