@@ -1,6 +1,6 @@
 /** Origins of bad values: which one the page shows, and the chain from a bad value back to its birth. */
 import type { ChainLink, Origin, SourceOf } from "../api/origins";
-import { basename } from "../base/text";
+import { basename, counted } from "../base/text";
 import { displayName, tensorName } from "./names";
 import { linkTarget, type Target } from "./neighbourhood";
 
@@ -59,6 +59,11 @@ export function kindWords({ kind, kind_is_certain }: Pick<Origin, "kind" | "kind
 export function originLabel(origin: Origin): string {
   const words = CATEGORIES.get(origin.category) ?? "Origin of";
   return words.endsWith(":") ? `${words} ${kindWords(origin)}.` : `${words} ${kindWords(origin)}:`;
+}
+
+/** "1 bad value is expected", "3 bad values are expected" */
+export function expectedWords(n: number): string {
+  return `${counted(n, "bad value")} ${n === 1 ? "is" : "are"} expected`;
 }
 
 /** What the reader should know about an answer that is not proven. */

@@ -5,6 +5,7 @@ import { fromWire } from "../model/health";
 import type { Target } from "../model/neighbourhood";
 import {
   certaintyWords,
+  expectedWords,
   kindWords,
   lineName,
   momentWords,
@@ -138,7 +139,7 @@ export function ExpectedOrigins({ store }: { readonly store: Store }) {
   if (expected.length === 0) return null;
   return (
     <details class="other-origins" data-testid="expected-origins">
-      <summary>{counted(expected.length, "expected one")}, which harms nothing</summary>
+      <summary>{expectedWords(expected.length)}</summary>
       <OriginList store={store} origins={expected} />
     </details>
   );

@@ -1,0 +1,99 @@
+"""`frontend/src/views/origin_card.tsx`: the card of an origin, its chain, and its marks in the graph."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.debugger_page import open_page
+from tests.support.events import small_program
+from tests.support.serving import tensorboard
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A TensorBoard on a small program whose log is infinite."""
+    folder = tmp_path_factory.mktemp("origins")
+    small_program(folder / "run").close()
+    with tensorboard(folder, folder / "tensorboard.txt") as address:
+        yield address
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_card_opens_with_the_origin_its_line_and_its_numbers(browser, address, scheme):
+    with open_page(browser, address, scheme=scheme) as page:
+        page.await_first_cause()
+        card = page.part("first-bad")
+        expect(card).to_contain_text("Origin of ∞: Log (tensor Log:0 in function loss)")
+        expect(card).to_contain_text("the logarithm of 0 is −∞")
+        expect(card).to_contain_text("train.py:3 return tf.math.log(x)")
+        expect(page.part("evidence")).to_contain_text("x:0")
+        expect(page.part("evidence").locator(".bad")).to_have_text("1 −∞")
+        assert page.complaints == [] and page.serious_violations() == []
+
+
+def test_each_step_of_the_chain_leads_to_its_value(browser, address):
+    with open_page(browser, address, width=1920, height=1080) as page:
+        page.await_first_cause()
+        steps = page.part("chain-step")
+        expect(steps.last).to_contain_text("Log")
+        expect(steps.last).to_have_attribute("aria-current", "step")
+        steps.first.click()
+        expect(steps.first).to_have_attribute("aria-current", "step")
+        expect(steps.last).not_to_have_attribute("aria-current", "step")
+        chips = page.part("chain-chip")
+        expect(chips).to_have_count(steps.count())
+        chips.first.click()
+        expect(page.part("graph-structure-op")).to_contain_text("Log")
+        expect(page.part("graph-structure-op")).to_have_class(re.compile("op-chain"))
+        expect(page.frame.locator(".alerts .position")).to_have_text(re.compile(r"\d of \d"))
+
+
+def test_other_origins_are_explained_when_they_are_chosen(browser, address):
+    place = {
+        "op_type": "Log", "op_name": "Log", "output_slot": 0, "graph_id": "g1", "source": None, "step": 0,
+        "execution_index": 1, "graph_execution_index": 1, "kind": "inf",
+    }  # fmt: skip
+    words = [{"role": "text", "text": "<i>One</i> infinity.", "target": None}]
+    first = {
+        **place, "category": "origin", "count": 1, "headline": "Log", "explanation": "It is.",
+        "phrases": {"what": words, "why": [], "where": []}, "evidence": {"output": None, "inputs": []},
+        "certainty": "likely", "missing": "The values would decide.", "chain": [],
+    }  # fmt: skip
+    second = {**first, "op_name": "mul", "headline": "Mul in loss", "category": "came_in"}
+    second["graph_execution_index"] = 2
+    meant = {**first, "op_name": "mask", "headline": "A mask", "category": "expected"}
+    answers = {"origins?*": {"origins": [meant, first, second]}}
+    with open_page(browser, address, answers=answers) as page:
+        card = page.part("first-bad")
+        expect(card).to_contain_text("<i>One</i> infinity.")
+        expect(page.part("certainty")).to_have_text(
+            "This is likely, but not proven. The values would decide."
+        )
+        expect(page.part("other-origins")).to_contain_text("1 other origin")
+        page.part("other-origins").get_by_role("button", name="Mul in loss").click()
+        expect(card).to_contain_text("Came in: ∞.")
+        expect(page.part("graph-structure-op")).to_contain_text("Mul")
+        page.part("expected-origins").get_by_text("1 bad value is expected").click()
+        expect(page.part("expected-origins")).to_contain_text("It is.")
+        assert page.complaints == []
+
+
+def test_a_run_whose_bad_values_are_all_expected_is_not_blamed(browser, address):
+    meant = {
+        "op_type": "Const", "op_name": "mask", "output_slot": 0, "graph_id": "g1", "kind": "inf",
+        "category": "expected", "count": 1, "headline": "A mask", "explanation": "It is meant.",
+        "phrases": {"what": [], "why": [], "where": []}, "evidence": {"output": None, "inputs": []},
+        "certainty": "proven", "chain": [],
+    }  # fmt: skip
+    with open_page(browser, address, answers={"origins?*": {"origins": [meant]}}) as page:
+        box = page.part("all-expected")
+        expect(box).to_contain_text("does harm")
+        box.get_by_text("1 bad value is expected").click()
+        expect(box).to_contain_text("It is meant.")
+        expect(page.part("first-bad")).to_have_count(0)
+        assert page.complaints == [] and page.serious_violations() == []
