@@ -29,6 +29,7 @@ from tb_debugger_plugin.cli import (
     info,
     origins,
     precision,
+    report,
     run,
     shell,
     sql,
@@ -39,7 +40,7 @@ from tb_debugger_plugin.cli.reading import say
 from tb_debugger_plugin.errors import DebuggerError
 
 _VERBS: Final[tuple[ModuleType, ...]] = (
-    *(demo, info, why, origins, alerts, precision, value, shell, run),
+    *(demo, info, why, origins, report, alerts, precision, value, shell, run),
     *(dump, index, sql, export, beam, clean),
 )
 

@@ -1,0 +1,1 @@
+"""What a report of a run holds, and how it is written."""
