@@ -110,6 +110,8 @@ def _limits(table: ModuleType, modes: Sequence[Any]) -> str:
 constexpr int kNumColumns = {len(table.COLUMNS)};
 constexpr int kMaxSummary = {max(len(spec.columns) for spec in modes)};
 constexpr int kShapeDims = {table.SHAPE_DIMS};
+constexpr int kExponentEdges[] = {{{", ".join(map(str, table.EXPONENT_EDGES))}}};
+constexpr int kNumExponents = {len(table.EXPONENTS)};
 """
 
 

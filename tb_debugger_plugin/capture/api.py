@@ -74,9 +74,11 @@ def enable_dump_debug_info(
         computed; `"CURT_HEALTH"`: whether it has any infinity or NaN; `"CONCISE_HEALTH"`: its size and the
         numbers of -infinity, +infinity and NaN elements; `"FULL_HEALTH"`: also dtype, rank, and the numbers
         of negative, zero and positive elements; `"FULL_NUMERICS"`: also minimum, maximum, mean and variance
-        of the finite elements (needs the native library); `"SHAPE"`: dtype and shape; `"FULL_TENSOR"`: the
-        whole value. The health modes and `"FULL_NUMERICS"` cover floating and complex tensors (without the
-        native library no complex and no float8 tensors), `"SHAPE"` covers floating, integer and bool tensors.
+        of the finite elements (needs the native library); `"EXPONENTS"`: also how many elements have a
+        magnitude in which range of powers of two (needs the native library); `"SHAPE"`: dtype and shape;
+        `"FULL_TENSOR"`: the whole value. The health modes, `"FULL_NUMERICS"` and `"EXPONENTS"` cover floating
+        and complex tensors (without the native library no complex and no float8 tensors), `"SHAPE"` covers
+        floating, integer and bool tensors.
       circular_buffer_size: Number of the last executions, and of the last graph executions, to keep. With the
         native library, records around the first infinity and the first NaN of each op are kept as well, at
         most ten times as many, and four times as many for each doubling of the recording. 0 or below

@@ -26,6 +26,7 @@ class TensorDebugMode(enum.IntEnum):
     FULL_NUMERICS = 6
     FULL_TENSOR = 7
     REDUCE_INF_NAN_THREE_SLOTS = 8
+    EXPONENTS = 9
 
 
 #: Number of dimensions in a SHAPE summary: the last ones of a tensor of higher rank; 0 fills missing ones.
@@ -39,12 +40,26 @@ FLAGS: Final = ("any_bad", "any_neg_inf", "any_pos_inf", "any_nan")
 COUNTS: Final = ("neg_inf", "pos_inf", "nan", "negative", "zero", "positive")
 #: Statistics of the finite elements.
 MOMENTS: Final = ("min", "max", "mean", "variance")
+#: Powers of two between which the magnitudes of elements are counted: finer where a dtype of two bytes or one
+#: stops to represent numbers well, up to the largest and down to the smallest normal number of float32.
+EXPONENT_EDGES: Final = (
+    *(-126, -64, -48, -40, -32, -28, -25, -24, -23, -17, -16, -15, -14, -10, -9, -8, -6),
+    *(0, 8, 9, 15, 16, 127, 128),
+)
+#: Columns that count the finite elements with a magnitude in a range: above 0 and below the first edge, then
+#: from each edge to the next one, and from the last edge.
+EXPONENTS: Final = (
+    "tiny",
+    *(f"from_2_{'m' if edge < 0 else ''}{abs(edge)}" for edge in EXPONENT_EDGES),
+)
 #: The last dimensions.
 DIMS: Final = tuple(f"dim{i}" for i in range(SHAPE_DIMS))
 #: The measured numbers that the tables, the routes and the page keep of each tensor.
 MEASURED: Final = ("size", *COUNTS, *MOMENTS)
+#: The measured numbers that the tables keep of each tensor.
+STORED: Final = (*MEASURED, *EXPONENTS)
 #: Every column that a summary may have.
-COLUMNS: Final = (*DESCRIPTION, *FLAGS, *MEASURED, *DIMS)
+COLUMNS: Final = (*DESCRIPTION, *FLAGS, *STORED, *DIMS)
 #: The columns of bad values: a tensor is bad if one of them is above 0.
 BAD_SIGNS: Final = (*FLAGS, "neg_inf", "pos_inf", "nan")
 
@@ -138,6 +153,13 @@ MODES: Final = (
         columns=("any_neg_inf", "any_pos_inf", "any_nan"),
         is_stock=False,
         is_recorded=False,
+    ),
+    ModeSpec(
+        TensorDebugMode.EXPONENTS,
+        measures="the same as `FULL_NUMERICS`, and a histogram of the magnitudes by powers of two",
+        columns=(*_FULL_HEALTH, *MOMENTS, *EXPONENTS),
+        reduced_as=TensorDebugMode.FULL_HEALTH,
+        is_stock=False,
     ),
 )
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tb_debugger_plugin.events.modes import MEASURED
+from tb_debugger_plugin.events.modes import STORED
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.columns import Array, integers, measured
 from tb_debugger_plugin.index.registry import Registry
@@ -43,7 +43,7 @@ def _times(rows: Sequence[Row]) -> Array:
 
 def _summary_columns(summaries: dict[str, Array]) -> dict[str, Array]:
     columns = dict(summaries)
-    for name in MEASURED:
+    for name in STORED:
         values = measured(columns.pop(name))
         if values is not None:
             columns[name] = values

@@ -14,7 +14,7 @@ from typing import Final
 
 import duckdb
 
-from tb_debugger_plugin.events.modes import MEASURED
+from tb_debugger_plugin.events.modes import STORED
 from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
@@ -24,7 +24,7 @@ SCHEMA_VERSION: Final = 8
 SUMMARY: Final = """
   tensor_id BIGINT, device_id INTEGER, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
   dtype UTINYINT NOT NULL, rank SMALLINT NOT NULL, shape INTEGER NOT NULL,
-""" + ", ".join(f"{name} DOUBLE" for name in MEASURED)
+""" + ", ".join(f"{name} DOUBLE" for name in STORED)
 
 _SQL_TYPES: Final = {
     "i8": "BIGINT",

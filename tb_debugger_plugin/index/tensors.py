@@ -2,7 +2,7 @@
 
 Takes ``TensorProto`` messages with the modes they were recorded in. Returns NumPy columns with one row per
 tensor: what its mode measured, and NaN elsewhere. Summaries are decoded all at once by mode. A whole tensor
-(FULL_TENSOR) is counted here, so that it has the same columns as a summary in FULL_NUMERICS.
+(FULL_TENSOR) is counted here, so that it has the same columns as a summary in EXPONENTS.
 
 Invariant: any bytes are accepted; those that make no sense become "not measured".
 """
@@ -23,12 +23,12 @@ from tb_debugger_plugin.events.modes import (
     COLUMNS,
     DIMS,
     JUDGING_MODES,
-    MEASURED,
     SHAPE_DIMS,
+    STORED,
     SUMMARY_COLUMNS,
     TensorDebugMode,
 )
-from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, count_values, moments_of, stored
+from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, count_values, exponents_of, moments_of, stored
 
 Floats = npt.NDArray[np.float64]
 #: The tensors of a part; a slice means all of them.
@@ -52,7 +52,7 @@ class Summaries:
     """The columns of some tensors, one row per tensor.
 
     Attributes:
-      columns: ``tensor_id`` and those of `modes.MEASURED` (float64, NaN = not measured), ``device_id``,
+      columns: ``tensor_id`` and those of `modes.STORED` (float64, NaN = not measured), ``device_id``,
         ``mode``, ``health``, ``dtype``, ``rank`` and ``shape`` (integers; -1 = not known for rank and shape).
     """
 
@@ -205,7 +205,7 @@ def _put_whole_tensor(table: _Table, row: int, proto: Any, intern_shape: Callabl
     last = count_values(tensor.values[-1:]) if tensor.repeats else {}
     for name, value in count_values(tensor.values).items():
         table.column(name)[row] = value + tensor.repeats * last.get(name, 0)
-    for name, value in moments_of(tensor).items():
+    for name, value in {**moments_of(tensor), **exponents_of(tensor)}.items():
         table.column(name)[row] = value
     return True
 
@@ -221,7 +221,7 @@ def _columns(
     with np.errstate(invalid="ignore"):
         signs = [values > 0 for values in table.measured(BAD_SIGNS)]
         bad = np.logical_or.reduce([np.zeros(len(modes), bool), *signs])
-    columns: dict[str, npt.NDArray[Any]] = {name: data[name] for name in ("tensor_id", *MEASURED)}
+    columns: dict[str, npt.NDArray[Any]] = {name: data[name] for name in ("tensor_id", *STORED)}
     columns["device_id"] = _integers(data["device_id"], -1, 2**15 - 1, -1, np.int16)
     columns["mode"] = np.clip(modes, 0, 255).astype(np.uint8)
     columns["health"] = np.where(counted, np.where(bad, BAD, GOOD), NOT_MEASURED).astype(np.uint8)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.events.dtypes import numpy_dtype
+from tb_debugger_plugin.events.modes import EXPONENT_EDGES, EXPONENTS
 
 MAX_RANK: Final = 254
 #: Elements of a tensor; a tensor with more has no size. A float64 represents every count up to this one.
@@ -25,6 +26,7 @@ MAX_SIZE: Final = 1 << 53
 _MAX_REPEATS: Final = 1 << 24
 #: Dtypes whose bits stand in ``half_val``.
 _HALVES: Final = (dtypes.NUMBER_OF["float16"], dtypes.BFLOAT16)
+_EDGES: Final = np.ldexp(1.0, EXPONENT_EDGES)
 _VALUE_FIELDS: Final = (
     *("float_val", "double_val", "int_val", "int64_val", "bool_val"),
     *("half_val", "uint32_val", "uint64_val", "scomplex_val", "dcomplex_val"),
@@ -178,3 +180,23 @@ def moments_of(tensor: Stored) -> dict[str, float]:
         moments = {"min": low, "max": high, "mean": mean * scale, "variance": variance * scale * scale}
     # Adding 0.0 removes the sign of a zero.
     return {name: value + 0.0 for name, value in moments.items()}
+
+
+def exponents_of(tensor: Stored) -> dict[str, float]:
+    """Counts the elements by powers of two, as the summary of mode EXPONENTS does.
+
+    Args:
+      tensor: The values.
+
+    Returns:
+      The columns of `modes.EXPONENTS`; nothing for values that are not floating numbers.
+    """
+    if tensor.values.dtype.kind != "f":
+        return {}
+    magnitudes = np.abs(tensor.values.astype(np.float64))
+    bins = np.searchsorted(_EDGES, magnitudes, side="right")
+    counted = np.isfinite(magnitudes) & (magnitudes > 0)
+    counts = np.bincount(bins[counted], minlength=len(EXPONENTS)).astype(np.float64)
+    if tensor.repeats and counted[-1]:
+        counts[bins[-1]] += tensor.repeats
+    return dict(zip(EXPONENTS, counts.tolist(), strict=True))

@@ -8,6 +8,7 @@ a few roundings of a float64.
 
 from __future__ import annotations
 
+import bisect
 import math
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,8 @@ import numpy as np
 
 from tb_debugger_plugin.events.modes import (
     DIMS,
+    EXPONENT_EDGES,
+    EXPONENTS,
     MOMENTS,
     SHAPE_DIMS,
     SUMMARY_COLUMNS,
@@ -74,8 +77,14 @@ def _measured(array: np.ndarray[Any, Any]) -> dict[str, float]:
     counts = {name: float(np.sum(kind)) for name, kind in kinds.items()}
     flags = {f"any_{name}": float(counts[name] > 0) for name in ("neg_inf", "pos_inf", "nan")}
     # Complex numbers have no order, so there is no smallest one.
-    moments = _moments(finite.tolist() if array.dtype.kind != "c" else [])
-    return {**counts, **flags, "any_bad": max(flags.values()), **dict(zip(MOMENTS, moments, strict=True))}
+    is_complex = array.dtype.kind == "c"
+    moments = _moments([] if is_complex else finite.tolist())
+    exponents = [math.nan] * len(EXPONENTS) if is_complex else _exponents(finite.tolist())
+    return {
+        **{**counts, **flags, "any_bad": max(flags.values())},
+        **dict(zip(MOMENTS, moments, strict=True)),
+        **dict(zip(EXPONENTS, exponents, strict=True)),
+    }
 
 
 def _as_complex(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -100,6 +109,16 @@ def _moments(finite: list[float]) -> list[float]:
     variance = sum(((x - mean) ** 2 for x in exact), Fraction()) / len(exact)
     # Adding 0.0 removes the sign of a zero.
     return [min(finite) + 0.0, max(finite) + 0.0, float(mean), _float(variance)]
+
+
+def _exponents(finite: list[float]) -> list[float]:
+    """Counts numbers other than 0 by the power of two that their magnitude reaches."""
+    edges = [math.ldexp(1.0, edge) for edge in EXPONENT_EDGES]
+    counts = [0.0] * len(EXPONENTS)
+    for number in finite:
+        if number != 0:
+            counts[bisect.bisect_right(edges, abs(number))] += 1
+    return counts
 
 
 def _float(exact: Fraction) -> float:

@@ -18,7 +18,9 @@ from tb_debugger_plugin.analysis.precision.tensor import Verdict
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import BadQueryError
-from tests.support.events import loaded, small_program
+from tb_debugger_plugin.events.modes import EXPONENTS, TensorDebugMode
+from tb_debugger_plugin.native import twin
+from tests.support.events import loaded, small_program, vector, whole
 from tests.support.numerics import training
 
 NUMPY = {
@@ -74,9 +76,11 @@ def test_below_the_normal_numbers_bits_are_lost_and_at_twice_the_smallest_one_is
     assert cast(target.smallest * 3, dtype) == target.smallest * 3
 
 
-def lens(folder: Path, steps: Sequence[Mapping[str, Any]], dtype: str = "float16") -> Precision:
+def lens(
+    folder: Path, steps: Sequence[Mapping[str, Any]], dtype: str = "float16", **options: Any
+) -> Precision:
     """The answer about a training function that ran some steps."""
-    training(folder, steps).close()
+    training(folder, steps, **options).close()
     loader = loaded(folder)
     try:
         with open_snapshot(loader) as snapshot:
@@ -158,3 +162,57 @@ def test_the_command_line_names_tensor_step_layer_and_scale(tmp_path: Path, caps
     assert main(["precision", str(tmp_path), "--json", "--dtype", "bfloat16"]) == 0
     (facts,) = json.loads(capsys.readouterr().out).values()
     assert facts["keep_in_float32"] == [] and facts["dtype"] == "bfloat16"
+
+
+def summary(array: Any) -> Any:
+    """The summary of an array in the mode EXPONENTS, as the twin of the kernel defines it."""
+    return vector(twin.summarize(array, 1, TensorDebugMode.EXPONENTS, -1))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz"])
+@pytest.mark.parametrize("scale", [1e-42, 1e-9, 1e-6, 1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("mode", [TensorDebugMode.EXPONENTS, TensorDebugMode.FULL_TENSOR])
+def test_the_shares_hold_what_a_cast_really_loses(
+    tmp_path: Path, dtype: str, scale: float, mode: TensorDebugMode
+) -> None:
+    random = np.random.default_rng(7)
+    array = (random.normal(size=500) * scale * np.exp2(random.integers(-12, 12, 500))).astype(np.float32)
+    array[:50] = 0
+    recorded = whole(array, 1) if mode is TensorDebugMode.FULL_TENSOR else summary(array)
+    (tensor,) = lens(tmp_path, [{"Relu": recorded}], dtype, mode=mode).tensors
+    with np.errstate(over="ignore", under="ignore"):
+        became = array.astype(NUMPY[dtype]).astype(np.float64)
+    nonzero = array != 0
+    vanished = np.count_nonzero(nonzero & (became == 0)) / np.count_nonzero(nonzero)
+    small = np.count_nonzero(nonzero & (np.abs(array) < FORMATS[dtype].smallest_normal))
+    assert tensor.vanishing.least <= vanished <= tensor.vanishing.most
+    assert tensor.subnormal.least <= small / np.count_nonzero(nonzero) <= tensor.subnormal.most
+    assert (tensor.verdict is Verdict.OVERFLOWS) == (not np.isfinite(became).all())
+    if dtype in ("float16", "float8_e5m2", "float8_e4m3fn"):
+        # One range of magnitudes lies above the numbers that certainly vanish.
+        assert tensor.vanishing.most - tensor.vanishing.least < 0.12
+        assert tensor.subnormal.is_known
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_whole_tensors_are_counted_by_exponent_as_the_twin_counts(tmp_path: Path, kind: Any) -> None:
+    with np.errstate(over="ignore"):
+        array = np.array([0, 1e-300, 2.0**-126, -(2.0**-24), 1, 65504, 3e38, 1e39, np.inf, np.nan], kind)
+    number = {np.float16: 19, np.float32: 1, np.float64: 2}[kind]
+    training(tmp_path, [{"Relu": whole(array, number)}], mode=TensorDebugMode.FULL_TENSOR).close()
+    loader = loaded(tmp_path)
+    try:
+        with open_snapshot(loader) as snapshot:
+            (row,) = snapshot.rows(f"SELECT {', '.join(EXPONENTS)} FROM graph_executions")
+    finally:
+        loader.close()
+    assert list(row) == twin.summarize(array, number, TensorDebugMode.EXPONENTS, 0)[-len(EXPONENTS) :]
+
+
+def test_gradients_below_the_smallest_number_come_back_with_a_loss_scale(tmp_path: Path) -> None:
+    array = np.exp2(-np.arange(20.0, 30.0)).astype(np.float32)
+    steps = [{"gradient_tape/out": summary(array)}]
+    scale = lens(tmp_path, steps, mode=TensorDebugMode.EXPONENTS).loss_scale
+    assert scale is not None and scale.largest == 2.0**35
+    assert scale.vanishing.least <= np.mean(array.astype(np.float16) == 0) <= scale.vanishing.most
+    assert scale.vanishing_at_largest.most == np.mean((array * scale.largest).astype(np.float16) == 0) == 0

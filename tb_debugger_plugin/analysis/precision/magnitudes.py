@@ -8,13 +8,14 @@ Invariant: DuckDB reads the long lists and returns one row for each tensor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.search import LARGEST
 from tb_debugger_plugin.analysis.precision.formats import Format
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
+from tb_debugger_plugin.events.modes import EXPONENTS
 
 #: The dtypes whose numbers are looked at.
 _FLOATS: Final = ", ".join(
@@ -42,6 +43,8 @@ class Magnitudes:
       least_largest: The smallest of the largest magnitudes of its values, without those that are 0.
       first_over: The first value with an element that overflows in the format; None when there is none.
       num_over: How many values have one.
+      exponents: How many elements have a magnitude in each range of `modes.EXPONENTS`; None when some values
+        have no such counts on record.
     """
 
     dtype: int
@@ -54,6 +57,7 @@ class Magnitudes:
     least_largest: float | None
     first_over: int | None
     num_over: int
+    exponents: tuple[int, ...] | None = None
 
 
 #: The columns of :class:`Magnitudes`, in order.
@@ -61,8 +65,11 @@ _SELECT: Final = f"""
   max(dtype), count(*), sum({_FINITE}), sum(zero), max({LARGEST}), arg_max(idx, {LARGEST}),
   CASE WHEN bool_and({_ONE_SIGN}) THEN min({_LEAST}) END,
   min({LARGEST}) FILTER (WHERE {LARGEST} > 0),
-  min(idx) FILTER (WHERE {LARGEST} >= $over), count(*) FILTER (WHERE {LARGEST} >= $over)
+  min(idx) FILTER (WHERE {LARGEST} >= $over), count(*) FILTER (WHERE {LARGEST} >= $over),
+  count({EXPONENTS[0]}), {", ".join(f"sum({name})" for name in EXPONENTS)}
 """
+#: The columns before those of exponents.
+_NUM_PLAIN: Final = 10
 _WHERE: Final = f"dtype IN ({_FLOATS}) AND max IS NOT NULL AND zero IS NOT NULL"
 
 
@@ -94,8 +101,12 @@ def of_eager(snapshot: Snapshot, target: Format) -> dict[EagerKey, Magnitudes]:
 
 
 def _made(row: Any) -> Magnitudes:
-    dtype, values, elements, zeros, *rest = row
-    return Magnitudes(dtype, values, int(elements), int(zeros), *rest)
+    row = list(row)
+    dtype, values, elements, zeros, *others = row[:_NUM_PLAIN]
+    counted, *counts = row[_NUM_PLAIN:]
+    exponents = tuple(map(int, counts)) if counted == values else None
+    plain = Magnitudes(dtype, values, int(elements), int(zeros), *others)
+    return replace(plain, exponents=exponents)
 
 
 def steps_of_sites(snapshot: Snapshot, positions: dict[int, int]) -> dict[int, int]:

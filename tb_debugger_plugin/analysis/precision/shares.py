@@ -5,9 +5,17 @@ Takes the magnitudes of a tensor; returns the least and the largest share that f
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes
+from tb_debugger_plugin.events.modes import EXPONENT_EDGES
+
+_EDGES: Final = [math.ldexp(1.0, edge) for edge in EXPONENT_EDGES]
+#: Where each range of `modes.EXPONENTS` begins and ends.
+_BEGIN: Final = [0.0, *_EDGES]
+_END: Final = [*_EDGES, math.inf]
 
 
 class Share(NamedTuple):
@@ -42,5 +50,19 @@ def share_below(found: Magnitudes, limit: float) -> Share:
         return NONE
     if found.largest < limit:
         return ALL
+    if found.exponents is not None:
+        return _counted(found.exponents, limit)
     # At least one element has the largest magnitude.
     return Share(0.0, 1.0 - 1.0 / nonzero)
+
+
+def _counted(exponents: Sequence[int], limit: float) -> Share:
+    """The share by ranges of magnitudes; the range that the limit is in is between the bounds."""
+    below, between = 0, 0
+    for number, count in enumerate(exponents):
+        if _END[number] <= limit:
+            below += count
+        elif _BEGIN[number] < limit:
+            between += count
+    total = sum(exponents)
+    return Share(below / total, (below + between) / total)

@@ -31,7 +31,7 @@ def sentence(tensor: TensorPrecision) -> str:
     above = f"{powers(tensor.headroom)} to the largest number of {name}"
     if verdict is Verdict.FITS:
         return f"Fits: {above}."
-    return f"Does not overflow: {above}. How many elements are too small is not on record."
+    return f"Does not overflow: {above}. How many elements are too small is not on record: EXPONENTS has it."
 
 
 def _vanishes(tensor: TensorPrecision) -> str:

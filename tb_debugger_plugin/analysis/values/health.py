@@ -14,6 +14,7 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.modes import (
     DIMS,
+    EXPONENTS,
     MEASURED,
     SHAPE_DIMS,
     SUMMARY_COLUMNS,
@@ -59,7 +60,8 @@ def summary_vector(snapshot: Snapshot, row: Row, *, eager: bool) -> list[float |
     if row["health"] == NOT_MEASURED and row["size"] is None:
         return None
     special = _special_slots(snapshot, row, eager=eager, has_dims=DIMS[0] in SUMMARY_COLUMNS[mode])
-    return [_slot(name, row, special) for name in SUMMARY_COLUMNS[mode]]
+    # Counts by exponent are for `analysis/precision` alone.
+    return [_slot(name, row, special) for name in SUMMARY_COLUMNS[mode] if name not in EXPONENTS]
 
 
 def _special_slots(snapshot: Snapshot, row: Row, *, eager: bool, has_dims: bool) -> dict[str, float | None]:

@@ -22,7 +22,7 @@ from tb_debugger_plugin.events.dumps.folders import read_start
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.messages import TensorProto
-from tb_debugger_plugin.events.modes import MEASURED, TensorDebugMode
+from tb_debugger_plugin.events.modes import STORED, TensorDebugMode
 from tb_debugger_plugin.events.wire import BYTES, VARINT, fields
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.columns import Array
@@ -84,7 +84,7 @@ class DumpBatch:
         empty = np.array([proto is None or not holds_value(proto) for proto in self._protos], bool)
         if empty.any():
             # A variable without a value is written as a tensor without elements, which must not count as 0.
-            for name in MEASURED:
+            for name in STORED:
                 if name != "size":
                     columns[name] = np.where(empty, np.nan, columns[name])
             for name, value in (("health", tensors.NOT_MEASURED), ("mode", TensorDebugMode.NO_TENSOR)):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "exponents.h"
 #include "float8.h"
 #include "float_bits.h"
 #include "moments.h"
@@ -152,6 +153,9 @@ class Row {
   void Set(double value) {
     if constexpr (Has(column)) out_[IndexOf(mode, column)] = value;
   }
+  // The first of columns that follow each other.
+  double* At(Column column) const { return out_ + IndexOf(mode, column); }
+
   template <Column column>
   void Set(int64_t value) {
     Set<column>(static_cast<double>(value));
@@ -205,6 +209,9 @@ void Measure(const TensorView& tensor, Row<mode> row) {
     Counts counts;
     WriteMoments(CountAndMeasure(tensor.data, tensor.num_elements, tensor.dtype, &counts), row);
     WriteCounts(counts, row);
+    if constexpr (R::Has(Column::kTiny)) {
+      CountExponents(tensor.data, tensor.num_elements, tensor.dtype, counts.zero, row.At(Column::kTiny));
+    }
   } else if constexpr (R::Has(Column::kNan)) {
     WriteCounts(CountKinds(tensor.data, tensor.num_elements, tensor.dtype), row);
   } else if constexpr (R::Has(Column::kAnyBad)) {
