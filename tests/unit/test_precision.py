@@ -21,7 +21,7 @@ from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.modes import EXPONENTS, TensorDebugMode
 from tb_debugger_plugin.native import twin
 from tests.support.events import loaded, small_program, vector, whole
-from tests.support.numerics import training
+from tests.support.numerics import numerics, training
 
 NUMPY = {
     "float16": np.float16,
@@ -216,3 +216,32 @@ def test_gradients_below_the_smallest_number_come_back_with_a_loss_scale(tmp_pat
     assert scale is not None and scale.largest == 2.0**35
     assert scale.vanishing.least <= np.mean(array.astype(np.float16) == 0) <= scale.vanishing.most
     assert scale.vanishing_at_largest.most == np.mean((array * scale.largest).astype(np.float16) == 0) == 0
+
+
+def test_outputs_of_functions_are_not_listed_beside_their_tensors(tmp_path: Path) -> None:
+    recording = training(tmp_path, [{"MatMul": [1.0, 2.0]}])
+    recording.execution("__inference_step_7", [numerics([1e6, 1.0])], graph_id="g1", stack=["f2"])
+    recording.execution("Mul", [numerics([2e6, 1.0])], stack=["f2"])
+    recording.close()
+    loader = loaded(tmp_path)
+    try:
+        with open_snapshot(loader) as snapshot:
+            found = precision(snapshot).tensors
+    finally:
+        loader.close()
+    assert [one.place.name for one in found] == ["Mul:0", "MatMul:0"]
+    assert found[0].overflow is not None and found[0].overflow.execution_index == 2
+
+
+def test_a_constant_in_a_gradient_does_not_limit_the_loss_scale(tmp_path: Path) -> None:
+    recording = training(tmp_path, [{"gradient_tape/out": [3.0, 1.0]}])
+    recording.op("g1", "gradient_tape/Const", "Const", ids=[99])
+    recording.trace("g1", "gradient_tape/Const", numerics([256.0]))
+    recording.close()
+    loader = loaded(tmp_path)
+    try:
+        with open_snapshot(loader) as snapshot:
+            scale = precision(snapshot).loss_scale
+    finally:
+        loader.close()
+    assert scale is not None and scale.limited_by.place.name == "gradient_tape/out:0"

@@ -43,12 +43,17 @@ class LossScale:
 
 def loss_scale(tensors: Sequence[TensorPrecision]) -> LossScale | None:
     """Returns the window of loss scales; None when no gradient that is not 0 is on record."""
-    gradients = [one for one in tensors if one.place.is_gradient and one.found.largest > 0]
+    gradients = [one for one in tensors if _is_scaled(one) and one.found.largest > 0]
     if not gradients:
         return None
     limiting = max(gradients, key=lambda one: one.found.largest)
     scale = _largest_scale(limiting)
     return LossScale(scale, limiting, _vanishing(gradients, 1.0), _vanishing(gradients, scale))
+
+
+def _is_scaled(tensor: TensorPrecision) -> bool:
+    """Whether a tensor grows with the loss: constants in a gradient, such as a number of elements, do not."""
+    return tensor.place.is_gradient and tensor.place.op_type != "Const"
 
 
 def _largest_scale(tensor: TensorPrecision) -> float:

@@ -91,7 +91,10 @@ def precision(snapshot: Snapshot, dtype: str = DEFAULT) -> Precision:
 
 
 def _precision(snapshot: Snapshot, target: Format) -> Precision:
-    tensors = sorted([*_of_graphs(snapshot, target), *_of_eager_ops(snapshot, target)], key=badness)
+    in_graphs = list(_of_graphs(snapshot, target))
+    # What a function returns is a tensor of its graph, where it has a name and a line.
+    eager = _of_eager_ops(snapshot, target, with_functions=not in_graphs)
+    tensors = sorted([*in_graphs, *eager], key=badness)
     return Precision(
         target=target,
         tensors=tensors,
@@ -120,9 +123,11 @@ def _of_graphs(snapshot: Snapshot, target: Format) -> Iterator[TensorPrecision]:
         )
 
 
-def _of_eager_ops(snapshot: Snapshot, target: Format) -> Iterator[TensorPrecision]:
+def _of_eager_ops(snapshot: Snapshot, target: Format, *, with_functions: bool) -> Iterator[TensorPrecision]:
     places = _Places(snapshot)
     for key, one in magnitudes.of_eager(snapshot, target).items():
+        if snapshot.catalog.op_types[key.op_type][1] and not with_functions:
+            continue
         yield TensorPrecision(
             place=places.of_eager(key),
             found=one,
