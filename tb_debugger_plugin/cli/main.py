@@ -22,6 +22,7 @@ from tb_debugger_plugin.cli import (
     alerts,
     beam,
     clean,
+    compare,
     demo,
     dump,
     export,
@@ -40,7 +41,7 @@ from tb_debugger_plugin.cli.reading import say
 from tb_debugger_plugin.errors import DebuggerError
 
 _VERBS: Final[tuple[ModuleType, ...]] = (
-    *(demo, info, why, origins, report, alerts, precision, value, shell, run),
+    *(demo, info, why, origins, report, alerts, compare, precision, value, shell, run),
     *(dump, index, sql, export, beam, clean),
 )
 

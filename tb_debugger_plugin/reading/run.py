@@ -18,6 +18,9 @@ from typing import Any, Final, TypeVar
 
 import duckdb
 
+from tb_debugger_plugin.analysis.compare.compare import compare
+from tb_debugger_plugin.analysis.compare.comparison import Comparison
+from tb_debugger_plugin.analysis.compare.measuring import Settings
 from tb_debugger_plugin.analysis.lists.filters import (
     Filter,
 )
@@ -186,6 +189,33 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
           of the tensors hold the values before.
         """
         return self._ask(changed_values)
+
+    def compare(self, other: Run, *, tolerance: float | None = None) -> Comparison:
+        """Compares the run with another one of nearly the same program, and finds where they part.
+
+        Use::
+
+            comparison = open_run("/path/a").compare(open_run("/path/b"))
+            print(comparison.headline)
+
+        Ops are aligned even if names got other numbers. The first difference is the first tensor, in the
+        order of time of this run, that differs by more than rounding explains. Summaries are enough; elements
+        are compared where both runs hold them.
+
+        Args:
+          other: The other run. It may have another dtype, device, mode or version of TensorFlow.
+          tolerance: The relative difference that is allowed; None (the default) = from the rounding of the
+            coarser dtype, growing with the ops on the path to the tensor.
+
+        Returns:
+          The comparison, with at least ``first_difference`` (None if the runs agree), ``headline``,
+          ``tensors``, ``changes`` and ``notes``.
+
+        Raises:
+          BadQueryError: The tolerance is negative or not a number.
+        """
+        with self.snapshot() as first, other.snapshot() as second:
+            return compare(first, second, Settings(tolerance))
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """Runs a query on the tables of the run, which ``docs/schema.md`` describes.

@@ -1,0 +1,1 @@
+"""Compares two recordings of nearly the same program."""

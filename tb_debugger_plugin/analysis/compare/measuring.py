@@ -1,0 +1,225 @@
+"""Compares all tensors that two runs have on record, in batches of bounded size.
+
+Takes two snapshots and their paired places. Returns the difference of each occurrence, as an array of which
+each place has a part. Where threads or iterations of a loop may change places, a tensor agrees if the two
+runs computed the same values in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.compare.differences import Differences, differences
+from tb_debugger_plugin.analysis.compare.places import PlacePair
+from tb_debugger_plugin.analysis.compare.rows import Rows, read_rows
+from tb_debugger_plugin.analysis.compare.tolerance import OF_AN_OP, tolerance
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.modes import TensorDebugMode
+
+#: Rows of a run that are in memory at once. A single place may have more; what follows is left out.
+_BATCH: Final = 500_000
+_LONGEST: Final = 2_000_000
+_WHOLE: Final = int(TensorDebugMode.FULL_TENSOR)
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The comparison of a tensor.
+
+    Attributes:
+      place: What was compared.
+      first, second: The positions of the occurrences in the two runs, in their lists.
+      relative: The relative differences; infinite where shape, NaN or infinities differ, and
+        NaN where the runs have no number in common.
+      tolerance: The tolerances.
+      unit: The rounding of the coarser dtype, at the first occurrence.
+      scale: The largest size of the tensor.
+      time: When the first occurrence that differs materially was computed in the first run; infinite if none.
+      material: The number of that occurrence; -1 if there is none.
+      local: The number of the first one that differs by more than one op may; -1 if there is none.
+      local_time: When that was.
+      any_time: When the first one that differs at all was.
+      size: The number of elements, at the first occurrence.
+      is_whole: Whether both runs hold some values whole.
+    """
+
+    place: PlacePair
+    first: Array
+    second: Array
+    relative: Array
+    tolerance: Array
+    unit: float
+    scale: float
+    time: float
+    material: int
+    local: int
+    local_time: float
+    any_time: float
+    size: int
+    is_whole: bool
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the runs have numbers of it in common."""
+        return not bool(np.isnan(self.relative).any())
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How runs are compared.
+
+    Attributes:
+      tolerance: A relative tolerance; None = from the rounding of the dtype and the path in the graph.
+    """
+
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the tolerance.
+
+        Raises:
+          BadQueryError: It is negative or not a finite number.
+        """
+        if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
+            raise BadQueryError(f"tolerance must be a number of at least 0, but is {self.tolerance}.")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is compared with what.
+
+    Attributes:
+      first, second: The runs.
+      depths: The units of rounding on the path, by node of the first run.
+      unordered: The nodes whose occurrences may change places.
+      from_end: Whether the last occurrences belong together, since a circular buffer dropped the first.
+      settings: How they are compared.
+    """
+
+    first: Snapshot
+    second: Snapshot
+    depths: Sequence[float]
+    unordered: frozenset[int]
+    from_end: bool
+    settings: Settings
+
+
+def measure(job: Job, wanted: Sequence[PlacePair]) -> list[Measured]:
+    """Compares all occurrences of the places."""
+    shapes = _shared_shapes(job.first, job.second)
+    return [one for batch in _batches(wanted) for one in _batch(job, batch, shapes)]
+
+
+def _shared_shapes(first: Snapshot, second: Snapshot) -> npt.NDArray[np.int64]:
+    known = {text: number for number, text in enumerate(first.catalog.shapes)}
+    return np.array([known.get(text, -2) for text in second.catalog.shapes], np.int64)
+
+
+def _batches(wanted: Sequence[PlacePair]) -> Iterator[list[PlacePair]]:
+    batch: list[PlacePair] = []
+    rows = 0
+    for one in sorted(wanted, key=lambda one: bool(one.first.keys)):
+        count = max(one.first.count, one.second.count)
+        is_other = batch and bool(batch[0].first.keys) != bool(one.first.keys)
+        if batch and (rows + count > _BATCH or is_other):
+            yield batch
+            batch, rows = [], 0
+        batch.append(one)
+        rows += count
+    if batch:
+        yield batch
+
+
+def _batch(job: Job, batch: list[PlacePair], shapes: npt.NDArray[np.int64]) -> Iterator[Measured]:
+    a = read_rows(job.first, [one.first for one in batch], _LONGEST)
+    b = read_rows(job.second, [one.second for one in batch], _LONGEST)
+    in_a = np.searchsorted(a.place, np.arange(len(batch) + 1))
+    in_b = np.searchsorted(b.place, np.arange(len(batch) + 1))
+    counts = np.minimum(np.diff(in_a), np.diff(in_b))
+    starts_a, starts_b = in_a[:-1], in_b[:-1]
+    if job.from_end:
+        starts_a, starts_b = in_a[1:] - counts, in_b[1:] - counts
+    ends = np.cumsum(counts)
+    within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+    a = a.take(np.repeat(starts_a, counts) + within)
+    b = b.take(np.repeat(starts_b, counts) + within)
+    found = differences(a, b, shapes)
+    allowed = _allowed(job, batch, a, found)
+    for one, end, count in zip(batch, ends.tolist(), counts.tolist(), strict=True):
+        part = slice(end - count, end)
+        if count:
+            yield _measured(job, one, (a, b), found, allowed, part, shapes)
+
+
+def _allowed(job: Job, batch: list[PlacePair], rows: Rows, found: Differences) -> Array:
+    if job.settings.tolerance is not None:
+        return np.where(found.unit > 0, job.settings.tolerance, 0.0)
+    depth = np.array([job.depths[one.first.node] for one in batch])
+    return tolerance(found.unit, depth[rows.place], rows.nth)
+
+
+def _measured(
+    job: Job,
+    one: PlacePair,
+    rows: tuple[Rows, Rows],
+    found: Differences,
+    allowed: Array,
+    part: slice,
+    shapes: npt.NDArray[np.int64],
+) -> Measured:
+    a, b = rows
+    relative = found.relative[part]
+    limits, times = allowed[part], a.columns["wall_time"][part]
+    if one.first.node in job.unordered and (relative > limits).any():
+        relative = _in_any_order(a, b, part, shapes, relative, limits)
+    local = limits if job.settings.tolerance is not None else OF_AN_OP * found.unit[part]
+    material, first_local, first_any = (
+        _first(relative > limit) for limit in (limits, np.minimum(limits, local), np.zeros(1))
+    )
+    return Measured(
+        one,
+        a.columns["idx"][part].astype(np.int32),
+        b.columns["idx"][part].astype(np.int32),
+        relative.astype(np.float32),
+        limits.astype(np.float32),
+        float(found.unit[part][0]),
+        float(found.scale[part].max()),
+        _time(times, material),
+        material,
+        first_local,
+        _time(times, first_local),
+        _time(times, first_any),
+        int(np.nan_to_num(a.columns["size"][part][0])),
+        bool((a.columns["mode"][part] == _WHOLE).any() and (b.columns["mode"][part] == _WHOLE).any()),
+    )
+
+
+def _first(flags: npt.NDArray[np.bool_]) -> int:
+    return int(flags.argmax()) if flags.any() else -1
+
+
+def _time(times: Array, position: int) -> float:
+    return float(times[position]) if position >= 0 else np.inf
+
+
+def _in_any_order(
+    a: Rows, b: Rows, part: slice, shapes: npt.NDArray[np.int64], relative: Array, limits: Array
+) -> Array:
+    """The differences if each value is compared with the one of the same rank; those by order if not less."""
+    positions = np.arange(part.start, part.stop)
+    keys = ("variance", "size", "positive", "max", "min", "mean")
+    first, second = (
+        rows.take(positions[np.lexsort([np.nan_to_num(rows.columns[name][part]) for name in keys])])
+        for rows in (a, b)
+    )
+    found = differences(first, second, shapes)
+    return np.minimum(relative, limits) if not (found.relative > limits.max()).any() else relative

@@ -1,0 +1,157 @@
+"""Finds the first tensor that differs materially, among those that were measured.
+
+Takes what was measured. Candidates come in the order of time of the first run. A tensor is a candidate if it
+differs by more than the tolerance of its path, or if all its inputs are equal and it differs by more than one
+op may. The first candidate whose difference its inputs do not explain is the answer; without one, the first
+candidate is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tb_debugger_plugin.analysis.compare.inheritance import InputDifference, handed_on, inherited_share
+from tb_debugger_plugin.analysis.compare.measuring import Measured
+from tb_debugger_plugin.analysis.compare.outline import EagerKey, Node, Outline
+from tb_debugger_plugin.analysis.compare.tolerance import OF_AN_OP, weight
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+
+#: Candidates that are looked at; after so many, differences are everywhere.
+_MOST: Final = 400
+#: What comes out of an op may be this many times what its inputs explain: the bound is a rough one.
+_SLACK: Final = 4.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A tensor that differs.
+
+    Attributes:
+      measured: Its comparison.
+      nth: The occurrence.
+      inherited: The part of the difference that its inputs explain; None when none is on record.
+      inputs: The inputs that are on record, with their occurrence.
+      is_made_here: Whether the inputs do not explain it.
+    """
+
+    measured: Measured
+    nth: int
+    inherited: float | None
+    inputs: list[tuple[Measured, int]]
+    is_made_here: bool
+
+
+class Search:
+    """Looks for the first difference; lives as long as a comparison.
+
+    Args:
+      first: The first run.
+      made: Its outline.
+      measured: What was compared.
+    """
+
+    def __init__(self, first: Snapshot, made: Outline, measured: Sequence[Measured]) -> None:
+        self._snapshot = first
+        self._outline = made
+        self._measured = measured
+        self._at: dict[tuple[int, int], Measured] = {
+            (one.place.first.node, one.place.slot): one for one in reversed(measured)
+        }
+
+    def found(self) -> Candidate | None:
+        """The first material difference."""
+        first: Candidate | None = None
+        for number, (one, nth) in enumerate(self._candidates()):
+            candidate = self.candidate(one, nth)
+            first = first or candidate
+            if candidate.is_made_here:
+                return candidate
+            if number >= _MOST:
+                break
+        return first
+
+    def _candidates(self) -> Iterator[tuple[Measured, int]]:
+        entries = []
+        for one in self._measured:
+            time, nth = one.time, one.material
+            if one.local >= 0 and one.local_time < time and self._has_equal_inputs(one):
+                time, nth = one.local_time, one.local
+            if nth >= 0:
+                is_eager = bool(one.place.first.keys)
+                entries.append((time, is_eager, int(one.first[nth]), one.place.number, one, nth))
+        entries.sort(key=lambda entry: entry[:4])
+        for *_, one, nth in entries:
+            yield one, nth
+
+    def _has_equal_inputs(self, one: Measured) -> bool:
+        """Whether all inputs are on record and were equal to the last bit until then."""
+        node = one.place.pair.first
+        inputs = [source for source in node.inputs if self._outline.nodes[source[0]].type != "Const"]
+        known = [self._at.get(source) for source in inputs]
+        return bool(known) and all(
+            other is not None and other.is_known and other.any_time > one.local_time for other in known
+        )
+
+    def candidate(self, one: Measured, nth: int) -> Candidate:
+        """Judges an occurrence of a tensor by its inputs."""
+        pair = one.place.pair
+        inputs = self._inputs(one, nth)
+        difference = float(one.relative[nth])
+        explained = handed_on(pair.first.type, [_difference(*each) for each in inputs], one.scale)
+        sizes = max((each.size for each, _ in inputs), default=0)
+        rounding = OF_AN_OP * one.unit * max(1.0, weight(pair.first.type, sizes, one.size))
+        made_here = pair.is_changed or difference > _SLACK * explained + rounding
+        share = inherited_share(explained, difference) if inputs else None
+        return Candidate(one, nth, share, inputs, made_here)
+
+    def _inputs(self, one: Measured, nth: int) -> list[tuple[Measured, int]]:
+        if one.place.first.keys:
+            return self._eager_inputs(int(one.first[nth]))
+        known = (self._at.get(source) for source in one.place.pair.first.inputs)
+        found = [(each, min(nth, len(each.first) - 1)) for each in known if each is not None]
+        return [(each, at) for each, at in found if not np.isnan(each.relative[at])]
+
+    def _eager_inputs(self, index: int) -> list[tuple[Measured, int]]:
+        rows = self._snapshot.rows(
+            "SELECT o.slot, e.host, e.thread, e.op_type, e.stack, max(o.idx) FROM execution_inputs i"
+            " JOIN execution_outputs o ON o.tensor_id = i.tensor_id AND o.idx < i.idx"
+            " JOIN executions e ON e.idx = o.idx AND e.host = (SELECT host FROM executions WHERE idx = ?)"
+            " WHERE i.idx = ? GROUP BY ALL",
+            [index, index],
+        )
+        found = []
+        for slot, *key, position in rows:
+            each = self._of_eager(EagerKey(*key), slot)
+            if each is not None:
+                nth = int(np.searchsorted(each.first, position))
+                if nth < len(each.first) and each.first[nth] == position:
+                    found.append((each, nth))
+        return found
+
+    def _of_eager(self, key: EagerKey, slot: int) -> Measured | None:
+        return self._at.get((self._outline.of_eager[key], slot))
+
+
+def _difference(one: Measured, nth: int) -> InputDifference:
+    relative = float(one.relative[nth])
+    return InputDifference(relative, one.scale, relative <= float(one.tolerance[nth]))
+
+
+def consumers(nodes: Sequence[Node]) -> dict[int, list[int]]:
+    """The nodes that take tensors of each node."""
+    result: dict[int, list[int]] = defaultdict(list)
+    for node in nodes:
+        for source, _ in node.inputs:
+            result[source].append(node.number)
+    return result
+
+
+def finite(value: float) -> float | None:
+    """Returns a number for JSON; None for an infinite one."""
+    return value if math.isfinite(value) else None
