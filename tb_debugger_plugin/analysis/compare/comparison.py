@@ -118,7 +118,7 @@ class FirstDifference:
       tensor: The tensor.
       headline: Op, function and line.
       explanation: Sentences.
-      cause: ``changed_op``, ``changed_constant``, ``changed_dtype``, ``added_op``, ``random``, ``variable``,
+      cause: ``changed_op``, ``changed_constant``, ``added_op``, ``random``, ``variable``,
         ``data``, ``numerics`` or ``amplified``.
       inputs: What the op took.
       values: What the elements say, where both runs hold them; None otherwise.

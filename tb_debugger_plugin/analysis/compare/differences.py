@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.compare.rows import Rows
 from tb_debugger_plugin.analysis.compare.tolerance import roundings
-from tb_debugger_plugin.events.dtypes import NUMBER_OF
 
 _Floats = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]
@@ -23,8 +22,6 @@ _COUNTED: Final = ("neg_inf", "pos_inf", "nan")
 _SIGNS: Final = ("negative", "zero", "positive")
 #: Part of the elements of a tensor that changes its sign when all are off by the tolerance.
 _FLIPS: Final = 4.0
-#: Number of the dtypes that hold integers: a difference of theirs is counted whole.
-STRING: Final = NUMBER_OF["string"]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ candidate is.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,9 +17,10 @@ import numpy as np
 
 from tb_debugger_plugin.analysis.compare.inheritance import InputDifference, handed_on, inherited_share
 from tb_debugger_plugin.analysis.compare.measuring import Measured
-from tb_debugger_plugin.analysis.compare.outline import EagerKey, Node, Outline
+from tb_debugger_plugin.analysis.compare.outline import EagerKey, Outline
 from tb_debugger_plugin.analysis.compare.tolerance import OF_AN_OP, weight
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Candidates that are looked at; after so many, differences are everywhere.
 _MOST: Final = 400
@@ -84,8 +84,10 @@ class Search:
                 time, nth = one.local_time, one.local
             if nth >= 0:
                 is_eager = bool(one.place.first.keys)
-                entries.append((time, is_eager, int(one.first[nth]), one.place.number, one, nth))
-        entries.sort(key=lambda entry: entry[:4])
+                entries.append(
+                    (_is_of_a_shape(one), time, is_eager, int(one.first[nth]), one.place.number, one, nth)
+                )
+        entries.sort(key=lambda entry: entry[:5])
         for *_, one, nth in entries:
             yield one, nth
 
@@ -138,18 +140,15 @@ class Search:
         return self._at.get((self._outline.of_eager[key], slot))
 
 
+def _is_of_a_shape(one: Measured) -> bool:
+    """Whether it is a constant of a gradient, such as a batch size: it follows from what is forward."""
+    node = one.place.pair.first
+    return node.type == "Const" and is_gradient(node.name)
+
+
 def _difference(one: Measured, nth: int) -> InputDifference:
     relative = float(one.relative[nth])
     return InputDifference(relative, one.scale, relative <= float(one.tolerance[nth]))
-
-
-def consumers(nodes: Sequence[Node]) -> dict[int, list[int]]:
-    """The nodes that take tensors of each node."""
-    result: dict[int, list[int]] = defaultdict(list)
-    for node in nodes:
-        for source, _ in node.inputs:
-            result[source].append(node.number)
-    return result
 
 
 def finite(value: float) -> float | None:

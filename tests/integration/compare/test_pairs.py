@@ -6,6 +6,7 @@ The programs are variants of one training step. Each is recorded once, and compa
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -96,11 +97,32 @@ VARIANTS = {
 }
 
 
-def line_of(comment: str) -> int:
-    """The line of :func:`train` with a comment."""
-    lines, first = inspect.getsourcelines(train)
+THREADED = {"threads": 1.5, "the same threads": 1.5, "threads with another factor": 1.6}
+
+
+def line_of(comment: str, function: Callable[..., None] = train) -> int:
+    """The line of a function with a comment."""
+    lines, first = inspect.getsourcelines(function)
     (found,) = [number for number, line in enumerate(lines, first) if line.endswith(f"# {comment}\n")]
     return found
+
+
+def train_in_threads(factor: float) -> None:
+    """Threads call one function with other numbers each, in any order."""
+
+    @tf.function
+    def step(x: Any) -> Any:
+        return tf.reduce_sum(tf.exp(x) * factor)  # the factor
+
+    def work(number: int) -> None:
+        for turn in range(5):
+            step(tf.linspace(0.0, 1.0 + number + turn / 10, 16))
+
+    threads = [threading.Thread(target=work, args=[number], name=f"worker {number}") for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 Runs = Callable[[str], Run]
@@ -113,7 +135,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     for name, variant in VARIANTS.items():
         with tb_debugger_plugin.record(str(folder / name), mode="FULL_NUMERICS"):
             train(variant)
-    opened = {name: tb_debugger_plugin.open_run(folder / name) for name in VARIANTS}
+    for name, factor in THREADED.items():
+        with tb_debugger_plugin.record(str(folder / name), mode="FULL_NUMERICS"):
+            train_in_threads(factor)
+    opened = {name: tb_debugger_plugin.open_run(folder / name) for name in (*VARIANTS, *THREADED)}
     yield lambda name: opened[name]
     for run in opened.values():
         run.close()
@@ -170,7 +195,9 @@ def test_an_inserted_op_shifts_no_other_and_is_named_where_its_result_is_taken(r
 
 def test_a_part_for_each_replica_is_another_shape(runs: Runs) -> None:
     comparison = compared(runs, "replicas")
-    assert comparison.first_difference is not None
+    first = comparison.first_difference
+    assert first is not None and first.tensor.first.op_type == "Placeholder" and first.cause == "data"
+    assert first.tensor.what == "shape [4, 8] and [2, 8]"
     assert any("more often in one run" in note for note in comparison.notes)
 
 
@@ -186,3 +213,14 @@ def test_float16_overflows_in_the_gradient_of_the_small_variance(runs: Runs) -> 
     first = compared(runs, "half").first_difference
     assert first is not None and first.tensor.difference is None
     assert first.tensor.first.op_type == "RsqrtGrad"
+
+
+def test_the_order_of_threads_is_no_difference(runs: Runs) -> None:
+    comparison = runs("threads").compare(runs("the same threads"))
+    assert comparison.first_difference is None and comparison.num_compared > 40
+
+
+def test_a_difference_in_threads_is_named(runs: Runs) -> None:
+    first = runs("threads").compare(runs("threads with another factor")).first_difference
+    assert first is not None and first.cause == "changed_constant" and first.tensor.first.source is not None
+    assert first.tensor.first.source.line == line_of("the factor", train_in_threads)
