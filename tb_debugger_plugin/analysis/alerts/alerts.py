@@ -83,8 +83,8 @@ class AlertList:
             return _first_cause(snapshot, self)
         every, rows = self.whole
         cause = every.first_cause(snapshot)
-        here = np.flatnonzero(rows == cause) if cause is not None else []
-        return int(here[0]) if len(here) else None
+        here = [] if cause is None else np.flatnonzero(rows == cause).tolist()
+        return here[0] if here else None
 
 
 def _number_of(rule: AlertRule) -> int:

@@ -78,9 +78,9 @@ def _card(report: Report) -> str:
     if origin.advice:
         parts.append(f"<p>{_text(origin.advice)}</p>")
     if origin.example is not None:
-        before = origin.example.get("before")
+        before = origin.example.before
         change = f"<code>{_text(before)}</code> → " if before else "Example: "
-        parts.append(f"<p>{change}<code>{_text(origin.example['after'])}</code></p>")
+        parts.append(f"<p>{change}<code>{_text(origin.example.after)}</code></p>")
     if origin.missing:
         parts.append(f'<p class="dim">{_text(origin.missing)}</p>')
     return f'<section class="card">{"".join(parts)}{_numbers(origin)}</section>'

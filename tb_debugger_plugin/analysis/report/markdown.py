@@ -47,9 +47,8 @@ def _origin(report: Report) -> list[str]:
     parts = [f"**{_text(label(origin))}** {_text(origin.headline)}", _text(origin.explanation)]
     parts += [_text(words) for words in (origin.advice, origin.missing) if words]
     if origin.example is not None:
-        parts.append(
-            _block([origin.example[name] for name in ("before", "after") if origin.example.get(name)])
-        )
+        lines = (origin.example.before, origin.example.after)
+        parts.append(_block([line for line in lines if line]))
     numbers = [f"| {_text(name)} | {_text(words)} |" for name, words in numbers_of(origin)]
     parts += ["\n".join(["| tensor | numbers |", "| -- | -- |", *numbers])] if numbers else []
     steps = [" | ".join(map(_text, step)) for step in listed(chain_of(origin))]
