@@ -207,6 +207,9 @@ def _headline(first: str | None, changed: list[Change], measured: list[Measured]
         return "The runs have no tensor in common on record."
     if changed:
         return f"No tensor differs materially, but the programs do: {changed[0].words}."
+    grown = sum(one.material >= 0 for one in measured)
+    if grown:
+        return f"The runs agree: rounding grew in {grown} tensors, and no op made a difference."
     return "The runs agree: no tensor differs materially."
 
 

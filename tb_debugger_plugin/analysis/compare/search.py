@@ -1,9 +1,9 @@
 """Finds the first tensor that differs materially, among those that were measured.
 
-Takes what was measured. Candidates come in the order of time of the first run. A tensor is a candidate if it
-differs by more than the tolerance of its path, or if all its inputs are equal and it differs by more than one
-op may. The first candidate whose difference its inputs do not explain is the answer; without one, the first
-candidate is.
+Takes what was measured. Candidates come in the order of time of the first run. A tensor is a candidate if
+it differs by more than the tolerance of its path, or if all its inputs are equal and it differs by more than
+one op may. The first candidate whose difference its inputs do not explain is the answer. If too many are
+explained to look at all, the first candidate is.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Search:
         }
 
     def found(self) -> Candidate | None:
-        """The first material difference."""
+        """The first material difference; None when inputs explain them all, so that only rounding grew."""
         first: Candidate | None = None
         for number, (one, nth) in enumerate(self._candidates()):
             candidate = self.candidate(one, nth)
@@ -73,8 +73,8 @@ class Search:
             if candidate.is_made_here:
                 return candidate
             if number >= _MOST:
-                break
-        return first
+                return first
+        return None
 
     def _candidates(self) -> Iterator[tuple[Measured, int]]:
         entries = []
@@ -108,7 +108,7 @@ class Search:
         explained = handed_on(pair.first.type, [_difference(*each) for each in inputs], one.scale)
         sizes = max((each.size for each, _ in inputs), default=0)
         rounding = OF_AN_OP * one.unit * max(1.0, weight(pair.first.type, sizes, one.size))
-        made_here = pair.is_changed or difference > _SLACK * explained + rounding
+        made_here = pair.is_changed or not inputs or difference > _SLACK * explained + rounding
         share = inherited_share(explained, difference) if inputs else None
         return Candidate(one, nth, share, inputs, made_here)
 
