@@ -83,8 +83,9 @@ class AlertList:
             return _first_cause(snapshot, self)
         every, rows = self.whole
         cause = every.first_cause(snapshot)
-        here = [] if cause is None else np.flatnonzero(rows == cause).tolist()
-        return here[0] if here else None
+        if cause is None or cause not in rows:
+            return None
+        return int(np.searchsorted(rows, cause))
 
 
 def _number_of(rule: AlertRule) -> int:
