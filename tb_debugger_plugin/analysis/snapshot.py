@@ -38,6 +38,7 @@ class Snapshot:
       num_executions: The length of the list of executions.
       num_graph_executions: The length of the list of graph executions.
       num_bad_graph_executions: How many of them are bad.
+      may_lag: Whether expensive answers may be those of an earlier commit while the run grows.
     """
 
     loader: RunLoader
@@ -49,6 +50,7 @@ class Snapshot:
     num_executions: int
     num_graph_executions: int
     num_bad_graph_executions: int
+    may_lag: bool = False
 
     def rows(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Returns the rows of an SQL query."""
@@ -70,6 +72,14 @@ class Snapshot:
     def remember_of_sites(self, name: str, make: Callable[[], T]) -> T:
         """Returns the result of ``make``, which uses the catalog only and is called once per catalog."""
         return _remember(self.loader, name, (self.described, len(self.catalog.sites)), make)
+
+    def kept_with_run(self, name: str, make: Callable[[], T]) -> T:
+        """Returns the result of ``make``, which is called once for the run, at once and under a lock."""
+        with self.loader.memory_lock:
+            if name not in self.loader.memory:
+                self.loader.memory[name] = (None, make())
+            value: T = self.loader.memory[name][1]
+        return value
 
     def recall(self, name: str) -> Any:
         """Returns the value last passed to :meth:`keep`, in any generation; None when there is none."""
@@ -117,11 +127,13 @@ def _catalog(
 
 
 @contextlib.contextmanager
-def open_snapshot(loader: RunLoader) -> Iterator[Snapshot]:
+def open_snapshot(loader: RunLoader, *, may_lag: bool = False) -> Iterator[Snapshot]:
     """Open a snapshot of a run's last commit.
 
     Args:
       loader: The run's loader.
+      may_lag: Whether answers that take long may be those of an earlier commit while the run grows, for a
+        viewer that asks at each commit. The default is exact.
 
     Raises:
       NotReadyError: There is no commit yet.
@@ -130,14 +142,16 @@ def open_snapshot(loader: RunLoader) -> Iterator[Snapshot]:
         meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
         generation = int(meta.get("generation", "0"))
         described = int(meta.get("catalog_generation", "0"))
-        num_sites, *counts = connection.execute(
+        num_sites, executions, traces, bad_traces = connection.execute(
             "SELECT (SELECT count(*) FROM sites), (SELECT count(*) FROM executions),"
             " (SELECT count(*) FROM graph_executions), (SELECT count(*) FROM bad_graph_executions)"
         ).fetchall()[0]
         catalog = _catalog(loader, connection, described, num_sites)
         stable = tuple(int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED)
+        is_settled = stable == (executions, traces)
         yield Snapshot(
-            loader, connection, generation, described, stable == tuple(counts[:2]), catalog, *counts
+            *(loader, connection, generation, described, is_settled, catalog),
+            *(executions, traces, bad_traces, may_lag),
         )
 
 

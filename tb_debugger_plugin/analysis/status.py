@@ -9,6 +9,7 @@ from typing import Any
 
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.missing import missing, num_held, num_seen
+from tb_debugger_plugin.analysis.origins.origins import origins_generation
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.changed_values import changed_values
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
@@ -26,6 +27,7 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
         "num_graph_executions": snapshot.num_graph_executions,
         "num_bad_graph_executions": snapshot.num_bad_graph_executions,
         "num_alerts": len(alert_list(snapshot)),
+        "origins_generation": origins_generation(snapshot),
         "loading": _loading(snapshot),
         "finished": _finished(hosts),
         "tensor_debug_mode": _mode(snapshot, hosts),

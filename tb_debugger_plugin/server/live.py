@@ -62,7 +62,7 @@ def paused(viewer: Viewer, query: Query) -> Answer:
         raise NotFoundError("The program has no recording below the logdir.")
     loader = viewer.run_library.loader(program.run)
     is_complete = loader.catch_up(_READ_S)
-    with open_snapshot(loader) as snapshot:
+    with open_snapshot(loader, may_lag=True) as snapshot:
         tensor = pause.tensor
         op = paused_op(snapshot, tensor.graph_id, tensor.op_name, tensor.slot) if tensor.graph_id else None
         return {"run": program.run, "is_complete": is_complete, "status": status(snapshot), "op": op}

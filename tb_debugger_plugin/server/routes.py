@@ -22,7 +22,7 @@ from tb_debugger_plugin.analysis.lists import executions, graph_executions, sess
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import Page
-from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.origins.origins import dated_origins
 from tb_debugger_plugin.analysis.precision.formats import DEFAULT, FORMATS
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
@@ -42,7 +42,7 @@ _LISTS: Final = ("executions", "graph_executions")
 
 def _of_run(route: Callable[[Snapshot, Query], Answer]) -> Route:
     def answer(viewer: Viewer, query: Query) -> Answer:
-        with open_snapshot(viewer.run_library.loader(query.text("run"))) as snapshot:
+        with open_snapshot(viewer.run_library.loader(query.text("run")), may_lag=True) as snapshot:
             return route(snapshot, query)
 
     return answer
@@ -91,7 +91,8 @@ def _diagnosis(snapshot: Snapshot, query: Query) -> Answer:
 
 
 def _origins(snapshot: Snapshot, query: Query) -> Answer:
-    return {"origins": [origin.to_json() for origin in origins(snapshot)]}
+    found = dated_origins(snapshot)
+    return {"generation": found.generation, "origins": [origin.to_json() for origin in found.value]}
 
 
 def _precision(snapshot: Snapshot, query: Query) -> Answer:

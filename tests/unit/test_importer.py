@@ -42,7 +42,8 @@ def _told(folder):
             pages = [
                 {name: values.tolist() for name, values in page.columns.items()} for page in (traces, eager)
             ]
-            counted = {"generation", "described"}  # numbers of commits, which each reader counts by itself
+            # Numbers of commits, which each reader counts by itself.
+            counted = {"generation", "origins_generation", "described"}
             facts = {name: value for name, value in status(snapshot).items() if name not in counted}
             return repr((run.start_time, facts, pages, traces.dictionaries, alerts.index.tolist()))
     finally:

@@ -47,6 +47,8 @@ const notice = object({ severity: text, file: optional(text), offset: optional(n
 
 export const status = object({
   generation: number,
+  /** The generation that the origins are of which the server would answer now. */
+  origins_generation: optional(number),
   described: optional(number),
   num_executions: number,
   num_graph_executions: number,

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
+from tb_debugger_plugin.analysis.lasting import Lasting, lasting, lasting_generation
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth, Births
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
@@ -22,6 +23,7 @@ from tb_debugger_plugin.analysis.origins.telling import Telling
 from tb_debugger_plugin.analysis.origins.values import BadKind, Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
+_NAME: Final = "origins"
 _MAX_SINKS: Final = 96
 _MAX_ORIGINS: Final = 64
 _MAX_EXPECTED: Final = 16
@@ -31,12 +33,22 @@ def origins(snapshot: Snapshot) -> list[Origin]:
     """Returns where the bad values of a run come from.
 
     Args:
-      snapshot: The run.
+      snapshot: The run. If it may lag, the answer may be that of an earlier commit.
 
     Returns:
       What is to be mended first; what is expected comes last.
     """
-    return snapshot.remember("origins", lambda: _find(snapshot))
+    return dated_origins(snapshot).value
+
+
+def dated_origins(snapshot: Snapshot) -> Lasting[list[Origin]]:
+    """Returns the same with the commit that it is true of."""
+    return lasting(snapshot, _NAME, lambda: _find(snapshot))
+
+
+def origins_generation(snapshot: Snapshot) -> int:
+    """Returns of which commit the origins are that would be answered now; computes none."""
+    return lasting_generation(snapshot, _NAME)
 
 
 def _find(snapshot: Snapshot) -> list[Origin]:

@@ -13,11 +13,11 @@ export type OriginValues = ReturnType<typeof createOrigins>;
 const NONE: readonly Origin[] = [];
 
 export function createOrigins({ api, facts }: Deps, byKey: ByKey, { op }: Structure) {
-  /** The generation is a key: new values may change the answer. */
+  /** Asked again only when the server has another answer, which lags while a run grows. */
   const originList = byKey(
     () => {
-      const { num_alerts = 0, generation } = facts.status.value ?? {};
-      return both(facts.run.value, num_alerts > 0 ? generation : undefined);
+      const { num_alerts = 0, generation, origins_generation } = facts.status.value ?? {};
+      return both(facts.run.value, num_alerts > 0 ? (origins_generation ?? generation) : undefined);
     },
     ([run], signal) => api.origins(run, signal),
     2,
