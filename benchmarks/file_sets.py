@@ -62,7 +62,13 @@ TRAINING: Final = TRANSFORMER._replace(trains=True)
 _ROLES: Final = ("MatMul", "ReadVariableOp", "Relu", "Tanh", "AssignSubVariableOp")
 
 
-def write(folder: Path, num_graph_executions: int, hosts: int = 1, program: Program = TRANSFORMER) -> int:
+def write(
+    folder: Path,
+    num_graph_executions: int,
+    hosts: int = 1,
+    program: Program = TRANSFORMER,
+    bad_from: float = 0.99,
+) -> int:
     """Write the file set of each host of a job.
 
     Args:
@@ -70,13 +76,14 @@ def write(folder: Path, num_graph_executions: int, hosts: int = 1, program: Prog
       num_graph_executions: Number of graph executions of all hosts together.
       hosts: Number of hosts.
       program: What they ran.
+      bad_from: After which share of the program half of the tensors of each step are bad.
 
     Returns:
       Number of bytes of traces.
     """
     folder.mkdir(parents=True, exist_ok=True)
     count = num_graph_executions // hosts
-    return sum(_write_host(folder, host, count, program) for host in range(hosts))
+    return sum(_write_host(folder, host, count, program, bad_from) for host in range(hosts))
 
 
 def repeat(recording: Path, folder: Path, num_graph_executions: int) -> int:
@@ -122,7 +129,7 @@ def _times(records: list[bytes]) -> npt.NDArray[np.float64]:
     return np.array([DebugEvent.FromString(record).wall_time for record in records])
 
 
-def _write_host(folder: Path, host: int, num_graph_executions: int, program: Program) -> int:
+def _write_host(folder: Path, host: int, num_graph_executions: int, program: Program, bad_from: float) -> int:
     name, start, ops = f"worker{host}", _START + host * 1e-6, program.ops
     with FileSetWriter(folder, name, start) as writer:
         writer.write_metadata(
@@ -136,7 +143,7 @@ def _write_host(folder: Path, host: int, num_graph_executions: int, program: Pro
         with path.open("wb") as stream:
             for begin in range(0, num_graph_executions, ops):
                 now = start + begin // ops * _STEP_S
-                step = bad if begin >= num_graph_executions * 0.99 else good
+                step = bad if begin >= num_graph_executions * bad_from else good
                 stream.write(step.at(now + np.arange(ops) * 1e-5, num_graph_executions - begin))
                 calls += _executions(now + ops * 1e-5)
         writer.files.path(EXECUTION).write_bytes(b"".join(calls))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.origins.traces import spans_after, spans_before
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.events import Recording, full_health, loaded, small_program, vector
@@ -251,3 +253,12 @@ def test_curt_health_says_that_it_does_not_tell_kinds_apart(tmp_path: Path) -> N
 def test_a_good_run_has_no_origins(program: Program) -> None:
     program.call("Fill", 0.0, ids=[1])
     assert program.origins() == []
+
+
+@pytest.mark.parametrize("length", [0, 1, 65_536, 65_537, 3_000_000])
+def test_the_nearest_value_is_searched_in_all_that_comes_before_or_after(length: int) -> None:
+    before, after = list(spans_before(length)), list(spans_after(9, 10 + length))
+    assert (before[0][1], before[-1][0]) == (length, 0)
+    assert all(nearer[0] == farther[1] for nearer, farther in pairwise(before))
+    assert (after[0][0], after[-1][1]) == (10, 10 + length)
+    assert all(nearer[1] == farther[0] for nearer, farther in pairwise(after))

@@ -20,7 +20,7 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.eager import Eager
 from tb_debugger_plugin.analysis.origins.structure import Source, Structure
-from tb_debugger_plugin.analysis.origins.traces import Traces, Window, sites_of
+from tb_debugger_plugin.analysis.origins.traces import Traces, Window, sites_of, spans_before
 from tb_debugger_plugin.analysis.origins.values import (
     UNMEASURED,
     BadKind,
@@ -344,12 +344,15 @@ class Feeds:
     def _last_good(self, keys: Keys, at: int) -> tuple[float, int]:
         """Time and position of the last good read; several tensors may have one time."""
         sites = sites_of(self.snapshot, [(op, 0) for op in self.variables.reading(keys)])
-        rows = self.snapshot.rows(
-            "SELECT wall_time, idx FROM graph_executions"
-            f" WHERE idx < ? AND health = {GOOD} AND site IN (SELECT unnest(?)) ORDER BY idx DESC LIMIT 1",
-            [at, sites],
-        )
-        return rows[0] if rows else (-1.0, -1)
+        for begin, end in spans_before(at) if sites else ():
+            rows = self.snapshot.rows(
+                "SELECT wall_time, idx FROM graph_executions WHERE idx >= ? AND idx < ?"
+                f" AND health = {GOOD} AND site IN (SELECT unnest(?)) ORDER BY idx DESC LIMIT 1",
+                [begin, end, sites],
+            )
+            if rows:
+                return rows[0][0], rows[0][1]
+        return -1.0, -1
 
     def _value_sites(self, op: int) -> list[int]:
         """The sites of the tensors that an op assigns."""

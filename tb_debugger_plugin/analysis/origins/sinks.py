@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
-from tb_debugger_plugin.analysis.origins.traces import sites_of
+from tb_debugger_plugin.analysis.origins.traces import sites_of, spans_after
 from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, Value
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
@@ -188,14 +188,9 @@ class Sinks:
         keys = variables.assigns[op]
         window = self._feeds.traces.window(trace)
         sites = sites_of(self._snapshot, [(read, 0) for read in variables.reading(keys)])
-        after = int(window.idx[-1])
-        rows = self._snapshot.rows(
-            "SELECT health FROM graph_executions WHERE idx > ? AND site IN (SELECT unnest(?))"
-            f" AND health IN ({GOOD}, {BAD}) ORDER BY idx LIMIT 1",
-            [after, sites],
-        )
-        if rows:
-            return bool(rows[0][0] == BAD)
+        health = self._next_health(int(window.idx[-1]), sites)
+        if health is not None:
+            return health == BAD
         time = self._feeds.time(Value(trace=trace))
         later = [
             touch
@@ -203,6 +198,18 @@ class Sinks:
             if touch.time > time and not touch.assigns and touch.health
         ]
         return not later or later[0].health == BAD
+
+    def _next_health(self, after: int, sites: list[int]) -> int | None:
+        """The health of the first measured value of some sites after a position."""
+        for begin, end in spans_after(after, self._snapshot.num_graph_executions) if sites else ():
+            rows = self._snapshot.rows(
+                "SELECT health FROM graph_executions WHERE idx >= ? AND idx < ?"
+                f" AND site IN (SELECT unnest(?)) AND health IN ({GOOD}, {BAD}) ORDER BY idx LIMIT 1",
+                [begin, end, sites],
+            )
+            if rows:
+                return int(rows[0][0])
+        return None
 
     def _fetches(self) -> Iterator[Sink]:
         """The first bad values that runs of sessions fetched."""

@@ -7,7 +7,7 @@ function, or of the same run of a session. A call with very many traces is read 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -25,6 +25,8 @@ _BEFORE: Final = 400_000
 _AFTER: Final = 100_000
 #: Where it is not known to which call a trace belongs, so many around it are read.
 _UNOWNED: Final = 50_000
+#: Lengths of the parts in which the nearest value of a tensor is searched: most have one in each call.
+_SPANS: Final = (1 << 16, 1 << 20)
 _COUNTS: Final = ("nan", "neg_inf", "pos_inf", "size")
 _COLUMNS: Final = ", ".join(("idx", "wall_time", "site", "health", *_COUNTS, "positive"))
 
@@ -171,6 +173,28 @@ class Traces:
             name: values.astype(np.float64) if name in (*_COUNTS, "positive") else values
             for name, values in columns.items()
         }
+
+
+def spans_before(idx: int) -> Iterator[tuple[int, int]]:
+    """Begins and ends of parts of what is before a position, the nearest and shortest first."""
+    end = max(idx, 0)
+    for length in _SPANS:
+        yield max(end - length, 0), end
+        end = max(end - length, 0)
+        if end == 0:
+            return
+    yield 0, end
+
+
+def spans_after(idx: int, total: int) -> Iterator[tuple[int, int]]:
+    """Begins and ends of parts of what is after a position, the nearest and shortest first."""
+    begin = idx + 1
+    for length in _SPANS:
+        yield begin, min(begin + length, total)
+        begin += length
+        if begin >= total:
+            return
+    yield begin, total
 
 
 def _is_inside(window: Window, row: int) -> bool:

@@ -1,0 +1,100 @@
+"""Measures how long the origins of a long run take, and the status, which must not wait for them.
+
+    python -m benchmarks.origins [--traces 10000000]
+
+The run is that of `benchmarks.rules`, in which half of all tensors are bad after 30 % of the program: with
+ten million values, 3.5 million are bad. It is indexed first. Then each of some processes opens it, and asks
+for the status, the origins and the first cause once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import file_sets
+from benchmarks.viewer import _memory_mb
+
+_BAD_FROM = 0.3
+
+
+def measure(logdir: Path) -> dict[str, float]:
+    """Ask the only run of a logdir; returns seconds by question, and memory."""
+    from tb_debugger_plugin.analysis.alerts.alerts import alert_list
+    from tb_debugger_plugin.analysis.origins.origins import origins
+    from tb_debugger_plugin.analysis.snapshot import open_snapshot
+    from tb_debugger_plugin.analysis.status import status
+    from tb_debugger_plugin.index.loader import RunLoader
+    from tb_debugger_plugin.index.runs import find_runs
+
+    with contextlib.closing(RunLoader(find_runs(logdir)[0])) as loader:
+        while not loader.wait(1.0):
+            pass
+        with open_snapshot(loader) as snapshot:
+            found = {
+                "status": _seconds(lambda: status(snapshot)),
+                "origins": _seconds(lambda: origins(snapshot)),
+                "first cause": _seconds(lambda: alert_list(snapshot).first_cause(snapshot)),
+                "bad": float(snapshot.num_bad_graph_executions),
+            }
+    return {**found, "peak_mb": _memory_mb("VmHWM")}
+
+
+def _seconds(ask: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    ask()
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=int, default=10_000_000)
+    parser.add_argument("--times", type=int, default=3, help="number of processes that ask")
+    parser.add_argument("--folder", help="folder for the files (default: the system's temporary folder)")
+    parser.add_argument("--ask", metavar="LOGDIR", help="only ask this run, and print JSON")
+    args = parser.parse_args()
+    if args.ask:
+        print(json.dumps(measure(Path(args.ask))))
+        return
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        logdir = Path(folder) / "logs"
+        file_sets.write(logdir, args.traces, program=file_sets.TRAINING, bad_from=_BAD_FROM)
+        from tb_debugger_plugin.cli.main import main as tbdbg
+
+        with contextlib.redirect_stdout(io.StringIO()):
+            tbdbg(["index", str(logdir)])
+        command = [sys.executable, "-m", "benchmarks.origins", "--ask", str(logdir)]
+        runs = [
+            json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            for _ in range(args.times)
+        ]
+        tbdbg(["clean", str(logdir)])
+    _print(runs)
+
+
+def _print(runs: list[dict[str, float]]) -> None:
+    table = Table("question", "median, s", "slowest, s")
+    for name in ("status", "origins", "first cause"):
+        seconds = [run[name] for run in runs]
+        table.add_row(name, f"{statistics.median(seconds):.2f}", f"{max(seconds):.2f}")
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    console.print(table)
+    console.print(
+        f"bad values: {runs[0]['bad']:,.0f}; memory at most {max(run['peak_mb'] for run in runs):.0f} MB"
+    )
+
+
+if __name__ == "__main__":
+    main()
