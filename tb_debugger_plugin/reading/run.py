@@ -195,7 +195,8 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
 
         Use::
 
-            comparison = open_run("/path/a").compare(open_run("/path/b"))
+            before = tb_debugger_plugin.open_run("/path/to/logdir")
+            comparison = before.compare(run)
             print(comparison.headline)
 
         Ops are aligned even if names got other numbers. The first difference is the first tensor, in the

@@ -398,8 +398,8 @@ void RecordTwins(const std::string& base) {
   CHECK((TensorIdsIn(base + ".graph_execution_traces") == std::vector<int64_t>{3, 4}));
 }
 
-// The size of the file is bounded, however many ops are bad. `bound`: the limit when no more ops are remembered,
-// which is after 10000 with NaN and 5000 with infinity.
+// The size of the file is bounded, however many ops are bad. `bound`: the limit when no more ops are
+// remembered, which is after 10000 with NaN and 5000 with infinity.
 void PinNoMoreThanTheBound(const std::string& base, float value, int64_t bound) {
   constexpr int kRing = 100;
   Recorder recorder(Mode::kFullHealth, -1);

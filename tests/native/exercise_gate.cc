@@ -266,8 +266,7 @@ void TakeKnownNumbers() {
   gate.SetRules({bad, at_least(2, Number::kMax, 100), Rule(3, std::vector<int64_t>{2})});
   gate.Pass(passing);
   CHECK((gate.hits() == std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 1}, {3, 0}}));
-  gate.SetRules(
-      {at_least(4, Number::kMin, 1), at_least(5, Number::kMax, 100), at_least(6, Number::kMax, 3)});
+  gate.SetRules({at_least(4, Number::kMin, 1), at_least(5, Number::kMax, 100), at_least(6, Number::kMax, 3)});
   gate.Pass(passing);
   CHECK((gate.hits() == std::vector<std::pair<int64_t, int64_t>>{{4, 1}, {5, 0}, {6, 1}}));
   passing.view = nullptr;  // on another device

@@ -15,7 +15,8 @@ COPIES: Final = frozenset(
     ConjugateTranspose Reverse ReverseV2 Enter Exit Switch Merge NextIteration RefSwitch RefMerge
     DebugIdentity EnsureShape Pack Unpack Split SplitV StridedSlice Slice ConcatV2 BroadcastTo Tile
     TensorListStack TensorListGetItem TensorListFromTensor TensorListPopBack LoopCond
-    CollectiveReduceV2 NcclAllReduce OptionalGetValue GatherV2 Gather GatherNd""".split()
+    CollectiveReduceV2 NcclAllReduce OptionalGetValue GatherV2 Gather GatherNd _Send _Recv _HostSend
+    _HostRecv""".split()
 )
 #: Copies that are left out of chains; the others may take a part of their input only.
 TRIVIAL: Final = frozenset(
