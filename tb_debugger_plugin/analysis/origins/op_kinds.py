@@ -18,12 +18,15 @@ COPIES: Final = frozenset(
     CollectiveReduceV2 NcclAllReduce OptionalGetValue GatherV2 Gather GatherNd _Send _Recv _HostSend
     _HostRecv""".split()
 )
+#: Copies of a tensor of another device, which is no input of theirs.
+RECEIVES: Final = frozenset({"_Recv", "_HostRecv"})
 #: Copies that are left out of chains; the others may take a part of their input only.
 TRIVIAL: Final = frozenset(
     """Identity IdentityN StopGradient PreventGradient Reshape ExpandDims Squeeze Snapshot Placeholder
     _Arg Arg PlaceholderWithDefault _Retval CheckNumerics CheckNumericsV2 Enter Exit Switch Merge
     NextIteration DebugIdentity EnsureShape Transpose PartitionedCall StatefulPartitionedCall If
-    StatelessIf Case StatelessCase While StatelessWhile ReadVariableOp OptionalGetValue""".split()
+    StatelessIf Case StatelessCase While StatelessWhile ReadVariableOp OptionalGetValue _Send _Recv
+    _HostSend _HostRecv""".split()
 )
 CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"})
 LOOPS: Final = frozenset({"While", "StatelessWhile"})

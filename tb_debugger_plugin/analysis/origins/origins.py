@@ -88,6 +88,7 @@ class _Search:
                 self._add(found, self._category(found), sink)
         self._add_expected()
         self._set_back()
+        self._bring_forward()
         return sorted(self._found.values(), key=lambda each: self._rank(*each))
 
     def _set_back(self) -> None:
@@ -98,6 +99,27 @@ class _Search:
             is_late = not birth.is_certain and self._moment(birth) > first
             if category == "origin" and (is_late or (self._is_opaque(birth) and first < math.inf)):
                 self._found[key] = (birth, "propagated", sink)
+
+    def _bring_forward(self) -> None:
+        """Take what was born first, before an unexplained value of a variable, for an origin.
+
+        Where no assignment is on record, as in recordings of TensorFlow, nobody knows what reached it.
+        """
+        unexplained = [
+            self._moment(birth)
+            for birth, category, _ in self._found.values()
+            if category == "came_in" and birth.value.outside == "a variable"
+        ]
+        before = min(unexplained, default=-math.inf)
+        earlier = [
+            (self._moment(birth), self._time(birth), key)
+            for key, (birth, category, _) in self._found.items()
+            if category == "expected" and not birth.meant and not self._is_opaque(birth)
+        ]
+        first = min(earlier, key=lambda each: each[:2], default=None)
+        if first is not None and first[0] < before:
+            birth, _, sink = self._found[first[2]]
+            self._found[first[2]] = (birth._replace(is_certain=False), "origin", sink)
 
     def _is_opaque(self, birth: Birth) -> bool:
         """Whether the op only passes values on: what made this one is not on record."""

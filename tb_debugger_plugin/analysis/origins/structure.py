@@ -25,6 +25,8 @@ from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient
 #: Tensors that are visited for one question.
 _MAX_VISITED: Final = 512
 #: The name that TensorFlow gives to the op of a result.
+#: Ops that send and receive a tensor between partitions of a session's graph: ``loss/_12``.
+_TRANSFER: Final = re.compile(r"(.+)/_\d+", re.ASCII)
 _RESULT: Final = re.compile(r"(^|/)Identity(_\d+)?$")
 _DISCRETE: Final = ("int", "uint", "bool", "string", "qint", "quint", "resource")
 
@@ -62,6 +64,7 @@ class Structure:
         self._calls = graph_calls(snapshot)
         self._graph_ops: dict[int, list[Op]] = snapshot.remember_of_graphs("ops_of_graphs", self._group)
         self._named: dict[tuple[int, str], list[int]] = {}
+        self._senders: dict[str, int] = {}
 
     def _group(self) -> dict[int, list[Op]]:
         groups: dict[int, list[Op]] = {}
@@ -79,7 +82,17 @@ class Structure:
 
     def inputs(self, op: int) -> list[tuple[int, int]]:
         """The tensors that an op takes: op and slot, in order."""
-        return [(one.op, one.slot) for one in self._edges.inputs(op)]
+        return [(one.op, one.slot) for one in self._edges.inputs(op)] or self._received(self.op(op))
+
+    def _received(self, op: Op) -> list[tuple[int, int]]:
+        """What an op receives from another device: the tensor of the op that it is named after."""
+        sender = _TRANSFER.fullmatch(op.name) if op.type in op_kinds.RECEIVES else None
+        if sender is None:
+            return []
+        if not self._senders:
+            self._senders.update((one.name, one.number) for one in self._snapshot.catalog.ops)
+        number = self._senders.get(sender[1])
+        return [] if number is None else [(number, 0)]
 
     def consumers(self, op: int) -> list[int]:
         """The ops that take a tensor of an op."""
@@ -174,7 +187,7 @@ class Structure:
         op = self.op(source.op)
         if op.type in op_kinds.READS:
             yield source._replace(end="read")
-        elif op_kinds.brings_in(op.type) or not (op.type in ARGUMENTS or self._edges.has_inputs(op.number)):
+        elif op_kinds.brings_in(op.type) or not (op.type in ARGUMENTS or self.inputs(op.number)):
             yield source._replace(end="outside")
         elif op.type in ARGUMENTS or self.called(op.number):
             yield from self._across(source, seen)
