@@ -12,6 +12,8 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.lasting import Lasting, lasting, lasting_generation
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth, Births
@@ -143,10 +145,20 @@ class _Search:
         return (
             RANKS[category],
             sink is not None and sink.why == "weak",
-            self._moment(birth),
+            max(self._moment(birth), self._moment_of_forward(op)),
             op is not None and self._feeds.structure.is_backward(op),
             self._time(birth),
         )
+
+    def _moment_of_forward(self, op: Op | None) -> float:
+        """The moment of the forward op of an op of a gradient, if something was born there, too."""
+        forward = None if op is None else forward_op(self._feeds.snapshot, op)
+        moments = [
+            self._moment(birth)
+            for birth, category, _ in self._found.values()
+            if forward is not None and category == "origin" and self._feeds.op_of(birth.value) == forward
+        ]
+        return min(moments, default=-math.inf)
 
     def _moment(self, birth: Birth) -> float:
         """When the call in which a value was born returned, or when it was born in one that did not."""

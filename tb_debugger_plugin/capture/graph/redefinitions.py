@@ -19,6 +19,7 @@ import tensorflow as tf
 #: What TensorFlow says of a function that it does not find.
 _MISSING = re.compile(
     r"neither a type of a primitive operation nor a name of a function|Op type not registered|is not defined"
+    r"|Can't find a function: node="
 )
 
 
@@ -52,7 +53,7 @@ class Redefinitions:
         self._wait()
         try:
             return run(*args, **kwargs)
-        except tf.errors.NotFoundError as error:
+        except (tf.errors.NotFoundError, tf.errors.InternalError) as error:
             if before == self._begun or not _MISSING.search(str(error)):
                 raise
         self._wait()

@@ -231,29 +231,31 @@ def test_a_session_outlives_its_recording_and_one_from_before_is_left_alone_and_
 
 def test_functions_traced_in_a_graph_have_it_around_them(tmp_path: Path) -> None:
     @tf.function
-    def inside_of_outer(x: tf.Tensor) -> tf.Tensor:
+    def inside_of_outermost(x: tf.Tensor) -> tf.Tensor:
         return tf.math.log(x, name="log")
 
     @tf.function
-    def outer(x: tf.Tensor) -> tf.Tensor:
-        return inside_of_outer(x)
+    def outermost(x: tf.Tensor) -> tf.Tensor:
+        return inside_of_outermost(x)
 
     @tf.function
-    def first() -> tf.Tensor:
+    def first_of_two() -> tf.Tensor:
         return tf.ones([3])
 
     with tb_debugger_plugin.record(tmp_path):
         with tf.Graph().as_default(), v1.Session() as session:
-            called = outer(first())
+            called = outermost(first_of_two())
             np.testing.assert_array_equal(session.run(tf.identity(called, name="called")), np.zeros(3))
-        outer(tf.ones([2]))  # around this there is no graph that anything runs
+        outermost(tf.ones([2]))  # around this there is no graph that anything runs
     events = read(tmp_path).events["graphs"]
     graphs = [event.debugged_graph for event in events if event.HasField("debugged_graph")]
     around = {graph.graph_id: graph.outer_context_id for graph in graphs}
     of_session = {e.graph_op_creation.graph_id for e in events if e.graph_op_creation.op_name == "called"}
-    outermost = [graph for graph in graphs if graph.graph_name in ("outer", "first")]
-    assert [{graph.outer_context_id} for graph in outermost] == [of_session, of_session, {""}]
-    assert [around[graph.outer_context_id] for graph in graphs if graph.graph_name == "inside_of_outer"] == [
+    roots = [graph for graph in graphs if graph.graph_name in ("outermost", "first_of_two")]
+    assert [{graph.outer_context_id} for graph in roots] == [of_session, of_session, {""}]
+    assert [
+        around[graph.outer_context_id] for graph in graphs if graph.graph_name == "inside_of_outermost"
+    ] == [
         *of_session,
         "",
     ]

@@ -170,8 +170,9 @@ def test_a_tensor_that_cannot_be_summarised_keeps_its_place_and_ends_nothing(
         left_out, kept = execution.tensor_protos
         assert not left_out.ByteSize()
         assert np.frombuffer(kept.tensor_content, np.float32) == 2.0
-    (missing,) = [e.not_recorded for e in recorded.events["graphs"] if e.HasField("not_recorded")]
-    assert missing.reason == NotRecordedReason.UNKNOWN
+    reported = [e.not_recorded for e in recorded.events["graphs"] if e.HasField("not_recorded")]
+    # Others are about what earlier tests of the process have left.
+    (missing,) = [one for one in reported if one.reason == NotRecordedReason.UNKNOWN]
     assert list(missing.names) == ["string tensors that Python computes"]
     said = [record.message for record in caplog.records]
     assert said == [missing.message]
