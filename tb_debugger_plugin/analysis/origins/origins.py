@@ -91,6 +91,7 @@ class _Search:
         self._add_expected()
         self._set_back()
         self._bring_forward()
+        self._name_forward_ops()
         return sorted(self._found.values(), key=lambda each: self._rank(*each))
 
     def _set_back(self) -> None:
@@ -123,6 +124,18 @@ class _Search:
             birth, _, sink = self._found[first[2]]
             self._found[first[2]] = (birth._replace(is_certain=False), "origin", sink)
 
+    def _name_forward_ops(self) -> None:
+        """Take what was born in an op for an origin if something was born in its gradient, which matters."""
+        gradients = [
+            forward_op(self._feeds.snapshot, op)
+            for birth, category, _ in self._found.values()
+            if category == "origin" and (op := self._feeds.op_of(birth.value)) is not None
+        ]
+        for key, (birth, category, sink) in list(self._found.items()):
+            op = self._feeds.op_of(birth.value)
+            if category == "expected" and not birth.meant and op is not None and op in gradients:
+                self._found[key] = (birth, "origin", sink)
+
     def _is_opaque(self, birth: Birth) -> bool:
         """Whether the op only passes values on: what made this one is not on record."""
         value = birth.value
@@ -144,10 +157,17 @@ class _Search:
         op = self._feeds.op_of(birth.value)
         return (
             RANKS[category],
-            sink is not None and sink.why == "weak",
+            sink is not None and sink.why == "weak" and not self._has_gradient(op),
             max(self._moment(birth), self._moment_of_forward(op)),
             op is not None and self._feeds.structure.is_backward(op),
             self._time(birth),
+        )
+
+    def _has_gradient(self, op: Op | None) -> bool:
+        """Whether something was born in the gradient of an op, too."""
+        others = (self._feeds.op_of(birth.value) for birth, _, _ in self._found.values())
+        return op is not None and any(
+            other is not None and forward_op(self._feeds.snapshot, other) == op for other in others
         )
 
     def _moment_of_forward(self, op: Op | None) -> float:
