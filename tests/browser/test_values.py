@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.debugger_page import DebuggerPage, open_page
 from tests.support.events import small_program, whole
 from tests.support.programs import run_python
-from tests.support.serving import tensorboard
+from tests.support.serving import await_run, tensorboard
 from tests.support.value_program import LARGE, STEPS, VALUES, large
 
 pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
@@ -38,6 +38,7 @@ def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("values")
     run_python("-m", _PROGRAM, str(folder / "logdir"))
     with tensorboard(folder / "logdir", folder / "tensorboard.txt") as address:
+        await_run(address)
         yield address
 
 

@@ -63,6 +63,19 @@ def tensorboard(
             server.wait()
 
 
+def await_run(address: str, run: str = ".") -> None:
+    """Wait until the viewer has read a run for the first time, which may take longer than one answer."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            opener.open(f"{address}/data/plugin/debugger/status?run={run}", timeout=_PATIENCE_S).close()
+            return
+        except urllib.error.HTTPError:
+            time.sleep(_PAUSE_S)
+    raise AssertionError(f"The run {run} was not read in {_PATIENCE_S:g} s.")
+
+
 def free_port() -> int:
     """Returns a port that is free now."""
     with socket.socket() as probe:
