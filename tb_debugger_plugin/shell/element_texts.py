@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import NumpyVersion
 
 from tb_debugger_plugin.analysis.values.texts import element_text
 
@@ -19,7 +20,10 @@ Array = npt.NDArray[Any]
 
 #: Digits after the point, and the bounds of numbers that are written without an exponent, as in NumPy.
 _PRECISION: Final = 8
-_LARGE: Final = 1e8
+_LARGE_DIGITS: Final = 8
+#: From this version on, NumPy writes no more digits before the point than the dtype holds.
+_BY_DTYPE: Final = NumpyVersion(np.__version__) >= "2.3.0"
+_DIGITS: Final = {np.dtype(one): np.finfo(one).precision for one in (np.float16, np.float32)}
 _SMALL: Final = 1e-4
 _FAR: Final = 1000.0
 #: Elements of an array whose texts are all made to know their width.
@@ -116,8 +120,7 @@ def _floats(array: Array, *, sign: bool = False) -> _Floats:
     mask = np.isfinite(array)
     # Indexing copies, which takes most of the time of a large array.
     finite = array.reshape(-1) if mask.all() else array[mask]
-    largest, smallest = _sizes(finite)
-    is_scientific = largest >= _LARGE or 0 < smallest < _SMALL or largest > _FAR * smallest > 0
+    is_scientific = _is_scientific(finite)
     exact = _few_floats if array.size <= _FEW else _many_floats
     form = exact(finite, is_scientific=is_scientific, sign=sign)
     # NaN and infinities must fit, too.
@@ -125,13 +128,21 @@ def _floats(array: Array, *, sign: bool = False) -> _Floats:
     return form._replace(left=form.left + max(0, special - form.width))
 
 
-def _sizes(finite: Array) -> tuple[float, float]:
-    """The largest and the smallest magnitude beside 0; 0 if there is none."""
+def _is_scientific(finite: Array) -> bool:
+    """Whether NumPy writes these numbers with an exponent."""
     sizes = np.abs(finite)
-    if not sizes.size or not sizes.max():
-        return 0.0, 0.0
+    largest = sizes.max() if sizes.size else 0
+    if not largest:
+        return False
     smallest = sizes.min() or sizes[sizes > 0].min()
-    return float(sizes.max()), float(smallest)
+    # The numbers keep their dtype: NumPy compares in it.
+    with np.errstate(over="ignore"):
+        return bool(largest >= _large(finite.dtype) or smallest < _SMALL or largest / smallest > _FAR)
+
+
+def _large(dtype: np.dtype[Any]) -> float:
+    """The smallest magnitude that is written with an exponent."""
+    return 10.0 ** (_DIGITS.get(dtype, _LARGE_DIGITS) if _BY_DTYPE else _LARGE_DIGITS)
 
 
 def _specials(array: Array, sign: bool) -> list[str]:

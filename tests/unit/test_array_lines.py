@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -25,6 +25,10 @@ def text(lines: ArrayLines) -> str:
 
 
 @given(array=arrays.arrays(dtype=_DTYPES, shape=_SHAPES))
+@example(array=np.array([1e6], np.float32))
+@example(array=np.array([1e3], np.float16))
+@example(array=np.array([1e-4], np.float32))
+@example(array=np.array([1e6 + 1e6j], np.complex64))
 @settings(deadline=None, max_examples=40)
 def test_an_array_looks_as_in_numpy(array):
     with np.printoptions(threshold=array.size):
