@@ -94,6 +94,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/source_files/list": lambda facts: {},
     "/source_files/file": lambda facts: {"index": 0},
     "/stack_frames/stack_frames": lambda facts: {"stack_frame_ids": facts.frame},
+    "/origins": lambda facts: {},
     "/precision": lambda facts: {"dtype": "float16"},
     "/status": lambda facts: {},
     "/columns/executions": lambda facts: {"where": "size>=0", "sort": "wall_time"},
@@ -116,13 +117,12 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/live/tensors": lambda facts: {"program": facts.program},
     "/live/paused": lambda facts: {"program": facts.program, "pause": 1},
 }
-#: Routes with the elements of a tensor, or with what a program holds. They answer 404 where there is none.
-OF_ELEMENTS: Final = frozenset(
-    (
-        *("/values", "/values/text", "/values/summary", "/values/npy", "/live/tensors", "/live/paused"),
-        "/alerts/explained",
-    )
-)
+#: The status of routes where there are no elements, no program, or no alert with the number.
+_OF_NOTHING: Final = {
+    **dict.fromkeys(("/values", "/values/text", "/values/summary", "/values/npy"), 404),
+    **dict.fromkeys(("/live/tensors", "/live/paused"), 404),
+    "/alerts/explained": 400,
+}
 #: More queries for some of the routes.
 ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/alerts", lambda facts: {"end": -1, "alert_type": "InfNanAlert"}),
@@ -161,7 +161,7 @@ def fitting(facts: Facts) -> list[tuple[str, Query]]:
 
 def has_answered(path: str, status: int) -> bool:
     """Whether the answer to a fitting query has the right status."""
-    return status == 200 or (status == 404 and path in OF_ELEMENTS)
+    return status in (200, _OF_NOTHING.get(path))
 
 
 def hostile(rng: random.Random, facts: Facts, path: str) -> Query:

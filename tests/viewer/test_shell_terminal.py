@@ -159,7 +159,7 @@ def test_a_terminal_that_cannot_move_its_cursor_has_plain_lines(logdir, state, v
     with Terminal([*_TBDBG, "shell", str(logdir)], {**state, **variables}) as terminal:
         terminal.wait_for("tbdbg> ")
         terminal.send("ver\r")
-        terminal.wait_for("numpy")
+        terminal.wait_for("tbdbg> ", terminal.wait_for("numpy"))
         terminal.send("\x04")
         assert terminal.end() == 0
         assert "\x1b[?1049h" not in terminal.raw

@@ -174,6 +174,8 @@ def test_a_tensor_that_cannot_be_summarised_keeps_its_place_and_ends_nothing(
     # Others are about what earlier tests of the process have left.
     (missing,) = [one for one in reported if one.reason == NotRecordedReason.UNKNOWN]
     assert list(missing.names) == ["string tensors that Python computes"]
-    said = [record.message for record in caplog.records]
-    assert said == [missing.message]
-    assert "does not record some string tensors that Python computes: ValueError: no such words" in said[0]
+    assert (
+        "does not record some string tensors that Python computes: ValueError: no such words"
+        in missing.message
+    )
+    assert [record.message for record in caplog.records].count(missing.message) == 1
