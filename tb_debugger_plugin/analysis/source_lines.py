@@ -1,4 +1,4 @@
-"""Lines of source files, as they were recorded: whole files, and the user's line in a stack.
+"""Lines of source files, as they were recorded.
 
 Lines are those that are on record; no path is ever opened.
 """
@@ -6,10 +6,9 @@ Lines are those that are on record; no path is ever opened.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.sources import USER, origin
 from tb_debugger_plugin.errors import NotFoundError
 
 _SHOWN: Final = 5
@@ -70,32 +69,3 @@ def _lines(snapshot: Snapshot, sources: list[int]) -> dict[int, str]:
             [sources],
         )
     )
-
-
-class UserLine(NamedTuple):
-    """A line of the program.
-
-    Attributes:
-      path: The file.
-      line: The line, from 1.
-      function: The function.
-    """
-
-    path: str
-    line: int
-    function: str
-
-
-def user_lines(snapshot: Snapshot, stacks: list[int]) -> dict[int, UserLine]:
-    """Returns the innermost line of the user's code in each stack, or else the innermost line."""
-    rows = snapshot.rows("SELECT source, path, origin FROM sources")
-    own = [source for source, path, recorded in rows if origin(path, recorded) == USER]
-    query = (
-        "SELECT k.stack, arg_max({name: s.path, line: f.line, function: f.function},"
-        " k.depth + CASE WHEN s.source IN (SELECT unnest($own::INTEGER[])) THEN 1000000 ELSE 0 END)"
-        " FROM stacks k JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"
-        " JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
-        " WHERE k.stack IN (SELECT unnest($stacks::INTEGER[])) GROUP BY k.stack"
-    )
-    found = snapshot.rows(query, {"own": own, "stacks": sorted({stack for stack in stacks if stack >= 0})})
-    return {stack: UserLine(one["name"], one["line"], one["function"]) for stack, one in found}

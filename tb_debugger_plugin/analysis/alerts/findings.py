@@ -19,7 +19,7 @@ from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settin
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source_lines import user_lines
+from tb_debugger_plugin.analysis.user_lines import user_line
 from tb_debugger_plugin.events.modes import MODES, ModeSpec, TensorDebugMode
 
 #: Answers that are kept for a commit.
@@ -193,7 +193,7 @@ def judged(snapshot: Snapshot, settings: Settings, findings: Sequence[Finding]) 
 
 def _reason(snapshot: Snapshot, finding: Finding, entries: Sequence[Allowed], place: Place) -> str | None:
     def line() -> str | None:
-        found = user_lines(snapshot, [place.stack]).get(place.stack)
+        found = user_line(snapshot, place.stack)
         return None if found is None else f"{found.path}:{found.line}"
 
     return next(

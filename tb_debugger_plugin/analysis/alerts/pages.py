@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.alerts.places import places_of
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
 from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source_lines import user_lines
+from tb_debugger_plugin.analysis.user_lines import user_lines
 
 
 def by_urgency(verdicts: Sequence[Verdict]) -> list[Finding]:
@@ -46,7 +46,7 @@ def findings_json(snapshot: Snapshot, findings: Sequence[Finding]) -> list[dict[
             "count": one.hit.times,
             "last": one.hit.last,
             **values,
-            "source": lines[stack]._asdict() if stack in lines else None,
+            "source": lines[stack].to_json() if stack in lines else None,
             "allowed": one.allowed,
         }
         for one in findings

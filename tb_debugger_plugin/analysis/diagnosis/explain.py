@@ -27,10 +27,10 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Explanation, Subject
-from tb_debugger_plugin.analysis.diagnosis.user_line import Line, line_of, line_of_frames
 from tb_debugger_plugin.analysis.graph.graphs import find_op, input_edges
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
+from tb_debugger_plugin.analysis.user_lines import UserLine, user_line, user_line_of
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -207,10 +207,10 @@ def _of_op(
     target = Target(graph_id=graph_id, op_name=op.name, graph_execution_index=index)
     around = around_graph_op(snapshot, op, index)
     forward = around.forward
-    line = line_of(snapshot, op.stack)
+    line = user_line(snapshot, op.stack)
     where: Phrases = ()
     if isinstance(forward, GraphOp):
-        line = line_of(snapshot, forward.record.stack)
+        line = user_line(snapshot, forward.record.stack)
         target = _value_of(snapshot, forward.record, index)
         where = (text("Part of the gradient of "), Phrase("link", forward.name, target), text(". "))
     where = (*where, *_line_phrases(line, target))
@@ -256,11 +256,11 @@ def _explained_execution(
     subject = Subject(execution["op_type"], None, slot, None, Role(), output, inputs)
     around = around_execution(snapshot, execution["index"])
     forward = around.forward
-    line = line_of_frames(snapshot, execution["stack_frame_ids"])
+    line = user_line_of(snapshot, execution["stack_frame_ids"])
     target = Target(execution_index=execution["index"])
     where: Phrases = ()
     if isinstance(forward, EagerOp):
-        line = line_of_frames(snapshot, forward.record["stack_frame_ids"])
+        line = user_line(snapshot, forward.record["stack_frame_ids"])
         target = Target(execution_index=forward.index)
         where = (text("Part of the gradient of "), Phrase("link", forward.type, target), text(". "))
     where = (*where, *_line_phrases(line, target))
@@ -271,7 +271,7 @@ def _diagnosis(
     explanation: Explanation,
     subject: Subject,
     where: Phrases,
-    line: Line | None,
+    line: UserLine | None,
     position: int | None,
     alert: dict[str, Any] | None,
 ) -> Diagnosis:
@@ -337,11 +337,11 @@ def _static_dtype(snapshot: Snapshot, op_number: int, slot: int) -> str | None:
     return None if static is None else dtype_name(static.dtype)
 
 
-def _line_phrases(line: Line | None, target: Target) -> Phrases:
+def _line_phrases(line: UserLine | None, target: Target) -> Phrases:
     if line is None:
         return ()
     link = Phrase("link", line.name, target)
-    return (link,) if not line.source else (link, text(" "), code(line.source.strip()))
+    return (link,) if not line.text else (link, text(" "), code(line.text))
 
 
 def diagnose(

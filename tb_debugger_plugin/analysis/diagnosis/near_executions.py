@@ -16,10 +16,10 @@ from typing import Any, Final
 from tb_debugger_plugin.analysis.diagnosis.forward_near import backward_chain, wanted
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, Near, Output
-from tb_debugger_plugin.analysis.diagnosis.user_line import line_of_frames
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.sources import stack_frames
+from tb_debugger_plugin.analysis.user_lines import user_line_of
 from tb_debugger_plugin.errors import NotFoundError
 
 #: Executions with a tensor in common that are looked at.
@@ -69,8 +69,8 @@ class EagerOp:
     @cached_property
     def line(self) -> str | None:
         """Text of the user's line that ran the op."""
-        line = line_of_frames(self.snapshot, self.record["stack_frame_ids"])
-        return None if line is None else line.source
+        line = user_line_of(self.snapshot, self.record["stack_frame_ids"])
+        return None if line is None else line.text
 
     @cached_property
     def inputs(self) -> Sequence[Output]:

@@ -17,10 +17,10 @@ from tb_debugger_plugin.analysis.diagnosis.forward_near import forward_by_tensor
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output
-from tb_debugger_plugin.analysis.diagnosis.user_line import line_of
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, before_calls
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.user_lines import user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
@@ -73,8 +73,8 @@ class GraphOp:
     @cached_property
     def line(self) -> str | None:
         """Text of the user's line that made the op."""
-        line = line_of(self.snapshot, self.record.stack)
-        return None if line is None else line.source
+        line = user_line(self.snapshot, self.record.stack)
+        return None if line is None else line.text
 
     @cached_property
     def inputs(self) -> Sequence[Output]:

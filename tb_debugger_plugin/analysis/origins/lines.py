@@ -8,48 +8,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.values import Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.sources import stack_frames, stack_of
-from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.analysis.sources import stack_of
+from tb_debugger_plugin.analysis.user_lines import UserLine, innermost, lines_of
 
 #: The functions in which TensorFlow computes gradients: ``_LogGrad`` in ``math_grad.py``.
 _GRADIENT: Final = re.compile(r"_(\w+?)Grad(V\d+|WithNoAxis)?$")
 _GRADIENT_FILE: Final = re.compile(r"(_grad|backprop)\.py$")
 #: Executions before the op of a gradient among which its forward op is searched.
 _MAX_BACK: Final = 20_000
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of the user's code.
-
-    Attributes:
-      path, line, function: Where it is.
-      text: The line; None when it was not recorded.
-    """
-
-    path: str
-    line: int
-    function: str
-    text: str | None
-
-    @property
-    def name(self) -> str:
-        """File and line, such as ``train.py:68``."""
-        path = PureWindowsPath(self.path) if "\\" in self.path else PurePosixPath(self.path)
-        return f"{path.name}:{self.line}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The line as the HTTP contract has it."""
-        text = None if self.text is None else self.text.strip()
-        return {"path": self.path, "line": self.line, "function": self.function, "text": text}
 
 
 @dataclass(frozen=True)
@@ -62,8 +35,8 @@ class Place:
       forward: The forward op in a graph.
     """
 
-    source: Line | None = None
-    gradient_source: Line | None = None
+    source: UserLine | None = None
+    gradient_source: UserLine | None = None
     forward: Op | None = None
 
 
@@ -77,7 +50,7 @@ class Lines:
     def __init__(self, feeds: Feeds) -> None:
         self._feeds = feeds
         self._snapshot: Snapshot = feeds.snapshot
-        self._frames: dict[int, list[tuple[Line, bool]]] = {}
+        self._frames: dict[int, list[tuple[UserLine, bool]]] = {}
 
     def place(self, value: Value) -> Place:
         """The lines of a value."""
@@ -129,24 +102,11 @@ class Lines:
                 return int(earlier)
         return int(candidates[0]) if len(candidates) == 1 else None
 
-    def _line(self, stack: int) -> Line | None:
-        frames = self.frames(stack)
-        own = [line for line, is_own in frames if is_own]
-        return own[0] if own else frames[0][0] if frames else None
+    def _line(self, stack: int) -> UserLine | None:
+        return innermost(self.frames(stack))
 
-    def frames(self, stack: int) -> list[tuple[Line, bool]]:
+    def frames(self, stack: int) -> list[tuple[UserLine, bool]]:
         """The lines of a stack, innermost first, and whether each is the user's own."""
         if stack not in self._frames:
-            self._frames[stack] = self._read(stack)
+            self._frames[stack] = lines_of(self._snapshot, stack_of(self._snapshot, stack)[1])
         return self._frames[stack]
-
-    def _read(self, stack: int) -> list[tuple[Line, bool]]:
-        try:
-            answer = stack_frames(self._snapshot, stack_of(self._snapshot, stack)[1])
-        except NotFoundError:  # a damaged file of frames
-            return []
-        pairs = list(zip(answer["stack_frames"], answer["details"], strict=True))[::-1]
-        return [
-            (Line(path or "", line, function, detail["text"]), detail["origin"] != "library")
-            for (_, path, line, function), detail in pairs
-        ]

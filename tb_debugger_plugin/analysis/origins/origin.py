@@ -7,8 +7,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, plain_text, to_json
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
-from tb_debugger_plugin.analysis.origins.lines import Line
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation
+from tb_debugger_plugin.analysis.user_lines import UserLine
 
 Category: TypeAlias = Literal["origin", "came_in", "propagated", "expected"]
 Certainty: TypeAlias = Literal["proven", "likely", "possible"]
@@ -38,7 +38,7 @@ class Link:
     output_slot: int
     graph_id: str | None
     graph_name: str | None
-    source: Line | None
+    source: UserLine | None
     step: int | None
     execution_index: int | None
     graph_execution_index: int | None
@@ -87,8 +87,8 @@ class Origin:
     layer: str | None
     function: str | None
     variable: str | None
-    source: Line | None
-    gradient_source: Line | None
+    source: UserLine | None
+    gradient_source: UserLine | None
     step: int | None
     execution_index: int | None
     graph_execution_index: int | None

@@ -16,10 +16,11 @@ from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth, Node
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
-from tb_debugger_plugin.analysis.origins.lines import Line, Lines, Place
+from tb_debugger_plugin.analysis.origins.lines import Lines, Place
 from tb_debugger_plugin.analysis.origins.origin import Category, Certainty, Link, Origin
 from tb_debugger_plugin.analysis.origins.sinks import Sink
 from tb_debugger_plugin.analysis.origins.values import BadKind, Feed, Relation, Value
+from tb_debugger_plugin.analysis.user_lines import UserLine
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -234,7 +235,7 @@ class Telling:
             return before
         link = Phrase("link", place.source.name, target)
         line = place.source.text
-        return (*before, link, text(" "), code(line.strip())) if line else (*before, link)
+        return (*before, link, text(" "), code(line)) if line else (*before, link)
 
     def _harmless(self, birth: Birth, sink: Sink | None) -> str:
         if birth.meant:
@@ -304,7 +305,7 @@ class Telling:
         )
 
 
-def _headline(subject: Subject, line: Line | None) -> str:
+def _headline(subject: Subject, line: UserLine | None) -> str:
     name = display_name(subject.op_type)
     if line is None:
         return name

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.diagnosis.user_line import Line, line_of
 from tb_debugger_plugin.analysis.precision import magnitudes
 from tb_debugger_plugin.analysis.precision.formats import DEFAULT, FORMATS, Format, names
 from tb_debugger_plugin.analysis.precision.groups import Group, badness, by_layer, by_op_type
@@ -20,6 +19,7 @@ from tb_debugger_plugin.analysis.precision.magnitudes import EagerKey
 from tb_debugger_plugin.analysis.precision.tensor import Moment, Place, TensorPrecision
 from tb_debugger_plugin.analysis.precision.words import sentence
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.user_lines import UserLine, user_line
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
@@ -146,7 +146,7 @@ class _Places:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._lines: dict[int, Line | None] = {}
+        self._lines: dict[int, UserLine | None] = {}
 
     def of_site(self, number: int) -> Place:
         catalog = self._snapshot.catalog
@@ -167,7 +167,7 @@ class _Places:
             source=self._line(key.stack),
         )
 
-    def _line(self, stack: int) -> Line | None:
+    def _line(self, stack: int) -> UserLine | None:
         if stack not in self._lines:
-            self._lines[stack] = line_of(self._snapshot, stack) if stack >= 0 else None
+            self._lines[stack] = user_line(self._snapshot, stack)
         return self._lines[stack]

@@ -7,10 +7,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.diagnosis.user_line import Line
 from tb_debugger_plugin.analysis.precision.formats import Format
 from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes
 from tb_debugger_plugin.analysis.precision.shares import Share, share_below
+from tb_debugger_plugin.analysis.user_lines import UserLine
 from tb_debugger_plugin.events.dtypes import NAMES
 
 #: Powers of two of headroom below which a tensor is near the limit.
@@ -72,7 +72,7 @@ class Place:
     variable: str | None
     gradient_of: tuple[str, ...]
     is_gradient: bool
-    source: Line | None
+    source: UserLine | None
 
     @property
     def name(self) -> str:
@@ -144,7 +144,7 @@ class TensorPrecision:
             **{"name": place.name, "op_name": place.op_name, "op_type": place.op_type},
             **{"output_slot": place.output_slot, "graph_id": place.graph_id, "function": place.function},
             **{"layer": place.layer, "variable": place.variable, "gradient_of": list(place.gradient_of)},
-            **{"dtype": self.dtype, "source": _source_json(place.source)},
+            **{"dtype": self.dtype, "source": None if place.source is None else place.source.to_json()},
             **{"values": found.values, "elements": found.elements, "zeros": found.zeros},
             **{"largest": found.largest, "smallest": found.smallest, "headroom": self.headroom},
             **{"nearest": _moment_json(self.nearest), "overflow": _moment_json(self.overflow)},
@@ -158,9 +158,3 @@ class TensorPrecision:
 
 def _moment_json(moment: Moment | None) -> dict[str, Any] | None:
     return None if moment is None else dict(vars(moment))
-
-
-def _source_json(line: Line | None) -> dict[str, Any] | None:
-    if line is None:
-        return None
-    return {"path": line.path, "line": line.line, "function": line.function, "text": line.source}

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
-from tb_debugger_plugin.analysis.origins.lines import Line
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.sources import source_file, source_list
 from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.user_lines import UserLine
 
 MAX_ORIGINS: Final = 24
 _MAX_HISTORIES: Final = 12
@@ -120,7 +120,7 @@ def _excerpts(snapshot: Snapshot, origin: Origin) -> list[Excerpt]:
     return [_excerpt(snapshot, before + line.name, line) for before, line in places if line is not None]
 
 
-def _excerpt(snapshot: Snapshot, title: str, line: Line) -> Excerpt:
+def _excerpt(snapshot: Snapshot, title: str, line: UserLine) -> Excerpt:
     around = range(line.line - _AROUND, line.line + _AROUND + 1)
     texts = {line.line: line.text} if line.text is not None else {}
     for index, (_, path) in enumerate(source_list(snapshot)):

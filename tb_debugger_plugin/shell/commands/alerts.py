@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_al
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Target, text
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.analysis.source_lines import user_lines
+from tb_debugger_plugin.analysis.user_lines import user_line
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.shell.command import Answer, Command
@@ -128,7 +128,7 @@ def _links(snapshot: Snapshot, found: Diagnosis) -> list[Line]:
     op = find_op(snapshot, facts["graph_id"], facts["op_name"])
     rows = [_row("value", f"pt #{index}"), _row("node", node_command(snapshot, op))]
     rows.append(_row("inputs", command_line("li", "-t", op.name, *graph_option(snapshot, op))))
-    line = user_lines(snapshot, [op.stack]).get(op.stack)
+    line = user_line(snapshot, op.stack)
     rows += [_row("line", source_command(line.path, line.line))] if line is not None else []
     return rows
 

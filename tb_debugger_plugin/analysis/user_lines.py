@@ -1,0 +1,118 @@
+"""The line of the user's code that a stack ends in.
+
+Takes stacks by number, or frames by id; returns the innermost line that is not a library's, or else the
+innermost one. Lines are those that are on record; no path is ever opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.sources import LIBRARY, origin, stack_frames
+from tb_debugger_plugin.errors import NotFoundError
+
+_QUERY = """
+WITH library AS (SELECT unnest($libraries::INTEGER[]) AS source), innermost AS (
+  SELECT s.stack, s.host, max(s.depth + CASE WHEN b.source IS NULL THEN 1000000 ELSE 0 END) AS rank
+  FROM stacks s JOIN frames r ON (r.host, r.frame_id) = (s.host, s.frame_id)
+  LEFT JOIN sources f ON (f.host, f.file_index) = (r.host, r.file_index)
+  LEFT JOIN library b ON b.source = f.source
+  {where}
+  GROUP BY ALL)
+SELECT i.stack, f.path, r.line, r.function, coalesce(r.code, l.text, n.text) AS text
+FROM innermost i
+JOIN stacks s ON s.stack = i.stack AND s.host = i.host AND s.depth = i.rank % 1000000
+JOIN frames r ON (r.host, r.frame_id) = (s.host, s.frame_id)
+LEFT JOIN sources f ON (f.host, f.file_index) = (r.host, r.file_index)
+LEFT JOIN source_lines l ON l.source = f.source AND l.line = r.line
+LEFT JOIN frame_lines n ON (n.host, n.file_index, n.line) = (r.host, r.file_index, r.line)
+"""
+
+
+@dataclass(frozen=True)
+class UserLine:
+    """A line of the user's code.
+
+    Attributes:
+      path: The file, as it was recorded.
+      line: The line, from 1.
+      function: The function.
+      text: The line without the space around it; None when it was not recorded.
+    """
+
+    path: str
+    line: int
+    function: str
+    text: str | None
+
+    @property
+    def name(self) -> str:
+        """File and line, such as ``train.py:68``."""
+        path = PureWindowsPath(self.path) if "\\" in self.path else PurePosixPath(self.path)
+        return f"{path.name}:{self.line}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The line as the HTTP contract has it."""
+        return {"path": self.path, "line": self.line, "function": self.function, "text": self.text}
+
+
+def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[int, UserLine]:
+    """Returns the user's line of each stack, in one query.
+
+    Args:
+      snapshot: The run.
+      stacks: The numbers of the stacks; None for all. One that is not on record has no line.
+    """
+    rows = snapshot.rows("SELECT source, path, origin FROM sources")
+    given: dict[str, Any] = {
+        "libraries": [source for source, path, recorded in rows if origin(path, recorded) == LIBRARY]
+    }
+    if stacks is not None:
+        given["stacks"] = sorted({stack for stack in stacks if stack >= 0})
+    where = "" if stacks is None else "WHERE s.stack IN (SELECT unnest($stacks::INTEGER[]))"
+    return {
+        stack: _line(path, line, function, text)
+        for stack, path, line, function, text in snapshot.rows(_QUERY.format(where=where), given)
+    }
+
+
+def user_line(snapshot: Snapshot, stack: int) -> UserLine | None:
+    """Returns the user's line of a stack; None when the stack is not on record."""
+    return user_lines(snapshot, [stack]).get(stack)
+
+
+def user_line_of(snapshot: Snapshot, frame_ids: list[str]) -> UserLine | None:
+    """Returns the user's line of a stack by its frames; None when they are not on record."""
+    return innermost(lines_of(snapshot, frame_ids))
+
+
+def lines_of(snapshot: Snapshot, frame_ids: list[str]) -> list[tuple[UserLine, bool]]:
+    """Returns the lines of frames, innermost first, and whether each is the user's own.
+
+    Args:
+      snapshot: The run.
+      frame_ids: The ids, outermost first. If one is not on record, there are no lines.
+    """
+    try:
+        answer = stack_frames(snapshot, frame_ids)
+    except NotFoundError:  # a damaged file of frames
+        return []
+    pairs = list(zip(answer["stack_frames"], answer["details"], strict=True))[::-1]
+    return [
+        (_line(path, line, function, detail["text"]), detail["origin"] != LIBRARY)
+        for (_, path, line, function), detail in pairs
+    ]
+
+
+def innermost(lines: Sequence[tuple[UserLine, bool]]) -> UserLine | None:
+    """Returns the first line that is the user's own, or else the first one."""
+    own = [line for line, is_own in lines if is_own]
+    return own[0] if own else lines[0][0] if lines else None
+
+
+def _line(path: str | None, line: int, function: str | None, text: str | None) -> UserLine:
+    return UserLine(path or "", line, function or "", None if text is None else text.strip())
