@@ -76,7 +76,7 @@ def test_json_has_rules_with_thresholds_and_alerts_with_lines(logdir, capsys):
     assert (alert["severity"], alert["count"], alert["source"]) == (
         "critical",
         2,
-        {"path": "/home/me/train.py", "line": 3, "function": "loss"},
+        {"path": "/home/me/train.py", "line": 3, "function": "loss", "text": "return tf.math.log(x)"},
     )
     (_, gradients) = answer[_GOOD]["rules"]
     assert (gradients["num_tensors"], gradients["num_values"], gradients["missing"]) == (1, 3, None)

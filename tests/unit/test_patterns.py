@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -149,9 +150,9 @@ def test_without_surroundings_the_advice_is_that_of_the_cause() -> None:
 def test_what_comes_from_a_softmax_is_not_negative() -> None:
     finite = Input("p:0", Numbers("float32", bad=False))
     subject = Subject("Log", "Log", 0, None, Role(), Numbers(bad=True), [finite])
-    unknown = plain_text(explain_bad(subject, KnownSurroundings(op("Log", X))).why)
+    unknown = plain_text(explain_bad(replace(subject, around=KnownSurroundings(op("Log", X)))).why)
     assert "negative" in unknown
-    explanation = explain_bad(subject, KnownSurroundings(op("Log", op("Softmax", X))))
+    explanation = explain_bad(replace(subject, around=KnownSurroundings(op("Log", op("Softmax", X)))))
     assert plain_text(explanation.why) == "Its input was finite. Possible reason: the logarithm of 0 is −∞."
     assert explanation.certainty == "likely"
 

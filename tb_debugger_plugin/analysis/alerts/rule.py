@@ -10,7 +10,7 @@ and returns at most one hit for each tensor, eager op and line, or function.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.analysis.alerts.severity import Severity
@@ -171,9 +171,7 @@ class AlertRule:
           hit: What was found; None for one value of many.
           values: The parameters; None = the defaults.
         """
-        return lambda subject, around: self.explain(
-            replace(subject, around=around), hit, values or self.defaults
-        )
+        return lambda subject: self.explain(subject, hit, values or self.defaults)
 
     def parameter(self, name: str) -> Parameter:
         """Returns a parameter.

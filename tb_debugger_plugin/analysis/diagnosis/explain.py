@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty
-from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
-from tb_debugger_plugin.analysis.diagnosis.evidence import Input
-from tb_debugger_plugin.analysis.diagnosis.near_executions import EagerOp, around_execution
-from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp, around_graph_op
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.near_executions import EagerOp
+from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp
 from tb_debugger_plugin.analysis.diagnosis.phrases import (
     Phrase,
     Phrases,
@@ -25,22 +22,15 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
     to_json,
 )
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
-from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Explanation, Subject
-from tb_debugger_plugin.analysis.graph.graphs import find_op, input_edges
+from tb_debugger_plugin.analysis.diagnosis.subjects import measured_source, of_execution, of_graph_op
+from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
 from tb_debugger_plugin.analysis.user_lines import UserLine, user_line, user_line_of
-from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
+from tb_debugger_plugin.analysis.values.nearest_value import Side, nearest_traces
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import display_name
-
-#: Ops that return their input; they are not recorded, and have the numbers of what they return.
-_IDENTITIES: Final = frozenset({"Identity"})
-_MAX_IDENTITIES: Final = 64
-#: Inputs that are read; an op may have thousands.
-_MAX_INPUTS: Final = 256
 
 
 @dataclass(frozen=True)
@@ -159,7 +149,7 @@ def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None 
     op = find_op(snapshot, graph_id, op_name)
     slots = sorted({0, *(site.slot for site in snapshot.catalog.op_sites.get(op.number, ()))})
     for slot in slots:
-        key = (*_measured_source(snapshot, op.number, slot), Side.NEAREST)
+        key = (*measured_source(snapshot, op.number, slot), Side.NEAREST)
         index = nearest_traces(snapshot, [key], at).get(key)
         rule = None if index is None else _rule_of(snapshot, index, -1)
         if index is not None and rule is not None:
@@ -194,19 +184,10 @@ def _of_op(
     position: int | None = None,
     alert: dict[str, Any] | None = None,
 ) -> Diagnosis:
-    subject = Subject(
-        op.type or op.name,
-        op.name,
-        slot,
-        snapshot.catalog.graphs[op.graph].name,
-        Role(op.layer, op.variable, snapshot.catalog.gradients.get((op.number, slot), [])),
-        Numbers.of_health(health_of(snapshot, [index]).get(index), _static_dtype(snapshot, op.number, slot)),
-        _inputs_of(snapshot, op, index),
-    )
+    subject = of_graph_op(snapshot, op, slot, index).subject
     graph_id = snapshot.catalog.graphs[op.graph].graph_id
     target = Target(graph_id=graph_id, op_name=op.name, graph_execution_index=index)
-    around = around_graph_op(snapshot, op, index)
-    forward = around.forward
+    forward = None if subject.around is None else subject.around.forward
     line = user_line(snapshot, op.stack)
     where: Phrases = ()
     if isinstance(forward, GraphOp):
@@ -214,7 +195,7 @@ def _of_op(
         target = _value_of(snapshot, forward.record, index)
         where = (text("Part of the gradient of "), Phrase("link", forward.name, target), text(". "))
     where = (*where, *_line_phrases(line, target))
-    return _diagnosis(explain(subject, around), subject, where, line, position, alert)
+    return _diagnosis(explain(subject), subject, where, line, position, alert)
 
 
 def _value_of(snapshot: Snapshot, op: Op, index: int) -> Target:
@@ -243,19 +224,8 @@ def _explained_execution(
     position: int | None,
     alert: dict[str, Any] | None,
 ) -> Diagnosis:
-    inputs = [
-        Input(
-            f"number {i + 1}" if each["op_type"] is None else f"{each['op_type']}:{each['output_slot'] or 0}",
-            None if each["health"] is None else Numbers.of_health(each["health"]),
-            each["op_type"] is None,
-        )
-        for i, each in enumerate(execution["inputs"])
-    ]
-    outputs = execution["outputs"]
-    output = Numbers.of_health(outputs[slot] if slot < len(outputs) else None)
-    subject = Subject(execution["op_type"], None, slot, None, Role(), output, inputs)
-    around = around_execution(snapshot, execution["index"])
-    forward = around.forward
+    subject = of_execution(snapshot, execution, slot).subject
+    forward = None if subject.around is None else subject.around.forward
     line = user_line_of(snapshot, execution["stack_frame_ids"])
     target = Target(execution_index=execution["index"])
     where: Phrases = ()
@@ -264,7 +234,7 @@ def _explained_execution(
         target = Target(execution_index=forward.index)
         where = (text("Part of the gradient of "), Phrase("link", forward.type, target), text(". "))
     where = (*where, *_line_phrases(line, target))
-    return _diagnosis(explain(subject, around), subject, where, line, position, alert)
+    return _diagnosis(explain(subject), subject, where, line, position, alert)
 
 
 def _diagnosis(
@@ -290,51 +260,6 @@ def _diagnosis(
         explanation.certainty,
         explanation.missing,
     )
-
-
-def _inputs_of(snapshot: Snapshot, op: Op, index: int) -> list[Input]:
-    """The inputs of an op with the numbers of their last values before a position."""
-    edges = input_edges(snapshot, op.number)[:_MAX_INPUTS]
-    sources = {(source, slot): _measured_source(snapshot, source, slot) for _, source, slot in edges}
-    keys = {(op_number, slot, Side.BEFORE) for op_number, slot in sources.values()}
-    nearest = nearest_traces(snapshot, keys, index)
-    healths = health_of(snapshot, nearest.values())
-    inputs = []
-    for _, source, slot in edges:
-        position = nearest.get((*sources[source, slot], Side.BEFORE))
-        measured = None if position is None else healths[position]
-        dtype = _static_dtype(snapshot, source, slot)
-        name = f"{snapshot.catalog.ops[source].name}:{slot}"
-        numbers = _of_constant(snapshot, source) or Numbers.of_health(measured, dtype)
-        inputs.append(Input(name, numbers))
-    return inputs
-
-
-def _of_constant(snapshot: Snapshot, op_number: int) -> Numbers | None:
-    """The numbers of a constant whose elements are all in its attributes."""
-    op = snapshot.catalog.ops[op_number]
-    if op.type != "Const":
-        return None
-    return constant_numbers(GraphOp(snapshot, op, 0).attributes.get("value", ""))
-
-
-def _measured_source(snapshot: Snapshot, op_number: int, slot: int) -> tuple[int, int]:
-    """The tensor itself or, for an Identity that was not recorded, the tensor that it returns."""
-    source = (op_number, slot)
-    for _ in range(_MAX_IDENTITIES):
-        op = snapshot.catalog.ops[source[0]]
-        if op.type not in _IDENTITIES or snapshot.catalog.op_sites.get(op.number):
-            return source
-        edges = input_edges(snapshot, op.number)
-        if not edges:
-            return source
-        source = edges[0][1:]
-    return source
-
-
-def _static_dtype(snapshot: Snapshot, op_number: int, slot: int) -> str | None:
-    static = snapshot.catalog.statics.get((op_number, slot))
-    return None if static is None else dtype_name(static.dtype)
 
 
 def _line_phrases(line: UserLine | None, target: Target) -> Phrases:

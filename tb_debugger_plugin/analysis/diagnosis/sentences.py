@@ -68,20 +68,19 @@ class Explanation:
 
 
 #: Writes the diagnosis of a value.
-Explain: TypeAlias = Callable[[Subject, Surroundings | None], Explanation]
+Explain: TypeAlias = Callable[[Subject], Explanation]
 
 
-def explain_bad(subject: Subject, surroundings: Surroundings | None = None) -> Explanation:
+def explain_bad(subject: Subject) -> Explanation:
     """Explain a tensor with NaN or infinity.
 
     Args:
-      subject: The tensor, its op, and the inputs of the op.
-      surroundings: The ops around it; None when they are not known, so that advice is general.
+      subject: The tensor, its op, and its inputs. Without what is around the op, advice is general.
     """
-    subject = replace(subject, inputs=with_known_signs(subject.inputs, surroundings))
+    subject = replace(subject, inputs=with_known_signs(subject.inputs, subject.around))
     causes = causes_of(subject.op_type, subject.inputs, subject.output)
-    advice = advice_for(causes, subject.output, surroundings, subject.function)
-    lines = lines_of(surroundings)
+    advice = advice_for(causes, subject.output, subject.around, subject.function)
+    lines = lines_of(subject.around)
     return Explanation(
         (*subject_phrases(subject), text(" produced "), *_amount(subject.output), text(".")),
         tuple(_proven(subject, causes.proven) if causes.proven else _possible(subject, causes.possible)),

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.diagnosis.evidence import Input
-from tb_debugger_plugin.analysis.diagnosis.near_executions import around_execution
-from tb_debugger_plugin.analysis.diagnosis.near_ops import around_graph_op
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, Target, code, text
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, explain_bad
-from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
+from tb_debugger_plugin.analysis.diagnosis.subjects import Health, Recorded, of_execution, of_graph_op
+from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth, Node
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
@@ -20,13 +18,13 @@ from tb_debugger_plugin.analysis.origins.lines import Lines, Place
 from tb_debugger_plugin.analysis.origins.origin import Category, Certainty, Link, Origin
 from tb_debugger_plugin.analysis.origins.sinks import Sink
 from tb_debugger_plugin.analysis.origins.values import BadKind, Feed, Relation, Value
+from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.analysis.user_lines import UserLine
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
-from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import display_name
+from tb_debugger_plugin.index.tensors import BAD
 
-_MAX_INPUTS: Final = 64
 _MAX_LINKS: Final = 200
 _WORDS: Final[dict[Relation, str]] = {
     "input": "took it as an input",
@@ -78,12 +76,13 @@ class Telling:
         place = self._lines.place(shown)
         op = self._feeds.op_of(shown)
         kind, is_certain = self._kind(birth, shown)
-        subject, evidence = self._subject(shown, op)
-        explanation = explain_bad(subject, self._around(shown, op))
+        recorded = self._recorded(shown, op)
+        subject = recorded.subject
+        explanation = explain_bad(subject)
         brought = value.outside or op_kinds.brings_in(self._feeds.op_type(value)) or ""
         why = (text(_OUTSIDE[brought]),) if brought in _OUTSIDE else explanation.why
         if category == "expected":
-            why = (*why, text(" " + self._harmless(birth, sink)))
+            why = (*why, text(" " + _harmless(birth)))
         certainty, missing = self._certainty(birth, is_certain, explanation)
         return Origin(
             kind,
@@ -106,7 +105,7 @@ class Telling:
             explanation.what,
             why,
             self._where(shown, place),
-            evidence,
+            _evidence(recorded),
             None if category == "expected" else explanation.help,
             None if category == "expected" else explanation.example,
             certainty,
@@ -144,31 +143,33 @@ class Telling:
             return "inf" if dims is not None and all(dims) else "nan"
         return "inf" if op_type in op_kinds.MOSTLY_INF else "nan"
 
-    def _subject(self, value: Value, op: Op | None) -> tuple[Subject, dict[str, Any]]:
-        feeds = [feed for feed in self._feeds.of(value) if feed.input_slot >= 0][:_MAX_INPUTS]
-        healths = {feed: self._health(feed.value) for feed in feeds}
-        inputs = [
-            Input(feed.name, None if one is None else Numbers.of_health(one)) for feed, one in healths.items()
-        ]
-        output = self._health(value)
-        slot = self._feeds.slot_of(value)
-        graph = None if op is None else self._snapshot.catalog.graphs[op.graph].name
-        gradients = {} if op is None else self._snapshot.catalog.gradients
-        role = Role() if op is None else Role(op.layer, op.variable, gradients.get((op.number, slot), []))
-        static = None if op is None else self._snapshot.catalog.statics.get((op.number, slot))
-        subject = Subject(
-            self._feeds.op_type(value),
-            None if op is None else op.name,
-            slot,
-            graph,
-            role,
-            Numbers.of_health(output, None if static is None else dtype_name(static.dtype)),
-            inputs,
+    def _recorded(self, value: Value, op: Op | None) -> Recorded:
+        if value.execution >= 0:
+            (execution,) = executions.data(self._snapshot, Range(value.execution, value.execution + 1))
+            return of_execution(self._snapshot, execution, max(0, value.slot))
+        if op is None:
+            subject = Subject(self._feeds.op_type(value), None, 0, None, Role(), Numbers())
+            return Recorded(subject, None, [])
+        is_recorded = value.trace >= 0
+        return of_graph_op(
+            self._snapshot,
+            op,
+            self._feeds.slot_of(value),
+            value.trace if is_recorded else value.near,
+            is_recorded=is_recorded,
+            known=self._known_inputs(value),
         )
-        named = [{"name": feed.name, "health": one} for feed, one in healths.items()]
-        return subject, {"output": output, "inputs": named}
 
-    def _health(self, value: Value) -> dict[str, Any] | None:
+    def _known_inputs(self, value: Value) -> dict[int, Health]:
+        """The health of inputs that were followed to where they come from, such as another call."""
+        known: dict[int, Health] = {}
+        for feed in self._feeds.of(value):
+            measured = self._health(feed.value) if feed.input_slot >= 0 else None
+            if measured is not None and (feed.input_slot not in known or measured["bad"]):
+                known[feed.input_slot] = measured
+        return known
+
+    def _health(self, value: Value) -> Health:
         if value.trace >= 0:
             return health_of(self._snapshot, [value.trace]).get(value.trace)
         if value.execution < 0 or value.slot < 0:
@@ -203,13 +204,13 @@ class Telling:
         condition = "nan > 0 OR nan IS NULL" if kind == "nan" else "pos_inf + neg_inf > 0 OR nan IS NULL"
         if value.trace >= 0:
             rows = self._snapshot.rows(
-                f"SELECT count(*) FROM graph_executions WHERE site = ? AND health = 2 AND ({condition})",
+                f"SELECT count(*) FROM graph_executions WHERE site = ? AND health = {BAD} AND ({condition})",
                 [self._feeds.traces.site(value.trace)],
             )
             return int(rows[0][0])
         if value.execution >= 0 and value.slot >= 0:
             rows = self._snapshot.rows(
-                "SELECT count(*) FROM executions WHERE health = 2 AND (op_type, stack) ="
+                f"SELECT count(*) FROM executions WHERE health = {BAD} AND (op_type, stack) ="
                 " (SELECT (op_type, stack) FROM executions WHERE idx = ?)",
                 [value.execution],
             )
@@ -236,18 +237,6 @@ class Telling:
         link = Phrase("link", place.source.name, target)
         line = place.source.text
         return (*before, link, text(" "), code(line)) if line else (*before, link)
-
-    def _harmless(self, birth: Birth, sink: Sink | None) -> str:
-        if birth.meant:
-            return "The program wrote this infinity itself, and no NaN was made of it."
-        return "It did not reach any variable, result or fetched value: what took it gave good values."
-
-    def _around(self, value: Value, op: Op | None) -> Surroundings | None:
-        """What is around the op, for advice that fits."""
-        if value.execution >= 0:
-            return around_execution(self._snapshot, value.execution)
-        near = value.trace if value.trace >= 0 else value.near
-        return None if op is None or near < 0 else around_graph_op(self._snapshot, op, near)
 
     def _certainty(
         self, birth: Birth, kind_is_certain: bool, explanation: Explanation
@@ -303,6 +292,17 @@ class Telling:
             f"{display_name(op_type)} {_WORDS[relation]}",
             skipped,
         )
+
+
+def _harmless(birth: Birth) -> str:
+    if birth.meant:
+        return "The program wrote this infinity itself, and no NaN was made of it."
+    return "It did not reach any variable, result or fetched value: what took it gave good values."
+
+
+def _evidence(recorded: Recorded) -> dict[str, Any]:
+    inputs = [{"name": name, "health": one} for name, one in recorded.inputs]
+    return {"output": recorded.output, "inputs": inputs}
 
 
 def _headline(subject: Subject, line: UserLine | None) -> str:
