@@ -118,6 +118,26 @@ def test_an_infinity_of_an_argument_is_meant_and_the_subtraction_is_the_origin(p
     assert found[0].source is not None and found[0].source.line == program.lines["g.sub"]
 
 
+def test_a_constant_keeps_its_slot_so_the_divisor_is_blamed(program: Program) -> None:
+    program.recording.attributes(7, value="float32 []: 1.0")
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("one", "Const", [], {"attributes": 7, "outputs": [(1, [])]}),
+            ("quotient", "RealDiv", ["one", "x"]),
+            ("out", "Identity", ["quotient"]),
+        ],
+    )
+    program.run(g_x=[0, 2], g_quotient=[INF, 0.5])
+    program.call("__inference_f_1", [INF, 0.5], "g", inputs=[7], ids=[8])
+    (found,) = program.origins()
+    assert (found.op_name, found.certainty) == ("quotient", "proven")
+    assert "Its input x:0 held 1 zero" in found.explanation
+    assert [one["name"] for one in found.evidence["inputs"]] == ["one:0", "x:0"]
+
+
 def test_a_mask_before_a_softmax_that_gives_good_values_is_expected(program: Program) -> None:
     program.graph(
         "g",
