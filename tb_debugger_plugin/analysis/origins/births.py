@@ -45,6 +45,12 @@ class Birth(NamedTuple):
     meant: bool = False
     meant_inputs: tuple[Value, ...] = ()
 
+    @property
+    def entry(self) -> Value:
+        """The value itself, or for what came from outside the one that it came in by."""
+        chain = self.chain() if self.value.outside else []
+        return chain[-2][0][0] if len(chain) > 1 else self.value
+
     def chain(self) -> list[tuple[Node, Feed | None]]:
         """The values from the one that the walk began at to this one, each with how it fed the one before."""
         node: Node | None = (self.value, self.kind)

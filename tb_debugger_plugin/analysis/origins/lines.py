@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.values import Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
@@ -62,7 +61,7 @@ class Lines:
     def of_op(self, op: Op) -> Place:
         """The lines of an op of a graph."""
         own = self._line(op.stack)
-        forward = forward_op(self._snapshot, op)
+        forward = self._feeds.structure.forward(op)
         if forward is None:
             return Place(own)
         return Place(self._line(forward.stack) or own, own, forward)

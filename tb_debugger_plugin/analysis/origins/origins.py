@@ -8,18 +8,15 @@ Invariant: the work does not grow with the number of bad values, only with those
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from typing import Final
 
-from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.lasting import Lasting, lasting, lasting_generation
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth, Births
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.lines import Lines
 from tb_debugger_plugin.analysis.origins.origin import RANKS, Category, Origin
+from tb_debugger_plugin.analysis.origins.ranking import Found, Ranking
 from tb_debugger_plugin.analysis.origins.sinks import Sink, Sinks
 from tb_debugger_plugin.analysis.origins.telling import Telling
 from tb_debugger_plugin.analysis.origins.values import BadKind, Value
@@ -59,9 +56,8 @@ def _find(snapshot: Snapshot) -> list[Origin]:
     if not sinks.firsts and not sinks.eager_seeds():
         return []
     search = _Search(feeds, sinks)
-    found = search.run()
     telling = Telling(feeds, Lines(feeds))
-    return [telling.origin(birth, category, sink) for birth, category, sink in found]
+    return [telling.origin(*found) for found in Ranking(feeds, search.run()).ranked()]
 
 
 class _Search:
@@ -76,10 +72,10 @@ class _Search:
         self._feeds = feeds
         self._sinks = sinks
         self._births = Births(feeds)
-        self._found: dict[tuple[object, ...], tuple[Birth, Category, Sink | None]] = {}
+        self._found: dict[tuple[object, ...], Found] = {}
 
-    def run(self) -> list[tuple[Birth, Category, Sink | None]]:
-        """Births with their categories, the most important first."""
+    def run(self) -> list[Found]:
+        """Births with the categories that their walks give them."""
         for sink in self._sinks.all()[:_MAX_SINKS]:
             if sink.why == "weak" and self._has_origin():
                 break
@@ -89,114 +85,10 @@ class _Search:
                 found = self._of_unknown_kind(birth) if sink.kind is None else birth
                 self._add(found, self._category(found), sink)
         self._add_expected()
-        self._set_back()
-        self._bring_forward()
-        self._name_forward_ops()
-        return sorted(self._found.values(), key=lambda each: self._rank(*each))
-
-    def _set_back(self) -> None:
-        """Take births at unmeasured inputs for propagated ones if something else was born before."""
-        certain = [self._moment(birth) for birth, category, _ in self._certain()]
-        first = min(certain, default=math.inf)
-        for key, (birth, category, sink) in list(self._found.items()):
-            is_late = not birth.is_certain and self._moment(birth) > first
-            if category == "origin" and (is_late or (self._is_opaque(birth) and first < math.inf)):
-                self._found[key] = (birth, "propagated", sink)
-
-    def _bring_forward(self) -> None:
-        """Take what was born first, before an unexplained value of a variable, for an origin.
-
-        Where no assignment is on record, as in recordings of TensorFlow, nobody knows what reached it.
-        """
-        unexplained = [
-            self._moment(birth)
-            for birth, category, _ in self._found.values()
-            if category == "came_in" and birth.value.outside == "a variable"
-        ]
-        before = min(unexplained, default=-math.inf)
-        earlier = [
-            (self._moment(birth), self._time(birth), key)
-            for key, (birth, category, _) in self._found.items()
-            if category == "expected" and not birth.meant and not self._is_opaque(birth)
-        ]
-        first = min(earlier, key=lambda each: each[:2], default=None)
-        if first is not None and first[0] < before:
-            birth, _, sink = self._found[first[2]]
-            self._found[first[2]] = (birth._replace(is_certain=False), "origin", sink)
-
-    def _name_forward_ops(self) -> None:
-        """Take what was born in an op for an origin if something was born in its gradient, which matters."""
-        gradients = [
-            forward_op(self._feeds.snapshot, op)
-            for birth, category, _ in self._found.values()
-            if category == "origin" and (op := self._feeds.op_of(birth.value)) is not None
-        ]
-        for key, (birth, category, sink) in list(self._found.items()):
-            op = self._feeds.op_of(birth.value)
-            if category == "expected" and not birth.meant and op is not None and op in gradients:
-                self._found[key] = (birth, "origin", sink)
-
-    def _is_opaque(self, birth: Birth) -> bool:
-        """Whether the op only passes values on: what made this one is not on record."""
-        value = birth.value
-        if value.execution >= 0:
-            return self._feeds.eager.execution(value.execution).is_function
-        op = self._feeds.op_of(value)
-        return op is not None and (
-            op.type in op_kinds.COPIES or bool(self._feeds.structure.called(op.number))
-        )
-
-    def _certain(self) -> Iterator[tuple[Birth, Category, Sink | None]]:
-        for each in self._found.values():
-            is_known = each[0].is_certain and not self._is_opaque(each[0])
-            if each[1] in ("origin", "came_in") and is_known:
-                yield each
-
-    def _rank(self, birth: Birth, category: Category, sink: Sink | None) -> tuple[float, ...]:
-        """The order: what is wrong, what matters most, the earliest call, forward before backward."""
-        op = self._feeds.op_of(birth.value)
-        return (
-            RANKS[category],
-            sink is not None and sink.why == "weak" and not self._has_gradient(op),
-            max(self._moment(birth), self._moment_of_forward(op)),
-            op is not None and self._feeds.structure.is_backward(op),
-            self._time(birth),
-        )
-
-    def _has_gradient(self, op: Op | None) -> bool:
-        """Whether something was born in the gradient of an op, too."""
-        others = (self._feeds.op_of(birth.value) for birth, _, _ in self._found.values())
-        return op is not None and any(
-            other is not None and forward_op(self._feeds.snapshot, other) == op for other in others
-        )
-
-    def _moment_of_forward(self, op: Op | None) -> float:
-        """The moment of the forward op of an op of a gradient, if something was born there, too."""
-        forward = None if op is None else forward_op(self._feeds.snapshot, op)
-        moments = [
-            self._moment(birth)
-            for birth, category, _ in self._found.values()
-            if forward is not None and category == "origin" and self._feeds.op_of(birth.value) == forward
-        ]
-        return min(moments, default=-math.inf)
-
-    def _moment(self, birth: Birth) -> float:
-        """When the call in which a value was born returned, or when it was born in one that did not."""
-        value = self._of_time(birth)
-        near = value.trace if value.trace >= 0 else value.near
-        owner = self._feeds.traces.window(near).owner if near >= 0 else None
-        return self._time(birth) if owner is None else self._feeds.eager.execution(owner).time
-
-    def _time(self, birth: Birth) -> float:
-        return self._feeds.time(self._of_time(birth))
-
-    def _of_time(self, birth: Birth) -> Value:
-        """The value itself, or for what came from outside the one that it came in by."""
-        chain = birth.chain()
-        return chain[-2][0][0] if birth.value.outside and len(chain) > 1 else birth.value
+        return list(self._found.values())
 
     def _has_origin(self) -> bool:
-        return any(category != "expected" for _, category, _ in self._found.values())
+        return any(found.category != "expected" for found in self._found.values())
 
     def _of_unknown_kind(self, birth: Birth) -> Birth:
         """The op that may have made NaN of a constant infinity, where the mode tells no kinds apart."""
@@ -221,7 +113,7 @@ class _Search:
         """Whether a value from outside is what a variable began with."""
         if birth.value.outside == "a variable":
             return True
-        return op_kinds.is_assignment(self._feeds.op_type(self._of_time(birth)))
+        return op_kinds.is_assignment(self._feeds.op_type(birth.entry))
 
     def _is_cut(self) -> bool:
         rows = self._feeds.snapshot.rows("SELECT max(circular_buffer_size) FROM hosts")
@@ -230,14 +122,14 @@ class _Search:
     def _add(self, birth: Birth, category: Category, sink: Sink | None) -> None:
         key = self._key(birth)
         known = self._found.get(key)
-        if known is None or RANKS[category] < RANKS[known[1]]:
-            self._found[key] = (birth, category, sink)
+        if known is None or RANKS[category] < RANKS[known.category]:
+            self._found[key] = Found(birth, category, sink)
 
     def _key(self, birth: Birth) -> tuple[object, ...]:
         value = birth.value
         if value.outside:
-            chain = birth.chain()
-            return (value.outside, self._what(chain[-2][0][0]) if len(chain) > 1 else None)
+            entry = birth.entry
+            return (value.outside, None if entry == value else self._what(entry))
         return (self._what(value), birth.kind)
 
     def _what(self, value: Value) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
+from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.values import Relation
@@ -24,9 +25,9 @@ from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient
 
 #: Tensors that are visited for one question.
 _MAX_VISITED: Final = 512
-#: The name that TensorFlow gives to the op of a result.
 #: Ops that send and receive a tensor between partitions of a session's graph: ``loss/_12``.
 _TRANSFER: Final = re.compile(r"(.+)/_\d+", re.ASCII)
+#: The name that TensorFlow gives to the op of a result.
 _RESULT: Final = re.compile(r"(^|/)Identity(_\d+)?$")
 _DISCRETE: Final = ("int", "uint", "bool", "string", "qint", "quint", "resource")
 
@@ -65,6 +66,7 @@ class Structure:
         self._graph_ops: dict[int, list[Op]] = snapshot.remember_of_graphs("ops_of_graphs", self._group)
         self._named: dict[tuple[int, str], list[int]] = {}
         self._senders: dict[str, int] = {}
+        self._forwards: dict[int, Op | None] = {}
 
     def _group(self) -> dict[int, list[Op]]:
         groups: dict[int, list[Op]] = {}
@@ -159,6 +161,12 @@ class Structure:
         """Whether an op is part of a gradient."""
         name = self._snapshot.catalog.graphs[op.graph].name or ""
         return is_gradient(op.name) or op_kinds.BACKWARD.match(name) is not None
+
+    def forward(self, op: Op) -> Op | None:
+        """The op whose gradient an op is part of; None when there is none, or several are possible."""
+        if op.number not in self._forwards:
+            self._forwards[op.number] = forward_op(self._snapshot, op)
+        return self._forwards[op.number]
 
     def sources(self, op: int, slot: int) -> list[Source]:
         """The watched tensor itself, or those it is made from, and ends."""

@@ -69,10 +69,9 @@ class Telling:
           category: Its category.
           sink: The value that matters from which it was found; None for what is expected.
         """
-        chain = birth.chain()
         value = birth.value
         # What came from outside is shown at the value that it came in by.
-        shown = chain[-2][0][0] if value.outside and len(chain) > 1 else value
+        shown = birth.entry
         place = self._lines.place(shown)
         op = self._feeds.op_of(shown)
         kind, is_certain = self._kind(birth, shown)
@@ -110,7 +109,7 @@ class Telling:
             None if category == "expected" else explanation.example,
             certainty,
             missing,
-            self._chain(chain, kind),
+            self._chain(birth.chain(), kind),
         )
 
     def _kind(self, birth: Birth, shown: Value) -> tuple[BadKind, bool]:

@@ -1,0 +1,172 @@
+"""Puts births in order, the most important first.
+
+Takes what a search found. A category may change here: what else was born, and when, tells more of a birth
+than its own walk.
+
+Invariant: what is read of a birth is read once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.births import Birth
+from tb_debugger_plugin.analysis.origins.feeds import Feeds
+from tb_debugger_plugin.analysis.origins.origin import RANKS, Category
+from tb_debugger_plugin.analysis.origins.sinks import Sink
+
+
+class Found(NamedTuple):
+    """What a search found.
+
+    Attributes:
+      birth: The birth.
+      category: What it is to the program.
+      sink: The value that matters from which it was found; None for what is expected.
+    """
+
+    birth: Birth
+    category: Category
+    sink: Sink | None
+
+
+@dataclass
+class _Case:
+    """A birth and what decides its rank.
+
+    Attributes:
+      birth, category, sink: As in :class:`Found`.
+      op: The op of a graph.
+      forward: The op whose gradient that op is part of.
+      is_opaque: Whether the op only passes values on: what made this one is not on record.
+      moment: When the call returned in which the value was born, or when it was born in one that did not.
+      time: When the value was computed.
+    """
+
+    birth: Birth
+    category: Category
+    sink: Sink | None
+    op: Op | None
+    forward: Op | None
+    is_opaque: bool
+    moment: float
+    time: float
+
+    @property
+    def is_of_variable(self) -> bool:
+        return self.category == "came_in" and self.birth.value.outside == "a variable"
+
+    @property
+    def is_unmeant(self) -> bool:
+        """Whether it is expected, but not because the program wrote an infinity itself."""
+        return self.category == "expected" and not self.birth.meant
+
+
+class Ranking:
+    """The births of a run in order.
+
+    Args:
+      feeds: The values of the run.
+      found: What was found.
+    """
+
+    def __init__(self, feeds: Feeds, found: Iterable[Found]) -> None:
+        self._feeds = feeds
+        self._cases = [self._case(*each) for each in found]
+
+    def ranked(self) -> list[Found]:
+        """The births with their categories, the most important first."""
+        self._set_back()
+        self._bring_forward()
+        self._name_forward_ops()
+        gradients_of = {case.forward.number for case in self._cases if case.forward is not None}
+        moments = self._moments_by_op()
+        ranked = sorted(self._cases, key=lambda case: self._rank(case, gradients_of, moments))
+        return [Found(case.birth, case.category, case.sink) for case in ranked]
+
+    def _case(self, birth: Birth, category: Category, sink: Sink | None) -> _Case:
+        op = self._feeds.op_of(birth.value)
+        forward = None if op is None else self._feeds.structure.forward(op)
+        return _Case(
+            *(birth, category, sink, op, forward),
+            is_opaque=self._is_opaque(birth, op),
+            moment=self._moment(birth),
+            time=self._feeds.time(birth.entry),
+        )
+
+    def _is_opaque(self, birth: Birth, op: Op | None) -> bool:
+        value = birth.value
+        if value.execution >= 0:
+            return self._feeds.eager.execution(value.execution).is_function
+        return op is not None and (
+            op.type in op_kinds.COPIES or bool(self._feeds.structure.called(op.number))
+        )
+
+    def _moment(self, birth: Birth) -> float:
+        value = birth.entry
+        near = value.trace if value.trace >= 0 else value.near
+        owner = self._feeds.traces.window(near).owner if near >= 0 else None
+        return self._feeds.time(value) if owner is None else self._feeds.eager.execution(owner).time
+
+    def _set_back(self) -> None:
+        """Take births at unmeasured inputs for propagated ones if something else was born before."""
+        first = min(
+            (
+                case.moment
+                for case in self._cases
+                if case.category in ("origin", "came_in") and case.birth.is_certain and not case.is_opaque
+            ),
+            default=math.inf,
+        )
+        for case in self._cases:
+            is_late = not case.birth.is_certain and case.moment > first
+            if case.category == "origin" and (is_late or (case.is_opaque and first < math.inf)):
+                case.category = "propagated"
+
+    def _bring_forward(self) -> None:
+        """Take what was born first, before an unexplained value of a variable, for an origin.
+
+        Where no assignment is on record, as in recordings of TensorFlow, nobody knows what reached it.
+        """
+        before = min((case.moment for case in self._cases if case.is_of_variable), default=-math.inf)
+        earlier = [case for case in self._cases if case.is_unmeant and not case.is_opaque]
+        first = min(earlier, key=lambda case: (case.moment, case.time), default=None)
+        if first is not None and first.moment < before:
+            first.birth, first.category = first.birth._replace(is_certain=False), "origin"
+
+    def _name_forward_ops(self) -> None:
+        """Take what was born in an op for an origin if something was born in its gradient, which matters."""
+        named = {
+            case.forward.number
+            for case in self._cases
+            if case.category == "origin" and case.forward is not None
+        }
+        for case in self._cases:
+            if case.is_unmeant and case.op is not None and case.op.number in named:
+                case.category = "origin"
+
+    def _moments_by_op(self) -> dict[int, float]:
+        """When something was born in each op of an origin."""
+        moments: dict[int, float] = {}
+        for case in self._cases:
+            if case.category == "origin" and case.op is not None:
+                number = case.op.number
+                moments[number] = min(case.moment, moments.get(number, math.inf))
+        return moments
+
+    def _rank(self, case: _Case, gradients_of: set[int], moments: dict[int, float]) -> tuple[float, ...]:
+        """The order: what is wrong, what matters most, the earliest call, forward before backward."""
+        has_gradient = case.op is not None and case.op.number in gradients_of
+        of_forward = -math.inf if case.forward is None else moments.get(case.forward.number, -math.inf)
+        return (
+            RANKS[case.category],
+            case.sink is not None and case.sink.why == "weak" and not has_gradient,
+            max(case.moment, of_forward),
+            case.op is not None and self._feeds.structure.is_backward(case.op),
+            case.time,
+        )
