@@ -9,8 +9,7 @@ Invariant: a feed was computed before the value.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -18,11 +17,12 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.origins import op_kinds
-from tb_debugger_plugin.analysis.origins.eager import Eager
-from tb_debugger_plugin.analysis.origins.structure import Source, Structure
-from tb_debugger_plugin.analysis.origins.traces import Traces, Window, sites_of, spans_before
+from tb_debugger_plugin.analysis.origins.assignments import Assignments
+from tb_debugger_plugin.analysis.origins.pipelines import Pipelines
+from tb_debugger_plugin.analysis.origins.record import Record
+from tb_debugger_plugin.analysis.origins.structure import Source
+from tb_debugger_plugin.analysis.origins.traces import Window, sites_of
 from tb_debugger_plugin.analysis.origins.values import (
-    UNMEASURED,
     BadKind,
     Feed,
     Measured,
@@ -40,10 +40,8 @@ _MAX_COMPARED: Final = 4096
 _REACH: Final = 1 << 18
 Positions = npt.NDArray[np.int64]
 
-_BAD_ROWS: Final = {"nan": "(nan > 0 OR nan IS NULL)", "inf": "(pos_inf + neg_inf > 0 OR nan IS NULL)"}
 
-
-class Feeds:
+class Feeds(Record):
     """The values of a run and how they depend on each other; lives as long as a search.
 
     Args:
@@ -51,47 +49,10 @@ class Feeds:
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.structure = Structure(snapshot)
-        self.traces = Traces(snapshot)
-        self.eager = Eager(snapshot)
+        super().__init__(snapshot)
         self.variables = Variables(snapshot, self.structure)
-
-    def measured(self, value: Value) -> Measured:
-        """What was recorded of a value."""
-        if value.trace >= 0:
-            return self.traces.measured(value.trace)
-        if value.execution >= 0 and value.slot >= 0:
-            return self.eager.output(value.execution, value.slot)
-        return UNMEASURED._replace(time=self.time(value))
-
-    def time(self, value: Value) -> float:
-        """When a value was computed; for an assignment, about when."""
-        if value.execution >= 0:
-            return self.eager.execution(value.execution).time
-        near = value.trace if value.trace >= 0 else value.near
-        return self.traces.measured(near).time if near >= 0 else 0.0
-
-    def op_of(self, value: Value) -> Op | None:
-        """The op of a graph that computed a value; None for other values."""
-        if value.op >= 0:
-            return self.structure.op(value.op)
-        if value.trace < 0:
-            return None
-        return self.structure.op(self.snapshot.catalog.sites[self.traces.site(value.trace)].op)
-
-    def slot_of(self, value: Value) -> int:
-        """The output slot of a value."""
-        if value.trace < 0:
-            return max(0, value.slot)
-        return self.snapshot.catalog.sites[self.traces.site(value.trace)].slot
-
-    def op_type(self, value: Value) -> str:
-        """Type of the op that computed a value, or name of the function."""
-        if value.execution >= 0:
-            return self.eager.execution(value.execution).op_type
-        op = self.op_of(value)
-        return value.outside if op is None else op.type or op.name
+        self._assignments = Assignments(self, self.variables)
+        self._pipelines = Pipelines(snapshot, self.structure)
 
     def of(self, value: Value, kind: BadKind | None = None, *, is_loose: bool = False) -> list[Feed]:
         """The values that a value was made from.
@@ -243,7 +204,7 @@ class Feeds:
         graph = self.snapshot.catalog.graphs[op.graph]
         if op_kinds.PIPELINE.match(graph.name or ""):
             own = self.traces.measured(at)
-            made = self._pipeline_result(own.time, own, op.graph)
+            made = self._pipelines.result(own.time, own, op.graph)
             if made is not None and own.bad:
                 return Feed(Value(trace=made), "data", op.name)
             return Feed(Value(outside="the input data"), "data", op.name)
@@ -256,10 +217,12 @@ class Feeds:
         return Feed(Value(outside=outside), "argument", op.name)
 
     def _of_tensor(self, tensor_id: int, before: int, relation: Relation, name: str) -> Feed:
-        made = self.eager.maker(tensor_id, before)
+        return self._of_made(self.made(tensor_id, before), relation, name)
+
+    def _of_made(self, made: Value | None, relation: Relation, name: str = "") -> Feed:
         if made is None:
             return Feed(Value(outside="a value of Python"), relation, name, True)
-        return Feed(Value(execution=made[0], slot=made[1]), relation, name or self._eager_name(*made), True)
+        return Feed(made, relation, name or self._eager_name(made.execution, made.slot), True)
 
     def _of_execution(self, value: Value, kind: BadKind | None) -> list[Feed]:
         execution = self.eager.execution(value.execution)
@@ -272,17 +235,14 @@ class Feeds:
             inside = self._result_of_call(value, execution.graph)
             if inside is not None:
                 return [inside]
-        return self._eager_inputs(value.execution, execution.op_type, execution.is_function)
+        return self._eager_inputs(value.execution, execution.is_function)
 
-    def _eager_inputs(self, index: int, op_type: str, is_function: bool) -> list[Feed]:
+    def _eager_inputs(self, index: int, is_function: bool) -> list[Feed]:
         relation: Relation = "argument" if is_function else "input"
-        feeds = []
-        for number, tensor_id in enumerate(self.eager.inputs(index)):
-            if number == 0 and op_kinds.is_assignment(op_type):
-                continue
-            feed = self._of_tensor(tensor_id, index, relation, "")
-            feeds.append(feed._replace(is_copy=False, input_slot=number))
-        return feeds
+        return [
+            self._of_made(made, relation)._replace(is_copy=False, input_slot=slot)
+            for slot, made in self.taken(index)
+        ]
 
     def _result_of_call(self, value: Value, graph: int) -> Feed | None:
         """The value inside a function that a call from Python returned."""
@@ -307,151 +267,14 @@ class Feeds:
         return Feed(Value(trace=best[0]), "result", self._name(best[1].op, best[1].slot), True)
 
     def _of_variable(self, keys: Keys, value: Value, kind: BadKind | None) -> list[Feed]:
-        """The assignment after which a variable was bad: the first one after its last good value."""
-        name = "the variable"
-        found = self._assignment(keys, value, kind)
-        if found is None:
-            return [Feed(Value(outside="a variable"), "assignment", name, True)]
-        return [Feed(found, "assignment", name, True)]
-
-    def _assignment(self, keys: Keys, value: Value, kind: BadKind | None) -> Value | None:
-        at, time = self._position(value), self.time(value)
-        touches = [touch for touch in self.variables.touches(keys) if touch.time < time]
-        good_since = max(
-            [
-                self._last_good(keys, at),
-                *((touch.time, -1) for touch in touches if not touch.assigns and touch.health == GOOD),
-            ]
-        )
-        touches = [touch for touch in touches if touch.time > good_since[0]]
-        inside = self._first_bad_assignment(keys, at, good_since, kind)
-        outside = self._first_bad_touch(touches, kind)
-        found = [each for each in (inside, outside) if each is not None]
-        if found:
-            return min(found, key=self.time)
-        return self._last_assignment(keys, at, good_since) or self._last_touch(touches)
-
-    def _position(self, value: Value) -> int:
-        """The position among graph executions before which an assignment is searched."""
-        if value.execution < 0:
-            return value.trace if value.trace >= 0 else value.near
-        ((found,),) = self.snapshot.rows(
-            "SELECT count(*) FROM graph_executions WHERE wall_time < ?",
-            [self.eager.execution(value.execution).time],
-        )
-        return int(found)
-
-    def _last_good(self, keys: Keys, at: int) -> tuple[float, int]:
-        """Time and position of the last good read; several tensors may have one time."""
-        sites = sites_of(self.snapshot, [(op, 0) for op in self.variables.reading(keys)])
-        for begin, end in spans_before(at) if sites else ():
-            rows = self.snapshot.rows(
-                "SELECT wall_time, idx FROM graph_executions WHERE idx >= ? AND idx < ?"
-                f" AND health = {GOOD} AND site IN (SELECT unnest(?)) ORDER BY idx DESC LIMIT 1",
-                [begin, end, sites],
-            )
-            if rows:
-                return rows[0][0], rows[0][1]
-        return -1.0, -1
-
-    def _value_sites(self, op: int) -> list[int]:
-        """The sites of the tensors that an op assigns."""
-        tensors = [
-            (source.op, source.slot)
-            for number, source in self.structure.input_sources(op)
-            if number > 0 and source.end is None
-        ]
-        return sites_of(self.snapshot, tensors)
-
-    def _first_bad_assignment(
-        self, keys: Keys, at: int, since: tuple[float, int], kind: BadKind | None
-    ) -> Value | None:
-        return self._assignment_where(
-            keys, at, since, f"min(idx) FILTER (health = {BAD} AND {_BAD_ROWS.get(kind or '', 'true')})", min
-        )
-
-    def _last_assignment(self, keys: Keys, at: int, since: tuple[float, int]) -> Value | None:
-        """The last assignment that computes with the value of the variable: it may have made it bad."""
-        return self._assignment_where(keys, at, since, "max(idx)", max, computing_only=True)
-
-    def _assignment_where(
-        self,
-        keys: Keys,
-        at: int,
-        since: tuple[float, int],
-        choice: str,
-        best: object,
-        *,
-        computing_only: bool = False,
-    ) -> Value | None:
-        found: list[tuple[int, int]] = []
-        for op in self.variables.assigning(keys):
-            if computing_only and self.structure.op(op).type in op_kinds.PLAIN_ASSIGNS:
-                continue
-            sites = self._value_sites(op)
-            if not sites:
-                continue
-            ((trace,),) = self.snapshot.rows(
-                f"SELECT {choice} FROM graph_executions WHERE idx < ? AND idx > ? AND wall_time >= ?"
-                " AND site IN (SELECT unnest(?))",
-                [at, since[1], since[0], sites],
-            )
-            if trace is not None:
-                found.append((int(trace), op))
-        if not found:
-            return None
-        trace, op = min(found) if best is min else max(found)
-        return Value(op=op, near=trace)
-
-    def _first_bad_touch(self, touches: Iterable[object], kind: BadKind | None) -> Value | None:
-        for touch in touches:
-            if not touch.assigns:  # type: ignore[attr-defined]
-                continue
-            index = touch.execution  # type: ignore[attr-defined]
-            for feed in self._eager_inputs(index, self.eager.execution(index).op_type, False):
-                numbers = self.measured(feed.value)
-                if numbers.bad and (kind is None or numbers.has(kind) is not False):
-                    return Value(execution=index)
-        return None
-
-    def _last_touch(self, touches: Sequence[object]) -> Value | None:
-        assigning = [touch.execution for touch in touches if touch.assigns]  # type: ignore[attr-defined]
-        return Value(execution=assigning[-1]) if assigning else None
+        found = self._assignments.of(keys, value, kind)
+        return [Feed(found or Value(outside="a variable"), "assignment", "the variable", True)]
 
     def _of_pipeline(self, value: Value) -> list[Feed]:
         """The bad result that a function of an input pipeline gave before an element arrived, if one did."""
         own = self.measured(value)
-        found = self._pipeline_result(own.time, None, None) if own.bad else None
+        found = self._pipelines.result(own.time, None, None) if own.bad else None
         return [] if found is None else [Feed(Value(trace=found), "data", "the input pipeline")]
-
-    def _pipeline_result(self, time: float, same: Measured | None, but: int | None) -> int | None:
-        """The last bad result of a function of an input pipeline.
-
-        Args:
-          time: When it was there at the latest.
-          same: The numbers that it has, if it was passed on as it was.
-          but: A graph that did not make it.
-        """
-        sites = [site for graph, sites in self._pipelines.items() if graph != but for site in sites]
-        if not sites:
-            return None
-        counts = "" if same is None or same.nan is None else f" AND nan = {same.nan}"
-        rows = self.snapshot.rows(
-            f"SELECT max(idx) FROM graph_executions WHERE wall_time <= ? AND health = {BAD}{counts}"
-            " AND site IN (SELECT unnest(?))",
-            [time, sites],
-        )
-        return None if rows[0][0] is None else int(rows[0][0])
-
-    @functools.cached_property
-    def _pipelines(self) -> dict[int, list[int]]:
-        """The sites of the results of each function of input pipelines."""
-        graphs = [one for one in self.snapshot.catalog.graphs if op_kinds.PIPELINE.match(one.name or "")]
-        return {graph.number: self._result_sites(graph.number) for graph in graphs}
-
-    def _result_sites(self, graph: int) -> list[int]:
-        sources = (one for end in self.structure.results(graph) for one in self.structure.sources(end, 0))
-        return sites_of(self.snapshot, [(one.op, one.slot) for one in sources if one.end is None])
 
     def _name(self, op: int, slot: int) -> str:
         return f"{self.structure.op(op).name}:{slot}"

@@ -1,0 +1,149 @@
+"""The assignment that made a variable bad.
+
+Takes a value that was read from a variable. Searches what functions and Python assigned to it after its last
+good value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.record import Record
+from tb_debugger_plugin.analysis.origins.traces import sites_of, spans_before
+from tb_debugger_plugin.analysis.origins.values import BadKind, Value
+from tb_debugger_plugin.analysis.origins.variables import Keys, Touch, Variables
+from tb_debugger_plugin.index.tensors import BAD, GOOD
+
+_BAD_ROWS: Final = {"nan": "(nan > 0 OR nan IS NULL)", "inf": "(pos_inf + neg_inf > 0 OR nan IS NULL)"}
+
+
+class Assignments:
+    """The assignments of a run; lives as long as a search.
+
+    Args:
+      record: The run.
+      variables: Its variables.
+    """
+
+    def __init__(self, record: Record, variables: Variables) -> None:
+        self._record = record
+        self._snapshot = record.snapshot
+        self._variables = variables
+
+    def of(self, keys: Keys, value: Value, kind: BadKind | None) -> Value | None:
+        """The assignment after which a variable was bad: the first one after its last good value.
+
+        Args:
+          keys: The keys of the variable.
+          value: A value that was read from it.
+          kind: The kind of bad elements that is followed.
+
+        Returns:
+          None when no assignment is on record that may have made it.
+        """
+        at, time = self._position(value), self._record.time(value)
+        touches = [touch for touch in self._variables.touches(keys) if touch.time < time]
+        good_since = max(
+            [
+                self._last_good(keys, at),
+                *((touch.time, -1) for touch in touches if not touch.assigns and touch.health == GOOD),
+            ]
+        )
+        touches = [touch for touch in touches if touch.time > good_since[0]]
+        inside = self._first_bad_assignment(keys, at, good_since, kind)
+        outside = self._first_bad_touch(touches, kind)
+        found = [each for each in (inside, outside) if each is not None]
+        if found:
+            return min(found, key=self._record.time)
+        return self._last_assignment(keys, at, good_since) or self._last_touch(touches)
+
+    def _position(self, value: Value) -> int:
+        """The position among graph executions before which an assignment is searched."""
+        if value.execution < 0:
+            return value.trace if value.trace >= 0 else value.near
+        ((found,),) = self._snapshot.rows(
+            "SELECT count(*) FROM graph_executions WHERE wall_time < ?",
+            [self._record.eager.execution(value.execution).time],
+        )
+        return int(found)
+
+    def _last_good(self, keys: Keys, at: int) -> tuple[float, int]:
+        """Time and position of the last good read; several tensors may have one time."""
+        sites = sites_of(self._snapshot, [(op, 0) for op in self._variables.reading(keys)])
+        for begin, end in spans_before(at) if sites else ():
+            rows = self._snapshot.rows(
+                "SELECT wall_time, idx FROM graph_executions WHERE idx >= ? AND idx < ?"
+                f" AND health = {GOOD} AND site IN (SELECT unnest(?)) ORDER BY idx DESC LIMIT 1",
+                [begin, end, sites],
+            )
+            if rows:
+                return rows[0][0], rows[0][1]
+        return -1.0, -1
+
+    def _value_sites(self, op: int) -> list[int]:
+        """The sites of the tensors that an op assigns."""
+        tensors = [
+            (source.op, source.slot)
+            for number, source in self._record.structure.input_sources(op)
+            if number > 0 and source.end is None
+        ]
+        return sites_of(self._snapshot, tensors)
+
+    def _first_bad_assignment(
+        self, keys: Keys, at: int, since: tuple[float, int], kind: BadKind | None
+    ) -> Value | None:
+        rows = f"health = {BAD} AND {_BAD_ROWS.get(kind or '', 'true')}"
+        found = self._traces_assigned(self._variables.assigning(keys), at, since, f"min(idx) FILTER ({rows})")
+        return self._value(min(found, default=None))
+
+    def _last_assignment(self, keys: Keys, at: int, since: tuple[float, int]) -> Value | None:
+        """The last assignment that computes with the value of the variable: it may have made it bad."""
+        computing = [
+            op
+            for op in self._variables.assigning(keys)
+            if self._record.structure.op(op).type not in op_kinds.PLAIN_ASSIGNS
+        ]
+        return self._value(max(self._traces_assigned(computing, at, since, "max(idx)"), default=None))
+
+    def _traces_assigned(
+        self, ops: Iterable[int], at: int, since: tuple[float, int], choice: str
+    ) -> list[tuple[int, int]]:
+        """A trace of what each op assigned between two moments, and the op.
+
+        Args:
+          ops: The ops.
+          at: The position before which the traces are.
+          since: Time and position after which they are.
+          choice: Which trace, as SQL.
+        """
+        found = []
+        for op in ops:
+            sites = self._value_sites(op)
+            ((trace,),) = self._snapshot.rows(
+                f"SELECT {choice} FROM graph_executions WHERE idx < ? AND idx > ? AND wall_time >= ?"
+                " AND site IN (SELECT unnest(?::INTEGER[]))",
+                [at, since[1], since[0], sites],
+            )
+            if trace is not None:
+                found.append((int(trace), op))
+        return found
+
+    @staticmethod
+    def _value(assigned: tuple[int, int] | None) -> Value | None:
+        return None if assigned is None else Value(op=assigned[1], near=assigned[0])
+
+    def _first_bad_touch(self, touches: Iterable[Touch], kind: BadKind | None) -> Value | None:
+        for touch in touches:
+            if touch.assigns and self._assigns_bad(touch.execution, kind):
+                return Value(execution=touch.execution)
+        return None
+
+    def _assigns_bad(self, execution: int, kind: BadKind | None) -> bool:
+        given = [self._record.measured(value) for _, value in self._record.taken(execution) if value]
+        return any(numbers.bad and (kind is None or numbers.has(kind) is not False) for numbers in given)
+
+    def _last_touch(self, touches: Sequence[Touch]) -> Value | None:
+        assigning = [touch.execution for touch in touches if touch.assigns]
+        return Value(execution=assigning[-1]) if assigning else None
