@@ -10,7 +10,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.analysis.precision.formats import DEFAULT, FORMATS
+from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.precision.shares import Share
 from tb_debugger_plugin.analysis.precision.words import percent
@@ -35,7 +35,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     add_arguments(parser)
     parser.add_argument(
-        "--dtype", choices=list(FORMATS), default=DEFAULT, help=f"the dtype (default: {DEFAULT})"
+        "--dtype", choices=list(TARGETS), default=DEFAULT, help=f"the dtype (default: {DEFAULT})"
     )
     parser.set_defaults(run=run)
 

@@ -9,7 +9,7 @@ from tb_debugger_plugin.reading.value import Value
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.analysis.alerts.findings import Finding
-    from tb_debugger_plugin.reading.alerts_of_run import AlertsOfRun
+    from tb_debugger_plugin.reading.analysis_of_run import AnalysisOfRun
     from tb_debugger_plugin.reading.program_of_run import ProgramOfRun
 
 
@@ -175,7 +175,7 @@ class Alert:
     slot: int
     wall_time: float
     facts: dict[str, Any] = field(repr=False)
-    run: AlertsOfRun = field(repr=False, compare=False)
+    run: AnalysisOfRun = field(repr=False, compare=False)
     finding: Finding | None = field(default=None, repr=False, compare=False)
 
     def value(self) -> Value:

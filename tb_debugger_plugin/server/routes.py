@@ -17,13 +17,13 @@ from tb_debugger_plugin.analysis.alerts.pages import rule_json
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.measuring import Settings
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose
+from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, op_columns
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.analysis.origins.origins import dated_origins
-from tb_debugger_plugin.analysis.precision.formats import DEFAULT, FORMATS
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
@@ -96,7 +96,7 @@ def _origins(snapshot: Snapshot, query: Query) -> Answer:
 
 
 def _precision(snapshot: Snapshot, query: Query) -> Answer:
-    return precision(snapshot, query.optional_choice("dtype", tuple(FORMATS)) or DEFAULT).to_json()
+    return precision(snapshot, query.optional_choice("dtype", tuple(TARGETS)) or DEFAULT).to_json()
 
 
 def _compare(viewer: Viewer, query: Query) -> Answer:

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis.precision.formats import FORMATS
+from tb_debugger_plugin.analysis.float_formats import TARGETS
 from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.precision.tensor import Verdict
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
@@ -52,9 +52,9 @@ def around(value: float, dtype: str) -> tuple[float, float]:
     return float(np.nextafter(above, source(dtype)(0))), float(above)
 
 
-@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("dtype", TARGETS)
 def test_the_limits_of_a_dtype_are_where_casts_overflow_and_vanish(dtype: str) -> None:
-    target = FORMATS[dtype]
+    target = TARGETS[dtype]
     below, over = around(target.overflows_from, dtype)
     assert cast(target.largest, dtype) == cast(below, dtype) == target.largest
     assert not math.isfinite(cast(over, dtype))
@@ -66,9 +66,9 @@ def test_the_limits_of_a_dtype_are_where_casts_overflow_and_vanish(dtype: str) -
     assert target.mantissa == info.nmant
 
 
-@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("dtype", TARGETS)
 def test_below_the_normal_numbers_bits_are_lost_and_at_twice_the_smallest_one_is_left(dtype: str) -> None:
-    target = FORMATS[dtype]
+    target = TARGETS[dtype]
     odd = target.smallest_normal * (1 + 2.0**-target.mantissa)
     assert cast(odd, dtype) == odd
     assert cast(odd / 2, dtype) != odd / 2
@@ -184,7 +184,7 @@ def test_the_shares_hold_what_a_cast_really_loses(
         became = array.astype(NUMPY[dtype]).astype(np.float64)
     nonzero = array != 0
     vanished = np.count_nonzero(nonzero & (became == 0)) / np.count_nonzero(nonzero)
-    small = np.count_nonzero(nonzero & (np.abs(array) < FORMATS[dtype].smallest_normal))
+    small = np.count_nonzero(nonzero & (np.abs(array) < TARGETS[dtype].smallest_normal))
     assert tensor.vanishing.least <= vanished <= tensor.vanishing.most
     assert tensor.subnormal.least <= small / np.count_nonzero(nonzero) <= tensor.subnormal.most
     assert (tensor.verdict is Verdict.OVERFLOWS) == (not np.isfinite(became).all())

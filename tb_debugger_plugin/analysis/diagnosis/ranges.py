@@ -1,13 +1,13 @@
 """How large the results of ops can be, from the sizes and the largest magnitudes of their inputs.
 
-Knows the limits of the floating dtypes. A bound is computed in double precision with a margin for rounding;
+A bound is computed in double precision with a margin for rounding;
 it is None where the numbers do not give one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.evidence import (
@@ -20,16 +20,8 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import (
     finite_in,
 )
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.float_formats import limit_of
 
-#: The largest finite number of each dtype.
-LIMITS: Final[Mapping[str, float]] = {
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
-    "float32": 3.4028234663852886e38,
-    "float64": 1.7976931348623157e308,
-    "float8_e5m2": 57344.0,
-    "float8_e4m3fn": 448.0,
-}
 #: Rounding on the way may carry a result this much farther.
 _MARGIN: Final = 1.01
 
@@ -39,7 +31,7 @@ _Bound = Callable[[Inputs], "float | None"]
 
 def limit_words(dtype: str | None) -> str:
     """A dtype with its limit: "float16 (up to 65,504)"; "the dtype" when it is not known."""
-    limit = LIMITS.get(dtype or "")
+    limit = limit_of(dtype)
     if limit is None:
         return "the dtype"
     return f"{dtype} (up to {limit:,.0f})" if limit < 1e6 else f"{dtype} (up to {limit:.2g})"
@@ -54,7 +46,7 @@ def overflow(*bounds: _Bound) -> Check:
 
     def check(inputs: Inputs, output: Numbers) -> Finding:
         finding = finite_in(inputs, output)
-        limit = LIMITS.get(output.dtype or "")
+        limit = limit_of(output.dtype)
         known = [bound(inputs) for bound in bounds]
         reached = [value for value in known if value is not None]
         if finding is None or limit is None or not reached:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS, Format
 from tb_debugger_plugin.analysis.precision import magnitudes
-from tb_debugger_plugin.analysis.precision.formats import DEFAULT, FORMATS, Format, names
 from tb_debugger_plugin.analysis.precision.groups import Group, badness, by_layer, by_op_type
 from tb_debugger_plugin.analysis.precision.loss_scale import LossScale, loss_scale
 from tb_debugger_plugin.analysis.precision.magnitudes import EagerKey
@@ -85,9 +85,9 @@ def precision(snapshot: Snapshot, dtype: str = DEFAULT) -> Precision:
     Raises:
       BadQueryError: There is no such dtype.
     """
-    if dtype not in FORMATS:
-        raise BadQueryError(f"dtype must be one of {names()}, but is {dtype!r}.")
-    return snapshot.remember(f"precision {dtype}", lambda: _precision(snapshot, FORMATS[dtype]))
+    if dtype not in TARGETS:
+        raise BadQueryError(f"dtype must be one of {', '.join(TARGETS)}, but is {dtype!r}.")
+    return snapshot.remember(f"precision {dtype}", lambda: _precision(snapshot, TARGETS[dtype]))
 
 
 def _precision(snapshot: Snapshot, target: Format) -> Precision:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.precision.formats import Format
+from tb_debugger_plugin.analysis.float_formats import Format
 from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes
 from tb_debugger_plugin.analysis.precision.shares import Share, share_below
 from tb_debugger_plugin.analysis.user_lines import UserLine

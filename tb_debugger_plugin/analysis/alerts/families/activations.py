@@ -117,41 +117,29 @@ def _explain_saturated(subject: Subject, hit: Hit | None, values: Values) -> Exp
     )
 
 
-SATURATED_TANH: Final = AlertRule(
-    id="SaturatedTanhAlert",
-    title="Saturated tanh",
-    severity=Severity.MEDIUM,
-    description="The share of the inputs of a tanh that are outside of a range reaches the limit.",
-    find=saturated(Role.TANH_INPUT),
-    words=_saturated_words,
-    explain=_explain_saturated,
-    parameters=(
-        Parameter("low", -9.5, -100.0, 0.0),
-        Parameter("high", 9.5, 0.0, 100.0),
-        Parameter("share", 0.99, 0.01, 1.0, "of the elements"),
-    ),
-    columns=("variance",),
-    roles=(Role.TANH_INPUT,),
-    recommends=(Role.TANH_INPUT,),
-    advice=_SATURATED,
+def _saturated(name: str, role: Role, low: Parameter, high: Parameter) -> AlertRule:
+    """The rule for the inputs of an activation."""
+    return AlertRule(
+        id=f"Saturated{name.capitalize()}Alert",
+        title=f"Saturated {name}",
+        severity=Severity.MEDIUM,
+        description=f"The share of the inputs of a {name} that are outside of a range reaches the limit.",
+        find=saturated(role),
+        words=_saturated_words,
+        explain=_explain_saturated,
+        parameters=(low, high, Parameter("share", 0.99, 0.01, 1.0, "of the elements")),
+        columns=("variance",),
+        roles=(role,),
+        recommends=(role,),
+        advice=_SATURATED,
+    )
+
+
+SATURATED_TANH: Final = _saturated(
+    "tanh", Role.TANH_INPUT, Parameter("low", -9.5, -100.0, 0.0), Parameter("high", 9.5, 0.0, 100.0)
 )
-SATURATED_SIGMOID: Final = AlertRule(
-    id="SaturatedSigmoidAlert",
-    title="Saturated sigmoid",
-    severity=Severity.MEDIUM,
-    description="The share of the inputs of a sigmoid that are outside of a range reaches the limit.",
-    find=saturated(Role.SIGMOID_INPUT),
-    words=_saturated_words,
-    explain=_explain_saturated,
-    parameters=(
-        Parameter("low", -23.0, -200.0, 0.0),
-        Parameter("high", 17.0, 0.0, 200.0),
-        Parameter("share", 0.99, 0.01, 1.0, "of the elements"),
-    ),
-    columns=("variance",),
-    roles=(Role.SIGMOID_INPUT,),
-    recommends=(Role.SIGMOID_INPUT,),
-    advice=_SATURATED,
+SATURATED_SIGMOID: Final = _saturated(
+    "sigmoid", Role.SIGMOID_INPUT, Parameter("low", -23.0, -200.0, 0.0), Parameter("high", 17.0, 0.0, 200.0)
 )
 
 RULES: Final = (ALL_ZERO, DEAD_RELU, SATURATED_TANH, SATURATED_SIGMOID)

@@ -6,7 +6,7 @@ The limits are those of the dtype of the tensor, or of one that the user is abou
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
@@ -20,27 +20,16 @@ from tb_debugger_plugin.analysis.alerts.rule import (
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.float_formats import FORMATS
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 
-
-class Limits(NamedTuple):
-    """The largest finite number of a dtype, and its smallest positive normal one."""
-
-    largest: float
-    smallest: float
-
-
-LIMITS: Final = {
-    "float16": Limits(65504.0, 2.0**-14),
-    "bfloat16": Limits((2 - 2.0**-7) * 2.0**127, 2.0**-126),
-    "float8_e4m3fn": Limits(448.0, 2.0**-6),
-    "float8_e5m2": Limits(57344.0, 2.0**-14),
-}
-#: The tensor's own dtype, if it is one of :data:`LIMITS`.
+#: The dtypes whose limits programs meet.
+_NARROW: Final = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+#: The tensor's own dtype, if it is one of :data:`_NARROW`.
 _OWN: Final = "own"
-_DTYPE: Final = Parameter("dtype", _OWN, scale="choice", choices=(_OWN, *LIMITS), source="this plugin")
-_FLOATS: Final = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
+_DTYPE: Final = Parameter("dtype", _OWN, scale="choice", choices=(_OWN, *_NARROW), source="this plugin")
+_FLOATS: Final = (*_NARROW, "float32", "float64")
 _KEEP: Final = (
     'Keep this layer in float32 (`dtype="float32"`), scale its values, or use bfloat16, which has the range'
     " of float32."
@@ -55,12 +44,10 @@ def _of_dtype(where: str, measured: str) -> Find:
 
     def find(snapshot: Snapshot, values: Values) -> list[Hit]:
         hits: list[Hit] = []
-        for name, (largest, smallest) in LIMITS.items():
-            if values["dtype"] not in (_OWN, name):
-                continue
+        for name in _NARROW if values["dtype"] == _OWN else [str(values["dtype"])]:
             # A dtype of its own, or any floating one that is to be replaced.
             numbers = _numbers([name] if values["dtype"] == _OWN else _FLOATS)
-            limits: dict[str, Any] = {"largest": largest, "smallest": smallest}
+            limits = {"largest": FORMATS[name].largest, "smallest": FORMATS[name].smallest_normal}
             search = by_value(f"dtype IN ({numbers}) AND {where}", measured)
             hits += search(snapshot, {**values, **limits})
         return hits
@@ -84,7 +71,7 @@ def _bits(hit: Hit | None) -> str:
 
 def _explain_headroom(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
     reached, name = magnitude_words(subject.output.largest), _dtype_words(subject, values)
-    largest = LIMITS[name].largest if name in LIMITS else math.nan
+    largest = FORMATS[name].largest if name in FORMATS else math.nan
     why = f"The largest number of {name} is {largest:.5g}: {_bits(hit)} powers of two are left."
     return explanation(subject, "reached", reached, why, _KEEP)
 
@@ -106,7 +93,7 @@ HEADROOM: Final = AlertRule(
 
 def _explain_underflow(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
     name = _dtype_words(subject, values)
-    smallest = LIMITS[name].smallest if name in LIMITS else math.nan
+    smallest = FORMATS[name].smallest_normal if name in FORMATS else math.nan
     why = f"All is below the smallest normal number of {name}, {smallest:.3g}: it loses bits or is 0."
     return explanation(
         subject, "has no magnitude above", magnitude_words(subject.output.largest), why, _SCALE

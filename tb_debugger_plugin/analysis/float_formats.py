@@ -66,22 +66,25 @@ def _full(name: str, mantissa: int, exponent_bits: int) -> Format:
     return Format(name, mantissa, 1 - top, math.ldexp(2.0 - math.ldexp(1.0, -mantissa), top))
 
 
-#: By name; the dtypes that a program may be moved to.
+#: Each floating dtype by name.
 FORMATS: Final = {
     one.name: one
     for one in (
         _full("float16", 10, 5),
         _full("bfloat16", 7, 8),
         _full("float32", 23, 8),
+        _full("float64", 52, 11),
         _full("float8_e5m2", 2, 5),
         Format("float8_e4m3fn", 3, -6, 448.0),
         Format("float8_e5m2fnuz", 2, -15, 57344.0),
         Format("float8_e4m3fnuz", 3, -7, 240.0),
     )
 }
+#: Those that a program may be moved to.
+TARGETS: Final = {name: one for name, one in FORMATS.items() if name != "float64"}
 DEFAULT: Final = "float16"
 
 
-def names(formats: dict[str, Format] = FORMATS) -> str:
-    """The names of the dtypes as a list in a sentence."""
-    return ", ".join(formats)
+def limit_of(dtype: str | None) -> float | None:
+    """Returns the largest finite number of a floating dtype; None for other dtypes."""
+    return FORMATS[dtype].largest if dtype in FORMATS else None
