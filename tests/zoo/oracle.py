@@ -21,7 +21,10 @@ from tests.zoo.truth import Cause, Program
 
 #: Ops that make no value themselves: what they return comes from outside.
 _READERS = frozenset(
-    {"EagerPyFunc", "PyFunc", "PyFuncStateless", "IteratorGetNext", "OptionalGetValue", "RestoreV2"}
+    {
+        *("EagerPyFunc", "PyFunc", "PyFuncStateless", "IteratorGetNext", "OptionalGetValue", "RestoreV2"),
+        *("DecodeCSV", "StringToNumber"),
+    }
 )
 #: Ops that return what an earlier op wrote somewhere.
 _CARRIERS = frozenset({"ReadVariableOp", "ResourceGather", "TensorListStack", "TensorListGetItem"})
@@ -146,7 +149,7 @@ def disagreement(program: Program) -> str:
     """Compare the declared cause of a program with where its bad values are born.
 
     Bad values of lines that are meant do not count. A buggy program has the declared cause as its first one
-    of that kind; a healthy one has nothing but meant ones, and at least one.
+    of that kind with a line of the program; a healthy one has nothing but meant ones, and at least one.
 
     Args:
       program: The program; call this in a process of its own.
@@ -159,7 +162,7 @@ def disagreement(program: Program) -> str:
     cause = program.cause
     if cause is None:
         return "" if events and not wrong else f"Not meant: {wrong[:3]}, all: {events[:3]}"
-    first = next((event for event in wrong if event.kind in cause.kinds), None)
+    first = next((event for event in wrong if event.lines and event.kind in cause.kinds), None)
     return "" if first and _is(first, cause) else f"Declared {cause}, but the first are {wrong[:3]}"
 
 
