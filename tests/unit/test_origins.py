@@ -236,6 +236,31 @@ def test_a_loop_leads_to_the_turn_that_made_it(program: Program) -> None:
     assert "iteration" in [link.relation for link in origin.chain]
 
 
+@pytest.mark.parametrize(
+    ("scores", "powers", "made_by"),
+    [([-INF, -INF], [0.0, 0.0], "source"), ([-INF, -900.0], [0.0, 0.0], "log")],
+    ids=["of nothing but −∞", "of −∞ and of what is too small"],
+)
+def test_the_log_of_exponentials_of_minus_infinity_passes_it_on(
+    program: Program, scores: list[float], powers: list[float], made_by: str
+) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("source", "Log", ["x"]),
+            ("exp", "Exp", ["source"]),
+            ("sum", "Sum", ["exp"]),
+            ("log", "Log", ["sum"]),
+            ("out", "Identity", ["log"]),
+        ],
+    )
+    program.run(g_x=[0.0, 1.0], g_source=scores, g_exp=powers, g_sum=0.0, g_log=-INF)
+    program.call("__inference_f_1", -INF, "g", inputs=[7], ids=[8])
+    assert ops_of(program.origins())[0] == ("origin", "inf", made_by)
+
+
 def test_what_a_where_leaves_out_is_expected(program: Program) -> None:
     program.graph(
         "g",

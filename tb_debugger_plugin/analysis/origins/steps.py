@@ -27,6 +27,10 @@ _POSITIVE_ONLY: Final = frozenset("Exp Expm1 Softplus Sqrt Log Log1p Relu Elu".s
 _NOT_CARRYING: Final = frozenset("Reciprocal Inv Rsqrt".split())
 #: Ops that pass on infinities of their first input only.
 _FIRST_ONLY: Final = frozenset("RealDiv Div DivNoNan TruncateDiv FloorDiv Xdivy Mod FloorMod".split())
+#: The scope of TensorFlow's log of a sum of exponentials, which subtracts the maximum first.
+_LOG_SUM_EXP: Final = "ReduceLogSumExp/"
+#: Ops between a logarithm and the exponentials that it is taken of.
+_MAX_HOPS: Final = 4
 #: Ops with one input whose elements each give one element.
 _ELEMENTWISE: Final = frozenset(
     """Log Log1p Sqrt Rsqrt Exp Expm1 Square Reciprocal Inv Acos Asin Atanh Acosh Lgamma Digamma
@@ -77,6 +81,8 @@ class Steps:
             return Step([(feed, kind) for feed in copies], False, [])
         numbers = [(feed, self._numbers(feed.value)) for feed in feeds]
         op_type = self._feeds.op_type(value)
+        if op_type == "Log" and kind != "nan" and (infinity := self._exponent(value)) is not None:
+            return Step([(infinity, kind)], False, [])
         if kind is None:
             return self._of_unknown_kind(op_type, numbers)
         step = self._of_kind(op_type, kind, numbers)
@@ -89,6 +95,37 @@ class Steps:
         feeds = self._feeds.of(value, kind, is_loose=True)
         step = self._of_kind(op_type, kind, [(feed, self._numbers(feed.value)) for feed in feeds])
         return step if not step.is_born else born
+
+    def _exponent(self, logarithm: Value) -> Feed | None:
+        """The −∞ of whose exponentials, all 0, a logarithm is: the −∞ is the same one."""
+        summed = self._only_feed(logarithm)
+        for _ in range(_MAX_HOPS):
+            if summed is None or self._feeds.measured(summed.value).bad:
+                return None
+            op_type = self._feeds.op_type(summed.value)
+            if op_type == "Exp":
+                given = self._only_feed(summed.value)
+                return given if given is not None and self._are_all_zero(summed.value, given) else None
+            if op_type != "Sum" and op_type not in op_kinds.COPIES:
+                return None
+            summed = self._only_feed(summed.value)
+        return None
+
+    def _only_feed(self, value: Value) -> Feed | None:
+        feeds = [feed for feed in self._feeds.of(value) if not feed.input_slot > 0]
+        return feeds[0] if len(feeds) == 1 else None
+
+    def _are_all_zero(self, exponentials: Value, given: Feed) -> bool:
+        """Whether each exponential that is 0 is that of −∞: none is 0 because it is too small."""
+        made, exponents = self._feeds.measured(exponentials), self._feeds.measured(given.value)
+        if not exponents.bad:
+            return False
+        op = self._feeds.op_of(exponentials)
+        if op is not None and _LOG_SUM_EXP in op.name:
+            return True
+        if made.size is None or made.finite_positive is None or not exponents.neg_inf:
+            return False
+        return made.size - made.finite_positive <= exponents.neg_inf
 
     def _numbers(self, value: Value) -> Measured:
         """What was recorded of a feed; of an op without a record, of what it was made from."""
