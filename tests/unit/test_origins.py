@@ -39,6 +39,7 @@ class Program:
             line = self.lines[f"{graph_id}.{name_of_op}"] = len(self.lines) + 1
             more = rest[1] if len(rest) > 1 else {}
             static = more.pop("outputs", [(1, [-1])])
+            stack = [f"f{line}", *more.pop("called", [])]
             inputs = [name if ":" in name else f"{name}:0" for name in (rest[0] if rest else ())]
             self.recording.op(
                 graph_id,
@@ -46,7 +47,7 @@ class Program:
                 op_type,
                 inputs,
                 ids=range(len(static)),
-                stack=[f"f{line}"],
+                stack=stack,
                 outputs=static,
                 **more,
             )
@@ -259,6 +260,34 @@ def test_the_log_of_exponentials_of_minus_infinity_passes_it_on(
     program.run(g_x=[0.0, 1.0], g_source=scores, g_exp=powers, g_sum=0.0, g_log=-INF)
     program.call("__inference_f_1", -INF, "g", inputs=[7], ids=[8])
     assert ops_of(program.origins())[0] == ("origin", "inf", made_by)
+
+
+def test_an_op_of_a_gradient_that_is_named_like_no_other_has_the_line_of_what_was_differentiated(
+    program: Program,
+) -> None:
+    program.recording.source("/lib/site-packages/tensorflow/python/ops/linalg_grad.py", [])
+    program.recording.frame("qr_grad", 1, 5, "_QrGrad")
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("qr", "Qr", ["x"], {"outputs": [(1, [-1]), (1, [-1])]}),
+            ("other", "Qr", ["x"], {"outputs": [(1, [-1]), (1, [-1])]}),
+            (
+                "gradient_tape/triangular_solve/MatrixTriangularSolve",
+                "MatrixTriangularSolve",
+                ["qr:1", "x"],
+                {"called": ["qr_grad"]},
+            ),
+        ],
+    )
+    program.run(g_x=[0.0, 1.0], g_qr=[0.0, 1.0])
+    program.trace("g", "gradient_tape/triangular_solve/MatrixTriangularSolve", [NAN])
+    program.call("__inference_f_1", NAN, "g", inputs=[7], ids=[8])
+    (found,) = program.origins()
+    assert found.source is not None and found.source.line == program.lines["g.qr"]
+    assert found.gradient_source is not None and found.gradient_source.line == 4
 
 
 def test_what_a_where_leaves_out_is_expected(program: Program) -> None:

@@ -2,7 +2,8 @@
 
 An op of a gradient is made where the gradient is computed, often inside a library; the line that users look
 for is that of the forward op. The files do not name the forward op, but TensorFlow names the ops of a
-gradient after its scope, and they mostly take its inputs or outputs.
+gradient after its scope, and they mostly take its inputs or outputs. Where neither tells, the function of
+TensorFlow's that computed the gradient does: it is named after the type of the forward op.
 
 Invariant: when several ops are possible, the result is None.
 """
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.gradient_functions import differentiated_type
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, GRADIENT_SCOPES, is_gradient
 
@@ -42,8 +44,10 @@ def forward_op(snapshot: Snapshot, op: Op) -> Op | None:
     # Inside the gradient of a loop or a branch, the names of the forward ops follow the last scope.
     plain = GRADIENT_SCOPES.sub("", op.name[op.name.rfind("/gradients/") + 1 :])
     graphs = [*_forward_parts(snapshot, op.graph), *_forward_graphs(snapshot, op.graph)]
-    return _named_after(snapshot, graphs, plain) or _in_same_scope(
-        snapshot, op, graphs, plain.rpartition("/")[0]
+    return (
+        _named_after(snapshot, graphs, plain)
+        or _in_same_scope(snapshot, op, graphs, plain.rpartition("/")[0])
+        or _of_gradient_function(snapshot, op, graphs)
     )
 
 
@@ -109,6 +113,22 @@ def _in_same_scope(snapshot: Snapshot, op: Op, graphs: list[int], scope: str) ->
     return _only(
         [member for member in members if member.type not in _PASSIVE and _takes(snapshot, member, sources)]
     )
+
+
+def _of_gradient_function(snapshot: Snapshot, op: Op, graphs: list[int]) -> Op | None:
+    """Returns the op whose gradient function made an op: what it takes, or the only one of its type."""
+    name = differentiated_type(snapshot, op.stack)
+    if name is None:
+        return None
+    wanted = re.compile(rf"{re.escape(name)}(V\d+)?")
+    found = [
+        other
+        for other in snapshot.catalog.ops
+        if other.graph in graphs and wanted.fullmatch(other.type or "") and not is_backward(other)
+    ]
+    rows = snapshot.rows("SELECT DISTINCT source_op FROM edges WHERE op = ?", [op.number])
+    taken = {source for (source,) in rows}
+    return _only([other for other in found if other.number in taken]) or _only(found)
 
 
 def _takes(snapshot: Snapshot, op: Op, sources: set[tuple[int, int]]) -> bool:

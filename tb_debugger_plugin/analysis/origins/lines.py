@@ -6,20 +6,17 @@ is the line of the forward op, and the line that asked for the gradient comes be
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.gradient_functions import differentiated_type
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.values import Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.sources import stack_of
 from tb_debugger_plugin.analysis.user_lines import UserLine, innermost, lines_of
 
-#: The functions in which TensorFlow computes gradients: ``_LogGrad`` in ``math_grad.py``.
-_GRADIENT: Final = re.compile(r"_(\w+?)Grad(V\d+|WithNoAxis)?$")
-_GRADIENT_FILE: Final = re.compile(r"(_grad|backprop)\.py$")
 #: Executions before the op of a gradient among which its forward op is searched.
 _MAX_BACK: Final = 20_000
 
@@ -69,19 +66,11 @@ class Lines:
     def _of_execution(self, index: int) -> Place:
         stack = self._feeds.eager.execution(index).stack
         own = self._line(stack)
-        name = self._gradient_function(stack)
+        name = differentiated_type(self._snapshot, stack)
         forward = None if name is None else self._forward_execution(index, name)
         if forward is None:
             return Place(own)
         return Place(self._line(self._feeds.eager.execution(forward).stack) or own, own)
-
-    def _gradient_function(self, stack: int) -> str | None:
-        """The forward type by the gradient function in a stack, such as ``Log`` for ``_LogGrad``."""
-        for line, _ in self.frames(stack):
-            match = _GRADIENT.match(line.function)
-            if match and _GRADIENT_FILE.search(line.path):
-                return match[1]
-        return None
 
     def _forward_execution(self, index: int, op_type: str) -> int | None:
         """The last execution of a type before another one that has a tensor in common with it."""
