@@ -290,6 +290,23 @@ def test_an_op_of_a_gradient_that_is_named_like_no_other_has_the_line_of_what_wa
     assert found.gradient_source is not None and found.gradient_source.line == 4
 
 
+def test_what_stands_first_in_the_program_is_first_in_whatever_order_ops_ran(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("log", "Log", ["x"]),
+            ("div", "RealDiv", ["x", "x"]),
+            ("sum", "AddV2", ["log", "div"]),
+            ("out", "Identity", ["sum"]),
+        ],
+    )
+    program.run(g_x=0.0, g_div=INF, g_log=-INF, g_sum=NAN)
+    program.call("__inference_f_1", NAN, "g", inputs=[7], ids=[8])
+    assert ops_of(program.origins()) == [("origin", "inf", "log"), ("origin", "inf", "div")]
+
+
 def test_what_a_where_leaves_out_is_expected(program: Program) -> None:
     program.graph(
         "g",

@@ -19,6 +19,7 @@ from tb_debugger_plugin.analysis.origins.births import Birth
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.origin import RANKS, Category
 from tb_debugger_plugin.analysis.origins.sinks import Sink
+from tb_debugger_plugin.analysis.origins.values import Value
 
 
 class Found(NamedTuple):
@@ -46,6 +47,7 @@ class _Case:
       is_opaque: Whether the op only passes values on: what made this one is not on record.
       moment: When the call returned in which the value was born, or when it was born in one that did not.
       time: When the value was computed.
+      is_repeated: Whether its call computed it more than once, as in a loop.
     """
 
     birth: Birth
@@ -56,6 +58,7 @@ class _Case:
     is_opaque: bool
     moment: float
     time: float
+    is_repeated: bool
 
     @property
     def is_of_variable(self) -> bool:
@@ -85,8 +88,11 @@ class Ranking:
         self._bring_forward()
         self._name_forward_ops()
         gradients_of = {case.forward.number for case in self._cases if case.forward is not None}
-        moments = self._moments_by_op()
-        ranked = sorted(self._cases, key=lambda case: self._rank(case, gradients_of, moments))
+        moments, times = self._moments_by_op(), self._times_of_graphs()
+        ranked = sorted(
+            self._cases,
+            key=lambda case: (*self._rank(case, gradients_of, moments), *_turn(case, times)),
+        )
         return [Found(case.birth, case.category, case.sink) for case in ranked]
 
     def _case(self, birth: Birth, category: Category, sink: Sink | None) -> _Case:
@@ -97,6 +103,7 @@ class Ranking:
             is_opaque=self._is_opaque(birth, op),
             moment=self._moment(birth),
             time=self._feeds.time(birth.entry),
+            is_repeated=self._is_repeated(birth.value),
         )
 
     def _is_opaque(self, birth: Birth, op: Op | None) -> bool:
@@ -106,6 +113,12 @@ class Ranking:
         return op is not None and (
             op.type in op_kinds.COPIES or bool(self._feeds.structure.called(op.number))
         )
+
+    def _is_repeated(self, value: Value) -> bool:
+        if value.trace < 0:
+            return False
+        traces = self._feeds.traces
+        return len(traces.window(value.trace).of_sites([traces.site(value.trace)])) > 1
 
     def _moment(self, birth: Birth) -> float:
         value = birth.entry
@@ -168,5 +181,20 @@ class Ranking:
             case.sink is not None and case.sink.why == "weak" and not has_gradient,
             max(case.moment, of_forward),
             case.op is not None and self._feeds.structure.is_backward(case.op),
-            case.time,
         )
+
+    def _times_of_graphs(self) -> dict[tuple[float, int], float]:
+        """When the first birth of each call and graph was."""
+        times: dict[tuple[float, int], float] = {}
+        for case in self._cases:
+            if case.op is not None:
+                key = (case.moment, case.op.graph)
+                times[key] = min(case.time, times.get(key, math.inf))
+        return times
+
+
+def _turn(case: _Case, times: dict[tuple[float, int], float]) -> tuple[float, int]:
+    """The order within a call: that of the program, because ops that wait for nothing run in any order."""
+    if case.op is None or case.is_repeated:
+        return case.time, -1 if case.op is None else case.op.number
+    return times[case.moment, case.op.graph], case.op.number
