@@ -307,6 +307,25 @@ def test_what_stands_first_in_the_program_is_first_in_whatever_order_ops_ran(pro
     assert ops_of(program.origins()) == [("origin", "inf", "log"), ("origin", "inf", "div")]
 
 
+def test_what_is_taken_out_of_an_optional_leads_to_the_tensor_with_its_numbers(program: Program) -> None:
+    variant = {"outputs": [(21, [])]}
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("metric", "Log", ["x"]),
+            ("loss", "Mean", ["x"]),
+            ("packed", "OptionalFromValue", ["metric", "loss"], {**variant}),
+            ("out", "Identity", ["packed"], {**variant}),
+        ],
+    )
+    program.run(g_x=0.0, g_metric=-INF, g_loss=0.0)
+    program.recording.execution("__inference_f_1", [], graph_id="g", inputs=[7], ids=[8])
+    program.call("OptionalGetValue", -INF, inputs=[8], ids=[9])
+    assert ops_of(program.origins()) == [("origin", "inf", "metric")]
+
+
 def test_what_a_where_leaves_out_is_expected(program: Program) -> None:
     program.graph(
         "g",

@@ -231,8 +231,10 @@ class Feeds(Record):
             return self._of_variable(frozenset(("id", one) for one in ids), value, kind)
         if execution.op_type in op_kinds.DATA:
             return self._of_pipeline(value)
-        if execution.graph >= 0 and value.slot >= 0:
-            inside = self._result_of_call(value, execution.graph)
+        if value.slot >= 0:
+            call = self._packed(value) if execution.op_type in op_kinds.UNPACKS else value
+            graph = self.eager.execution(call.execution).graph
+            inside = None if graph < 0 else self._result_of_call(call, graph, self.measured(value))
             if inside is not None:
                 return [inside]
         return self._eager_inputs(value.execution, execution.is_function)
@@ -244,12 +246,21 @@ class Feeds(Record):
             for slot, made in self.taken(index)
         ]
 
-    def _result_of_call(self, value: Value, graph: int) -> Feed | None:
-        """The value inside a function that a call from Python returned."""
+    def _packed(self, value: Value) -> Value:
+        """The value that several values are packed in, of which an execution took one out."""
+        return next((made for _, made in self.taken(value.execution) if made is not None), value)
+
+    def _result_of_call(self, value: Value, graph: int, own: Measured) -> Feed | None:
+        """The value inside a function that a call from Python returned.
+
+        Args:
+          value: The result.
+          graph: The graph of the function.
+          own: What was recorded of it, or of what was taken out of it.
+        """
         window = self.traces.of_execution(value.execution)
         if window is None or not len(window.idx):
             return None
-        own = self.eager.output(value.execution, value.slot)
         count = self.eager.execution(value.execution).num_outputs
         at = int(window.idx[-1]) + 1
         best: tuple[int, Source] | None = None

@@ -28,6 +28,8 @@ TRIVIAL: Final = frozenset(
     StatelessIf Case StatelessCase While StatelessWhile ReadVariableOp OptionalGetValue _Send _Recv
     _HostSend _HostRecv""".split()
 )
+#: Ops that take one tensor out of a value that packs several, which is never measured itself.
+UNPACKS: Final = frozenset({"OptionalGetValue"})
 CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"})
 LOOPS: Final = frozenset({"While", "StatelessWhile"})
 BRANCHES: Final = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})

@@ -27,6 +27,10 @@ from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient
 _MAX_VISITED: Final = 512
 #: Ops that send and receive a tensor between partitions of a session's graph: ``loss/_12``.
 _TRANSFER: Final = re.compile(r"(.+)/_\d+", re.ASCII)
+#: Ops that pass tensors on unchanged; one packs several into an optional.
+_PASSING: Final = frozenset(
+    "Identity IdentityN StopGradient PreventGradient Enter Exit OptionalFromValue".split()
+)
 #: The name that TensorFlow gives to the op of a result.
 _RESULT: Final = re.compile(r"(^|/)Identity(_\d+)?$")
 _DISCRETE: Final = ("int", "uint", "bool", "string", "qint", "quint", "resource")
@@ -206,7 +210,7 @@ class Structure:
         inputs = self.inputs(op.number)
         if op.type == "IdentityN":
             inputs = inputs[source.slot : source.slot + 1]
-        is_same = op.type in ("Identity", "IdentityN", "StopGradient", "PreventGradient", "Enter", "Exit")
+        is_same = op.type in _PASSING
         for tensor in inputs:
             copy = source.is_copy and is_same
             loose = source.is_loose or not is_same
