@@ -1,6 +1,7 @@
 /** A curve of a number of a tensor, with the band from its minimum to its maximum. */
 import { shortNumber } from "../../base/text";
-import { type CurveNumber, type CurvePoint, liveCurve, xOf } from "../../model/live/curves";
+import { xOf } from "../../model/curve_paths";
+import { type CurveNumber, type CurvePoint, liveCurve } from "../../model/live/curves";
 
 const SIZE = { width: 400, height: 76 } as const;
 
