@@ -1,7 +1,8 @@
-/** The panels of a program that runs, besides its breakpoints: each with a bar of what it shows and its tools. */
+/** The panels of a program that runs: each but its breakpoints with a bar of what it shows and its tools. */
 import type { FunctionComponent } from "preact";
-import type { DockName } from "../../store/live/facts";
 import type { Store } from "../../store/store";
+import type { DockPanel } from "../dock";
+import { Breakpoints } from "./breakpoints";
 import { Calls } from "./calls";
 import { Curves, CurvesTools } from "./curves";
 import { Evaluate } from "./evaluate";
@@ -9,13 +10,6 @@ import { Ops, OpsNote, OpsTools } from "./op_tree";
 import { Tensors, TensorsNote, TensorsTools } from "./tensors";
 
 type View = FunctionComponent<{ readonly store: Store }>;
-
-interface PanelRow {
-  readonly name: DockName;
-  readonly title: string;
-  readonly count?: (store: Store) => number | undefined;
-  readonly View: View;
-}
 
 /** The view below a bar with a note at its left end and tools at its right end. */
 function withBar(Note: View, Tools: View, Body: View): View {
@@ -35,7 +29,13 @@ function withBar(Note: View, Tools: View, Body: View): View {
 const NoNote: View = () => null;
 
 /** In the order of their tabs. */
-export const PROGRAM_PANELS: readonly PanelRow[] = [
+export const PROGRAM_PANELS: readonly DockPanel[] = [
+  {
+    name: "breakpoints",
+    title: "Breakpoints",
+    count: ({ live }) => live.state.value?.breakpoints.length,
+    View: Breakpoints,
+  },
   {
     name: "tensors",
     title: "Tensors",

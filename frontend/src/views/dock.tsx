@@ -1,14 +1,13 @@
 /**
- * The tabs over the upper sections: the recording, and the panels of a program that runs. Without a program
- * there are no tabs, and the recording is shown.
+ * The tabs over the upper sections: the recording, and the panels of what else there is, such as a program that
+ * runs. Without any panel there are no tabs, and the recording is shown.
  */
 import type { ComponentChildren, FunctionComponent } from "preact";
 import { useRef } from "preact/hooks";
-import { rowOfKey } from "../../model/keys";
-import type { DockName } from "../../store/live/facts";
-import type { Store } from "../../store/store";
-import { Breakpoints } from "./breakpoints";
-import { PROGRAM_PANELS } from "./panels";
+import { rowOfKey } from "../model/keys";
+import type { DockName } from "../store/live/facts";
+import type { Store } from "../store/store";
+import { PROGRAM_PANELS } from "./live/panels";
 
 export interface DockPanel {
   readonly name: DockName;
@@ -18,16 +17,10 @@ export interface DockPanel {
   readonly View: FunctionComponent<{ readonly store: Store }>;
 }
 
-/** The panels of a program, in the order of their tabs. */
-export const DOCK_PANELS: readonly DockPanel[] = [
-  {
-    name: "breakpoints",
-    title: "Breakpoints",
-    count: (store) => store.live.state.value?.breakpoints.length,
-    View: Breakpoints,
-  },
-  ...PROGRAM_PANELS,
-];
+/** The panels that there are now, in the order of their tabs. */
+function panelsOf(store: Store): readonly DockPanel[] {
+  return store.live.program.value === undefined ? [] : PROGRAM_PANELS;
+}
 
 interface DockProps {
   readonly store: Store;
@@ -36,12 +29,12 @@ interface DockProps {
 }
 
 export function Dock({ store, children }: DockProps) {
-  const { program, dock } = store.live;
-  if (program.value === undefined) return <div class="middle">{children}</div>;
-  const open = DOCK_PANELS.find(({ name }) => name === dock.value);
+  const panels = panelsOf(store);
+  if (panels.length === 0) return <div class="middle">{children}</div>;
+  const open = panels.find(({ name }) => name === store.live.dock.value);
   return (
     <div class="dock">
-      <Tabs store={store} open={open} />
+      <Tabs store={store} panels={panels} open={open} />
       {open === undefined ? (
         <div class="middle" id="dock-panel" role="tabpanel" aria-labelledby="dock-tab-recording">
           {children}
@@ -63,12 +56,13 @@ export function Dock({ store, children }: DockProps) {
 
 interface TabsProps {
   readonly store: Store;
+  readonly panels: readonly DockPanel[];
   readonly open: DockPanel | undefined;
 }
 
-function Tabs({ store, open }: TabsProps) {
+function Tabs({ store, panels, open }: TabsProps) {
   const list = useRef<HTMLDivElement>(null);
-  const names = [undefined, ...DOCK_PANELS.map(({ name }) => name)];
+  const names = [undefined, ...panels.map(({ name }) => name)];
   const onKey = (event: KeyboardEvent) => {
     const last = names.length - 1;
     const to = rowOfKey(event.key, { arrows: "across", from: names.indexOf(open?.name), page: 0, last });
@@ -80,7 +74,7 @@ function Tabs({ store, open }: TabsProps) {
   return (
     <div ref={list} class="dock-tabs" role="tablist" aria-label="Upper sections" onKeyDown={onKey}>
       <Tab store={store} name={undefined} title="Recording" isOpen={open === undefined} />
-      {DOCK_PANELS.map((panel) => (
+      {panels.map((panel) => (
         <Tab
           key={panel.name}
           store={store}
