@@ -12,6 +12,7 @@ import { isOurs, type Link, readLink, writeLink } from "../src/model/link";
 
 const LINK: Link = {
   run: runName("a b/c=d&e#f"),
+  other: runName("ä/other=1"),
   execution: executionIndex(119),
   trace: graphExecutionIndex(0),
   graph: graphId("ü-1"),

@@ -4,7 +4,8 @@ import { example, health, phrase } from "./answers";
 import { branded, type Checked, list, listOrNone, number, object, optional, text, truth } from "./check";
 import type { Client } from "./fetch";
 
-const source = object({ path: text, line: number, function: optional(text), text: optional(text) });
+/** A line of the user's own code. */
+export const source = object({ path: text, line: number, function: optional(text), text: optional(text) });
 export type SourceOf = Checked<typeof source>;
 
 /** Where a value is: an op of a graph, or an execution. */

@@ -2,6 +2,7 @@
 import type * as ids from "../base/ids";
 import * as answers from "./answers";
 import { type ColumnPage, decodeColumns, numberAt } from "./columns";
+import { comparisonRoutes } from "./comparison";
 import type { Client } from "./fetch";
 import { findAnswer } from "./find";
 import { liveRoutes } from "./live";
@@ -49,6 +50,7 @@ export function makeApi(client: Client) {
     ...liveRoutes(client),
     ...ruleRoutes(client),
     ...originRoutes(client),
+    ...comparisonRoutes(client),
   };
 }
 

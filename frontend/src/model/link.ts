@@ -9,6 +9,8 @@ import { readRef, writeRef } from "./values/value_ref";
 
 export interface Link {
   readonly run?: ids.RunName | undefined;
+  /** The run that it is compared with. */
+  readonly other?: ids.RunName | undefined;
   readonly execution?: ids.ExecutionIndex | undefined;
   readonly trace?: ids.GraphExecutionIndex | undefined;
   readonly graph?: ids.GraphId | undefined;
@@ -47,6 +49,7 @@ export function readLink(hash: string): Link {
   const subject = values.get("subject");
   return compactLink({
     run: map(values.get("run"), ids.runName),
+    other: map(values.get("other"), ids.runName),
     execution: map(position(values.get("execution")), ids.executionIndex),
     trace: map(position(values.get("trace")), ids.graphExecutionIndex),
     graph: map(values.get("graph"), ids.graphId),

@@ -73,6 +73,8 @@ function createFocusFacts() {
   return {
     /** The run in focus. */
     run: signal<RunName | undefined>(undefined),
+    /** The run that it is compared with. */
+    other: signal<RunName | undefined>(undefined),
     /** The execution in focus. */
     execution: signal<ExecutionIndex | undefined>(undefined),
     /** The graph execution in focus. */

@@ -5,6 +5,7 @@ import type { Api } from "../api/routes";
 import { executionIndex } from "../base/ids";
 import type { Link } from "../model/link";
 import { createActivity } from "./activity";
+import { createComparison } from "./comparison";
 import type { Deps, VerbDeps } from "./deps";
 import { createDerived } from "./derived/derived";
 import { createFacts, type Facts, type OpFocus } from "./facts";
@@ -30,6 +31,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
   const choice = createChoice(deps);
   const verbs = createVerbs(verbDeps, choice);
   const live = createLive({ ...verbDeps, ...derived, timer, choice, verbs });
+  const comparison = createComparison({ ...deps, ...derived, ...verbs, timer, choice, dock: live.dock });
   const livePanel = createLivePanel({ api, activity, timer, store: facts, live, verbs });
   return {
     ...facts,
@@ -38,6 +40,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     ...verbs,
     ...createSearch(api, facts, timer, activity),
     rules: createRules(deps, timer),
+    comparison,
     live,
     livePanel,
     busy: activity.busy,
@@ -46,11 +49,8 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     link: createLink(facts, derived.op),
     /** Starts the store at a link; returns a function that ends it. */
     start(link: Link): () => void {
-      const stops = [
-        follow(),
-        focusFirst(verbDeps, verbs),
-        ...ask({ ...verbDeps, timer, live, livePanel, verbs }, link),
-      ];
+      const stops = [follow(), focusFirst(verbDeps, verbs), comparison.start()];
+      stops.push(...ask({ ...verbDeps, timer, live, livePanel, verbs }, link));
       return () => {
         for (const stop of stops) stop();
         facts.run.value = undefined;
@@ -103,8 +103,8 @@ function focusFirst({ facts, alertList }: VerbDeps, verbs: Verbs): () => void {
   });
 }
 
-/** Whether a link leads to more than a run. */
-function hasFocus({ run: _, ...rest }: Link): boolean {
+/** Whether a link leads to more than runs. */
+function hasFocus({ run: _, other: __, ...rest }: Link): boolean {
   return Object.values(rest).some((part) => part !== undefined);
 }
 
@@ -126,6 +126,7 @@ function createLink(facts: Facts, opInFocus: ReadonlySignal<OpFocus | undefined>
     return {
       ...valueLink(facts),
       run: facts.run.value,
+      other: facts.other.value,
       execution: facts.execution.value,
       trace: facts.graphExecution.value,
       ...(isOp && op !== undefined && op.trace === undefined ? { graph: op.graph, op: op.opName } : {}),

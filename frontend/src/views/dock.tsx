@@ -4,9 +4,11 @@
  */
 import type { ComponentChildren, FunctionComponent } from "preact";
 import { useRef } from "preact/hooks";
+import { shown } from "../base/loaded";
 import { rowOfKey } from "../model/keys";
 import type { DockName } from "../store/live/facts";
 import type { Store } from "../store/store";
+import { ComparisonPanel } from "./comparison/comparison";
 import { PROGRAM_PANELS } from "./live/panels";
 
 export interface DockPanel {
@@ -18,9 +20,17 @@ export interface DockPanel {
 }
 
 /** The panels that there are now, in the order of their tabs. */
-function panelsOf(store: Store): readonly DockPanel[] {
-  return store.live.program.value === undefined ? [] : PROGRAM_PANELS;
+function panelsOf({ live, comparison }: Store): readonly DockPanel[] {
+  const ofProgram = live.program.value === undefined ? [] : PROGRAM_PANELS;
+  return comparison.other.value === undefined ? ofProgram : [...ofProgram, COMPARISON];
 }
+
+const COMPARISON: DockPanel = {
+  name: "comparison",
+  title: "Comparison",
+  count: ({ comparison }) => shown(comparison.compared.value)?.answer.num_tensors,
+  View: ComparisonPanel,
+};
 
 interface DockProps {
   readonly store: Store;

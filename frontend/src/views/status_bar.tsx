@@ -4,6 +4,7 @@ import { runName } from "../base/ids";
 import { shown } from "../base/loaded";
 import { bytes, counted, duration, grouped } from "../base/text";
 import { gapsCount, gapsOf } from "../model/gaps";
+import { type RunTitle, runTitles } from "../model/runs";
 import { stateOf } from "../model/verdict";
 import type { Store } from "../store/store";
 import { ChangedCount } from "./changed_tag";
@@ -41,17 +42,53 @@ export function StatusBar({ store }: { readonly store: Store }) {
 }
 
 function RunSelector({ store }: { readonly store: Store }) {
-  const runs = [...(shown(store.runs.value) ?? [])].map(([name, { title = name }]) => ({ name, title }));
+  const runs = runTitles(shown(store.runs.value));
   if (runs.length === 0) return null;
   if (runs.length === 1) return <b class="run">{runs[0]?.title}</b>;
   return (
+    <>
+      <label>
+        Run{" "}
+        <select
+          value={store.run.value}
+          data-testid="run"
+          onChange={(event) => store.selectRun(runName(event.currentTarget.value))}
+        >
+          {runs.map(({ name, title }) => (
+            <option key={name} value={name}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <OtherRun store={store} runs={runs} />
+    </>
+  );
+}
+
+interface OtherRunProps {
+  readonly store: Store;
+  readonly runs: readonly RunTitle[];
+}
+
+/** Chooses the run that the run in focus is compared with. */
+function OtherRun({ store, runs }: OtherRunProps) {
+  const others = runs.filter(({ name }) => name !== store.run.value);
+  const other = store.comparison.other.value;
+  const isListed = other === undefined || others.some(({ name }) => name === other);
+  return (
     <label>
-      Run{" "}
+      Compare with{" "}
       <select
-        value={store.run.value}
-        onChange={(event) => store.selectRun(runName(event.currentTarget.value))}
+        value={other ?? ""}
+        data-testid="compare-with"
+        onChange={({ currentTarget: { value } }) =>
+          store.comparison.compareWith(value === "" ? undefined : runName(value))
+        }
       >
-        {runs.map(({ name, title }) => (
+        <option value="">…</option>
+        {!isListed && <option value={other}>{other}</option>}
+        {others.map(({ name, title }) => (
           <option key={name} value={name}>
             {title}
           </option>

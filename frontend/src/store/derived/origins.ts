@@ -2,7 +2,6 @@
 import { computed } from "@preact/signals";
 import type { Origin } from "../../api/origins";
 import { shown } from "../../base/loaded";
-import type { Target } from "../../model/neighbourhood";
 import { chainKeys, chainSteps, originsOf, stepInFocus } from "../../model/origin";
 import type { Deps } from "../deps";
 import { type ByKey, both } from "./keyed";
@@ -12,7 +11,7 @@ export type OriginValues = ReturnType<typeof createOrigins>;
 
 const NONE: readonly Origin[] = [];
 
-export function createOrigins({ api, facts }: Deps, byKey: ByKey, { op }: Structure) {
+export function createOrigins({ api, facts }: Deps, byKey: ByKey, { focusTarget }: Structure) {
   /** Asked again only when the server has another answer, which lags while a run grows. */
   const originList = byKey(
     () => {
@@ -32,13 +31,6 @@ export function createOrigins({ api, facts }: Deps, byKey: ByKey, { op }: Struct
     /** The ops and executions of the chain, for the marks of the graph structure. */
     chainKeys: computed(() => chainKeys(chain.value)),
     /** The step of the chain that is in focus. */
-    chainStep: computed(() => {
-      const [index, seen] = [facts.execution.value, op.value];
-      if (facts.subject.value === "execution")
-        return stepInFocus(chain.value, index === undefined ? NOWHERE : { kind: "execution", index });
-      return stepInFocus(chain.value, seen === undefined ? NOWHERE : { kind: "op", ...seen });
-    }),
+    chainStep: computed(() => stepInFocus(chain.value, focusTarget.value)),
   };
 }
-
-const NOWHERE: Target = { kind: "nowhere" };

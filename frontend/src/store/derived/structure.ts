@@ -5,7 +5,7 @@ import type { Api } from "../../api/routes";
 import type { GraphId, RunName } from "../../base/ids";
 import { type Loaded, shown } from "../../base/loaded";
 import { current } from "../../model/history";
-import { type Neighbourhood, ofExecution, ofGraphOp } from "../../model/neighbourhood";
+import { type Neighbourhood, ofExecution, ofGraphOp, type Target } from "../../model/neighbourhood";
 import type { OpSeen } from "../../model/passed_on";
 import type { Deps } from "../deps";
 import type { Facts, OpFocus } from "../facts";
@@ -15,6 +15,7 @@ import { type ByKey, both, ready } from "./keyed";
 export type Structure = ReturnType<typeof createStructure>;
 
 const MAX_NESTED_GRAPHS = 24;
+const NOWHERE: Target = { kind: "nowhere" };
 
 export function createStructure({ api, facts }: Deps, byKey: ByKey) {
   const run = facts.run;
@@ -29,6 +30,12 @@ export function createStructure({ api, facts }: Deps, byKey: ByKey) {
   );
   return {
     op,
+    /** Where a link to what is in focus leads. */
+    focusTarget: computed((): Target => {
+      if (facts.subject.value === "op") return op.value === undefined ? NOWHERE : { kind: "op", ...op.value };
+      const index = facts.execution.value;
+      return index === undefined ? NOWHERE : { kind: "execution", index };
+    }),
     executionData,
     opInfo,
     /** Which graph executions ran inside the execution in focus. */

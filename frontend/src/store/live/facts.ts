@@ -11,8 +11,11 @@ export interface Toast {
   readonly kind: "hit" | "notice" | "failure";
 }
 
-/** The panels of a program that can be opened over the timeline and the list of graph executions. */
-export type DockName = "breakpoints" | "tensors" | "ops" | "calls" | "curves" | "evaluate";
+/**
+ * The panels that can be opened over the timeline and the list of graph executions: those of a program, and the
+ * comparison of two runs.
+ */
+export type DockName = "comparison" | "breakpoints" | "tensors" | "ops" | "calls" | "curves" | "evaluate";
 
 export type LiveFacts = ReturnType<typeof createLiveFacts>;
 

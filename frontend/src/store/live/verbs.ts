@@ -138,7 +138,7 @@ function createViewVerbs({ facts, derived, toasts }: LiveVerbDeps) {
       batch(() => {
         facts.closed.value = new Set([...facts.closed.peek(), ...over.map(({ id }) => id)]);
         facts.gone.value = undefined;
-        facts.dock.value = undefined;
+        if (facts.dock.peek() !== "comparison") facts.dock.value = undefined;
       });
     },
     dismissToast: toasts.dismiss,

@@ -24,12 +24,15 @@ export function createRunVerbs(
     selectRun(run: RunName): void {
       choice.make();
       batch(() => {
+        // No run is compared with itself: the two change places.
+        if (facts.other.peek() === run) facts.other.value = facts.run.peek();
         facts.run.value = run;
         clearRun(facts);
       });
     },
     /** Goes where a link leads, within the run. */
     async open(link: Link): Promise<void> {
+      facts.other.value = link.other === facts.run.peek() ? undefined : link.other;
       setFilter(link);
       setOnlyBad(link.onlyBad === true);
       facts.alertType.value = link.alertType;

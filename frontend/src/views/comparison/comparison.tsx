@@ -1,0 +1,135 @@
+/** The comparison of the run in focus with another one: what came out, where they part, and what else differs. */
+import type { Comparison } from "../../api/comparison";
+import { shown } from "../../base/loaded";
+import { counted } from "../../base/text";
+import { type Outcome, outcomeOf } from "../../model/comparison";
+import { titleOf } from "../../model/runs";
+import type { Store } from "../../store/store";
+import { Failure, Hint } from "../panel";
+import { Changes, Tensors } from "./differences";
+import { FirstDifference } from "./first_difference";
+
+interface ComparisonProps {
+  readonly store: Store;
+}
+
+interface AnswerProps extends ComparisonProps {
+  readonly answer: Comparison;
+}
+
+export function ComparisonPanel({ store }: ComparisonProps) {
+  const loaded = store.comparison.compared.value;
+  return (
+    <>
+      <Bar store={store} />
+      <div class="comparison" data-testid="comparison" aria-busy={loaded?.kind === "loading"}>
+        {loaded?.kind === "failed" && <Failure message={loaded.message} />}
+        {loaded?.kind === "loading" && <Waiting store={store} />}
+        {loaded?.kind === "ready" && <Answer store={store} answer={loaded.value.answer} />}
+      </div>
+    </>
+  );
+}
+
+/** Which runs are compared, how much of them is aligned, and the ways out. */
+function Bar({ store }: ComparisonProps) {
+  const { compared, other, compareAgain, compareWith } = store.comparison;
+  const found = shown(compared.value);
+  const answer = found?.answer;
+  return (
+    <div class="lp-bar">
+      <span class="lp-note ellipsis" data-testid="comparison-aligned">
+        <RunTitles store={store} />
+        {answer !== undefined &&
+          ` · ${counted(answer.num_compared, "value")} of ${counted(answer.num_compared_tensors, "tensor")} compared`}
+      </span>
+      {found?.isFinal === false && (
+        <button type="button" class="small" title="A run may have grown since" onClick={compareAgain}>
+          Compare again
+        </button>
+      )}
+      {other.value !== undefined && (
+        <button
+          type="button"
+          class="icon"
+          aria-label="Close the comparison"
+          title="Close the comparison"
+          onClick={() => compareWith(undefined)}
+        >
+          ×
+        </button>
+      )}
+    </div>
+  );
+}
+
+function RunTitles({ store }: ComparisonProps) {
+  const [run, other] = [store.run.value, store.comparison.other.value];
+  const runs = shown(store.runs.value);
+  if (run === undefined || other === undefined) return null;
+  return (
+    <>
+      <b class="run-first">{titleOf(runs, run)}</b> and <b class="run-second">{titleOf(runs, other)}</b>
+    </>
+  );
+}
+
+/** A comparison begins when both runs are read. */
+function Waiting({ store }: ComparisonProps) {
+  const reading = store.comparison.reading.value;
+  if (reading === undefined) return <Hint>Comparing …</Hint>;
+  const title = titleOf(shown(store.runs.value), reading.run);
+  return (
+    <div class="hint" role="status" data-testid="comparison-reading">
+      The run {title} is still being read. It is compared as soon as that is done.{" "}
+      <progress value={reading.share} max={1} aria-label={`Reading ${title}`} />
+    </div>
+  );
+}
+
+const SIGNS: Readonly<Record<Outcome, { readonly sign: string; readonly look: string }>> = {
+  differs: { sign: "≠", look: "bad" },
+  changed: { sign: "≈", look: "warning" },
+  grown: { sign: "✓", look: "good" },
+  agrees: { sign: "✓", look: "good" },
+  nothing: { sign: "?", look: "warning" },
+};
+
+function Answer({ store, answer }: AnswerProps) {
+  const outcome = outcomeOf(answer);
+  const { sign, look } = SIGNS[outcome];
+  const first = answer.first_difference;
+  return (
+    <>
+      <div class="compare-main">
+        <p class={`compare-verdict compare-${outcome}`} role="status" data-testid="comparison-verdict">
+          <b class={look} aria-hidden="true">
+            {sign}
+          </b>{" "}
+          <b>{answer.headline}</b>
+        </p>
+        {first !== undefined && <FirstDifference store={store} first={first} />}
+      </div>
+      <div class="compare-side">
+        <Changes store={store} answer={answer} />
+        <Tensors store={store} answer={answer} />
+        <Notes notes={answer.notes} />
+      </div>
+    </>
+  );
+}
+
+/** What was not compared. */
+function Notes({ notes }: { readonly notes: readonly string[] }) {
+  if (notes.length === 0) return null;
+  return (
+    <section class="compare-notes" data-testid="comparison-notes">
+      <h3>Not compared, or only in part</h3>
+      <ul>
+        {notes.map((note) => (
+          <li key={note}>{note}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}

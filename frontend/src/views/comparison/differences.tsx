@@ -1,0 +1,133 @@
+/** The lists of a comparison: what changed in the program, and the tensors that differ. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { Comparison, ProgramChange, Side, TensorDifference } from "../../api/comparison";
+import { counted, grouped } from "../../base/text";
+import { changeSide, differenceWords, shareWords, sideName, sideTarget } from "../../model/comparison";
+import { lineName } from "../../model/origin";
+import type { Store } from "../../store/store";
+import { TensorName } from "../numbers";
+
+interface ListProps {
+  readonly store: Store;
+  readonly answer: Comparison;
+}
+
+/** The rows that are shown at first. */
+const SHOWN = 40;
+
+/** Ops that one run has, and ops with other types, constants or dtypes. */
+export function Changes({ store, answer: { changes, num_changes } }: ListProps) {
+  if (num_changes === 0) return null;
+  return (
+    <section data-testid="comparison-changes">
+      <h3>{counted(num_changes, "change")} in the program</h3>
+      <Some
+        total={num_changes}
+        rows={changes.map((change, i) => <Change key={i} store={store} change={change} />)}
+      />
+    </section>
+  );
+}
+
+function Change({ store, change }: { readonly store: Store; readonly change: ProgramChange }) {
+  const side = changeSide(change);
+  return (
+    <li>
+      <span>{change.words}</span>
+      {side !== undefined && <Place store={store} side={side} isHere={change.first !== undefined} />}
+    </li>
+  );
+}
+
+interface PlaceProps {
+  readonly store: Store;
+  readonly side: Side;
+  /** Whether the run in focus has it. */
+  readonly isHere: boolean;
+}
+
+/** Its name, which leads to it, and its line. */
+function Place({ store, side, isHere }: PlaceProps) {
+  const name = <TensorName name={sideName(side)} />;
+  return (
+    <span class="compare-place">
+      {isHere && sideTarget(side).kind !== "nowhere" ? (
+        <button type="button" class="link" onClick={() => store.comparison.goTo(side)}>
+          {name}
+        </button>
+      ) : (
+        name
+      )}
+      {side.source !== undefined && <span class="dim">{lineName(side.source)}</span>}
+    </span>
+  );
+}
+
+/** The tensors that differ, in the order of time. */
+export function Tensors({ store, answer: { tensors, num_tensors } }: ListProps) {
+  if (num_tensors === 0) return null;
+  return (
+    <section data-testid="comparison-tensors">
+      <h3>{counted(num_tensors, "tensor")} that differ</h3>
+      <Some
+        total={num_tensors}
+        rows={tensors.map((tensor, i) => <Tensor key={i} store={store} tensor={tensor} />)}
+      />
+    </section>
+  );
+}
+
+function Tensor({ store, tensor }: { readonly store: Store; readonly tensor: TensorDifference }) {
+  const { first, what, inherited } = tensor;
+  const isCurrent = store.comparison.inFocus.value === tensor;
+  return (
+    <li>
+      <button
+        type="button"
+        class="compare-tensor"
+        aria-current={isCurrent ? "true" : undefined}
+        data-testid="comparison-tensor"
+        onClick={() => store.comparison.goTo(first)}
+      >
+        <span class="chain-head">
+          <TensorName name={sideName(first)} />
+          <span class="dim">{first.source && lineName(first.source)}</span>
+        </span>
+        <span class="chain-note dim">
+          <span>{what}</span>
+          <span>{inherited === undefined ? "" : `${shareWords(inherited)} inherited`}</span>
+        </span>
+        <span class="unseen">{differenceWords(tensor)}</span>
+      </button>
+    </li>
+  );
+}
+
+interface SomeProps {
+  readonly rows: readonly ComponentChildren[];
+  /** How many there are, of which the answer has the first ones. */
+  readonly total: number;
+}
+
+/** A list of which the first rows are shown until the reader wants all that the answer has. */
+function Some({ rows, total }: SomeProps) {
+  const [isWhole, setWhole] = useState(false);
+  const listed = isWhole ? rows : rows.slice(0, SHOWN);
+  const left = total - rows.length;
+  return (
+    <ul class="compare-list">
+      {listed}
+      {listed.length < rows.length && (
+        <li>
+          <button type="button" class="link" onClick={() => setWhole(true)}>
+            … {grouped(rows.length - listed.length)} more
+          </button>
+        </li>
+      )}
+      {listed.length === rows.length && left > 0 && (
+        <li class="dim">{grouped(left)} more; tbdbg compare --json lists as many as the page.</li>
+      )}
+    </ul>
+  );
+}

@@ -1,0 +1,128 @@
+/** The first tensor that differs materially: why, where, its numbers in both runs, and what its op took. */
+import type { FirstDifference as First, InputOfFirst, Side } from "../../api/comparison";
+import { counted, grouped, significant } from "../../base/text";
+import {
+  causeWords,
+  differenceWords,
+  inheritedWords,
+  inputWords,
+  sideName,
+  sideTarget,
+} from "../../model/comparison";
+import { lineName } from "../../model/origin";
+import type { Store } from "../../store/store";
+import { TensorName } from "../numbers";
+import { Sides } from "./sides";
+
+interface FirstProps {
+  readonly store: Store;
+  readonly first: First;
+}
+
+export function FirstDifference({ store, first }: FirstProps) {
+  return (
+    <article class="first-difference" data-testid="first-difference" aria-label="First difference">
+      <p>
+        <span class="chip" data-testid="difference-cause">
+          {causeWords(first.cause)}
+        </span>{" "}
+        {first.explanation}
+      </p>
+      <SourceLine store={store} side={first.first} />
+      <Measures first={first} />
+      <Sides store={store} first={first.first} second={first.second} />
+      <Inputs store={store} inputs={first.inputs} />
+    </article>
+  );
+}
+
+/** The line of the user's own code; a click opens the source at it. */
+function SourceLine({ store, side }: { readonly store: Store; readonly side: Side }) {
+  const { source } = side;
+  if (source === undefined) return null;
+  return (
+    <p class="where">
+      <button
+        type="button"
+        class="link"
+        title={source.path}
+        data-testid="difference-line"
+        onClick={() => store.comparison.showLine(side)}
+      >
+        {lineName(source)}
+        {source.function !== undefined && ` in ${source.function}`}
+      </button>
+      {source.text !== undefined && <code>{source.text}</code>}
+    </p>
+  );
+}
+
+/** How large the difference is, what was allowed, and how much of it came in. */
+function Measures({ first }: { readonly first: First }) {
+  const { tolerance, occurrence, compared, inherited, values } = first;
+  return (
+    <dl class="measures" data-testid="difference-measures">
+      <dt>difference</dt>
+      <dd>{differenceWords(first)}</dd>
+      <dt>tolerance</dt>
+      <dd>{significant(tolerance)}: rounding of the dtype, times the ops on the path to it</dd>
+      <dt>inherited</dt>
+      <dd>{inheritedWords(inherited)}</dd>
+      <dt>occurrence</dt>
+      <dd>
+        {grouped(occurrence + 1)} of {grouped(compared)} that were compared
+      </dd>
+      {values !== undefined && (
+        <>
+          <dt>elements</dt>
+          <dd>{elementWords(values)}</dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+function elementWords({ size, num_different, max_absolute }: NonNullable<First["values"]>): string {
+  const largest = max_absolute === undefined ? "" : `, by up to ${significant(max_absolute)}`;
+  return `${num_different.toLocaleString("en-US")} of ${counted(size, "element")} differ${largest}`;
+}
+
+interface InputsProps {
+  readonly store: Store;
+  readonly inputs: readonly InputOfFirst[];
+}
+
+/** What the op takes: whether it differed already. */
+function Inputs({ store, inputs }: InputsProps) {
+  if (inputs.length === 0) return null;
+  return (
+    <section data-testid="difference-inputs">
+      <h3>{counted(inputs.length, "input")}</h3>
+      <ul class="compare-list">
+        {inputs.map((input, i) => (
+          <Input key={i} store={store} input={input} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Input({ store, input }: { readonly store: Store; readonly input: InputOfFirst }) {
+  const side = input.first ?? input.second;
+  if (side === undefined) return null;
+  const { first } = input;
+  return (
+    <li class="compare-input">
+      {first !== undefined && sideTarget(first).kind !== "nowhere" ? (
+        <button type="button" class="link" onClick={() => store.comparison.goTo(first)}>
+          <TensorName name={sideName(first)} />
+        </button>
+      ) : (
+        <span>
+          <TensorName name={sideName(side)} /> <span class="dim">only in the other run</span>
+        </span>
+      )}
+      <span class={input.is_within === false ? "bad" : "dim"}>{inputWords(input)}</span>
+    </li>
+  );
+}
