@@ -11,25 +11,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.compare.alignment import Alignment, Pair, align
+from tb_debugger_plugin.analysis.compare.alignment import Pair
 from tb_debugger_plugin.analysis.compare.changes import changes
-from tb_debugger_plugin.analysis.compare.comparison import Change, Comparison, Side, TensorDifference, side_of
-from tb_debugger_plugin.analysis.compare.elements import recorded
+from tb_debugger_plugin.analysis.compare.comparison import Change, Comparison, Side, TensorDifference
 from tb_debugger_plugin.analysis.compare.first import Telling
-from tb_debugger_plugin.analysis.compare.measuring import Job, Measured, Settings, measure
-from tb_debugger_plugin.analysis.compare.outline import Node, Outline, outline
-from tb_debugger_plugin.analysis.compare.places import PlacePair, Places, paired_places, places
+from tb_debugger_plugin.analysis.compare.measuring import Measured, Settings, measure
+from tb_debugger_plugin.analysis.compare.outline import Node
+from tb_debugger_plugin.analysis.compare.prepared import prepared
 from tb_debugger_plugin.analysis.compare.search import Search, finite
-from tb_debugger_plugin.analysis.compare.tolerance import depths
+from tb_debugger_plugin.analysis.compare.sides import side_at
 from tb_debugger_plugin.analysis.compare.whole import with_elements
-from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.events.dtypes import dtype_name
 
-#: Ops whose results are of the moment, so that two runs never agree.
-_OF_THE_MOMENT: Final = frozenset({"Timestamp"})
-_LOOPS: Final = frozenset({"While", "StatelessWhile"})
 _MOST_TENSORS: Final = 500
 _MOST_CHANGES: Final = 200
 _DEFAULT: Final = Settings()
@@ -51,21 +46,11 @@ class _Comparing:
 
     def __init__(self, first: Snapshot, second: Snapshot, settings: Settings) -> None:
         self._first, self._second = first, second
-        self._outlines = outline(first), outline(second)
-        self._alignment: Alignment = align(*self._outlines)
-        here, there = (places(run, made) for run, made in zip((first, second), self._outlines, strict=True))
-        pairs = [pair for pair in self._alignment.pairs if pair.first.type not in _OF_THE_MOMENT]
-        self._places: list[PlacePair] = paired_places(pairs, here, there)
-        self._all_places = here, there
+        ground = prepared(first, second)
+        self._outlines, self._alignment = ground.outlines, ground.alignment
+        self._places, self._all_places = ground.pairs, ground.places
         self._statuses = status(first), status(second)
-        self._job = self._make_job(here, settings)
-
-    def _make_job(self, here: Places, settings: Settings) -> Job:
-        made = self._outlines[0]
-        sizes = {key: max(one.size for one in found) for key, found in here.items()}
-        ring = any(facts["circular_buffer_size"] for facts in self._statuses)
-        unordered = _unordered(self._first, made)
-        return Job(self._first, self._second, depths(made, sizes), unordered, ring, settings)
+        self._job = ground.job(first, second, settings)
 
     def result(self) -> Comparison:
         measured = with_elements(self._job, measure(self._job, self._places))
@@ -114,15 +99,7 @@ class _Comparing:
 
     def side(self, which: int, node: Node, slot: int, index: int | None) -> Side:
         """Describes an output of a node of a run, at a position or without one."""
-        run = (self._first, self._second)[which]
-        graph = self._outlines[which].groups[node.group].graph
-        described = run.catalog.graphs[graph] if graph >= 0 else None
-        known: dict[str, Any] = {}
-        if index is not None:
-            known["execution_index" if node.is_eager else "graph_execution_index"] = index
-            known["summary"] = recorded(run, index, slot, eager=node.is_eager).to_json()["health"]
-        graph_id, name = (None, None) if described is None else (described.graph_id, described.name)
-        return side_of(node, slot, graph_id, name, **known)
+        return side_at((self._first, self._second)[which], self._outlines[which], node, slot, index)
 
     def _changes(self, measured: list[Measured]) -> list[Change]:
         statics = self._first.catalog.statics, self._second.catalog.statics
@@ -176,28 +153,6 @@ class _Comparing:
                 f"{uneven} tensors were computed more often in one run: the common part was compared."
             )
         return notes
-
-
-def _unordered(snapshot: Snapshot, made: Outline) -> frozenset[int]:
-    """The nodes whose occurrences may change places: of loops, and of graphs that several threads run."""
-    callers = snapshot.rows(
-        "SELECT graph FROM executions WHERE graph >= 0 GROUP BY graph HAVING count(DISTINCT thread) > 1"
-    )
-    shared = {graph for (graph,) in callers}
-    ops = snapshot.catalog.ops
-    for op, called in graph_calls(snapshot).graphs.items():
-        if ops[op].type in _LOOPS:
-            shared |= {graph for graph, _ in called}
-    # What a shared graph calls runs in its threads, too.
-    more = True
-    while more:
-        before = len(shared)
-        for op, called in graph_calls(snapshot).graphs.items():
-            if ops[op].graph in shared:
-                shared |= {graph for graph, _ in called}
-        more = len(shared) > before
-    groups = {group.number for group in made.groups if group.graph in shared}
-    return frozenset(node.number for node in made.nodes if node.group in groups)
 
 
 def _headline(first: str | None, changed: list[Change], measured: list[Measured]) -> str:

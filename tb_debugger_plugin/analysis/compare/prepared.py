@@ -1,0 +1,113 @@
+"""What belongs together in two runs: the ground on which tensors are compared.
+
+Takes two snapshots. Returns their outlines, the alignment and the tensors that both have on record. The last
+result is kept with the first run until one of the two has another commit.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tb_debugger_plugin.analysis.compare.alignment import Alignment, align
+from tb_debugger_plugin.analysis.compare.measuring import Job, Settings
+from tb_debugger_plugin.analysis.compare.outline import Outline, outline
+from tb_debugger_plugin.analysis.compare.places import PlacePair, Places, paired_places, places
+from tb_debugger_plugin.analysis.compare.tolerance import depths
+from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.index.loader import RunLoader
+
+#: Ops whose results are of the moment, so that two runs never agree.
+_OF_THE_MOMENT: Final = frozenset({"Timestamp"})
+_LOOPS: Final = frozenset({"While", "StatelessWhile"})
+_NAME: Final = "prepared comparison"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What belongs together in two runs.
+
+    Attributes:
+      outlines: What each run computed.
+      alignment: Which node of one is which of the other.
+      places: The tensors of each run.
+      pairs: The tensors that both have on record.
+      depths: The units of rounding on the path, by node of the first run.
+      unordered: The nodes whose occurrences may change places.
+      from_end: Whether the last occurrences belong together, since a circular buffer dropped the first.
+    """
+
+    outlines: tuple[Outline, Outline]
+    alignment: Alignment
+    places: tuple[Places, Places]
+    pairs: list[PlacePair]
+    depths: Sequence[float]
+    unordered: frozenset[int]
+    from_end: bool
+
+    def job(self, first: Snapshot, second: Snapshot, settings: Settings) -> Job:
+        """Returns what is to be compared with what."""
+        return Job(first, second, self.depths, self.unordered, self.from_end, settings)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A result, and what it was derived from; it keeps no run alive."""
+
+    other: weakref.ref[RunLoader]
+    generations: tuple[int, int]
+    value: Prepared
+
+
+def prepared(first: Snapshot, second: Snapshot) -> Prepared:
+    """Returns what belongs together in two runs."""
+    kept = first.recall(_NAME)
+    generations = first.generation, second.generation
+    if isinstance(kept, _Kept) and kept.generations == generations and kept.other() is second.loader:
+        return kept.value
+    value = _prepare(first, second)
+    first.keep(_NAME, _Kept(weakref.ref(second.loader), generations, value))
+    return value
+
+
+def _prepare(first: Snapshot, second: Snapshot) -> Prepared:
+    outlines = outline(first), outline(second)
+    alignment = align(*outlines)
+    here, there = places(first, outlines[0]), places(second, outlines[1])
+    pairs = [pair for pair in alignment.pairs if pair.first.type not in _OF_THE_MOMENT]
+    sizes = {key: max(one.size for one in found) for key, found in here.items()}
+    return Prepared(
+        outlines,
+        alignment,
+        (here, there),
+        paired_places(pairs, here, there),
+        depths(outlines[0], sizes),
+        _unordered(first, outlines[0]),
+        any(status(run)["circular_buffer_size"] for run in (first, second)),
+    )
+
+
+def _unordered(snapshot: Snapshot, made: Outline) -> frozenset[int]:
+    """The nodes whose occurrences may change places: of loops, and of graphs that several threads run."""
+    callers = snapshot.rows(
+        "SELECT graph FROM executions WHERE graph >= 0 GROUP BY graph HAVING count(DISTINCT thread) > 1"
+    )
+    shared = {graph for (graph,) in callers}
+    ops = snapshot.catalog.ops
+    for op, called in graph_calls(snapshot).graphs.items():
+        if ops[op].type in _LOOPS:
+            shared |= {graph for graph, _ in called}
+    # What a shared graph calls runs in its threads, too.
+    more = True
+    while more:
+        before = len(shared)
+        for op, called in graph_calls(snapshot).graphs.items():
+            if ops[op].graph in shared:
+                shared |= {graph for graph, _ in called}
+        more = len(shared) > before
+    groups = {group.number for group in made.groups if group.graph in shared}
+    return frozenset(node.number for node in made.nodes if node.group in groups)
