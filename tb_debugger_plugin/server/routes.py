@@ -14,8 +14,6 @@ from tb_debugger_plugin.analysis import line_ops, search, sources
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.pages import rule_json
-from tb_debugger_plugin.analysis.compare.compare import compare
-from tb_debugger_plugin.analysis.compare.measuring import Settings
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose
 from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, op_columns
@@ -28,7 +26,7 @@ from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.server import live, rules, values
+from tb_debugger_plugin.server import comparison, live, rules, values
 from tb_debugger_plugin.server.columnar import Columnar, of_page
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
 from tb_debugger_plugin.server.viewer import Viewer
@@ -97,14 +95,6 @@ def _origins(snapshot: Snapshot, query: Query) -> Answer:
 
 def _precision(snapshot: Snapshot, query: Query) -> Answer:
     return precision(snapshot, query.optional_choice("dtype", tuple(TARGETS)) or DEFAULT).to_json()
-
-
-def _compare(viewer: Viewer, query: Query) -> Answer:
-    library = viewer.run_library
-    first, second = library.loader(query.text("run")), library.loader(query.text("other"))
-    settings = Settings(query.optional_number("tolerance"))
-    with open_snapshot(first) as run, open_snapshot(second) as other:
-        return compare(run, other, settings).to_json()
 
 
 def _ends(page: Range) -> dict[str, int]:
@@ -256,7 +246,8 @@ ROUTES: Final[dict[str, Route]] = {
     "/diagnosis": _of_run(_diagnosis),
     "/origins": _of_run(_origins),
     "/precision": _of_run(_precision),
-    "/compare": _compare,
+    "/compare": comparison.comparison,
+    "/compare/histories": comparison.tensor_histories,
     "/execution/digests": _of_run(_execution_digests),
     "/execution/data": _of_run(_execution_data),
     "/graph_execution/digests": _of_run(_graph_execution_digests),

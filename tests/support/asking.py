@@ -59,7 +59,7 @@ PARAMETERS: Final = (
     *("slicing", "slot", "rows", "columns", "row", "column", "bins", "low", "high", "part"),
     *("program", "tensor", "after", "wait", "pause"),
     *("rules", "rule", "ExplodingAlert.limit", "GrowingAlert.steps", "UnderflowAlert.dtype", "InfNanAlert.x"),
-    *("other", "tolerance"),
+    *("other", "tolerance", "most"),
 )
 
 
@@ -87,6 +87,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/execution/digests": lambda facts: {},
     "/execution/data": lambda facts: {},
     "/compare": lambda facts: {"other": facts.run},
+    "/compare/histories": lambda facts: {"other": facts.run, "graph_execution": facts.trace},
     "/graph_execution/digests": lambda facts: {},
     "/graph_execution/data": lambda facts: {},
     "/graphs/graph_info": lambda facts: {"graph_id": facts.graph_id},

@@ -115,13 +115,8 @@ class Job:
 
 def measure(job: Job, wanted: Sequence[PlacePair]) -> list[Measured]:
     """Compares all occurrences of the places."""
-    shapes = _shared_shapes(job.first, job.second)
+    shapes = shared_shapes(job.first, job.second)
     return [one for batch in _batches(wanted) for one in _batch(job, batch, shapes)]
-
-
-def _shared_shapes(first: Snapshot, second: Snapshot) -> npt.NDArray[np.int64]:
-    known = {text: number for number, text in enumerate(first.catalog.shapes)}
-    return np.array([known.get(text, -2) for text in second.catalog.shapes], np.int64)
 
 
 def _batches(wanted: Sequence[PlacePair]) -> Iterator[list[PlacePair]]:
@@ -139,7 +134,28 @@ def _batches(wanted: Sequence[PlacePair]) -> Iterator[list[PlacePair]]:
         yield batch
 
 
-def _batch(job: Job, batch: list[PlacePair], shapes: npt.NDArray[np.int64]) -> Iterator[Measured]:
+def shared_shapes(first: Snapshot, second: Snapshot) -> npt.NDArray[np.int64]:
+    """Returns the number in the first run of each shape of the second one; -2 if it has none such."""
+    known = {text: number for number, text in enumerate(first.catalog.shapes)}
+    return np.array([known.get(text, -2) for text in second.catalog.shapes], np.int64)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """The occurrences of some tensors that belong together.
+
+    Attributes:
+      first, second: As many rows of both runs.
+      counts: How many of them each tensor has, in order.
+    """
+
+    first: Rows
+    second: Rows
+    counts: npt.NDArray[np.int64]
+
+
+def aligned(job: Job, batch: Sequence[PlacePair]) -> Aligned:
+    """Reads the occurrences of tensors that are either all of graphs or all of eager executions."""
     a = read_rows(job.first, [one.first for one in batch], _LONGEST)
     b = read_rows(job.second, [one.second for one in batch], _LONGEST)
     in_a = np.searchsorted(a.place, np.arange(len(batch) + 1))
@@ -150,17 +166,24 @@ def _batch(job: Job, batch: list[PlacePair], shapes: npt.NDArray[np.int64]) -> I
         starts_a, starts_b = in_a[1:] - counts, in_b[1:] - counts
     ends = np.cumsum(counts)
     within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
-    a = a.take(np.repeat(starts_a, counts) + within)
-    b = b.take(np.repeat(starts_b, counts) + within)
-    found = differences(a, b, shapes)
-    allowed = _allowed(job, batch, a, found)
-    for one, end, count in zip(batch, ends.tolist(), counts.tolist(), strict=True):
+    return Aligned(
+        a.take(np.repeat(starts_a, counts) + within), b.take(np.repeat(starts_b, counts) + within), counts
+    )
+
+
+def _batch(job: Job, batch: list[PlacePair], shapes: npt.NDArray[np.int64]) -> Iterator[Measured]:
+    rows = aligned(job, batch)
+    found = differences(rows.first, rows.second, shapes)
+    limits = allowed(job, batch, rows.first, found)
+    ends = np.cumsum(rows.counts).tolist()
+    for one, end, count in zip(batch, ends, rows.counts.tolist(), strict=True):
         part = slice(end - count, end)
         if count:
-            yield _measured(job, one, (a, b), found, allowed, part, shapes)
+            yield _measured(job, one, (rows.first, rows.second), found, limits, part, shapes)
 
 
-def _allowed(job: Job, batch: list[PlacePair], rows: Rows, found: Differences) -> Array:
+def allowed(job: Job, batch: Sequence[PlacePair], rows: Rows, found: Differences) -> Array:
+    """Returns the relative tolerance of each occurrence."""
     if job.settings.tolerance is not None:
         return np.where(found.unit > 0, job.settings.tolerance, 0.0)
     depth = np.array([job.depths[one.first.node] for one in batch])
@@ -172,13 +195,13 @@ def _measured(
     one: PlacePair,
     rows: tuple[Rows, Rows],
     found: Differences,
-    allowed: Array,
+    limits_of_all: Array,
     part: slice,
     shapes: npt.NDArray[np.int64],
 ) -> Measured:
     a, b = rows
     relative = found.relative[part]
-    limits, times = allowed[part], a.columns["wall_time"][part]
+    limits, times = limits_of_all[part], a.columns["wall_time"][part]
     if one.first.node in job.unordered and (relative > limits).any():
         relative = _in_any_order(a, b, part, shapes, relative, limits)
     local = limits if job.settings.tolerance is not None else OF_AN_OP * found.unit[part]

@@ -16,11 +16,12 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.compare.places import Place
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 
-_NUMBERS: Final = (
+#: The recorded numbers of a value.
+NUMBERS: Final = (
     *("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive"),
     *("min", "max", "mean", "variance"),
 )
-_SELECT: Final = ", ".join(f"t.{name}" for name in ("mode", "health", "dtype", "shape", *_NUMBERS))
+_SELECT: Final = ", ".join(f"t.{name}" for name in ("mode", "health", "dtype", "shape", *NUMBERS))
 Numbers = npt.NDArray[Any]
 
 
