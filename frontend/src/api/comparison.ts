@@ -1,9 +1,11 @@
-/** The route of comparisons: where two runs part. */
+/** The routes of comparisons: where two runs part, and the histories of a tensor in both. */
 import * as ids from "../base/ids";
 import { health } from "./answers";
 import { branded, type Checked, list, number, object, optional, text, truth } from "./check";
+import { type Column, decodeBlocks } from "./columns";
 import type { Client } from "./fetch";
 import { source } from "./origins";
+import { refParams, type ValueRef } from "./values";
 
 /** A tensor in one of the runs. */
 const side = object({
@@ -77,10 +79,34 @@ const comparison = object({
 });
 export type Comparison = Checked<typeof comparison>;
 
+const historiesHeader = object({
+  first: side,
+  second: optional(side),
+  total: number,
+  occurrence: optional(number),
+  is_unordered: truth,
+});
+
+/** A row for each occurrence; of a long history, for some of them. */
+export interface Histories extends Checked<typeof historiesHeader> {
+  readonly columns: ReadonlyMap<string, Column>;
+}
+
 export function comparisonRoutes(client: Client) {
   return {
     /** Without a tolerance, the server computes one for each tensor. */
     compare: (run: ids.RunName, other: ids.RunName, tolerance?: number, signal?: AbortSignal) =>
       client.json("compare", { run, other, tolerance }, comparison, signal),
+    /** `ref` is one of the occurrences in `run`. */
+    histories: async (
+      run: ids.RunName,
+      other: ids.RunName,
+      ref: ValueRef,
+      signal?: AbortSignal,
+    ): Promise<Histories> => {
+      const body = await client.bytes("compare/histories", { ...refParams(run, ref), other }, signal);
+      const { header, columns } = decodeBlocks(body, historiesHeader);
+      return { ...header, columns };
+    },
   };
 }

@@ -128,7 +128,8 @@ export function npyAddress(run: ids.RunName, ref: ValueRef, slicing: string): st
   return address("values/npy", { ...refParams(run, ref), slicing });
 }
 
-function refParams(run: ids.RunName, ref: ValueRef): Params {
+/** The parameters that name a tensor. */
+export function refParams(run: ids.RunName, ref: ValueRef): Params {
   switch (ref.kind) {
     case "graph_execution":
       return { run, graph_execution: ref.index };

@@ -2,13 +2,23 @@
  * The comparison of the run in focus with another one: asked for once both are read, and again when the reader
  * wants it. The first difference comes into focus when the reader chose the other run on the page.
  */
-import { batch, computed, effect, type ReadonlySignal, signal, untracked } from "@preact/signals";
-import type { Comparison, Side } from "../api/comparison";
+import {
+  batch,
+  computed,
+  effect,
+  type ReadonlySignal,
+  type Signal,
+  signal,
+  untracked,
+} from "@preact/signals";
+import type { Comparison, Histories, Side } from "../api/comparison";
 import { RouteError } from "../api/fetch";
-import type { RunName } from "../base/ids";
+import type { ValueRef } from "../api/values";
+import type { ExecutionIndex, RunName } from "../base/ids";
 import { shown } from "../base/loaded";
 import { differenceInFocus, sideTarget } from "../model/comparison";
 import type { Target } from "../model/neighbourhood";
+import { type HistoryNumber, rowTarget } from "../model/two_histories";
 import type { Deps } from "./deps";
 import { createByKey, ready } from "./derived/keyed";
 import type { LiveFacts } from "./live/facts";
@@ -47,12 +57,18 @@ export function createComparison(deps: ComparisonDeps) {
     reading: signal<Reading | undefined>(undefined),
     /** The number of the choice with which the reader began; undefined when the first difference was shown. */
     awaited: signal<number | undefined>(undefined),
+    /** The number whose history is drawn, if the tensor has it. */
+    number: signal<HistoryNumber>("mean"),
+    /** The output that the reader chose of an execution. */
+    output: signal<{ readonly index: ExecutionIndex; readonly slot: number } | undefined>(undefined),
   };
   const compared = createCompared(deps, own);
   return {
     other: deps.facts.other,
     reading: own.reading,
+    number: own.number,
     compared,
+    histories: createHistories(deps, own, compared),
     /** The listed difference that is about what is in focus. */
     inFocus: computed(() =>
       differenceInFocus(shown(compared.value)?.answer.tensors ?? [], deps.focusTarget.value),
@@ -95,9 +111,11 @@ interface Reading {
 }
 
 interface Own {
-  readonly edition: { value: number };
-  readonly reading: { value: Reading | undefined };
-  readonly awaited: { value: number | undefined };
+  readonly edition: Signal<number>;
+  readonly reading: Signal<Reading | undefined>;
+  readonly awaited: Signal<number | undefined>;
+  readonly number: Signal<HistoryNumber>;
+  readonly output: Signal<{ readonly index: ExecutionIndex; readonly slot: number } | undefined>;
 }
 
 function createCompared(deps: ComparisonDeps, { edition, reading }: Own) {
@@ -141,6 +159,32 @@ async function whenRead(
   }
 }
 
+type ComparedSignal = ReturnType<typeof createCompared>;
+
+/** The histories of what is in focus. They are asked for after the comparison, which finds what belongs together. */
+function createHistories(deps: ComparisonDeps, { edition, output }: Own, compared: ComparedSignal) {
+  const { api, facts, focusTarget, dock } = deps;
+  return createByKey(deps)(
+    () => {
+      const [run, other] = [facts.run.value, facts.other.value];
+      const ref = refOfTarget(focusTarget.value, output.value);
+      const isSeen = ready(compared.value) !== undefined && dock.value === "comparison";
+      if (run === undefined || other === undefined || ref === undefined || !isSeen) return undefined;
+      return { run, other, ref, edition: edition.value };
+    },
+    ({ run, other, ref }, abort) => api.histories(run, other, ref, abort),
+  );
+}
+
+/** The value that is in focus; undefined for an op without one. */
+function refOfTarget(target: Target, output: Own["output"]["value"]): ValueRef | undefined {
+  if (target.kind === "op")
+    return target.trace === undefined ? undefined : { kind: "graph_execution", index: target.trace };
+  if (target.kind === "nowhere") return undefined;
+  const slot = output?.index === target.index ? output.slot : 0;
+  return { kind: "execution", index: target.index, slot };
+}
+
 function createComparisonVerbs({ facts, choice, follow, focusPath }: ComparisonDeps, own: Own) {
   return {
     /** Compares the run in focus with another one; without one, the comparison is closed. */
@@ -157,7 +201,22 @@ function createComparisonVerbs({ facts, choice, follow, focusPath }: ComparisonD
     },
     /** Goes to a tensor of the run in focus. */
     goTo(side: Side): void {
-      follow(sideTarget(side));
+      const { op_name, execution_index: index, output_slot: slot } = side;
+      batch(() => {
+        own.output.value = op_name === undefined && index !== undefined ? { index, slot } : undefined;
+        follow(sideTarget(side));
+      });
+    },
+    /** Goes to an occurrence of the tensor whose histories are shown. */
+    goToRow(histories: Histories, row: number): void {
+      const target = rowTarget(histories, row);
+      if (target.kind === "execution")
+        own.output.value = { index: target.index, slot: histories.first.output_slot };
+      follow(target);
+    },
+    /** Chooses the number whose history is drawn. */
+    draw(name: HistoryNumber): void {
+      own.number.value = name;
     },
     /** Shows a line of the user's own code. */
     showLine({ source }: Side): void {

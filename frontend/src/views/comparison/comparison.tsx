@@ -8,6 +8,7 @@ import type { Store } from "../../store/store";
 import { Failure, Hint } from "../panel";
 import { Changes, Tensors } from "./differences";
 import { FirstDifference } from "./first_difference";
+import { TensorInFocus } from "./tensor_in_focus";
 
 interface ComparisonProps {
   readonly store: Store;
@@ -101,19 +102,20 @@ function Answer({ store, answer }: AnswerProps) {
   const first = answer.first_difference;
   return (
     <>
-      <div class="compare-main">
-        <p class={`compare-verdict compare-${outcome}`} role="status" data-testid="comparison-verdict">
-          <b class={look} aria-hidden="true">
-            {sign}
-          </b>{" "}
-          <b>{answer.headline}</b>
-        </p>
+      <p class={`compare-verdict compare-${outcome}`} role="status" data-testid="comparison-verdict">
+        <b class={look} aria-hidden="true">
+          {sign}
+        </b>{" "}
+        <b>{answer.headline}</b>
+      </p>
+      <div class="compare-parts">
         {first !== undefined && <FirstDifference store={store} first={first} />}
-      </div>
-      <div class="compare-side">
-        <Changes store={store} answer={answer} />
-        <Tensors store={store} answer={answer} />
-        <Notes notes={answer.notes} />
+        <TensorInFocus store={store} />
+        <div class="compare-side">
+          <Changes store={store} answer={answer} />
+          <Tensors store={store} answer={answer} />
+          <Notes notes={answer.notes} />
+        </div>
       </div>
     </>
   );

@@ -69,7 +69,7 @@ export function Tensors({ store, answer: { tensors, num_tensors } }: ListProps) 
   if (num_tensors === 0) return null;
   return (
     <section data-testid="comparison-tensors">
-      <h3>{counted(num_tensors, "tensor")} that differ</h3>
+      <h3>{counted(num_tensors, "tensor differs", "tensors differ")}</h3>
       <Some
         total={num_tensors}
         rows={tensors.map((tensor, i) => <Tensor key={i} store={store} tensor={tensor} />)}

@@ -9,10 +9,10 @@ import {
   sideName,
   sideTarget,
 } from "../../model/comparison";
-import { lineName } from "../../model/origin";
+import { displayName } from "../../model/names";
+import { lineName, placeKey } from "../../model/origin";
 import type { Store } from "../../store/store";
 import { TensorName } from "../numbers";
-import { Sides } from "./sides";
 
 interface FirstProps {
   readonly store: Store;
@@ -22,17 +22,36 @@ interface FirstProps {
 export function FirstDifference({ store, first }: FirstProps) {
   return (
     <article class="first-difference" data-testid="first-difference" aria-label="First difference">
-      <p>
-        <span class="chip" data-testid="difference-cause">
-          {causeWords(first.cause)}
-        </span>{" "}
-        {first.explanation}
-      </p>
+      <Name store={store} first={first} />
       <SourceLine store={store} side={first.first} />
       <Measures first={first} />
-      <Sides store={store} first={first.first} second={first.second} />
+      <p>{first.explanation}</p>
       <Inputs store={store} inputs={first.inputs} />
     </article>
+  );
+}
+
+/** The tensor, which a click brings into focus again. */
+function Name({ store, first: { first, cause } }: FirstProps) {
+  const isInFocus = placeKey(store.focusTarget.value) === placeKey(sideTarget(first));
+  return (
+    <p class="compare-name">
+      <span class="chip">{displayName(first.op_type)}</span>
+      {first.op_name !== undefined && <TensorName name={sideName(first)} />}
+      <span class="dim" data-testid="difference-cause">
+        {causeWords(cause)}
+      </span>
+      {!isInFocus && (
+        <button
+          type="button"
+          class="small"
+          data-testid="show-first"
+          onClick={() => store.comparison.goTo(first)}
+        >
+          Show it
+        </button>
+      )}
+    </p>
   );
 }
 

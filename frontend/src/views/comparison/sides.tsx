@@ -1,4 +1,4 @@
-/** A tensor in both runs, side by side: what it is, and its recorded numbers. */
+/** A tensor in both runs, side by side: its recorded numbers, and what it is. */
 import type { Side } from "../../api/comparison";
 import { shown } from "../../base/loaded";
 import { numberRows, placeRows, type SideRow } from "../../model/comparison";
@@ -29,34 +29,39 @@ export function Sides({ store, first, second }: SidesProps) {
         </tr>
       </thead>
       <tbody>
-        <Rows rows={placeRows(first, second)} />
+        <Rows rows={numberRows(first.summary, second.summary)} />
         <Lines first={first} second={second} />
-        <Rows rows={numberRows(first.summary, second.summary)} isNumeric />
+        <Rows rows={placeRows(first, second)} />
       </tbody>
     </table>
   );
 }
 
-function Rows({
-  rows,
-  isNumeric = false,
-}: {
-  readonly rows: readonly SideRow[];
-  readonly isNumeric?: boolean;
-}) {
+function Rows({ rows }: { readonly rows: readonly SideRow[] }) {
   return (
     <>
       {rows.map(({ label, first, second, isApart }) => (
-        <tr key={label} class={`${isApart ? "apart" : ""} ${isNumeric ? "numeric" : ""}`}>
-          <th scope="row">
-            {label}
-            {isApart && <span class="unseen"> differs</span>}
-          </th>
+        <tr key={label} class={isApart ? "apart" : ""}>
+          <Label text={label} isApart={isApart} />
           <td>{first}</td>
           <td>{second}</td>
         </tr>
       ))}
     </>
+  );
+}
+
+function Label({ text, isApart }: { readonly text: string; readonly isApart: boolean }) {
+  return (
+    <th scope="row">
+      {text}
+      {isApart && (
+        <>
+          <b aria-hidden="true"> ≠</b>
+          <span class="unseen"> differs</span>
+        </>
+      )}
+    </th>
   );
 }
 
@@ -66,10 +71,7 @@ function Lines({ first, second }: Pick<SidesProps, "first" | "second">) {
   const isApart = first.source?.text !== second.source?.text;
   return (
     <tr class={isApart ? "apart" : ""}>
-      <th scope="row">
-        line
-        {isApart && <span class="unseen"> differs</span>}
-      </th>
+      <Label text="line" isApart={isApart} />
       <td>
         <Line side={first} />
       </td>

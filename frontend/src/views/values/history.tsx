@@ -41,10 +41,14 @@ interface SliderProps {
   readonly at: number;
   readonly total: number;
   readonly go: (to: number) => void;
+  /** "5 of 12", if that is not the position among those listed. */
+  readonly words?: string;
+  readonly testId?: string;
 }
 
 /** Goes through the times that a tensor was computed; nothing when there is only one. */
-export function OccurrenceSlider({ at, total, go }: SliderProps) {
+export function OccurrenceSlider({ at, total, go, words, testId = "value-time" }: SliderProps) {
+  const place = words ?? `${grouped(at + 1)} of ${grouped(total)}`;
   if (total <= 1) return null;
   return (
     <div class="time-slider">
@@ -55,13 +59,13 @@ export function OccurrenceSlider({ at, total, go }: SliderProps) {
         max={total - 1}
         value={at}
         aria-label="Occurrence"
-        aria-valuetext={`${at + 1} of ${total}`}
-        data-testid="value-time"
+        aria-valuetext={place}
+        data-testid={testId}
         onInput={(event) => go(Number(event.currentTarget.value))}
       />
       <StepButton label="Later occurrence" text="›" off={at >= total - 1} act={() => go(at + 1)} />
       <span class="position" data-testid="value-occurrence">
-        {grouped(at + 1)} of {grouped(total)}
+        {place}
       </span>
     </div>
   );

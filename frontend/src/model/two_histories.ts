@@ -1,0 +1,150 @@
+/** The histories of a tensor in two runs as paths of pictures with one scale, and their difference over time. */
+import type { Histories } from "../api/comparison";
+import { executionIndex, graphExecutionIndex } from "../base/ids";
+import { significant } from "../base/text";
+import { type CurveSize, marksOf, pathOf, placeOf, rangeOf, xOf } from "./curve_paths";
+import { linkTarget, type Target } from "./neighbourhood";
+import type { NumberRange } from "./values/grid";
+
+/** The numbers that a picture can show, the most telling ones first. */
+export const HISTORY_NUMBERS = [
+  "mean",
+  "min",
+  "max",
+  "std",
+  "zero",
+  "negative",
+  "positive",
+  "nan",
+  "inf",
+] as const;
+export type HistoryNumber = (typeof HISTORY_NUMBERS)[number];
+
+export const NUMBER_WORDS: Readonly<Record<HistoryNumber, string>> = {
+  mean: "mean",
+  min: "min",
+  max: "max",
+  std: "standard deviation",
+  zero: "number of zeros",
+  negative: "number of negative values",
+  positive: "number of positive values",
+  nan: "number of NaN",
+  inf: "number of ±∞",
+};
+
+export type Which = "first" | "second";
+type Values = readonly (number | undefined)[];
+
+/** A number of each occurrence; undefined where it is not recorded. */
+export function historyOf(histories: Histories, which: Which, name: HistoryNumber): Values {
+  const column = (of: string) => numbersOf(histories, `${which}_${of}`);
+  if (name === "std")
+    return column("variance").map((value) => (value === undefined ? undefined : Math.sqrt(value)));
+  if (name !== "inf") return column(name);
+  const high = column("pos_inf");
+  return column("neg_inf").map((low, i) => (low === undefined ? undefined : low + (high[i] ?? 0)));
+}
+
+function numbersOf({ columns }: Histories, name: string): Values {
+  return Array.from(columns.get(name) ?? [], (value) => (Number.isNaN(value) ? undefined : value));
+}
+
+const ONLY_WHERE_THERE_ARE_ANY: ReadonlySet<HistoryNumber> = new Set(["nan", "inf"]);
+
+/** The numbers that either run has on record. */
+export function availableNumbers(histories: Histories): readonly HistoryNumber[] {
+  return HISTORY_NUMBERS.filter((name) =>
+    [...historyOf(histories, "first", name), ...historyOf(histories, "second", name)].some(
+      (value) => value !== undefined && (value !== 0 || !ONLY_WHERE_THERE_ARE_ANY.has(name)),
+    ),
+  );
+}
+
+export interface TwoCurves {
+  readonly first: string;
+  readonly second: string;
+  /** Marks at the lower edge for occurrences that differ by more than the tolerance. */
+  readonly apart: string;
+  /** Of both curves; undefined without any number. */
+  readonly range: NumberRange | undefined;
+  /** How far to the right the occurrence in focus is; undefined if it has no partner. */
+  readonly now: number | undefined;
+}
+
+export function twoCurves(histories: Histories, name: HistoryNumber, size: CurveSize): TwoCurves {
+  const [first, second] = [historyOf(histories, "first", name), historyOf(histories, "second", name)];
+  const range = rangeOf([...first, ...second]);
+  const place = range && placeOf(range, first.length, size);
+  const now = rowInFocus(histories);
+  return {
+    first: place === undefined ? "" : pathOf(first, place),
+    second: place === undefined ? "" : pathOf(second, place),
+    apart: marksOf(first.length, (i) => isApart(histories, i), size),
+    range,
+    now: now === undefined ? undefined : xOf(now, first.length, size.width),
+  };
+}
+
+/** Whether an occurrence differs by more than the tolerance. */
+export function isApart({ columns }: Histories, row: number): boolean {
+  const [difference, tolerance] = [columns.get("difference")?.[row], columns.get("tolerance")?.[row]];
+  return difference !== undefined && tolerance !== undefined && difference > tolerance;
+}
+
+/** The row of the occurrence in focus; undefined if it has no partner. */
+export function rowInFocus({ columns, occurrence }: Histories): number | undefined {
+  const row = occurrence === undefined ? -1 : (columns.get("occurrence")?.indexOf(occurrence) ?? -1);
+  return row < 0 ? undefined : row;
+}
+
+/** Where the occurrence of a row is in the first run. */
+export function rowTarget({ first, columns }: Histories, row: number): Target {
+  const index = columns.get("first_index")?.[row];
+  if (index === undefined) return { kind: "nowhere" };
+  return first.op_name === undefined
+    ? linkTarget({ ...first, execution_index: executionIndex(index) })
+    : linkTarget({ ...first, graph_execution_index: graphExecutionIndex(index) });
+}
+
+export interface DifferenceCurve {
+  /** The difference, on a logarithmic scale; nothing where the runs are equal. */
+  readonly difference: string;
+  readonly tolerance: string;
+  /** Of both; undefined if nothing differs. */
+  readonly range: NumberRange | undefined;
+}
+
+export function differenceCurve(histories: Histories, size: CurveSize): DifferenceCurve {
+  const logarithms = (name: string) => numbersOf(histories, name).map(exponent);
+  const [difference, tolerance] = [logarithms("difference"), logarithms("tolerance")];
+  const isAny = difference.some((value) => value !== undefined);
+  const range = isAny ? rangeOf([...difference, ...tolerance]) : undefined;
+  const place = range && placeOf(range, difference.length, size);
+  return {
+    difference: place === undefined ? "" : pathOf(difference, place),
+    tolerance: place === undefined ? "" : pathOf(tolerance, place),
+    range: range && { low: 10 ** range.low, high: 10 ** range.high },
+  };
+}
+
+function exponent(value: number | undefined): number | undefined {
+  return value === undefined || value <= 0 || !Number.isFinite(value) ? undefined : Math.log10(value);
+}
+
+/** "3 of 12 occurrences differ by more than the tolerance"; of a long history, those that were looked at. */
+export function apartWords(histories: Histories): string {
+  const rows = histories.columns.get("occurrence")?.length ?? 0;
+  const apart = Array.from({ length: rows }, (_, i) => isApart(histories, i)).filter(Boolean).length;
+  const of = rows < histories.total ? `${rows} shown of ${histories.total}` : `${rows}`;
+  if (apart === 0) return `none of ${of} occurrences differs materially`;
+  return `${apart} of ${of} occurrences differ by more than the tolerance`;
+}
+
+/** What the picture shows, for screen readers. */
+export function pictureWords(histories: Histories, name: HistoryNumber): string {
+  const words = (which: Which) => {
+    const range = rangeOf(historyOf(histories, which, name));
+    return range === undefined ? "not recorded" : `${significant(range.low)} to ${significant(range.high)}`;
+  };
+  return `${NUMBER_WORDS[name]} over time: first run ${words("first")}, second run ${words("second")}`;
+}
