@@ -1,0 +1,237 @@
+/** `src/store/comparison.ts`: when two runs are compared, and what comes into focus then. */
+import { afterEach, describe, expect, test } from "vitest";
+import { type Fetch, makeClient } from "../src/api/fetch";
+import { makeApi } from "../src/api/routes";
+import { executionIndex, type RunName, runName } from "../src/base/ids";
+import type { Link } from "../src/model/link";
+import { readLink, writeLink } from "../src/model/link";
+import { createStore, type Store } from "../src/store/store";
+import { encodeColumns } from "./encode";
+import { FakeTimer } from "./fake_timer";
+import type { Answer } from "./fixture/answer";
+import { makeFixture } from "./fixture/fixture";
+import { focusText } from "./focus_text";
+
+const [FIRST, OTHER] = [runName("digits/first"), runName("digits/other")];
+
+/** Log:0 in step 5 of the fixture. */
+const SIDE = {
+  op_type: "Log",
+  op_name: "Log",
+  output_slot: 0,
+  graph_id: "g-loss",
+  graph_execution_index: 57,
+};
+const EAGER = { op_type: "Mul", output_slot: 1, execution_index: 12 };
+
+function difference(first: object) {
+  return { first, second: first, paired_by: "name", occurrence: 5, tolerance: 1e-6, compared: 40, what: "" };
+}
+
+const DIFFERENCE = { ...difference(SIDE), headline: "Log", explanation: "", cause: "numerics", inputs: [] };
+const ANSWER = {
+  first_difference: DIFFERENCE,
+  headline: "First difference: Log",
+  tensors: [difference(SIDE), difference(EAGER)],
+  num_tensors: 2,
+  changes: [],
+  num_changes: 0,
+  num_compared: 400,
+  num_compared_tensors: 10,
+  notes: [],
+};
+
+/** The fixture as two runs, the second of which can still be read. */
+function server() {
+  const base = makeFixture({ steps: 40, illFrom: 40, status: { not_recorded: [], notices: [] } });
+  /** `other` is of the second run: fields that replace those of its status, or another answer. */
+  const state = { log: [] as string[], other: {} as object };
+  const answer = (route: string, query: URLSearchParams): Answer => {
+    if (route === "runs") return { json: { [FIRST]: { start_time: 2 }, [OTHER]: { start_time: 1 } } };
+    if (route === "compare") return { json: ANSWER };
+    if (route === "compare/histories") return { bytes: histories() };
+    const found = base(route, query);
+    if (route !== "status" || query.get("run") !== OTHER) return found;
+    if ("json" in state.other) return state.other as Answer;
+    return { json: { ...("json" in found ? (found.json as object) : {}), ...state.other } };
+  };
+  const fetcher: Fetch = async (url) => {
+    const { pathname, searchParams } = new URL(url, "http://host/");
+    state.log.push(url);
+    const found = answer(pathname.slice(1), searchParams);
+    return "bytes" in found
+      ? new Response(found.bytes)
+      : new Response(JSON.stringify(found.json), { status: found.status ?? 200 });
+  };
+  return { state, fetcher };
+}
+
+function histories(): ArrayBuffer {
+  const rows = [57, 67].map((first_index, occurrence) => ({ occurrence, first_index }));
+  const header = { generation: 1, begin: 0, total: 2, first: SIDE, second: SIDE, occurrence: 0 };
+  const columns = { occurrence: { type: "f64" }, first_index: { type: "f64" } } as const;
+  return encodeColumns(columns, rows, { ...header, is_unordered: false });
+}
+
+let stop = () => {};
+afterEach(() => stop());
+
+async function quiet(store: Store): Promise<void> {
+  for (let still = 0; still < 5; still = store.busy.value ? 0 : still + 1)
+    await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+async function pause(): Promise<void> {
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+async function open(link: Link = { run: FIRST }) {
+  const { state, fetcher } = server();
+  const timer = new FakeTimer();
+  const store = createStore(makeApi(makeClient(fetcher)), timer);
+  stop = store.start(link);
+  await quiet(store);
+  state.log.length = 0;
+  return { store, state, timer };
+}
+
+async function compareWith(store: Store, other: RunName | undefined) {
+  store.comparison.compareWith(other);
+  await quiet(store);
+}
+
+const asked = (log: readonly string[], route: string) => log.filter((url) => url.startsWith(`${route}?`));
+
+describe("a comparison that the reader chose", () => {
+  test("opens its panel and brings the first difference into focus", async () => {
+    const { store, state } = await open();
+    await compareWith(store, OTHER);
+    expect(store.live.dock.value).toBe("comparison");
+    expect(focusText(store)).toContain("step 5 Log:0");
+    expect(asked(state.log, "compare")).toEqual(["compare?run=digits%2Ffirst&other=digits%2Fother"]);
+    expect(asked(state.log, "compare/histories").at(-1)).toContain("graph_execution=57");
+    expect(store.comparison.inFocus.value?.first.op_name).toBe("Log");
+  });
+
+  test("leaves the focus to a reader who chose something meanwhile", async () => {
+    const { store } = await open();
+    store.comparison.compareWith(OTHER);
+    store.focusExecution(executionIndex(3));
+    await quiet(store);
+    expect(focusText(store)).toBe("call #3");
+  });
+
+  test("is kept by the link, which opens it again at the same place", async () => {
+    const { store } = await open();
+    await compareWith(store, OTHER);
+    store.focusExecution(executionIndex(3));
+    await quiet(store);
+    const link = readLink(writeLink("#debugger", store.link.value));
+    expect([link.run, link.other]).toEqual([FIRST, OTHER]);
+    stop();
+    const { store: again } = await open(link);
+    expect(again.comparison.compared.value?.kind).toBe("ready");
+    expect(again.live.dock.value).toBe("comparison");
+    expect(focusText(again)).toBe("call #3");
+  });
+
+  test("is closed together with its panel, and then asks nothing", async () => {
+    const { store, state } = await open();
+    await compareWith(store, OTHER);
+    await compareWith(store, undefined);
+    state.log.length = 0;
+    store.focusExecution(executionIndex(3));
+    await quiet(store);
+    expect(store.live.dock.value).toBeUndefined();
+    expect([...asked(state.log, "compare"), ...asked(state.log, "compare/histories")]).toEqual([]);
+    expect(store.link.value.other).toBeUndefined();
+  });
+
+  test("is turned round when the other run comes into focus", async () => {
+    const { store, state } = await open();
+    await compareWith(store, OTHER);
+    state.log.length = 0;
+    store.selectRun(OTHER);
+    await quiet(store);
+    expect([store.run.value, store.comparison.other.value]).toEqual([OTHER, FIRST]);
+    expect(asked(state.log, "compare")).toEqual(["compare?run=digits%2Fother&other=digits%2Ffirst"]);
+  });
+
+  test("is never with itself, also by a hand-made link", async () => {
+    const { store } = await open({ run: FIRST, other: FIRST });
+    expect(store.comparison.other.value).toBeUndefined();
+  });
+});
+
+describe("a run that is still being read", () => {
+  test.each([
+    ["with what is done", { loading: { bytes_done: 3, bytes_total: 12 } }, 0.25],
+    ["before anything is", { json: { error: "The run is still being opened." }, status: 503 }, undefined],
+  ])("is waited for, %s", async (_, other, share) => {
+    const { store, state, timer } = await open();
+    state.other = other;
+    store.comparison.compareWith(OTHER);
+    await pause();
+    expect(store.comparison.reading.value).toEqual({ run: OTHER, share });
+    expect(asked(state.log, "compare")).toEqual([]);
+    state.other = {};
+    timer.fire();
+    await quiet(store);
+    expect(store.comparison.reading.value).toBeUndefined();
+    expect(store.comparison.compared.value?.kind).toBe("ready");
+  });
+
+  test("is not waited for any more when the comparison is closed", async () => {
+    const { store, state, timer } = await open();
+    state.other = { loading: { bytes_done: 3, bytes_total: 12 } };
+    store.comparison.compareWith(OTHER);
+    await pause();
+    store.comparison.compareWith(undefined);
+    timer.fire();
+    await quiet(store);
+    state.log.length = 0;
+    timer.fire();
+    await pause();
+    expect(state.log.filter((url) => url.includes("other"))).toEqual([]);
+  });
+
+  test("whose program goes on can be compared again", async () => {
+    const { store, state } = await open();
+    state.other = { finished: false };
+    await compareWith(store, OTHER);
+    const compared = store.comparison.compared.value;
+    expect(compared?.kind === "ready" && compared.value.isFinal).toBe(false);
+    state.log.length = 0;
+    state.other = {};
+    store.comparison.compareAgain();
+    await quiet(store);
+    const later = store.comparison.compared.value;
+    expect(later?.kind === "ready" && later.value.isFinal).toBe(true);
+    expect(asked(state.log, "compare")).toHaveLength(1);
+  });
+});
+
+describe("the tensor in focus", () => {
+  test("is the chosen output of an execution", async () => {
+    const { store, state } = await open();
+    await compareWith(store, OTHER);
+    const eager = store.comparison.compared.value;
+    const side = eager?.kind === "ready" ? eager.value.answer.tensors[1]?.first : undefined;
+    if (side !== undefined) store.comparison.goTo(side);
+    await quiet(store);
+    expect(focusText(store)).toBe("call #12");
+    expect(asked(state.log, "compare/histories").at(-1)).toContain("execution=12&slot=1");
+    store.focusExecution(executionIndex(13));
+    await quiet(store);
+    expect(asked(state.log, "compare/histories").at(-1)).toContain("execution=13&slot=0");
+  });
+
+  test("goes through its occurrences", async () => {
+    const { store } = await open();
+    await compareWith(store, OTHER);
+    const loaded = store.comparison.histories.value;
+    if (loaded?.kind === "ready") store.comparison.goToRow(loaded.value, 1);
+    await quiet(store);
+    expect(store.graphExecution.value).toBe(67);
+  });
+});
