@@ -1,7 +1,7 @@
 """Reads and writes the tables about the files themselves: ``files``, ``hosts`` and ``notices``.
 
-Rows are written inside the caller's transaction. ``files`` and ``hosts`` are short, so each commit
-replaces them; notices are appended.
+Rows are written inside the caller's transaction. ``files`` and ``hosts`` are short, so a commit
+that changes them replaces them; notices are appended.
 """
 
 from __future__ import annotations

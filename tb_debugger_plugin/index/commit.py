@@ -1,7 +1,7 @@
 """A commit of a run's tables: where reading goes on, and which rows stay.
 
-Takes the tables and returns what their last commit holds; takes a commit and writes the tables ``files``,
-``hosts`` and ``meta``, which hold it.
+Takes the tables and returns what their last commit holds; takes a commit and writes the tables ``files`` and
+``meta``, which hold it, with ``hosts``.
 
 Invariant: the rows of a list below its stable count never change; those after it are the rows of a circular
 buffer's ring, which the next commit takes back.
@@ -23,7 +23,6 @@ from tb_debugger_plugin.index.bookkeeping import (
     load_files,
     load_hosts,
     replace_files,
-    replace_hosts,
 )
 from tb_debugger_plugin.index.merge import Latest
 from tb_debugger_plugin.index.rows import HostRow
@@ -147,7 +146,7 @@ def _latest(connection: duckdb.DuckDBPyConnection, stable: Mapping[str, int]) ->
 
 
 def save_commit(connection: duckdb.DuckDBPyConnection, commit: Commit, file_sets: Sequence[FileSet]) -> None:
-    """Write what the commit holds beside the rows, inside the caller's transaction.
+    """Write what the commit holds beside the rows and ``hosts``, inside the caller's transaction.
 
     Args:
       connection: A connection to the run's database.
@@ -159,7 +158,6 @@ def save_commit(connection: duckdb.DuckDBPyConnection, commit: Commit, file_sets
         name = file_sets[key.host].path(key.suffix).name
         files.append(file_row(key.host, key.suffix, name, state, commit.dropped[key]))
     replace_files(connection, files)
-    replace_hosts(connection, commit.hosts)
     schema.write_meta(
         connection,
         generation=commit.generation,

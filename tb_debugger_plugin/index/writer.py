@@ -17,7 +17,7 @@ import duckdb
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SESSION_RUNS, FileSet
 from tb_debugger_plugin.events.tail import Tail
 from tb_debugger_plugin.index import decode, schema
-from tb_debugger_plugin.index.bookkeeping import load_notices
+from tb_debugger_plugin.index.bookkeeping import load_notices, replace_hosts
 from tb_debugger_plugin.index.columns import insert
 from tb_debugger_plugin.index.commit import Commit, save_commit
 from tb_debugger_plugin.index.describe import Describer
@@ -59,6 +59,9 @@ class Writer:
         self._describer = describer
         self._decode_ring = decode_ring
         self._notices = load_notices(connection)
+        self._saved_hosts: Sequence[HostRow] | None = None
+        # Whether the last commit left provisional rows; not known of the one before this writer.
+        self._may_have_provisional = True
 
     def begin(
         self, commit: Commit, batches: Mapping[FileKey, Batch], rings: Mapping[FileKey, Tail]
@@ -75,7 +78,9 @@ class Writer:
         """
         # A ring is drained into its file now and then; records that were read from the file are skipped.
         turning = {key: ring_bytes(ring, batches[key].state.resume) for key, ring in rings.items()}
-        self._take_back(commit)
+        if self._may_have_provisional:
+            self._take_back(commit)
+        self._may_have_provisional = bool(rings)
         self._append_executions(commit, batches, turning)
         traces = self._merge_traces(commit, batches, turning)
         self._add_rings_of_sessions(turning)
@@ -98,6 +103,9 @@ class Writer:
         notices = itertools.chain.from_iterable(batch.notices for batch in batches.values())
         self._notices.save(self._connection, notices)
         save_commit(self._connection, commit, self._file_sets)
+        if commit.hosts != self._saved_hosts:
+            replace_hosts(self._connection, commit.hosts)
+            self._saved_hosts = commit.hosts
 
     def _take_back(self, commit: Commit) -> None:
         firsts = dict.fromkeys(schema.PROVISIONAL, commit.stable[EXECUTION])
