@@ -326,6 +326,31 @@ def test_what_is_taken_out_of_an_optional_leads_to_the_tensor_with_its_numbers(p
     assert ops_of(program.origins()) == [("origin", "inf", "metric")]
 
 
+def test_a_constant_that_a_function_captured_leads_to_the_tensor_of_python(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("limit", "Const", [], {"outputs": [(1, [])]}),
+            ("scale", "Const", [], {"outputs": [(1, [2])]}),
+            ("v", "Placeholder", [], {"outputs": [(20, [])]}),
+            ("read", "ReadVariableOp", ["v"]),
+            ("product", "Mul", ["x", "scale"]),
+            ("sum", "AddV2", ["product", "read"]),
+            ("out", "Identity", ["sum"]),
+        ],
+    )
+    program.call("Log", [NAN, 1.0], inputs=[5], ids=[26])
+    program.recording.execution("VarHandleOp", [], ids=[33])
+    program.run(g_scale=[NAN, 1.0], g_limit=2.0, g_x=[1.0, 1.0], g_read=[0.0, 0.0])
+    program.run(g_product=[NAN, 1.0], g_sum=[NAN, 1.0])
+    program.call("__inference_f_1", [NAN, 1.0], "g", inputs=[7, 26, 33], ids=[8])
+    found = program.origins()
+    assert ops_of(found) == [("origin", "nan", "Log")]
+    assert [link.op_type for link in found[0].chain][-2:] == ["Const", "Log"]
+
+
 def test_what_a_where_leaves_out_is_expected(program: Program) -> None:
     program.graph(
         "g",

@@ -31,7 +31,7 @@ from tb_debugger_plugin.analysis.origins.values import (
 )
 from tb_debugger_plugin.analysis.origins.variables import Keys, Variables
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, display_name
+from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 #: Earlier traces of a tensor that are compared with a copy.
@@ -79,7 +79,7 @@ class Feeds(Record):
             )
         if op.type in op_kinds.DATA:
             return self._of_pipeline(Value(trace=trace))
-        if op.type in ARGUMENTS or self.structure.called(op.number):
+        if self.structure.is_argument(op) or self.structure.called(op.number):
             slot = self.slot_of(Value(trace=trace))
             return self._copied(self.structure.before(op.number, slot), trace, kind)
         return [
@@ -177,6 +177,8 @@ class Feeds(Record):
         sites = sites_of(self.snapshot, [(source.op, source.slot)])
         positions = window.of_sites(sites)
         before = positions[: int(np.searchsorted(positions, trace))][-_MAX_COMPARED:]
+        if self.structure.op(source.op).type in op_kinds.CONSTANTS:
+            before = positions[:1]  # it is the same at any time, and nothing waits for it
         if not len(before):
             return None
         rows = np.searchsorted(window.idx, before)

@@ -18,6 +18,7 @@ from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.captures import Given, arguments, given_by_python
 from tb_debugger_plugin.analysis.origins.values import Relation
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -70,6 +71,7 @@ class Structure:
         self._graph_ops: dict[int, list[Op]] = snapshot.remember_of_graphs("ops_of_graphs", self._group)
         self._named: dict[tuple[int, str], list[int]] = {}
         self._senders: dict[str, int] = {}
+        self._arguments: dict[int, list[int]] = {}
         self._forwards: dict[int, Op | None] = {}
 
     def _group(self) -> dict[int, list[Op]]:
@@ -106,7 +108,22 @@ class Structure:
 
     def arguments(self, graph: int) -> list[int]:
         """The arguments of a graph, in order."""
-        return [op.number for op in self._graph_ops.get(graph, ()) if op.type in ARGUMENTS]
+        if graph not in self._arguments:
+            self._arguments[graph] = arguments(
+                self._snapshot, self._graph_ops.get(graph, ()), self._given(graph)
+            )
+        return self._arguments[graph]
+
+    def _given(self, graph: int) -> list[Given]:
+        """What a caller passes in."""
+        for caller, first in self.callers(graph):
+            statics = self._snapshot.catalog.statics
+            return [Given(static=statics.get(tensor)) for tensor in self.inputs(caller)[first:]]
+        return given_by_python(self._snapshot, graph)
+
+    def is_argument(self, op: Op) -> bool:
+        """Whether an op is an argument: a Placeholder, or a constant that the caller passes in."""
+        return op.type in ARGUMENTS or (op.type == "Const" and op.number in self.arguments(op.graph))
 
     def position(self, argument: int) -> int:
         """The position of an argument among those of its graph."""
@@ -218,7 +235,7 @@ class Structure:
 
     def _across(self, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
         op = self.op(source.op)
-        if op.type in ARGUMENTS:
+        if self.is_argument(op):
             yield from self._of_argument(op, source, seen)
             return
         graphs = self.called(op.number)
