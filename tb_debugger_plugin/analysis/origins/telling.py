@@ -114,7 +114,8 @@ class Telling:
 
     def _kind(self, birth: Birth, shown: Value) -> tuple[BadKind, bool]:
         measured = self._feeds.measured(shown)
-        is_certain = birth.kind is not None and measured.has_nan is not None
+        is_told = measured.has_nan is not None or self._was_read_as(birth)
+        is_certain = birth.kind is not None and is_told
         if (
             birth.kind is not None
             and measured.nan
@@ -126,6 +127,12 @@ class Telling:
         if birth.kind is not None:
             return birth.kind, is_certain
         return self._likely_kind(birth.value), False
+
+    def _was_read_as(self, birth: Birth) -> bool:
+        """Whether what was not measured itself, such as an assignment, was measured where it came next."""
+        known = (self._feeds.measured(value) for (value, _), _ in birth.chain()[::-1])
+        nearest = next((each for each in known if each.bad is not None), None)
+        return nearest is not None and birth.kind is not None and nearest.has(birth.kind) is True
 
     def _has_good_inputs(self, value: Value) -> bool:
         return not any(self._feeds.measured(feed.value).bad for feed in self._feeds.of(value))
