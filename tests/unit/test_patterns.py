@@ -73,6 +73,8 @@ IDS = op("Placeholder", name="ids")
         (op("Log", op("StridedSlice", op("Softmax", X))), "the log of a softmax"),
         (op("Log", op("AddV2", op("Softmax", X), constant(1e-9))), "the log of a softmax"),
         (op("Log", op("Relu", X)), None),
+        (op("Rsqrt", op("Cast", X, attributes={"SrcT": "int64"})), "the root of a whole number"),
+        (op("Rsqrt", op("Cast", X, attributes={"SrcT": "float16"})), None),
         (op("Mul", X, op("Log", X)), "a logarithm times 0"),
         (op("Mul", X, constant(-INF)), "a mask that is multiplied by infinity"),
         (op("Mul", X, constant(-1.0)), None),
@@ -129,6 +131,16 @@ def test_the_gradient_of_an_unselected_branch_is_recognised_by_its_forward_op() 
     expected = "a value that tf.where does not select, in the gradient"
     assert found(gradient, forward=forward) == expected
     assert found(gradient, forward=op("Log", X, name="Log")) is None
+
+
+def test_the_gradient_of_a_maximum_is_no_where() -> None:
+    inside = op("SelectV2", X, name="gradient_tape/SelectV2")
+    limit = KnownOp("Maximum", "Maximum")
+    forward = op("Pow", X, X, name="pow", consumers=[limit, inside])
+    gradient = op("Pow", inside, X, name="gradient_tape/pow/Pow")
+    expected = "a limit after a function with an edge, in the gradient"
+    assert found(gradient, forward=forward) == expected
+    assert found(gradient, forward=op("Pow", X, X, name="pow")) == "the gradient of a power at 0"
 
 
 def test_what_only_passes_on_a_bad_value_gets_no_advice() -> None:

@@ -35,7 +35,7 @@ class Advice:
 
 
 CLIP_LOG: Final = Advice(
-    "Clip the argument of the log from below, or use a loss that takes the logits.",
+    "Clip the argument of the log from below; if it is a probability, let a loss take the logits instead.",
     (
         Rewrite("log(X)", "tf.math.log(tf.maximum(X, 1e-7))"),
         Rewrite("log1p(X)", "tf.math.log1p(tf.maximum(X, -1 + 1e-6))"),

@@ -23,6 +23,7 @@ from tb_debugger_plugin.analysis.diagnosis.around import (
     type_of,
 )
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output
+from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Functions with an edge: the name that a program uses, and its place in ``tf``.
 EDGED: Final = (
@@ -38,6 +39,7 @@ _SUMS: Final = ("Sum", "SegmentSum", "UnsortedSegmentSum", "SegmentSumV2")
 _MEANS: Final = ("Mean", "Sum")
 _ROOTS: Final = ("Sqrt", "EuclideanNorm")
 _HALF: Final = ("float16", "half")
+_LIMITS: Final = frozenset({"Maximum", "Minimum", "ClipByValue"})
 #: Steps to a tf.where, and to a mask.
 _NEAR: Final = 4
 #: Growth of a magnitude that is called divergence, by the number of values that it takes at least.
@@ -60,11 +62,19 @@ def in_unselected_branch(scene: Scene) -> bool:
     """A select takes what the op made, or what the op made whose gradient the value is part of."""
     if not scene.is_gradient:
         return scene.op.type in _EDGED_OPS and any(near.type in SELECTS for near in scene.op.consumers)
-    if any(type_of(source(scene.op, slot)) in SELECTS for slot in range(len(scene.op.inputs))):
-        return True
-    return scene.around.forward is not None and any(
-        near.type in SELECTS for near in consumers(scene.focus, 2) if near.name != scene.op.name
-    )
+    is_selected = any(type_of(source(scene.op, slot)) in SELECTS for slot in range(len(scene.op.inputs)))
+    if scene.around.forward is None:
+        return is_selected
+    # The gradients of other ops select, too: that of tf.maximum does.
+    following = consumers(scene.focus, _NEAR if is_selected else 2)
+    return any(near.type in SELECTS and not is_gradient(near.name) for near in following)
+
+
+def limited_afterwards(scene: Scene) -> bool:
+    """A limit takes what the op made whose gradient the value is part of: it passes a gradient of 0 on."""
+    if scene.around.forward is None or scene.focus.type not in _EDGED_OPS:
+        return False
+    return any(near.type in _LIMITS for near in _forward_consumers(scene.focus))
 
 
 def log_of(wanted: str) -> Callable[[Scene], bool]:

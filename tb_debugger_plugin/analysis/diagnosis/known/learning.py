@@ -19,10 +19,20 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import (
     unless,
 )
 from tb_debugger_plugin.analysis.diagnosis.known.arithmetic import BOTH_INFINITE, BOTH_ZERO
+from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
 
 NORMALISING: Final = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 NORMALISING_GRADIENTS: Final = ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 _LABELS: Final = Advice("Compare the labels with the number of classes: they begin at 0.")
+_FINITE_MASK: Final = Advice(
+    "Mask with a large negative number such as -1e9 instead of −∞: 0 times it is 0.",
+    (Rewrite("-inf", "-1e9"), Rewrite("float('-inf')", "-1e9")),
+    "tf.where(mask, logits, -1e9)",
+)
+_UNMASK_LABEL: Final = Advice(
+    "Leave the class of the label unmasked, or give such examples a weight of 0 and mask with a large"
+    " negative number such as -1e9."
+)
 _ALIGN: Final = Advice(
     "Check that no label is longer than its sequence (repeated labels need a blank between them), or"
     " leave such"
@@ -49,14 +59,14 @@ LOSSES: Final = (
         NAN,
         "a label of 0 times a logit of −∞ is NaN",
         guess(both(holds(0, "neg_inf"), holds(1, "zero"))),
-        UNMASK,
+        _FINITE_MASK,
     ),
     Cause(
         ("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
         ("pos_inf",),
         "a class that is masked with −∞ is the label of an example",
         holds(0, "neg_inf"),
-        UNMASK,
+        _UNMASK_LABEL,
     ),
     Cause(("SparseSoftmaxCrossEntropyWithLogits",), ("pos_inf",), BEYOND, finite_in, RANGE),
     Cause(

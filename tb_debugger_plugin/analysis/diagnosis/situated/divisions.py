@@ -155,6 +155,16 @@ PATTERNS: Final = (
         ),
     ),
     Pattern(
+        "the root of a whole number",
+        ("Rsqrt",),
+        there.divided_by_whole_number,
+        Advice(
+            "The argument is a whole number, such as a counter of steps, and is 0: begin at 1.",
+            (Rewrite("rsqrt(X)", "tf.math.rsqrt(tf.maximum(X, 1.0))"),),
+            "tf.math.rsqrt(tf.cast(step, tf.float32) + 1.0)",
+        ),
+    ),
+    Pattern(
         "the gradient of a power at 0",
         ("Pow",),
         there.any_gradient,

@@ -43,6 +43,22 @@ PATTERNS: Final = (
         ),
     ),
     Pattern(
+        "a limit after a function with an edge, in the gradient",
+        ANY_OP,
+        there.limited_afterwards,
+        Advice(
+            "A limit after the function does not stop its gradient: 0 times infinity is NaN. Limit the"
+            " argument instead.",
+            (
+                Rewrite("maximum(sqrt(X), A)", "tf.sqrt(tf.maximum(X, 1e-12))"),
+                Rewrite("maximum(X ** Y, A)", "tf.maximum(X, 1e-12) ** Y"),
+                Rewrite("maximum(log(X), A)", "tf.math.log(tf.maximum(X, 1e-7))"),
+                Rewrite("minimum(rsqrt(X), A)", "tf.math.rsqrt(tf.maximum(X, 1e-12))"),
+            ),
+            "tf.sqrt(tf.maximum(x, 1e-12))",
+        ),
+    ),
+    Pattern(
         "the log of a softmax",
         ("Log",),
         there.log_of("Softmax"),
