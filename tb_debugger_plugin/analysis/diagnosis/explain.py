@@ -230,7 +230,7 @@ def _explained_execution(
     target = Target(execution_index=execution["index"])
     where: Phrases = ()
     if isinstance(forward, EagerOp):
-        line = user_line(snapshot, forward.record["stack_frame_ids"])
+        line = user_line_of(snapshot, forward.record["stack_frame_ids"])
         target = Target(execution_index=forward.index)
         where = (text("Part of the gradient of "), Phrase("link", forward.type, target), text(". "))
     where = (*where, *_line_phrases(line, target))
