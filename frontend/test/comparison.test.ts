@@ -13,6 +13,7 @@ import {
   numberRows,
   outcomeOf,
   placeRows,
+  placeWords,
   shareWords,
   sideName,
 } from "../src/model/comparison";
@@ -144,6 +145,10 @@ describe("both sides of a tensor", () => {
       { label: "function", first: "step", second: "step", isApart: false },
       { label: "position", first: "graph tensor #3", second: "graph tensor #3", isApart: false },
     ]);
+    expect(placeWords(side())).toBe("layer dense · in step · graph tensor #3");
+    expect(placeWords({ ...EAGER, layer: undefined, function: undefined })).toBe(
+      "called from Python · execution #4",
+    );
     expect([sideName(EAGER), sideName({ ...EAGER, output_slot: 1 })]).toEqual(["Mul", "Mul:1"]);
   });
 });
@@ -241,9 +246,12 @@ describe("the histories of both runs", () => {
     expect(twoCurves(both, "mean", SIZE).apart.match(/M/g)).toHaveLength(2);
     expect(apartWords(both)).toBe("2 of 3 occurrences differ by more than the tolerance");
     const thinned = { ...both, total: 900 };
-    expect(apartWords(thinned)).toBe("2 of 3 shown of 900 occurrences differ by more than the tolerance");
-    const equal = histories({ first_mean: [1], difference: [HOLE], tolerance: [0] });
-    expect(apartWords(equal)).toBe("none of 1 occurrences differs materially");
+    expect(apartWords(thinned)).toBe(
+      "2 of 3 occurrences differ by more than the tolerance (3 of 900 are shown)",
+    );
+    const equal = histories({ first_mean: [1, 2], difference: [HOLE, 0], tolerance: [0, 0] });
+    expect(apartWords(equal)).toBe("none of 2 occurrences differs by more than the tolerance");
+    expect(apartWords(histories({ difference: [1], tolerance: [0] }))).toBe("computed once");
   });
 
   test("offer the numbers that either run has, and NaN only if there is any", () => {

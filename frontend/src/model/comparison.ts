@@ -75,6 +75,20 @@ export function placeRows(first: Side, second: Side): readonly SideRow[] {
   ];
 }
 
+/** "layer dense · in step · graph tensor #3" */
+export function placeWords(side: Side): string {
+  const { layer, variable } = side;
+  const name = functionName(side);
+  return [
+    layer === undefined ? undefined : `layer ${layer}`,
+    variable === undefined ? undefined : `variable ${variable}`,
+    name === undefined ? "called from Python" : `in ${name}`,
+    positionWords(side),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
 function functionName({ function: name }: Side): string | undefined {
   return name === undefined ? undefined : displayName(name);
 }

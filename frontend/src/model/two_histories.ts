@@ -1,7 +1,7 @@
 /** The histories of a tensor in two runs as paths of pictures with one scale, and their difference over time. */
 import type { Histories } from "../api/comparison";
 import { executionIndex, graphExecutionIndex } from "../base/ids";
-import { significant } from "../base/text";
+import { counted, grouped, significant } from "../base/text";
 import { type CurveSize, marksOf, pathOf, placeOf, rangeOf, xOf } from "./curve_paths";
 import { linkTarget, type Target } from "./neighbourhood";
 import type { NumberRange } from "./values/grid";
@@ -131,13 +131,21 @@ function exponent(value: number | undefined): number | undefined {
   return value === undefined || value <= 0 || !Number.isFinite(value) ? undefined : Math.log10(value);
 }
 
-/** "3 of 12 occurrences differ by more than the tolerance"; of a long history, those that were looked at. */
+/** "3 of 12 occurrences differ by more than the tolerance"; of a long history, of those that are shown. */
 export function apartWords(histories: Histories): string {
-  const rows = histories.columns.get("occurrence")?.length ?? 0;
+  const rows = rowCount(histories);
   const apart = Array.from({ length: rows }, (_, i) => isApart(histories, i)).filter(Boolean).length;
-  const of = rows < histories.total ? `${rows} shown of ${histories.total}` : `${rows}`;
-  if (apart === 0) return `none of ${of} occurrences differs materially`;
-  return `${apart} of ${of} occurrences differ by more than the tolerance`;
+  if (histories.total === 1)
+    return apart === 0 ? "computed once, and equal within the tolerance" : "computed once";
+  const shown = rows < histories.total ? ` (${grouped(rows)} of ${grouped(histories.total)} are shown)` : "";
+  const of = `of ${counted(rows, "occurrence")}`;
+  if (apart === 0) return `none ${of} differs by more than the tolerance${shown}`;
+  return `${grouped(apart)} ${of} ${apart === 1 ? "differs" : "differ"} by more than the tolerance${shown}`;
+}
+
+/** How many occurrences are shown. */
+export function rowCount({ columns }: Histories): number {
+  return columns.get("occurrence")?.length ?? 0;
 }
 
 /** What the picture shows, for screen readers. */

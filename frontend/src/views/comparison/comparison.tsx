@@ -8,6 +8,7 @@ import type { Store } from "../../store/store";
 import { Failure, Hint } from "../panel";
 import { Changes, Tensors } from "./differences";
 import { FirstDifference } from "./first_difference";
+import { Part } from "./part";
 import { TensorInFocus } from "./tensor_in_focus";
 
 interface ComparisonProps {
@@ -111,14 +112,20 @@ function Answer({ store, answer }: AnswerProps) {
       <div class="compare-parts">
         {first !== undefined && <FirstDifference store={store} first={first} />}
         <TensorInFocus store={store} />
-        <div class="compare-side">
-          <Changes store={store} answer={answer} />
-          <Tensors store={store} answer={answer} />
-          <Notes notes={answer.notes} />
-        </div>
+        {hasLists(answer) && (
+          <Part name="lists" label="All differences">
+            <Changes store={store} answer={answer} />
+            <Tensors store={store} answer={answer} />
+            <Notes notes={answer.notes} />
+          </Part>
+        )}
       </div>
     </>
   );
+}
+
+function hasLists({ num_changes, num_tensors, notes }: Comparison): boolean {
+  return num_changes + num_tensors + notes.length > 0;
 }
 
 /** What was not compared. */

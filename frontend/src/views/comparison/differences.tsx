@@ -34,8 +34,8 @@ function Change({ store, change }: { readonly store: Store; readonly change: Pro
   const side = changeSide(change);
   return (
     <li>
-      <span>{change.words}</span>
       {side !== undefined && <Place store={store} side={side} isHere={change.first !== undefined} />}
+      <span>{change.words}</span>
     </li>
   );
 }

@@ -6,6 +6,7 @@ import {
   differenceWords,
   inheritedWords,
   inputWords,
+  placeWords,
   sideName,
   sideTarget,
 } from "../../model/comparison";
@@ -13,6 +14,7 @@ import { displayName } from "../../model/names";
 import { lineName, placeKey } from "../../model/origin";
 import type { Store } from "../../store/store";
 import { TensorName } from "../numbers";
+import { Part } from "./part";
 
 interface FirstProps {
   readonly store: Store;
@@ -21,26 +23,23 @@ interface FirstProps {
 
 export function FirstDifference({ store, first }: FirstProps) {
   return (
-    <article class="first-difference" data-testid="first-difference" aria-label="First difference">
+    <Part name="first" label="First difference">
       <Name store={store} first={first} />
       <SourceLine store={store} side={first.first} />
       <Measures first={first} />
       <p>{first.explanation}</p>
       <Inputs store={store} inputs={first.inputs} />
-    </article>
+    </Part>
   );
 }
 
 /** The tensor, which a click brings into focus again. */
-function Name({ store, first: { first, cause } }: FirstProps) {
+function Name({ store, first: { first } }: FirstProps) {
   const isInFocus = placeKey(store.focusTarget.value) === placeKey(sideTarget(first));
   return (
     <p class="compare-name">
       <span class="chip">{displayName(first.op_type)}</span>
       {first.op_name !== undefined && <TensorName name={sideName(first)} />}
-      <span class="dim" data-testid="difference-cause">
-        {causeWords(cause)}
-      </span>
       {!isInFocus && (
         <button
           type="button"
@@ -76,11 +75,15 @@ function SourceLine({ store, side }: { readonly store: Store; readonly side: Sid
   );
 }
 
-/** How large the difference is, what was allowed, and how much of it came in. */
+/** Why and where it is, how large, what was allowed, and how much of it came in. */
 function Measures({ first }: { readonly first: First }) {
   const { tolerance, occurrence, compared, inherited, values } = first;
   return (
     <dl class="measures" data-testid="difference-measures">
+      <dt>cause</dt>
+      <dd data-testid="difference-cause">{causeWords(first.cause)}</dd>
+      <dt>place</dt>
+      <dd>{placeWords(first.first)}</dd>
       <dt>difference</dt>
       <dd>{differenceWords(first)}</dd>
       <dt>tolerance</dt>

@@ -12,6 +12,7 @@ import {
   type HistoryNumber,
   NUMBER_WORDS,
   pictureWords,
+  rowCount,
   rowInFocus,
   twoCurves,
 } from "../../model/two_histories";
@@ -19,6 +20,7 @@ import type { Store } from "../../store/store";
 import { TensorName } from "../numbers";
 import { Failure, Hint } from "../panel";
 import { OccurrenceSlider } from "../values/history";
+import { Part } from "./part";
 import { Sides } from "./sides";
 
 const SIZE = { width: 400, height: 84 } as const;
@@ -28,17 +30,12 @@ export function TensorInFocus({ store }: { readonly store: Store }) {
   const loaded = store.comparison.histories.value;
   const histories = shown(loaded);
   return (
-    <section
-      class="compare-focus"
-      aria-label="The tensor in focus in both runs"
-      aria-busy={loaded?.kind === "loading"}
-      data-testid="comparison-focus"
-    >
+    <Part name="focus" label="The tensor in focus in both runs" isBusy={loaded?.kind === "loading"}>
       {loaded === undefined && <Hint>Choose a tensor that is on record to see it in both runs.</Hint>}
       {loaded?.kind === "failed" && <Failure message={loaded.message} />}
       {loaded?.kind === "loading" && histories === undefined && <Hint>Loading …</Hint>}
       {histories !== undefined && <Both store={store} histories={histories} />}
-    </section>
+    </Part>
   );
 }
 
@@ -83,17 +80,15 @@ function Pictures({ store, histories }: BothProps) {
   const numbers = availableNumbers(histories);
   const wanted = store.comparison.number.value;
   const name = numbers.find((each) => each === wanted) ?? numbers[0];
+  const isSeries = rowCount(histories) > 1;
   return (
     <>
       <Head name={sideName(histories.first)}>
-        {name !== undefined && <NumberChoice store={store} numbers={numbers} name={name} />}
+        {name !== undefined && isSeries && <NumberChoice store={store} numbers={numbers} name={name} />}
       </Head>
-      {name === undefined ? (
-        <Hint>Neither run has numbers of it on record.</Hint>
-      ) : (
-        <Curves store={store} histories={histories} name={name} />
-      )}
-      <DifferencePicture histories={histories} />
+      {name === undefined && <Hint>Neither run has numbers of it on record.</Hint>}
+      {name !== undefined && isSeries && <Curves store={store} histories={histories} name={name} />}
+      {isSeries && <DifferencePicture histories={histories} />}
       <p class="dim" data-testid="histories-apart">
         {apartWords(histories)}
         {histories.is_unordered && " (they may change places: threads or turns of a loop)"}
