@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -67,8 +67,8 @@ def computed(op: str, *, steps: int = STEPS, seed: int = 1) -> list[Step]:
     return result
 
 
-def write_run(folder: Path, op: str, steps: Sequence[Step], *, finished: bool = True) -> Path:
-    """Writes the recording of the program with ``op``."""
+def write_run(folder: Path, op: str, steps: Sequence[Step], *, scope: str = "") -> Path:
+    """Writes the recording of the program with ``op``; names of ops begin with ``scope``."""
     recording = Recording(folder, mode=TensorDebugMode.FULL_NUMERICS)
     recording.source("/home/me/train.py", [line.format(op=op) for line in LINES])
     for name, line, function in (("matmul", 5, "step"), ("act", 6, "step"), ("mean", 7, "step")):
@@ -78,22 +78,26 @@ def write_run(folder: Path, op: str, steps: Sequence[Step], *, finished: bool = 
     recording.device(1)
     recording.graph("g1", "step")
     kind = {"relu": "Relu", "elu": "Elu"}[op]
-    dense = {"layer": "dense"}
-    recording.op("g1", "x", "Placeholder", ids=[1], outputs=[(1, [4, 4])])
-    recording.op("g1", "read", "ReadVariableOp", ids=[2], stack=["matmul"], variable="dense/w", **dense)
-    recording.op("g1", "MatMul", "MatMul", ["x:0", "read:0"], ids=[3], stack=["matmul"], **dense)
-    recording.op("g1", kind, kind, ["MatMul:0"], ids=[4], stack=["act"], **dense)
-    recording.op("g1", "Mean", "Mean", [f"{kind}:0"], ids=[5], stack=["mean"])
+    dense = {"layer": f"{scope}dense"}
+    ops: tuple[tuple[str, str, tuple[str, ...], dict[str, Any]], ...] = (
+        ("x", "Placeholder", (), {}),
+        ("read", "ReadVariableOp", (), {"stack": ["matmul"], "variable": "dense/w", **dense}),
+        ("MatMul", "MatMul", ("x", "read"), {"stack": ["matmul"], **dense}),
+        (kind, kind, ("MatMul",), {"stack": ["act"], **dense}),
+        ("Mean", "Mean", (kind,), {"stack": ["mean"]}),
+    )
+    for number, (name, op_type, inputs, facts) in enumerate(ops, 1):
+        taken = [f"{scope}{source}:0" for source in inputs]
+        recording.op("g1", f"{scope}{name}", op_type, taken, ids=[number], **facts)
     for number, step in enumerate(steps):
-        values = zip(("x", "read", "MatMul", kind, "Mean"), step, strict=False)
-        for slot, (name, value) in enumerate(values, 1):
-            recording.trace("g1", name, numerics(value, tensor_id=slot))
+        for tensor, ((name, *_), value) in enumerate(zip(ops, step, strict=False), 1):
+            recording.trace("g1", f"{scope}{name}", numerics(value, tensor_id=tensor))
         ids = [100 + 2 * number, 101 + 2 * number]
         recording.execution(
             "__inference_step_7", [numerics(step.loss)], graph_id="g1", ids=ids[:1], stack=["call"]
         )
         recording.execution("Mul", [numerics(step.total)], inputs=ids[:1], ids=ids[1:], stack=["mul"])
-    recording.counts(2 * len(steps), 5 * len(steps), finished=finished)
+    recording.counts(2 * len(steps), 5 * len(steps), finished=True)
     return recording.close()
 
 
