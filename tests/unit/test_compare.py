@@ -73,6 +73,27 @@ def test_a_difference_within_rounding_is_none(tmp_path: Path) -> None:
         assert a.compare(b, tolerance=0).first_difference is not None
 
 
+@pytest.mark.parametrize(
+    "name, agrees", [("__inference_Dataset_map_augment_7", True), ("__inference_f_7", False)]
+)
+def test_the_elements_of_an_input_pipeline_may_come_in_any_order(
+    tmp_path: Path, name: str, agrees: bool
+) -> None:
+    def batches(folder: Path, order: list[int]) -> Path:
+        recording = Recording(folder, mode=TensorDebugMode.FULL_TENSOR)
+        recording.device(1)
+        recording.graph("g1", name)
+        recording.op("g1", "GatherV2", "GatherV2", ids=[1], outputs=[(DTYPE, [2])])
+        for batch in order:
+            recording.trace("g1", "GatherV2", whole(np.array([batch, 2 * batch], np.float32), 1))
+        recording.close()
+        return folder
+
+    first = batches(tmp_path / "a", [1, 2, 3, 4])
+    assert (compared(first, batches(tmp_path / "b", [2, 1, 4, 3])).first_difference is None) is agrees
+    assert compared(first, batches(tmp_path / "c", [2, 1, 4, 5])).first_difference is not None
+
+
 def test_a_run_agrees_with_itself(tmp_path: Path) -> None:
     values_program(tmp_path / "run").close()
     with open_run(tmp_path / "run") as run:

@@ -17,6 +17,7 @@ from tb_debugger_plugin.analysis.compare.outline import Outline, outline
 from tb_debugger_plugin.analysis.compare.places import PlacePair, Places, paired_places, places
 from tb_debugger_plugin.analysis.compare.tolerance import depths
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.origins.op_kinds import PIPELINE
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.index.loader import RunLoader
@@ -92,11 +93,15 @@ def _prepare(first: Snapshot, second: Snapshot) -> Prepared:
 
 
 def _unordered(snapshot: Snapshot, made: Outline) -> frozenset[int]:
-    """The nodes whose occurrences may change places: of loops, and of graphs that several threads run."""
+    """The nodes whose occurrences may change places: of loops, and of graphs that several threads run.
+
+    The threads of an input pipeline are not on record, but its functions are named after it.
+    """
     callers = snapshot.rows(
         "SELECT graph FROM executions WHERE graph >= 0 GROUP BY graph HAVING count(DISTINCT thread) > 1"
     )
     shared = {graph for (graph,) in callers}
+    shared |= {graph.number for graph in snapshot.catalog.graphs if PIPELINE.match(graph.name or "")}
     ops = snapshot.catalog.ops
     for op, called in graph_calls(snapshot).graphs.items():
         if ops[op].type in _LOOPS:
