@@ -2,7 +2,7 @@ import type { VNode } from "preact";
 import { describe, expect, test } from "vitest";
 import { diagnosis as check } from "../src/api/answers";
 import type { Target } from "../src/model/neighbourhood";
-import { phrasesOf, phrasesText } from "../src/model/phrases";
+import { phrasesOf, phrasesText, proseOf } from "../src/model/phrases";
 import { firstCauseLabel } from "../src/model/verdict";
 import { PhraseWords } from "../src/views/numbers";
 
@@ -93,4 +93,16 @@ test("the first cause is called the first bad value only where it is both", () =
     "First cause: ",
     "First cause: ",
   ]);
+});
+
+describe("plain sentences", () => {
+  test("have code where backticks are", () => {
+    expect(proseOf("Give `clipnorm=1.0`, or less.")).toEqual([
+      { kind: "text", text: "Give " },
+      { kind: "code", text: "clipnorm=1.0" },
+      { kind: "text", text: ", or less." },
+    ]);
+    expect(proseOf("No code.")).toEqual([{ kind: "text", text: "No code." }]);
+    expect(proseOf("")).toEqual([]);
+  });
 });

@@ -65,6 +65,20 @@ def test_a_tensor_that_breaks_a_rule_leads_to_its_value(page):
     expect(page.part("graph-structure-op")).to_contain_text("gradient_tape/MatMul")
 
 
+def test_a_tensor_that_breaks_a_rule_is_explained(page):
+    page.part("number-LargeGradientAlert.limit").fill("7.5")
+    page.part("number-LargeGradientAlert.limit").press("Enter")
+    expect(page.part("count-LargeGradientAlert")).to_have_text("1")
+    page.part("rule-LargeGradientAlert").get_by_role("button").first.click()
+    why = page.part("findings").get_by_role("button", name="Why")
+    why.click()
+    expect(page.part("finding-why")).to_contain_text("reached 8")
+    expect(page.part("finding-why").locator(".help")).to_contain_text("clip")
+    assert page.serious_violations() == []
+    why.click()
+    expect(page.part("finding-why")).to_have_count(0)
+
+
 def test_what_is_called_meant_is_kept_beside_the_run(page, served):
     page.part("number-DeadReluAlert.active").fill("0.9")
     page.part("number-DeadReluAlert.active").press("Enter")

@@ -1,6 +1,7 @@
 /** The routes of alert rules: their thresholds and counts, what breaks them, and what is meant. */
 import type * as ids from "../base/ids";
 import { executionIndex, graphExecutionIndex } from "../base/ids";
+import * as answers from "./answers";
 import { branded, type Check, type Checked, list, number, object, optional, text, truth } from "./check";
 import type { Client } from "./fetch";
 
@@ -71,6 +72,9 @@ export function ruleRoutes(client: Client) {
       const end = Math.min(SHOWN, counted.num_alerts);
       return client.json("alerts/found", { run, ...query, end }, shape, signal);
     },
+    /** Explains an alert of the list by its position. */
+    explained: async (run: ids.RunName, query: Record<string, string>, index: number, signal?: AbortSignal) =>
+      (await client.json("alerts/explained", { run, ...query, index }, answers.diagnosis, signal)).diagnosis,
     /** Keeps an alert that is meant in a file beside the run. */
     allow: async (run: ids.RunName, meant: Meant) => {
       const { token } = await client.json("live/programs", {}, object({ token: text }));

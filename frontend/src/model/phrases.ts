@@ -17,6 +17,14 @@ export function phrasesOf(wire: readonly WirePhrase[]): readonly Phrase[] {
   });
 }
 
+/** Plain sentences in parts: what stands in backticks is code. */
+export function proseOf(sentences: string): readonly Phrase[] {
+  return sentences
+    .split("`")
+    .map((text, i): Phrase => ({ kind: i % 2 === 1 ? "code" : "text", text }))
+    .filter(({ text }) => text !== "");
+}
+
 export function phrasesText(phrases: readonly { readonly text: string }[]): string {
   return phrases.map(({ text }) => text).join("");
 }

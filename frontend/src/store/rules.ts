@@ -27,6 +27,8 @@ function createRuleFacts() {
     asked: signal<ReadonlySet<string>>(new Set()),
     /** The rule whose alerts are listed. */
     chosen: signal<string | undefined>(undefined),
+    /** The position of the alert of that rule which is explained. */
+    explained: signal<number | undefined>(undefined),
     /** Rises when an alert was called meant. */
     edition: signal(0),
     /** Why the last alert could not be called meant. */
@@ -36,27 +38,33 @@ function createRuleFacts() {
 
 type RuleFacts = ReturnType<typeof createRuleFacts>;
 
-function createAnswers(deps: Deps, { isOpen, settled, asked, chosen, edition }: RuleFacts) {
+function createAnswers(deps: Deps, answered: RuleFacts) {
+  const { isOpen, settled, asked, chosen, explained, edition } = answered;
   const { api, facts } = deps;
   const byKey = createByKey(deps);
   const key = () =>
     isOpen.value
       ? both(facts.run.value, `${facts.status.value?.generation ?? ""} ${edition.value}`)
       : undefined;
+  const chosenQuery = () => (chosen.value === undefined ? undefined : queryOf(settled.value, chosen.value));
   return {
     rules: byKey(
       () => both(key(), ruleQuery(settled.value, asked.value)),
       ([[run], query], abort) => api.rules(run, query, abort),
     ),
     findings: byKey(
-      () => both(key(), chosen.value === undefined ? undefined : queryOf(settled.value, chosen.value)),
+      () => both(key(), chosenQuery()),
       ([[run], query], abort) => api.findings(run, query, abort),
+    ),
+    explanation: byKey(
+      () => both(both(key(), chosenQuery()), explained.value),
+      ([[[run], query], index], abort) => api.explained(run, query, index, abort),
     ),
   };
 }
 
 function createRuleVerbs(deps: Deps, facts: RuleFacts, timer: Timer) {
-  const { isOpen, thresholds, settled, asked, chosen } = facts;
+  const { isOpen, thresholds, settled, asked, chosen, explained } = facts;
   let cancel: (() => void) | undefined;
   function ask(rule: Rule): void {
     if (!rule.recommended) asked.value = new Set([...asked.peek(), rule.alert_type]);
@@ -72,7 +80,10 @@ function createRuleVerbs(deps: Deps, facts: RuleFacts, timer: Timer) {
       });
       cancel?.();
       cancel = timer.after(SETTLED_S, () => {
-        settled.value = thresholds.peek();
+        batch(() => {
+          settled.value = thresholds.peek();
+          explained.value = undefined;
+        });
       });
     },
     /** Lists the alerts of a rule, which asks it; again to close the list. */
@@ -80,7 +91,12 @@ function createRuleVerbs(deps: Deps, facts: RuleFacts, timer: Timer) {
       batch(() => {
         ask(rule);
         chosen.value = chosen.peek() === rule.alert_type ? undefined : rule.alert_type;
+        explained.value = undefined;
       });
+    },
+    /** Explains an alert of the list by its position; again to close the explanation. */
+    explain(index: number): void {
+      explained.value = explained.peek() === index ? undefined : index;
     },
     allow: (finding: Finding, reason: string) => allow(deps, facts, finding, reason),
   };

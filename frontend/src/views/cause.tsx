@@ -1,12 +1,8 @@
 /** What explains the alerts: the origins of bad values, or else the diagnosis of the first cause. */
-import type { Diagnosis } from "../api/answers";
 import { shown } from "../base/loaded";
-import { counted } from "../base/text";
-import type { Target } from "../model/neighbourhood";
 import { firstCauseLabel } from "../model/verdict";
 import type { Store } from "../store/store";
-import { Change, Elements, follow } from "./cause_parts";
-import { Words } from "./numbers";
+import { Elements, Explanation } from "./cause_parts";
 import { ExpectedOrigins, OriginCard } from "./origin_card";
 import { Failure, Hint } from "./panel";
 
@@ -52,36 +48,8 @@ function FirstCause({ store, isBadExplained }: FirstCauseProps) {
   if (isBadExplained && diagnosis.alert?.bad !== false) return null;
   return (
     <div class="first-bad" data-testid="first-bad">
-      <Explanation store={store} diagnosis={diagnosis} />
+      <Explanation store={store} diagnosis={diagnosis} label={firstCauseLabel(diagnosis)} />
       <Elements store={store} loaded={store.firstBadValue.value} />
     </div>
-  );
-}
-
-function Explanation({ store, diagnosis }: { readonly store: Store; readonly diagnosis: Diagnosis }) {
-  const { what, why, where, help, example, missing } = diagnosis;
-  const before = diagnosis.index ?? 0;
-  const go = (target: Target) => follow(store, target);
-  return (
-    <>
-      <p>
-        <b>{firstCauseLabel(diagnosis)}</b>
-        <Words phrases={what} follow={go} />
-      </p>
-      {why.length > 0 && (
-        <p>
-          <Words phrases={why} follow={go} />
-        </p>
-      )}
-      {missing !== undefined && <p class="dim">{missing}</p>}
-      {before > 0 && <p class="dim">{counted(before, "alert")} before it</p>}
-      {where.length > 0 && (
-        <p class="where">
-          <Words phrases={where} follow={go} />
-        </p>
-      )}
-      {help !== undefined && <p class="help">{help}</p>}
-      {example !== undefined && <Change example={example} />}
-    </>
   );
 }

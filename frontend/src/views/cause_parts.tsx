@@ -1,9 +1,55 @@
-/** What the card of an origin and the diagnosis of a first cause have in common. */
-import type { Alert, Example } from "../api/answers";
+/** What the card of an origin, the diagnosis of a first cause and that of an alert have in common. */
+import type { Alert, Diagnosis, Example } from "../api/answers";
 import type { ValueRef } from "../api/values";
 import type { Loaded } from "../base/loaded";
+import { counted } from "../base/text";
 import type { Target } from "../model/neighbourhood";
 import type { Store } from "../store/store";
+import { Prose, Words } from "./numbers";
+
+interface ExplanationProps {
+  readonly store: Store;
+  readonly diagnosis: Diagnosis;
+  /** Words before the first sentence. */
+  readonly label?: string;
+}
+
+/** What a value is, why, what would have to be recorded, where it is computed, and what helps. */
+export function Explanation({ store, diagnosis, label }: ExplanationProps) {
+  const { what, why, where, help, example, missing } = diagnosis;
+  const before = diagnosis.index ?? 0;
+  const go = (target: Target) => follow(store, target);
+  return (
+    <>
+      <p>
+        {label !== undefined && <b>{label}</b>}
+        <Words phrases={what} follow={go} />
+      </p>
+      {why.length > 0 && (
+        <p>
+          <Words phrases={why} follow={go} />
+        </p>
+      )}
+      {missing !== undefined && (
+        <p class="dim">
+          <Prose text={missing} />
+        </p>
+      )}
+      {before > 0 && <p class="dim">{counted(before, "alert")} before it</p>}
+      {where.length > 0 && (
+        <p class="where">
+          <Words phrases={where} follow={go} />
+        </p>
+      )}
+      {help !== undefined && (
+        <p class="help">
+          <Prose text={help} />
+        </p>
+      )}
+      {example !== undefined && <Change example={example} />}
+    </>
+  );
+}
 
 /** A change that helps: the part of the line and what to write instead, or a line that is like it. */
 export function Change({ example: { before, after } }: { readonly example: Example }) {

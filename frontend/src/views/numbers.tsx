@@ -4,7 +4,7 @@ import { never } from "../base/loaded";
 import { compact, counted, grouped } from "../base/text";
 import { badWords, KINDS, numericsWords, type Summary, shares, summaryWords } from "../model/health";
 import type { Target } from "../model/neighbourhood";
-import { type Phrase, phrasesOf } from "../model/phrases";
+import { type Phrase, phrasesOf, proseOf } from "../model/phrases";
 
 /** A bar with a part for each kind of number, in proportion. */
 export function HealthBar({ summary }: { readonly summary: Summary }) {
@@ -118,6 +118,15 @@ export function Words({ phrases, follow }: WordsProps) {
       {phrasesOf(phrases).map((phrase, i) => (
         <PhraseWords key={i} phrase={phrase} follow={follow} />
       ))}
+    </>
+  );
+}
+
+/** Plain sentences of the server, with code in backticks. */
+export function Prose({ text }: { readonly text: string }) {
+  return (
+    <>
+      {proseOf(text).map((part, i) => (part.kind === "code" ? <code key={i}>{part.text}</code> : part.text))}
     </>
   );
 }

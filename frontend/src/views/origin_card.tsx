@@ -16,7 +16,7 @@ import {
 import type { Store } from "../store/store";
 import { Change, Elements, follow } from "./cause_parts";
 import { Chain } from "./chain";
-import { NumericsWords, TensorName, Verdict, Words } from "./numbers";
+import { NumericsWords, Prose, TensorName, Verdict, Words } from "./numbers";
 
 interface OriginProps {
   readonly store: Store;
@@ -57,11 +57,15 @@ function Told({ store, origin }: OriginProps) {
         </p>
       )}
       <GradientSource store={store} origin={origin} />
-      {advice !== undefined && <p class="help">{advice}</p>}
+      {advice !== undefined && (
+        <p class="help">
+          <Prose text={advice} />
+        </p>
+      )}
       {example !== undefined && <Change example={example} />}
       {(doubt !== undefined || missing !== undefined) && (
         <p class="dim" data-testid="certainty">
-          {[doubt, missing].filter(Boolean).join(" ")}
+          <Prose text={[doubt, missing].filter(Boolean).join(" ")} />
         </p>
       )}
       <Moment store={store} origin={origin} />
@@ -159,7 +163,11 @@ function OriginList({ store, origins }: { readonly store: Store; readonly origin
             {origin.headline}
           </button>{" "}
           <b class="bad">{kindWords(origin)}</b>
-          {origin.category === "expected" && <p class="dim">{origin.explanation}</p>}
+          {origin.category === "expected" && (
+            <p class="dim">
+              <Prose text={origin.explanation} />
+            </p>
+          )}
         </li>
       ))}
     </ul>

@@ -6,6 +6,7 @@ import { counted, grouped } from "../base/text";
 import { displayName, tensorName } from "../model/names";
 import { SLIDER_STEPS, stepOf, valueAt } from "../model/rules";
 import type { Store } from "../store/store";
+import { Explanation } from "./cause_parts";
 import { TensorName } from "./numbers";
 import { Failure, Hint } from "./panel";
 
@@ -160,15 +161,22 @@ function Findings({ store }: { readonly store: Store }) {
   return (
     <ul class="findings" data-testid="findings">
       {found.alerts.map((finding, i) => (
-        <FindingItem key={i} store={store} finding={finding} />
+        <FindingItem key={i} store={store} finding={finding} index={i} />
       ))}
       {left > 0 && <li class="dim">{grouped(left)} more; tbdbg alerts lists all.</li>}
     </ul>
   );
 }
 
-function FindingItem({ store, finding }: { readonly store: Store; readonly finding: Finding }) {
+interface FindingProps {
+  readonly store: Store;
+  readonly finding: Finding;
+  readonly index: number;
+}
+
+function FindingItem({ store, finding, index }: FindingProps) {
   const [isAsking, setAsking] = useState(false);
+  const isExplained = store.rules.explained.value === index;
   const { op_name: name, op_type: type, source, allowed } = finding;
   const line = source && `${source.path.replaceAll("\\", "/").split("/").pop()}:${source.line}`;
   return (
@@ -182,6 +190,14 @@ function FindingItem({ store, finding }: { readonly store: Store; readonly findi
           .filter(Boolean)
           .join(" · ")}
       </span>
+      <button
+        type="button"
+        class="link"
+        aria-expanded={isExplained}
+        onClick={() => store.rules.explain(index)}
+      >
+        Why
+      </button>
       {allowed !== undefined ? (
         <span>meant: {allowed}</span>
       ) : (
@@ -189,8 +205,21 @@ function FindingItem({ store, finding }: { readonly store: Store; readonly findi
           Meant so …
         </button>
       )}
+      {isExplained && <Why store={store} />}
       {isAsking && allowed === undefined && <Reason store={store} finding={finding} />}
     </li>
+  );
+}
+
+/** Why the explained alert breaks its rule, and what helps. */
+function Why({ store }: { readonly store: Store }) {
+  const loaded = store.rules.explanation.value;
+  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
+  if (loaded?.kind !== "ready") return <Hint>Loading …</Hint>;
+  return (
+    <div class="finding-why" data-testid="finding-why">
+      {loaded.value !== undefined && <Explanation store={store} diagnosis={loaded.value} />}
+    </div>
   );
 }
 

@@ -13,7 +13,7 @@ import {
 import { displayName } from "../../model/names";
 import { lineName, placeKey } from "../../model/origin";
 import type { Store } from "../../store/store";
-import { TensorName } from "../numbers";
+import { Prose, TensorName } from "../numbers";
 import { Part } from "./part";
 
 interface FirstProps {
@@ -27,7 +27,9 @@ export function FirstDifference({ store, first }: FirstProps) {
       <Name store={store} first={first} />
       <SourceLine store={store} side={first.first} />
       <Measures first={first} />
-      <p>{first.explanation}</p>
+      <p>
+        <Prose text={first.explanation} />
+      </p>
       <Inputs store={store} inputs={first.inputs} />
     </Part>
   );
