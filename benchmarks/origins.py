@@ -9,22 +9,16 @@ for the status, the origins and the first cause once.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import io
 import json
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import file_sets
+from benchmarks.asked import arguments, ask, indexed, seconds
 from benchmarks.viewer import _memory_mb
 
 _BAD_FROM = 0.3
@@ -44,51 +38,31 @@ def measure(logdir: Path) -> dict[str, float]:
             pass
         with open_snapshot(loader) as snapshot:
             found = {
-                "status": _seconds(lambda: status(snapshot)),
-                "origins": _seconds(lambda: origins(snapshot)),
-                "first cause": _seconds(lambda: alert_list(snapshot).first_cause(snapshot)),
+                "status": seconds(lambda: status(snapshot)),
+                "origins": seconds(lambda: origins(snapshot)),
+                "first cause": seconds(lambda: alert_list(snapshot).first_cause(snapshot)),
                 "bad": float(snapshot.num_bad_graph_executions),
             }
     return {**found, "peak_mb": _memory_mb("VmHWM")}
 
 
-def _seconds(ask: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    ask()
-    return time.perf_counter() - begin
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--traces", type=int, default=10_000_000)
+    parser = arguments(__doc__)
     parser.add_argument("--times", type=int, default=3, help="number of processes that ask")
-    parser.add_argument("--folder", help="folder for the files (default: the system's temporary folder)")
-    parser.add_argument("--ask", metavar="LOGDIR", help="only ask this run, and print JSON")
     args = parser.parse_args()
     if args.ask:
-        print(json.dumps(measure(Path(args.ask))))
+        print(json.dumps(measure(args.ask)))
         return
-    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        logdir = Path(folder) / "logs"
-        file_sets.write(logdir, args.traces, program=file_sets.TRAINING, bad_from=_BAD_FROM)
-        from tb_debugger_plugin.cli.main import main as tbdbg
-
-        with contextlib.redirect_stdout(io.StringIO()):
-            tbdbg(["index", str(logdir)])
-        command = [sys.executable, "-m", "benchmarks.origins", "--ask", str(logdir)]
-        runs = [
-            json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-            for _ in range(args.times)
-        ]
-        tbdbg(["clean", str(logdir)])
+    with indexed(args, bad_from=_BAD_FROM) as logdir:
+        runs = [ask("benchmarks.origins", logdir) for _ in range(args.times)]
     _print(runs)
 
 
 def _print(runs: list[dict[str, float]]) -> None:
     table = Table("question", "median, s", "slowest, s")
     for name in ("status", "origins", "first cause"):
-        seconds = [run[name] for run in runs]
-        table.add_row(name, f"{statistics.median(seconds):.2f}", f"{max(seconds):.2f}")
+        taken = [run[name] for run in runs]
+        table.add_row(name, f"{statistics.median(taken):.2f}", f"{max(taken):.2f}")
     console = Console(width=None if sys.stdout.isatty() else 110)
     console.print(table)
     console.print(

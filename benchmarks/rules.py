@@ -9,13 +9,9 @@ once, and one rule again with five other thresholds, as a slider does.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import io
 import json
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +19,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import file_sets
+from benchmarks.asked import arguments, ask, indexed
 from benchmarks.viewer import _memory_mb
 
 _SLIDER = (1.5, 2.0, 3.0, 5.0, 8.0)
@@ -59,25 +55,13 @@ def measure(logdir: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--traces", type=int, default=10_000_000)
-    parser.add_argument("--folder", help="folder for the files (default: the system's temporary folder)")
-    parser.add_argument("--ask", metavar="LOGDIR", help="only ask the rules of this run, and print JSON")
-    args = parser.parse_args()
+    args = arguments(__doc__).parse_args()
     if args.ask:
-        print(json.dumps(measure(Path(args.ask))))
+        print(json.dumps(measure(args.ask)))
         return
-    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        logdir = Path(folder) / "logs"
-        file_sets.write(logdir, args.traces, program=file_sets.TRAINING)
-        from tb_debugger_plugin.cli.main import main as tbdbg
-
-        with contextlib.redirect_stdout(io.StringIO()):
-            tbdbg(["index", str(logdir)])
-        command = [sys.executable, "-m", "benchmarks.rules", "--ask", str(logdir)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        tbdbg(["clean", str(logdir)])
-    _print(json.loads(done.stdout.strip().splitlines()[-1]))
+    with indexed(args) as logdir:
+        result = ask("benchmarks.rules", logdir)
+    _print(result)
 
 
 def _print(result: dict[str, Any]) -> None:
