@@ -39,7 +39,8 @@ class Program:
             line = self.lines[f"{graph_id}.{name_of_op}"] = len(self.lines) + 1
             more = rest[1] if len(rest) > 1 else {}
             static = more.pop("outputs", [(1, [-1])])
-            stack = [f"f{line}", *more.pop("called", [])]
+            called = more.pop("called", [])
+            stack = [] if called is None else [f"f{line}", *called]
             inputs = [name if ":" in name else f"{name}:0" for name in (rest[0] if rest else ())]
             self.recording.op(
                 graph_id,
@@ -349,6 +350,38 @@ def test_a_constant_that_a_function_captured_leads_to_the_tensor_of_python(progr
     found = program.origins()
     assert ops_of(found) == [("origin", "nan", "Log")]
     assert [link.op_type for link in found[0].chain][-2:] == ["Const", "Log"]
+
+
+def test_the_ops_of_a_loaded_function_have_the_line_of_the_call(program: Program) -> None:
+    program.graph("g", "f", [("x", "Placeholder"), ("log", "Log", ["x"], {"called": None})])
+    program.run(g_x=0.0, g_log=-INF)
+    program.call("__inference_f_1", -INF, "g", inputs=[7], ids=[8], stack=["f42"])
+    (found,) = program.origins()
+    assert found.op_name == "log"
+    assert found.source is not None and found.source.line == 42
+
+
+def test_the_gradient_of_an_eager_op_in_a_function_has_the_line_of_that_op(program: Program) -> None:
+    program.recording.source("/lib/site-packages/tensorflow/python/ops/math_grad.py", [])
+    program.recording.frame("sqrt_grad", 1, 5, "_SqrtGrad")
+    gradient = "gradient_tape/SqrtGrad"
+    program.call("Sqrt", 0.0, inputs=[5], ids=[26], stack=["f31"])
+    program.call("Sqrt", 1.0, inputs=[6], ids=[27], stack=["f32"])
+    program.graph(
+        "g",
+        "f",
+        [
+            ("y", "Placeholder"),
+            (gradient, "SqrtGrad", ["y", "y"], {"called": ["sqrt_grad"]}),
+            (f"{gradient}/pfor/SqrtGrad", "SqrtGrad", ["y", "y"]),
+        ],
+    )
+    program.trace("g", "y", 0.0)
+    program.trace("g", f"{gradient}/pfor/SqrtGrad", INF)
+    program.call("__inference_f_1", INF, "g", inputs=[26], ids=[8], stack=["f40"])
+    (found,) = program.origins()
+    assert found.source is not None and found.source.line == 31
+    assert found.gradient_source is not None and found.gradient_source.line == 3
 
 
 def test_what_a_where_leaves_out_is_expected(program: Program) -> None:

@@ -53,7 +53,19 @@ class Lines:
         if value.execution >= 0:
             return self._of_execution(value.execution)
         op = self._feeds.op_of(value)
-        return Place() if op is None else self.of_op(op)
+        if op is None:
+            return Place()
+        place = self.of_op(op)
+        near = value.trace if value.trace >= 0 else value.near
+        owner = self._feeds.traces.window(near).owner if near >= 0 else None
+        if owner is None:
+            return place
+        if place.forward is None and self._feeds.structure.is_backward(op):
+            forward = self._forward_outside(op, owner)
+            if forward is not None:
+                return Place(forward, place.source)
+        # The ops of a function that was loaded have no lines, but its call has.
+        return place if place.source is not None else Place(self._line(self._stack(owner)))
 
     def of_op(self, op: Op) -> Place:
         """The lines of an op of a graph."""
@@ -63,14 +75,26 @@ class Lines:
             return Place(own)
         return Place(self._line(forward.stack) or own, own, forward)
 
+    def _forward_outside(self, op: Op, owner: int) -> UserLine | None:
+        """The line of an eager op whose gradient a function computes, such as that of a Jacobian."""
+        # Ops of a Jacobian are copies of those of one gradient, for all of its rows at once.
+        copied = self._snapshot.catalog.op_numbers.get((op.graph, op.name.partition("/pfor/")[0]))
+        gradient = op if copied is None else self._feeds.structure.op(copied)
+        name = differentiated_type(self._snapshot, gradient.stack)
+        forward = None if name is None else self._forward_execution(owner, name)
+        return None if forward is None else self._line(self._stack(forward))
+
+    def _stack(self, execution: int) -> int:
+        return self._feeds.eager.execution(execution).stack
+
     def _of_execution(self, index: int) -> Place:
-        stack = self._feeds.eager.execution(index).stack
+        stack = self._stack(index)
         own = self._line(stack)
         name = differentiated_type(self._snapshot, stack)
         forward = None if name is None else self._forward_execution(index, name)
         if forward is None:
             return Place(own)
-        return Place(self._line(self._feeds.eager.execution(forward).stack) or own, own)
+        return Place(self._line(self._stack(forward)) or own, own)
 
     def _forward_execution(self, index: int, op_type: str) -> int | None:
         """The last execution of a type before another one that has a tensor in common with it."""
