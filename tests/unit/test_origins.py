@@ -308,6 +308,33 @@ def test_what_stands_first_in_the_program_is_first_in_whatever_order_ops_ran(pro
     assert ops_of(program.origins()) == [("origin", "inf", "log"), ("origin", "inf", "div")]
 
 
+def test_a_constant_that_python_made_keeps_its_own_line(program: Program) -> None:
+    program.graph("g", "f", [("x", "Placeholder"), ("limit", "Const"), ("sum", "AddV2", ["x", "limit"])])
+    program.run(g_x=1.0, g_limit=NAN, g_sum=NAN)
+    program.call("__inference_f_1", NAN, "g", inputs=[7, 26], ids=[8])
+    assert ops_of(program.origins()) == [("came_in", "nan", "limit")]
+
+
+def test_curt_health_names_the_product_of_a_mask_and_an_infinite_constant(tmp_path: Path) -> None:
+    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
+    program.recording.attributes(1, value="float32 []: -inf")
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("never", "Const", [], {"attributes": 1}),
+            ("bias", "Mul", ["x", "never"]),
+            ("scores", "AddV2", ["x", "bias"]),
+            ("softmax", "Softmax", ["scores"]),
+        ],
+    )
+    program.run(g_x=0.0, g_never=-INF, g_bias=NAN, g_scores=NAN, g_softmax=NAN)
+    program.recording.execution("__inference_f_1", [vector([0, 1.0])], graph_id="g", inputs=[7], ids=[8])
+    found = program.origins()[0]
+    assert (found.op_name, found.kind_is_certain) == ("bias", False)
+
+
 def test_what_is_taken_out_of_an_optional_leads_to_the_tensor_with_its_numbers(program: Program) -> None:
     variant = {"outputs": [(21, [])]}
     program.graph(

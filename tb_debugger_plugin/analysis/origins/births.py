@@ -129,10 +129,22 @@ class Births:
         ]
         if wrong:
             return wrong
+        product = self._product(sources) if kind is None else None
+        if product is not None:
+            self._alias(node, (product, None), parents)
+            return [Birth(product, "nan", sources[0].parents, False)]
         self._alias(node, (value, "nan"), parents)
         return [
             Birth(value, "nan", parents, is_certain, meant_inputs=tuple(birth.value for birth in sources))
         ]
+
+    def _product(self, sources: list[Birth]) -> Value | None:
+        """A product with an infinite constant, NaN where the other factor is 0: no mask is meant so."""
+        for source in sources:
+            users = [value for (value, _), _ in source.chain()[::-1] if value != source.value]
+            if users and self._feeds.op_type(users[0]) == "Mul":
+                return users[0]
+        return None
 
     def _is_harmless(self, birth: Birth, nan: Value) -> bool:
         return birth.meant or self._was_harmless(birth, nan)

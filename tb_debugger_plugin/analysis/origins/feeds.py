@@ -81,7 +81,8 @@ class Feeds(Record):
             return self._of_pipeline(Value(trace=trace))
         if self.structure.is_argument(op) or self.structure.called(op.number):
             slot = self.slot_of(Value(trace=trace))
-            return self._copied(self.structure.before(op.number, slot), trace, kind)
+            found = self._copied(self.structure.before(op.number, slot), trace, kind)
+            return [feed for feed in found if op.type != "Const" or self._is_made(feed.value, kind)]
         return [
             feed._replace(input_slot=number)
             for number, source in self.structure.input_sources(op.number)
@@ -89,6 +90,11 @@ class Feeds(Record):
                 [source._replace(is_loose=is_loose or source.is_loose)], op, trace, kind, trace
             )
         ]
+
+    def _is_made(self, value: Value, kind: BadKind | None) -> bool:
+        """Whether an op on record made what a function captured; of a constant, its own line says more."""
+        op = self.op_of(value)
+        return not value.outside and (op is None or op.type != "Const" or bool(self.of(value, kind)))
 
     def _of_unrecorded(self, op: Op, near: int, kind: BadKind | None) -> list[Feed]:
         """The feeds of an op without an output on record, which ran in the call of a trace."""

@@ -39,7 +39,10 @@ NAN_ONLY: Final = frozenset(
     Igamma Igammac SigmoidGrad TanhGrad""".split()
 )
 #: Ops that often make NaN of infinities that are meant, such as those of a mask.
-NAN_OF_INF: Final = frozenset("Sub Mul RealDiv Softmax LogSoftmax MatMul BatchMatMulV2 Einsum".split())
+NAN_OF_INF: Final = frozenset(
+    """Sub Mul RealDiv Softmax LogSoftmax MatMul BatchMatMulV2 Einsum SoftmaxCrossEntropyWithLogits
+    SparseSoftmaxCrossEntropyWithLogits""".split()
+)
 #: Ops that give only infinities where none of their inputs is bad.
 INF_ONLY: Final = frozenset("Exp Expm1 Square Cosh Sinh Reciprocal Inv Cast AddV2 Add Sub".split())
 #: Ops whose first bad values are mostly infinities: logarithms and poles, and what overflows.
