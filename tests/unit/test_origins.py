@@ -308,11 +308,13 @@ def test_what_stands_first_in_the_program_is_first_in_whatever_order_ops_ran(pro
     assert ops_of(program.origins()) == [("origin", "inf", "log"), ("origin", "inf", "div")]
 
 
-def test_a_constant_that_python_made_keeps_its_own_line(program: Program) -> None:
+def test_a_captured_constant_that_no_op_made_is_a_constant_of_the_program(program: Program) -> None:
     program.graph("g", "f", [("x", "Placeholder"), ("limit", "Const"), ("sum", "AddV2", ["x", "limit"])])
     program.run(g_x=1.0, g_limit=NAN, g_sum=NAN)
     program.call("__inference_f_1", NAN, "g", inputs=[7, 26], ids=[8])
-    assert ops_of(program.origins()) == [("came_in", "nan", "limit")]
+    (found,) = program.origins()
+    assert (found.category, found.op_name) == ("came_in", "limit")
+    assert found.explanation.endswith("It is a constant of the program.")
 
 
 def test_curt_health_names_the_product_of_a_mask_and_an_infinite_constant(tmp_path: Path) -> None:
