@@ -245,6 +245,14 @@ describe("a pause", () => {
     expect(store.execution.value).toBe(78);
   });
 
+  test("ends its toast when the program goes on", async () => {
+    const { live, change } = await open();
+    await change(hitAtLog(2));
+    const notices = [{ number: 1, sentence: "A value was dropped." }];
+    await change(program({}, { version: 3, phase: "running", notices }));
+    expect(live.toasts.value.map(({ sentence }) => sentence)).toEqual(["A value was dropped."]);
+  });
+
   test("that a step ordered has no toast", async () => {
     const { live, change } = await open();
     await change(program({}, { version: 3, pause: pause({ number: 3, reason: "step", sentence: "Mul:0" }) }));
