@@ -12,18 +12,29 @@ const KINDS: Readonly<Record<CallCount["kind"], string>> = {
   step: "eager ops",
   unknown: "call",
 };
-const HEADS = ["what", "feeds or arguments", "fetches", "targets", "devices", "count"] as const;
+
+/** The columns of names. A function has no fetches and targets: a column that would be empty is left out. */
+const COLUMNS = [
+  { part: "feeds", title: "feeds or arguments" },
+  { part: "fetches", title: "fetches" },
+  { part: "targets", title: "targets" },
+  { part: "devices", title: "devices" },
+] as const;
+
+type Columns = readonly (typeof COLUMNS)[number][];
 
 export function Calls({ store }: { readonly store: Store }) {
   const state = store.live.state.value;
   const calls = state?.calls ?? [];
   if (calls.length === 0) return <Hint>The program has made no call yet.</Hint>;
+  const columns = COLUMNS.filter(({ part }) => calls.some((call) => call[part].length > 0));
+  const heads = ["what", ...columns.map(({ title }) => title), "count"];
   return (
     <div class="lp-scroll">
       <table class="lp-calls" data-testid="live-calls">
         <thead>
           <tr>
-            {HEADS.map((title) => (
+            {heads.map((title) => (
               <th key={title} scope="col" class={title === "count" ? "num" : ""}>
                 {title}
               </th>
@@ -32,7 +43,13 @@ export function Calls({ store }: { readonly store: Store }) {
         </thead>
         <tbody>
           {calls.map((call, i) => (
-            <CallRow key={i} store={store} call={call} isActive={call.last_number === state?.call?.number} />
+            <CallRow
+              key={i}
+              store={store}
+              call={call}
+              columns={columns}
+              isActive={call.last_number === state?.call?.number}
+            />
           ))}
         </tbody>
       </table>
@@ -43,11 +60,12 @@ export function Calls({ store }: { readonly store: Store }) {
 interface RowProps {
   readonly store: Store;
   readonly call: CallCount;
+  readonly columns: Columns;
   /** Whether it is the call at hand. */
   readonly isActive: boolean;
 }
 
-function CallRow({ store, call, isActive }: RowProps) {
+function CallRow({ store, call, columns, isActive }: RowProps) {
   const name = displayName(call.name) || KINDS[call.kind];
   return (
     <tr
@@ -59,12 +77,15 @@ function CallRow({ store, call, isActive }: RowProps) {
         {isActive && <span class="unseen">the call at hand: </span>}
         <NameButton store={store} name={call.name} text={name} /> <span class="dim">{KINDS[call.kind]}</span>
       </td>
-      <Names store={store} names={call.feeds} />
-      <Names store={store} names={call.fetches} />
-      <Names store={store} names={call.targets} />
-      <td class="dim" title={call.devices.join("\n")}>
-        {devicesText(call.devices)}
-      </td>
+      {columns.map(({ part }) =>
+        part === "devices" ? (
+          <td key={part} class="dim" title={call.devices.join("\n")}>
+            {devicesText(call.devices)}
+          </td>
+        ) : (
+          <Names key={part} store={store} names={call[part]} />
+        ),
+      )}
       <td class="num">{grouped(call.count)}</td>
     </tr>
   );
