@@ -1,16 +1,16 @@
 /** The list of breakpoints of the program, and the form that adds one. */
 import { useState } from "preact/hooks";
-import type { Breakpoint } from "../../api/live";
+import type { Breakpoint, Where } from "../../api/live";
 import { grouped } from "../../base/text";
 import { ifWords } from "../../model/live/conditions";
 import { placeWords } from "../../model/live/places";
 import { mayEdit } from "../../model/live/program";
 import type { Store } from "../../store/store";
+import { TensorName } from "../numbers";
 import { Hint } from "../panel";
+import { Editor } from "./breakpoint_editor";
 import { BreakpointForm } from "./breakpoint_form";
-import { ConditionField, conditionOfDraft, draftOf } from "./condition_field";
 import { goTo, isOnePlace } from "./go_to";
-import { NumberField } from "./number_field";
 
 export function Breakpoints({ store }: { readonly store: Store }) {
   const { program, readOnly, state } = store.live;
@@ -85,7 +85,7 @@ function What({ store, breakpoint: { where, condition, problem }, words, withCon
           data-testid="breakpoint-go"
           onClick={() => goTo(store, where)}
         >
-          {words}
+          <Words where={where} words={words} />
         </button>
       ) : (
         <span class="ellipsis" title={words}>
@@ -100,6 +100,11 @@ function What({ store, breakpoint: { where, condition, problem }, words, withCon
       {problem !== "" && <span class="warning breakpoint-problem">⚠ {problem}</span>}
     </span>
   );
+}
+
+/** The name of an op keeps its end when there is no room for all of it. */
+function Words({ where, words }: { readonly where: Where; readonly words: string }) {
+  return where.op_name === "" ? words : <TensorName name={words} />;
 }
 
 interface RowToolsProps extends RowProps {
@@ -145,46 +150,5 @@ function Counts({ breakpoint: { hits, ignore, num_tensors, where } }: Pick<RowPr
       {ignore > 0 && `, lets ${grouped(ignore)} pass`}
       {!where.calls && ` · at ${grouped(num_tensors)} ${num_tensors === 1 ? "tensor" : "tensors"}`}
     </span>
-  );
-}
-
-/** Changes the condition of a breakpoint, and how many hits it lets pass. */
-function Editor({ store, breakpoint, close }: RowProps & { readonly close: () => void }) {
-  const [draft, setDraft] = useState(() => draftOf(breakpoint.condition));
-  const [ignore, setIgnore] = useState(breakpoint.ignore);
-  const [failure, setFailure] = useState<string>();
-  const condition = conditionOfDraft(draft);
-  const save = async (event: Event) => {
-    event.preventDefault();
-    if (condition === undefined) return;
-    if (await store.live.changeBreakpoint(breakpoint, { condition, ignore })) close();
-    else setFailure(store.live.refusal.peek());
-  };
-  return (
-    <form class="breakpoint-editor" onSubmit={(event) => void save(event)}>
-      {!breakpoint.where.calls && (
-        <>
-          <span>if</span>
-          <ConditionField draft={draft} change={setDraft} mayBeAlways testId="edit" />
-        </>
-      )}
-      <span>let</span>
-      <NumberField
-        label="Hits that do not stop"
-        value={ignore}
-        least={0}
-        change={setIgnore}
-        testId="edit-ignore"
-      />
-      <span>{ignore === 1 ? "hit" : "hits"} pass</span>
-      <button type="submit" class="small" disabled={condition === undefined} data-testid="edit-save">
-        Save
-      </button>
-      {failure !== undefined && (
-        <span class="failure" role="alert" data-testid="edit-failure">
-          {failure}
-        </span>
-      )}
-    </form>
   );
 }

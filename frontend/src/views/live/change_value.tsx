@@ -1,15 +1,16 @@
 /** The form that changes the value at which the program is paused, or the reason why it cannot be changed. */
 import { useState } from "preact/hooks";
-import type { Pause, ProgramState } from "../../api/live";
+import type { LiveProgram, Pause } from "../../api/live";
 import { CHANGES, type ChangeName, expressionOfChange } from "../../model/live/changes";
+import { readOnlyWords } from "../../model/live/program";
 import { nameOf, summaryOf } from "../../model/live/tensor_rows";
 import type { Store } from "../../store/store";
 import { ShapeWords, Verdict } from "../numbers";
 
 export function ChangeValue({ store }: { readonly store: Store }) {
-  const state = store.live.state.value;
-  const why = whyNot(state, store.live.readOnly.value);
-  const pause = state?.pause;
+  const program = store.live.program.value;
+  const why = whyNot(program, store.live.readOnly.value);
+  const pause = program?.state?.pause;
   return (
     <section class="lp-part" aria-label="Change the value">
       <h3 class="lp-title">Change the value</h3>
@@ -27,10 +28,11 @@ export function ChangeValue({ store }: { readonly store: Store }) {
 }
 
 /** Why the value cannot be changed now; undefined when it can. */
-function whyNot(state: ProgramState | undefined, isReadOnly: boolean): string | undefined {
-  if (state === undefined) return "The program does not answer.";
-  if (isReadOnly || state.read_only)
-    return "This debugger is read-only: values can be looked at, not changed.";
+function whyNot(program: LiveProgram | undefined, isReadOnly: boolean): string | undefined {
+  const state = program?.state;
+  if (program === undefined || state === undefined) return "The program does not answer.";
+  const shut = readOnlyWords(program, isReadOnly);
+  if (shut !== undefined) return shut;
   if (!state.may_change_values)
     return "The program does not allow it: enable breakpoints with may_change_values=True.";
   const { pause } = state;

@@ -42,7 +42,7 @@ interface ConditionFieldProps {
 export function ConditionField({ draft, change, mayBeAlways, testId }: ConditionFieldProps) {
   const preset: Preset | undefined = PRESETS[draft.choice];
   return (
-    <span class="condition">
+    <span class={draft.choice === FREE ? "condition condition-free" : "condition"}>
       <select
         class="files"
         aria-label="Condition"
@@ -101,7 +101,7 @@ function FreeField({ draft, change, testId }: FieldProps) {
         onInput={(event) => change({ ...draft, text: event.currentTarget.value })}
       />
       <span id={id} class="condition-names dim">
-        over <code>{NAMES}</code>
+        names: <code>{NAMES}</code>
       </span>
     </>
   );

@@ -3,8 +3,9 @@ import type { Watched } from "../../api/live";
 import { compact, grouped, shortNumber } from "../../base/text";
 import { CURVE_NUMBERS, type CurveNumber, liveCurve } from "../../model/live/curves";
 import { placeWords } from "../../model/live/places";
-import { readOnlyWords } from "../../model/live/program";
+import { mayEdit } from "../../model/live/program";
 import type { Store } from "../../store/store";
+import { TensorName } from "../numbers";
 import { Hint } from "../panel";
 import { CurvePicture } from "./live_curve";
 
@@ -62,13 +63,12 @@ function Curve({ store, watched }: { readonly store: Store; readonly watched: Wa
   const { where, number, points } = watched;
   const name = store.livePanel.curveNumber.value;
   const title = placeWords(where);
-  const program = store.live.program.value;
-  const mayChange = program !== undefined && readOnlyWords(program, store.live.readOnly.value) === undefined;
+  const mayChange = mayEdit(store.live.program.value, store.live.readOnly.value);
   return (
     <figure class="lp-figure" data-testid="live-watched">
       <figcaption>
-        <b class="ellipsis" title={title}>
-          {title}
+        <b class="ellipsis">
+          <TensorName name={title} />
         </b>
         <button
           type="button"

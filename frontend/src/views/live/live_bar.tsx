@@ -9,6 +9,7 @@ import {
   headline,
   pauseNotes,
   programTitle,
+  readOnlyWords,
   refusals,
   situationOf,
 } from "../../model/live/program";
@@ -21,8 +22,13 @@ export function LiveBar({ store }: { readonly store: Store }) {
   const program = store.live.program.value;
   if (program === undefined) return null;
   const situation = situationOf(program);
+  const isLost = store.live.connection.value !== undefined;
   return (
-    <section class={`live-bar live-${situation}`} aria-label="Live program" data-testid="live-bar">
+    <section
+      class={`live-bar live-${isLost ? "unreachable" : situation}`}
+      aria-label="Live program"
+      data-testid="live-bar"
+    >
       <span class="live-headline">
         <i aria-hidden="true" />
         <b class="ellipsis" data-testid="live-headline" title={programTitle(program)}>
@@ -30,8 +36,8 @@ export function LiveBar({ store }: { readonly store: Store }) {
           {headline(program)}
         </b>
       </span>
+      <ReadOnly store={store} program={program} />
       <Details store={store} program={program} />
-      <span class="spring" />
       <Chooser store={store} program={program} />
       {situation === "ended" ? (
         <button type="button" class="small" data-testid="live-close" onClick={store.live.closeEnded}>
@@ -44,8 +50,24 @@ export function LiveBar({ store }: { readonly store: Store }) {
   );
 }
 
+interface BarProps {
+  readonly store: Store;
+  readonly program: LiveProgram;
+}
+
+/** Says so before a button is tried. */
+function ReadOnly({ store, program }: BarProps) {
+  const why = readOnlyWords(program, store.live.readOnly.value);
+  if (why === undefined) return null;
+  return (
+    <span class="tag live-read-only" title={why} data-testid="live-read-only">
+      read-only
+    </span>
+  );
+}
+
 /** Why it is paused, what else to know of the pause, and what failed. */
-function Details({ store, program }: { readonly store: Store; readonly program: LiveProgram }) {
+function Details({ store, program }: BarProps) {
   const { connection, refusal } = store.live;
   const problem = connection.value ?? refusal.value;
   if (problem !== undefined)
@@ -57,11 +79,14 @@ function Details({ store, program }: { readonly store: Store; readonly program: 
   const pause = program.state?.pause;
   if (pause === undefined) return null;
   const notes = pauseNotes(pause);
+  const isSaid = pause.sentence === `${headline(program)}.`;
   return (
     <>
-      <span class="live-why ellipsis" title={pause.sentence} data-testid="live-why">
-        {pause.sentence}
-      </span>
+      {!isSaid && (
+        <span class="live-why ellipsis" title={pause.sentence} data-testid="live-why">
+          {pause.sentence}
+        </span>
+      )}
       {notes.length > 0 && (
         <span class="live-note" title={notes.join(" ")} data-testid="live-notes">
           ⚠<span class="unseen"> {notes.join(" ")}</span>
@@ -72,7 +97,7 @@ function Details({ store, program }: { readonly store: Store; readonly program: 
 }
 
 /** The programs that run, if there are several. */
-function Chooser({ store, program }: { readonly store: Store; readonly program: LiveProgram }) {
+function Chooser({ store, program }: BarProps) {
   const all = store.live.programs.value;
   const programs = all.filter((each) => each.id === program.id || situationOf(each) !== "ended");
   if (programs.length < 2) return null;
@@ -133,7 +158,7 @@ const ACTIONS: readonly ActionButton[] = [
   },
 ];
 
-function Buttons({ store, program }: { readonly store: Store; readonly program: LiveProgram }) {
+function Buttons({ store, program }: BarProps) {
   const why = refusals(program, store.live.readOnly.value);
   return (
     <div class="live-buttons" role="toolbar" aria-label="Control of the program">
