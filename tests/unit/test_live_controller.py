@@ -665,6 +665,14 @@ def test_many_calls_raise_the_version_a_few_times_only(tmp_path):
     session.close()
 
 
+def test_a_pause_before_a_run_of_a_session_says_that_it_is_a_run(tmp_path):
+    session = Session(tmp_path, wait=True)
+    session.start(lambda: session.call("loss:0", kind=CallKind.SESSION_RUN))
+    state = session.until(lambda state: state.phase == WAITING)
+    assert state.pause.sentence == "Paused before run of loss:0 (call 0)."
+    session.close()
+
+
 def test_an_error_of_a_call_pauses_after_it(session):
     session.start(lambda: session.call(error=ValueError("shapes\ndo not fit")))
     pause = session.paused()

@@ -7,7 +7,7 @@ from typing import Final
 
 from tb_debugger_plugin.capture.gate import CannotChange
 from tb_debugger_plugin.live.messages.messages import Message
-from tb_debugger_plugin.live.program.interface import ProgramCall
+from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall
 
 CANNOT_CHANGE: Final = {
     CannotChange.CAN_CHANGE: "",
@@ -43,7 +43,13 @@ def bad_kinds(tensor: Message) -> str:
 
 def before_call(call: ProgramCall, why: str) -> str:
     """Returns the sentence of a stop before a call."""
-    return f"Paused before {call.name} (call {call.number}){f': {why}' if why else ''}."
+    return f"Paused before {_words(call)}{f': {why}' if why else ''}."
+
+
+def _words(call: ProgramCall) -> str:
+    """As the page names it: ``train_step (call 3)``, ``run of loss:0 (call 3)``."""
+    run_of = "run of " if call.kind == CallKind.SESSION_RUN else ""
+    return f"{run_of}{call.name} (call {call.number})"
 
 
 def before_op(op_type: str, path: str, line: int) -> str:
@@ -54,7 +60,7 @@ def before_op(op_type: str, path: str, line: int) -> str:
 
 def after_call(call: ProgramCall, why: str) -> str:
     """Returns the sentence of a stop after a call."""
-    return f"Paused after {call.name} (call {call.number}){f': {why}' if why else ''}."
+    return f"Paused after {_words(call)}{f': {why}' if why else ''}."
 
 
 def sentence_of_stop(why: str, tensor: Message) -> str:
