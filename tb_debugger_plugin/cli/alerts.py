@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.alerts.findings import verdicts
-from tb_debugger_plugin.analysis.alerts.own_files import NO_FILES, OwnFiles, own_files
-from tb_debugger_plugin.analysis.alerts.pages import by_urgency, findings_json, verdict_json
-from tb_debugger_plugin.analysis.alerts.settings import Settings, make_settings
+from tb_debugger_plugin.analysis.alerts.own_files import own_files
+from tb_debugger_plugin.analysis.alerts.pages import by_urgency, findings_json, place_words, verdict_json
+from tb_debugger_plugin.analysis.alerts.settings import Settings, settings_of_texts
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.cli import junit
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.index.runs import Run
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     given = [Path(path) for path in args.files or ()]
 
     def judge(found: Run) -> dict[str, Any]:
-        settings = settings_of(args.rules, own_files(found, given))
+        settings = settings_of_texts(args.rules, own_files(found, given))
         with read_whole(found) as loader, open_snapshot(loader) as snapshot:
             return _facts(snapshot, settings)
 
@@ -75,25 +74,6 @@ def run(args: argparse.Namespace) -> int:
     if args.junit:
         junit.write(args.junit, results, least or Severity.CRITICAL)
     return code or (NOT_ACCEPTED if least is not None and _is_broken(results, least) else 0)
-
-
-def settings_of(rules: list[str] | None, own: OwnFiles = NO_FILES) -> Settings:
-    """Returns the settings of texts such as ``LargeGradientAlert:limit=10``.
-
-    Args:
-      rules: The texts; None for the recommended rules.
-      own: What the user's files say.
-
-    Raises:
-      UsageError: A text names no rule, or no parameter that may have this value.
-    """
-    given: list[tuple[str, str, object]] = []
-    for text in rules or ():
-        rule, _, parameters = text.partition(":")
-        for one in filter(None, parameters.split(",")):
-            name, _, value = one.partition("=")
-            given.append((rule, name.strip(), value.strip()))
-    return make_settings(given, None if rules is None else [text.partition(":")[0] for text in rules], own)
 
 
 def _facts(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
@@ -128,14 +108,3 @@ def _line(facts: dict[str, Any], alert: dict[str, Any]) -> str:
     reason = f" ({alert['allowed']})" if alert["allowed"] else ""
     head = f"{severity:<8}  {titles[alert['alert_type']]}: {alert['measured']} in"
     return f"{head} {place_words(alert)}{times}{reason}"
-
-
-def place_words(alert: dict[str, Any]) -> str:
-    """The tensor and the line of an alert."""
-    kind = display_name(alert["op_type"] or "?")
-    name = alert["op_name"]
-    tensor = f"{name}:{alert['output_slot']}" + (f" ({kind})" if kind != name else "") if name else kind
-    source = alert["source"]
-    if source is None:
-        return tensor
-    return f"{tensor}, {source['path'].replace(chr(92), '/').rpartition('/')[2]}:{source['line']}"

@@ -9,6 +9,7 @@ import re
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from tb_debugger_plugin.analysis.alerts.pages import place_words
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 
 #: Characters that XML cannot hold.
@@ -71,8 +72,6 @@ def _lines(alerts: list[dict[str, Any]]) -> str:
 
 
 def _sentence(alert: dict[str, Any]) -> str:
-    from tb_debugger_plugin.cli.alerts import place_words
-
     severity = alert["severity"] if alert["allowed"] is None else f"allowed ({alert['allowed']})"
     return f"{severity}: {alert['measured']} in {place_words(alert)}"
 

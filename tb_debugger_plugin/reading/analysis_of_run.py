@@ -55,11 +55,11 @@ class AnalysisOfRun(ValuesOfRun):
           BadQueryError: There is no such alert.
         """
         found = self._ask(diagnose_alert, alert)
-        return None if found is None else _explanation(found)
+        return None if found is None else explanation_of(found)
 
     def why_finding(self, finding: Finding) -> Explanation:
         """Explains what breaks a rule; `Alert.why()` calls it."""
-        return _explanation(self._ask(pages.explain_finding, finding))
+        return explanation_of(self._ask(pages.explain_finding, finding))
 
     def origins(self) -> list[Origin]:
         """Finds where the bad values come from: over ops, calls, loops, gradients, variables and steps.
@@ -107,5 +107,6 @@ class AnalysisOfRun(ValuesOfRun):
         return self._ask(precision_lens.precision, dtype)
 
 
-def _explanation(found: Diagnosis) -> Explanation:
+def explanation_of(found: Diagnosis) -> Explanation:
+    """Returns a diagnosis as users of Python get it."""
     return Explanation(found.headline, found.sentences, found.to_json())

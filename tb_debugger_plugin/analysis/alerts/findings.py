@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -129,13 +129,18 @@ def is_recommended(snapshot: Snapshot, rule: AlertRule) -> bool:
 def missing_of(snapshot: Snapshot, rule: AlertRule) -> str | None:
     """Returns why a rule cannot be evaluated on a run; None when it can."""
     recorded = _modes(snapshot)
-    if recorded and not any(spec.mode in recorded for spec in MODES if _measures(spec, rule)):
+    if recorded and not is_measured(rule, recorded):
         modes = ", ".join(sorted(TensorDebugMode(mode).name for mode in recorded))
         return f"Needs {needed_mode(rule)}: this run was recorded in {modes}."
     if rule.roles and not tensors(snapshot).of(*rule.roles):
         kinds = " or ".join(role.value for role in rule.roles)
         return f"No {kinds} are on record."
     return None
+
+
+def is_measured(rule: AlertRule, recorded: Collection[int]) -> bool:
+    """Whether one of the modes that are recorded measures what a rule needs."""
+    return any(spec.mode in recorded for spec in MODES if _measures(spec, rule))
 
 
 def needed_mode(rule: AlertRule) -> str:

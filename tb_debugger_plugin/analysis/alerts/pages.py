@@ -16,6 +16,7 @@ from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
 from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.user_lines import user_lines
+from tb_debugger_plugin.events.tensorflow_names import display_name
 
 
 def by_urgency(verdicts: Sequence[Verdict]) -> list[Finding]:
@@ -52,6 +53,17 @@ def findings_json(snapshot: Snapshot, findings: Sequence[Finding]) -> list[dict[
         for one in findings
         for (numbers, values), stack in [(found[one.hit[:2]], places[one.hit[:2]].stack)]
     ]
+
+
+def place_words(alert: dict[str, Any]) -> str:
+    """Returns the tensor and the line of an alert: "Log:0 (Log), train.py:68"."""
+    kind = display_name(alert["op_type"] or "?")
+    name = alert["op_name"]
+    tensor = f"{name}:{alert['output_slot']}" + (f" ({kind})" if kind != name else "") if name else kind
+    source = alert["source"]
+    if source is None:
+        return tensor
+    return f"{tensor}, {source['path'].replace(chr(92), '/').rpartition('/')[2]}:{source['line']}"
 
 
 def explain_finding(snapshot: Snapshot, finding: Finding) -> Diagnosis:

@@ -82,3 +82,26 @@ def make_settings(
         for rule_id, name, value in given
     }
     return replace(settings, values=values)
+
+
+def settings_of_texts(texts: Iterable[str] | None, own: OwnFiles = NO_FILES) -> Settings:
+    """Returns the settings of texts such as ``LargeGradientAlert:limit=10``.
+
+    Args:
+      texts: Each names a rule, and after a colon its thresholds; None for the recommended rules.
+      own: What the user's files say.
+
+    Raises:
+      UsageError: A text names no rule, or no parameter that may have this value.
+    """
+    if texts is None:
+        return make_settings((), None, own)
+    given: list[tuple[str, str, object]] = []
+    rules: list[str] = []
+    for text in texts:
+        rule, _, parameters = text.partition(":")
+        rules.append(rule)
+        for one in filter(None, parameters.split(",")):
+            name, _, value = one.partition("=")
+            given.append((rule, name.strip(), value.strip()))
+    return make_settings(given, rules, own)
