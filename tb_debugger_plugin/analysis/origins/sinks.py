@@ -18,6 +18,9 @@ from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 _MAX_HOPS: Final = 512
 _MAX_SEEDS: Final = 4_000
+#: First bad assignments that are looked at, and those of them that matter.
+_MAX_ASSIGNED: Final = 1_000
+_MAX_KEPT: Final = 96
 
 SinkKind = Literal["output", "variable", "fetch", "stop", "weak"]
 
@@ -169,7 +172,21 @@ class Sinks:
                     yield Sink(self._feeds.time(value), value, kind, "variable")
 
     def _assigned(self) -> Iterator[Sink]:
-        """The first bad values that were assigned, unless the variable was good when it was read next."""
+        """The first bad values that were assigned, unless the variable was good when it was read next.
+
+        Each costs a query, and the search looks at the earliest only.
+        """
+        kept = 0
+        for idx, op, kind in sorted(self._first_assigned(), key=lambda each: each[:2])[:_MAX_ASSIGNED]:
+            if kept >= _MAX_KEPT:
+                return
+            if self._is_kept(op, idx):
+                kept += 1
+                value = Value(op=op, near=idx)
+                yield Sink(self._feeds.time(value), value, kind, "variable")
+
+    def _first_assigned(self) -> Iterator[tuple[int, int, BadKind | None]]:
+        """The trace of each first bad value that an op assigns, the op, and the kind."""
         for op in self._feeds.variables.assigns:
             tensors = [
                 (source.op, source.slot)
@@ -178,9 +195,7 @@ class Sinks:
             ]
             for site in sites_of(self._snapshot, tensors):
                 for idx, kind in _firsts(*self.firsts.get(site, (None, None, None))):
-                    if self._is_kept(op, idx):
-                        value = Value(op=op, near=idx)
-                        yield Sink(self._feeds.time(value), value, kind, "variable")
+                    yield idx, op, kind
 
     def _is_kept(self, op: int, trace: int) -> bool:
         """Whether the next read of the variable, if there is one in a later call, was not good."""
