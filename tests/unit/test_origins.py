@@ -337,6 +337,27 @@ def test_curt_health_names_the_product_of_a_mask_and_an_infinite_constant(tmp_pa
     assert (found.op_name, found.kind_is_certain) == ("bias", False)
 
 
+@pytest.mark.parametrize(("taker", "category"), [("AddV2", "origin"), ("SelectV2", "expected")])
+def test_an_infinity_that_only_a_nan_hides_is_an_origin_as_well(
+    program: Program, taker: str, category: str
+) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("log", "Log", ["x"]),
+            ("half", "Mul", ["log", "x"]),
+            ("ratio", "RealDiv", ["x", "x"]),
+            ("sum", taker, ["half", "ratio"]),
+            ("out", "Identity", ["sum"]),
+        ],
+    )
+    program.run(g_x=[0.0, 1.0], g_log=[-INF, 0.0], g_half=[-INF, 0.0], g_ratio=[NAN, 1.0], g_sum=[NAN, 1.0])
+    program.call("__inference_f_1", [NAN, 1.0], "g", inputs=[7], ids=[8])
+    assert set(ops_of(program.origins())) == {("origin", "nan", "ratio"), (category, "inf", "log")}
+
+
 def test_what_is_taken_out_of_an_optional_leads_to_the_tensor_with_its_numbers(program: Program) -> None:
     variant = {"outputs": [(21, [])]}
     program.graph(

@@ -52,6 +52,8 @@ MOSTLY_INF: Final = INF_ONLY | frozenset(
     SquaredDifference Xlogy Xlog1py FusedBatchNormV3 UnsortedSegmentSum SegmentSum MatrixExponential
     Power Neg Const""".split()
 )
+#: Ops whose result is bad as soon as one of their inputs is.
+SUMMING: Final = frozenset("Add AddV2 AddN Sub Sum Mean".split())
 #: Ops that look at a tensor and give no part of it.
 INSPECTING: Final = frozenset(
     """IsNan IsInf IsFinite Shape ShapeN Size Rank NoOp Assert PrintV2 Print ZerosLike OnesLike

@@ -26,6 +26,8 @@ _NAME: Final = "origins"
 _MAX_SINKS: Final = 96
 _MAX_ORIGINS: Final = 64
 _MAX_EXPECTED: Final = 16
+#: Values that took an infinity, of which some may be NaN.
+_MAX_TAKERS: Final = 64
 
 
 def origins(snapshot: Snapshot) -> list[Origin]:
@@ -146,10 +148,23 @@ class _Search:
                 return
             if self._is_seen(value, kind):
                 continue
+            is_hidden = kind == "inf" and self._is_hidden(value)
             for birth in self._births.of(value, kind):
-                if self._key(birth) not in self._found:
-                    self._add(birth, "expected", None)
-                    left -= 1
+                left -= self._key(birth) not in self._found
+                self._add(birth, self._category(birth) if is_hidden else "expected", None)
+
+    def _is_hidden(self, value: Value) -> bool:
+        """Whether what took an infinity gave NaN of another input, without which the infinity would show."""
+        if value.trace < 0:
+            return False
+        structure, traces = self._feeds.structure, self._feeds.traces
+        op = self._feeds.op_of(value)
+        takers = [] if op is None else structure.consumers(op.number)
+        summing = [number for number in takers if structure.op(number).type in op_kinds.SUMMING]
+        of_ops = self._feeds.snapshot.catalog.op_sites
+        sites = [site.number for number in summing for site in of_ops.get(number, ())]
+        following = traces.window(value.trace).of_sites(sites)
+        return any((Value(trace=int(idx)), "nan") in self._births.seen for idx in following[:_MAX_TAKERS])
 
     def _is_seen(self, value: Value, kind: BadKind | None) -> bool:
         return (value, kind) in self._births.seen
