@@ -16,6 +16,8 @@ import {
   placeWords,
   shareWords,
   sideName,
+  toleranceTyped,
+  toleranceWords,
 } from "../src/model/comparison";
 import { runTitles, titleOf } from "../src/model/runs";
 import {
@@ -158,6 +160,20 @@ describe("the words of a difference", () => {
     expect(differenceWords(tensor())).toBe("0.25 of its size, 250,000 times the tolerance");
     expect(differenceWords(tensor({ tolerance: 0 }))).toBe("0.25 of its size");
     expect(differenceWords(tensor({ difference: undefined }))).toBe("shape, NaN or infinities differ");
+  });
+
+  test("say where the tolerance comes from", () => {
+    const of = (dtype: string) => side({ summary: health({ dtype }, "summary") });
+    const pair = (a: string, b: string, tolerance = 1e-6) =>
+      tensor({ first: of(a), second: of(b), tolerance });
+    expect(toleranceWords(pair("float32", "float32"), false)).toContain("1e-6: rounding of float32, times");
+    expect(toleranceWords(pair("float32", "float16"), false)).toContain("the coarser of float32 and float16");
+    expect(toleranceWords(pair("int32", "int32", 0), false)).toBe("0: int32 has no rounding");
+    expect(toleranceWords(tensor({ tolerance: 0.01 }), true)).toBe("0.01, as you chose");
+    expect(["", " ", "1e-5", "0", "-1", "x", "inf"].map(toleranceTyped)).toEqual([
+      ...[undefined, undefined, 1e-5, 0],
+      ...["wrong", "wrong", "wrong"],
+    ]);
   });
 
   test("a share is 0 % or 100 % only if it is exactly that", () => {

@@ -157,6 +157,27 @@ describe("a comparison that the reader chose", () => {
     expect(asked(state.log, "compare")).toEqual(["compare?run=digits%2Fother&other=digits%2Ffirst"]);
   });
 
+  test("leads to the same tensor in the other run", async () => {
+    const { store, state } = await open();
+    await compareWith(store, OTHER);
+    state.log.length = 0;
+    store.comparison.turnRound();
+    await quiet(store);
+    expect([store.run.value, store.comparison.other.value]).toEqual([OTHER, FIRST]);
+    expect(focusText(store)).toContain("step 5 Log:0");
+    expect(asked(state.log, "compare/histories").at(-1)).toContain("run=digits%2Fother&graph_execution=57");
+  });
+
+  test("takes the tolerance of the reader for both routes", async () => {
+    const { store, state } = await open();
+    await compareWith(store, OTHER);
+    state.log.length = 0;
+    store.comparison.allow(0.001);
+    await quiet(store);
+    expect(asked(state.log, "compare").at(-1)).toContain("&tolerance=0.001");
+    expect(asked(state.log, "compare/histories").at(-1)).toContain("&tolerance=0.001");
+  });
+
   test("is never with itself, also by a hand-made link", async () => {
     const { store } = await open({ run: FIRST, other: FIRST });
     expect(store.comparison.other.value).toBeUndefined();
@@ -179,6 +200,18 @@ describe("a run that is still being read", () => {
     await quiet(store);
     expect(store.comparison.reading.value).toBeUndefined();
     expect(store.comparison.compared.value?.kind).toBe("ready");
+  });
+
+  test("is compared as it is when the reader does not want to wait", async () => {
+    const { store, state, timer } = await open();
+    state.other = { loading: { bytes_done: 3, bytes_total: 12 }, finished: true };
+    store.comparison.compareWith(OTHER);
+    await pause();
+    store.comparison.hurry();
+    timer.fire();
+    await quiet(store);
+    const compared = store.comparison.compared.value;
+    expect(compared?.kind === "ready" && compared.value.isFinal).toBe(false);
   });
 
   test("is not waited for any more when the comparison is closed", async () => {

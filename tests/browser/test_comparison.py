@@ -155,6 +155,34 @@ def test_a_further_difference_leads_to_its_tensor(page, runs):
     expect(page.part("graph-structure-op")).to_contain_text("Relu")
 
 
+def test_a_tolerance_of_the_reader_takes_the_place_of_rounding(page):
+    field = page.part("comparison-tolerance")
+    for text, is_wrong in (("x", "true"), ("1e3", "false")):
+        field.fill(text)
+        field.press("Enter")
+        expect(field).to_have_attribute("aria-invalid", is_wrong)
+    expect(page.part("comparison-verdict")).to_contain_text(
+        "No tensor differs materially, but the programs do: Relu became Elu."
+    )
+    expect(page.part("comparison-first")).to_have_count(0)
+    field.fill("")
+    field.press("Enter")
+    expect(page.part("difference-measures")).to_contain_text("rounding of float32, times the ops")
+
+
+def test_the_other_run_is_shown_at_the_same_tensor_and_back(page):
+    page.part("comparison-tensor").first.click()
+    expect(page.part("graph-structure-op")).to_contain_text("Relu")
+    expect(page.part("comparison-focus")).to_have_attribute("aria-busy", "false")
+    for run, op in (("changed", "Elu"), ("base", "Relu")):
+        page.frame.get_by_role("button", name="Go to the other run").click()
+        expect(page.part("run")).to_have_value(run)
+        expect(page.part("graph-structure-op")).to_contain_text(op)
+        expect(page.part("comparison-verdict")).to_contain_text(f"First difference: {op} in step")
+        expect(page.part("two-curves")).to_be_visible()
+        expect(page.part("comparison-focus")).to_have_attribute("aria-busy", "false")
+
+
 def test_a_reload_keeps_the_comparison_and_the_focus(page):
     page.part("comparison-tensor").filter(has_text="Mean:0").click()
     expect(page.part("graph-structure-op")).to_contain_text("Mean")

@@ -102,9 +102,11 @@ export function comparisonRoutes(client: Client) {
       run: ids.RunName,
       other: ids.RunName,
       ref: ValueRef,
+      tolerance?: number,
       signal?: AbortSignal,
     ): Promise<Histories> => {
-      const body = await client.bytes("compare/histories", { ...refParams(run, ref), other }, signal);
+      const params = { ...refParams(run, ref), other, tolerance };
+      const body = await client.bytes("compare/histories", params, signal);
       const { header, columns } = decodeBlocks(body, historiesHeader);
       return { ...header, columns };
     },

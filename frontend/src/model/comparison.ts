@@ -165,6 +165,16 @@ export function differenceWords({ difference, tolerance }: TensorDifference): st
     : size;
 }
 
+/** How large the tolerance is, and where it comes from. */
+export function toleranceWords({ tolerance, first, second }: TensorDifference, isChosen: boolean): string {
+  if (isChosen) return `${significant(tolerance)}, as you chose`;
+  const [a, b] = [first.summary?.dtype, second.summary?.dtype];
+  const dtype = a === b ? (a ?? "the dtype") : `the coarser of ${a ?? "?"} and ${b ?? "?"}`;
+  return tolerance === 0
+    ? `0: ${dtype} has no rounding`
+    : `${significant(tolerance)}: rounding of ${dtype}, times the ops on the path to it`;
+}
+
 /** "97 %"; never 0 % or 100 % of what is not exactly that. */
 export function shareWords(share: number): string {
   if (share > 0 && share < 0.01) return "< 1 %";
@@ -199,4 +209,11 @@ export function differenceInFocus(
   const key = placeKey(focus);
   if (key === undefined) return undefined;
   return tensors.find(({ first }) => placeKey(sideTarget(first)) === key);
+}
+
+/** A tolerance that the reader typed: nothing for an empty text, "wrong" if it is no number of at least 0. */
+export function toleranceTyped(text: string): number | "wrong" | undefined {
+  if (text.trim() === "") return undefined;
+  const value = Number(text);
+  return value >= 0 && Number.isFinite(value) ? value : "wrong";
 }

@@ -5,7 +5,7 @@ import type { Api } from "../api/routes";
 import { executionIndex } from "../base/ids";
 import type { Link } from "../model/link";
 import { createActivity } from "./activity";
-import { createComparison } from "./comparison";
+import { createComparison } from "./comparison/comparison";
 import type { Deps, VerbDeps } from "./deps";
 import { createDerived } from "./derived/derived";
 import { createFacts, type Facts, type OpFocus } from "./facts";

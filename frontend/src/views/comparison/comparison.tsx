@@ -1,8 +1,9 @@
 /** The comparison of the run in focus with another one: what came out, where they part, and what else differs. */
+import { useState } from "preact/hooks";
 import type { Comparison } from "../../api/comparison";
 import { shown } from "../../base/loaded";
 import { counted } from "../../base/text";
-import { type Outcome, outcomeOf } from "../../model/comparison";
+import { type Outcome, outcomeOf, toleranceTyped } from "../../model/comparison";
 import { titleOf } from "../../model/runs";
 import type { Store } from "../../store/store";
 import { Failure, Hint } from "../panel";
@@ -33,9 +34,9 @@ export function ComparisonPanel({ store }: ComparisonProps) {
   );
 }
 
-/** Which runs are compared, how much of them is aligned, and the ways out. */
+/** Which runs are compared, how much of them is aligned, how they are compared, and the ways out. */
 function Bar({ store }: ComparisonProps) {
-  const { compared, other, compareAgain, compareWith } = store.comparison;
+  const { compared, compareAgain, compareWith, turnRound } = store.comparison;
   const found = shown(compared.value);
   const answer = found?.answer;
   return (
@@ -45,23 +46,58 @@ function Bar({ store }: ComparisonProps) {
         {answer !== undefined &&
           ` · ${counted(answer.num_compared, "value")} of ${counted(answer.num_compared_tensors, "tensor")} compared`}
       </span>
+      <Tolerance store={store} />
       {found?.isFinal === false && (
         <button type="button" class="small" title="A run may have grown since" onClick={compareAgain}>
           Compare again
         </button>
       )}
-      {other.value !== undefined && (
-        <button
-          type="button"
-          class="icon"
-          aria-label="Close the comparison"
-          title="Close the comparison"
-          onClick={() => compareWith(undefined)}
-        >
-          ×
-        </button>
-      )}
+      <IconButton label="Go to the other run" text="⇄" act={turnRound} />
+      <IconButton label="Close the comparison" text="×" act={() => compareWith(undefined)} />
     </div>
+  );
+}
+
+interface IconProps {
+  readonly label: string;
+  readonly text: string;
+  readonly act: () => void;
+}
+
+function IconButton({ label, text, act }: IconProps) {
+  return (
+    <button type="button" class="icon" aria-label={label} title={label} onClick={act}>
+      {text}
+    </button>
+  );
+}
+
+/** The relative difference that is allowed; an empty field leaves it to the server. */
+function Tolerance({ store }: ComparisonProps) {
+  const { tolerance, allow } = store.comparison;
+  const [typed, setTyped] = useState(tolerance.value === undefined ? "" : String(tolerance.value));
+  const isWrong = toleranceTyped(typed) === "wrong";
+  const take = (text: string) => {
+    setTyped(text);
+    const value = toleranceTyped(text);
+    if (value !== "wrong") allow(value);
+  };
+  return (
+    <label class="compare-tolerance">
+      Tolerance{" "}
+      <input
+        class="value-number"
+        inputMode="decimal"
+        autocomplete="off"
+        spellcheck={false}
+        placeholder="automatic"
+        title="A relative difference, such as 1e-5; empty: from rounding and depth"
+        aria-invalid={isWrong}
+        value={typed}
+        data-testid="comparison-tolerance"
+        onChange={(event) => take(event.currentTarget.value)}
+      />
+    </label>
   );
 }
 
@@ -84,7 +120,12 @@ function Waiting({ store }: ComparisonProps) {
   return (
     <div class="hint" role="status" data-testid="comparison-reading">
       The run {title} is still being read. It is compared as soon as that is done.{" "}
-      <progress value={reading.share} max={1} aria-label={`Reading ${title}`} />
+      <progress value={reading.share} max={1} aria-label={`Reading ${title}`} />{" "}
+      {reading.share !== undefined && (
+        <button type="button" class="link" onClick={store.comparison.hurry}>
+          Compare what is read until now
+        </button>
+      )}
     </div>
   );
 }

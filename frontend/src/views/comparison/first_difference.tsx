@@ -9,6 +9,7 @@ import {
   placeWords,
   sideName,
   sideTarget,
+  toleranceWords,
 } from "../../model/comparison";
 import { displayName } from "../../model/names";
 import { lineName, placeKey } from "../../model/origin";
@@ -26,7 +27,7 @@ export function FirstDifference({ store, first }: FirstProps) {
     <Part name="first" label="First difference">
       <Name store={store} first={first} />
       <SourceLine store={store} side={first.first} />
-      <Measures first={first} />
+      <Measures store={store} first={first} />
       <p>
         <Prose text={first.explanation} />
       </p>
@@ -78,8 +79,9 @@ function SourceLine({ store, side }: { readonly store: Store; readonly side: Sid
 }
 
 /** Why and where it is, how large, what was allowed, and how much of it came in. */
-function Measures({ first }: { readonly first: First }) {
-  const { tolerance, occurrence, compared, inherited, values } = first;
+function Measures({ store, first }: FirstProps) {
+  const { occurrence, compared, inherited, values } = first;
+  const isChosen = store.comparison.tolerance.value !== undefined;
   return (
     <dl class="measures" data-testid="difference-measures">
       <dt>cause</dt>
@@ -89,7 +91,7 @@ function Measures({ first }: { readonly first: First }) {
       <dt>difference</dt>
       <dd>{differenceWords(first)}</dd>
       <dt>tolerance</dt>
-      <dd>{significant(tolerance)}: rounding of the dtype, times the ops on the path to it</dd>
+      <dd>{toleranceWords(first, isChosen)}</dd>
       <dt>inherited</dt>
       <dd>{inheritedWords(inherited)}</dd>
       <dt>occurrence</dt>

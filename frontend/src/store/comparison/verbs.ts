@@ -1,0 +1,94 @@
+/** The verbs of a comparison: choose the other run, go to what differs, and how it is compared and drawn. */
+import { batch } from "@preact/signals";
+import type { Histories, Side } from "../../api/comparison";
+import type { RunName } from "../../base/ids";
+import { shown } from "../../base/loaded";
+import { sideTarget } from "../../model/comparison";
+import { type HistoryNumber, rowTarget } from "../../model/two_histories";
+import type { createHistories } from "./answers";
+import type { ComparisonDeps } from "./comparison";
+import type { ComparisonFacts, Output } from "./facts";
+
+export function createComparisonVerbs(
+  deps: ComparisonDeps,
+  own: ComparisonFacts,
+  histories: ReturnType<typeof createHistories>,
+) {
+  return {
+    ...createRunsVerbs(deps, own, histories),
+    ...createPlaceVerbs(deps, own),
+    /** Chooses the number whose history is drawn. */
+    draw(name: HistoryNumber): void {
+      own.number.value = name;
+    },
+  };
+}
+
+/** Which runs are compared, and how. */
+function createRunsVerbs(
+  { facts, choice, selectRun, follow }: ComparisonDeps,
+  own: ComparisonFacts,
+  histories: ReturnType<typeof createHistories>,
+) {
+  return {
+    /** Compares the run in focus with another one; without one, the comparison is closed. */
+    compareWith(run: RunName | undefined): void {
+      choice.make();
+      batch(() => {
+        facts.other.value = run;
+        own.isHurried.value = false;
+        own.awaited.value = run === undefined ? undefined : choice.latest();
+      });
+    },
+    /** Brings the other run into focus, at the same tensor; that run is compared with the first one then. */
+    turnRound(): void {
+      const other = facts.other.peek();
+      const side = shown(histories.peek())?.second;
+      if (other === undefined) return;
+      selectRun(other);
+      if (side !== undefined) {
+        own.output.value = outputOf(side);
+        follow(sideTarget(side));
+      }
+    },
+    /** Asks anew, since a run has grown. */
+    compareAgain(): void {
+      own.edition.value++;
+    },
+    /** Compares what is read until now. */
+    hurry(): void {
+      own.isHurried.value = true;
+    },
+    /** Allows another relative difference; without one, that of rounding and depth. */
+    allow(tolerance: number | undefined): void {
+      own.tolerance.value = tolerance;
+    },
+  };
+}
+
+function createPlaceVerbs({ follow, focusPath }: ComparisonDeps, own: ComparisonFacts) {
+  return {
+    /** Goes to a tensor of the run in focus. */
+    goTo(side: Side): void {
+      batch(() => {
+        own.output.value = outputOf(side);
+        follow(sideTarget(side));
+      });
+    },
+    /** Goes to an occurrence of the tensor whose histories are shown. */
+    goToRow(histories: Histories, row: number): void {
+      const target = rowTarget(histories, row);
+      const { output_slot: slot } = histories.first;
+      if (target.kind === "execution") own.output.value = { index: target.index, slot };
+      follow(target);
+    },
+    /** Shows a line of the user's own code. */
+    showLine({ source }: Side): void {
+      if (source !== undefined) focusPath(source.path, source.line);
+    },
+  };
+}
+
+function outputOf({ op_name, execution_index: index, output_slot: slot }: Side): Output | undefined {
+  return op_name === undefined && index !== undefined ? { index, slot } : undefined;
+}
