@@ -358,6 +358,25 @@ def test_an_infinity_that_only_a_nan_hides_is_an_origin_as_well(
     assert set(ops_of(program.origins())) == {("origin", "nan", "ratio"), (category, "inf", "log")}
 
 
+def test_what_is_assigned_has_the_kind_that_the_next_read_had(program: Program) -> None:
+    program.recording.execution("VarHandleOp", [], ids=[33])
+    program.recording.execution("AssignVariableOp", [], inputs=[33, 5])
+    program.call("ReadVariableOp", [NAN, 1.0], inputs=[33], ids=[34])
+    (found,) = program.origins()
+    assert (found.category, found.kind, found.kind_is_certain) == ("came_in", "nan", True)
+    assert found.explanation.startswith("AssignVariableOp (run eagerly) produced NaN.")
+    assert (found.certainty, found.missing) == ("proven", None)
+
+
+def test_a_feed_of_a_session_says_that_its_line_is_not_on_record(program: Program) -> None:
+    program.graph("g", "tf.Graph", [("x", "Placeholder"), ("mean", "Mean", ["x"])])
+    program.run(g_x=[NAN, 1.0], g_mean=NAN)
+    found = program.origins()[0]
+    assert (found.category, found.op_name) == ("came_in", "x")
+    assert found.explanation.endswith("It was fed into the session.")
+    assert found.missing is not None and "Session.run" in found.missing
+
+
 def test_what_is_taken_out_of_an_optional_leads_to_the_tensor_with_its_numbers(program: Program) -> None:
     variant = {"outputs": [(21, [])]}
     program.graph(

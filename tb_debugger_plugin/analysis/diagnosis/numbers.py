@@ -13,6 +13,8 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 Kind: TypeAlias = Literal["neg_inf", "negative", "zero", "positive", "pos_inf", "nan"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 BAD_KINDS: Final[tuple[Kind, ...]] = ("neg_inf", "pos_inf", "nan")
+#: The words for bad elements that were not counted.
+UNKNOWN_KIND: Final = "NaN or ∞"
 _SYMBOLS: Final[dict[Kind, str]] = {"neg_inf": "−∞", "pos_inf": "+∞", "nan": "NaN"}
 _NOUNS: Final[dict[Kind, str]] = {"negative": "negative value", "zero": "zero", "positive": "positive value"}
 #: Dtypes whose elements are never NaN or infinite.
@@ -105,7 +107,7 @@ class Numbers:
     def bad_words(self) -> str:
         """The bad elements in words, such as "200 −∞, 3 NaN"."""
         counted = [(kind, self.counts.get(kind) or 0) for kind in BAD_KINDS]
-        return ", ".join(count_words(kind, count) for kind, count in counted if count) or "NaN or ∞"
+        return ", ".join(count_words(kind, count) for kind, count in counted if count) or UNKNOWN_KIND
 
 
 def count_words(kind: Kind, count: int) -> str:

@@ -38,6 +38,8 @@ from tb_debugger_plugin.index.tensors import BAD, GOOD
 _MAX_COMPARED: Final = 4096
 #: Distance within which a tensor of another call is searched.
 _REACH: Final = 1 << 18
+#: The names under which the graph of a session is recorded, which has none.
+_SESSION_GRAPHS: Final = (None, "", "tf.Graph")
 Positions = npt.NDArray[np.int64]
 
 
@@ -221,7 +223,7 @@ class Feeds(Record):
             position = self.structure.position(op.number)
             if position < len(inputs):
                 return self._of_tensor(inputs[position], owner, "argument", op.name)
-        outside = "a feed" if graph.name is None or not graph.name else "an argument"
+        outside = "a feed" if graph.name in _SESSION_GRAPHS else "an argument"
         return Feed(Value(outside=outside), "argument", op.name)
 
     def _of_tensor(self, tensor_id: int, before: int, relation: Relation, name: str) -> Feed:

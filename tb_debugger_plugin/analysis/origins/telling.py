@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.numbers import UNKNOWN_KIND, Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, Target, code, text
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, explain_bad
@@ -45,6 +46,12 @@ _OUTSIDE: Final = {
     "a checkpoint": "It was read from a checkpoint.",
     "a Python function": "A Python function returned it.",
     "a constant": "It is a constant of the program.",
+}
+_PASSED: Final = "Check what the program passes in, for example with numpy.isfinite."
+_HELP: Final = {
+    "a value of Python": _PASSED,
+    "an argument": _PASSED,
+    "a feed": "Check what the program feeds, for example with numpy.isfinite.",
 }
 
 
@@ -101,11 +108,11 @@ class Telling:
             shown.trace if shown.trace >= 0 else None,
             self._count(shown, kind),
             _headline(subject, place.source),
-            explanation.what,
+            _with_kind(explanation.what, kind) if is_certain else explanation.what,
             why,
             self._where(shown, place),
             _evidence(recorded),
-            None if category == "expected" else explanation.help,
+            None if category == "expected" else _HELP.get(value.outside, explanation.help),
             None if category == "expected" else explanation.example,
             certainty,
             missing,
@@ -251,6 +258,10 @@ class Telling:
             return "possible", "Record the whole program, without a circular buffer, to see the assignment."
         if not kind_is_certain:
             return "likely", 'Record with tensor_debug_mode="FULL_HEALTH" to tell NaN and infinity apart.'
+        if birth.value.outside == "a feed":
+            return "proven", "Lines of Session.run are not on record: look for the one that feeds this."
+        if self._feeds.measured(birth.entry).bad is None:
+            return "proven", None  # no mode measures what is assigned
         if not birth.is_certain:
             return "likely", "Some inputs of the op were not measured; they may have been bad already."
         return "proven", explanation.missing
@@ -309,6 +320,12 @@ def _harmless(birth: Birth) -> str:
 def _evidence(recorded: Recorded) -> dict[str, Any]:
     inputs = [{"name": name, "health": one} for name, one in recorded.inputs]
     return {"output": recorded.output, "inputs": inputs}
+
+
+def _with_kind(what: Phrases, kind: BadKind) -> Phrases:
+    """The same words with the kind, where it is known only from what came next."""
+    known = {"nan": "NaN", "inf": "∞"}[kind]
+    return tuple(replace(part, text=known) if part.text == UNKNOWN_KIND else part for part in what)
 
 
 def _headline(subject: Subject, line: UserLine | None) -> str:
