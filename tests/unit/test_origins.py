@@ -377,6 +377,44 @@ def test_a_feed_of_a_session_says_that_its_line_is_not_on_record(program: Progra
     assert found.missing is not None and "Session.run" in found.missing
 
 
+def test_curt_health_knows_that_a_bounded_function_makes_no_nan_of_infinities(tmp_path: Path) -> None:
+    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
+    program.graph(
+        "g",
+        "f",
+        [("x", "Placeholder"), ("sum", "MatMul", ["x", "x"]), ("tanh", "Tanh", ["sum"])],
+    )
+    program.run(g_x=NAN, g_sum=NAN, g_tanh=NAN)
+    program.recording.execution("__inference_f_1", [vector([0, 1.0])], graph_id="g", inputs=[7], ids=[8])
+    found = program.origins()[0]
+    assert (found.category, found.kind, found.op_name) == ("came_in", "nan", "x")
+
+
+@pytest.mark.parametrize(("result", "category"), [(NAN, "came_in"), (1.0, "expected")])
+def test_curt_health_takes_what_a_variable_began_with_for_wrong_if_a_call_returned_it(
+    tmp_path: Path, result: float, category: str
+) -> None:
+    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
+    program.recording.execution("VarHandleOp", [], ids=[33])
+    program.recording.execution("AssignVariableOp", [], inputs=[33, 5])
+    program.graph(
+        "g",
+        "f",
+        [
+            ("v", "Placeholder", [], {"outputs": [(20, [])]}),
+            ("read", "ReadVariableOp", ["v"]),
+            ("sum", "MatMul", ["read", "read"]),
+            ("out", "Identity", ["sum"]),
+        ],
+    )
+    program.run(g_read=NAN, g_sum=result)
+    bad = vector([0, float(math.isnan(result))])
+    program.recording.execution("__inference_f_1", [bad], graph_id="g", inputs=[33], ids=[8])
+    (found,) = program.origins()
+    assert (found.category, found.op_type, found.kind_is_certain) == (category, "AssignVariableOp", False)
+    assert ("if it is an infinity" in found.explanation.lower()) == (category == "expected")
+
+
 def test_what_is_taken_out_of_an_optional_leads_to_the_tensor_with_its_numbers(program: Program) -> None:
     variant = {"outputs": [(21, [])]}
     program.graph(

@@ -36,7 +36,7 @@ BRANCHES: Final = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 #: Ops whose outputs are never infinite: a bad one is NaN.
 NAN_ONLY: Final = frozenset(
     """Softmax Sigmoid Tanh Sin Cos Erf Erfc Acos Asin Atan Atan2 Sign Softsign Relu6 Betainc
-    Igamma Igammac SigmoidGrad TanhGrad""".split()
+    Igamma Igammac""".split()
 )
 #: Ops that often make NaN of infinities that are meant, such as those of a mask.
 NAN_OF_INF: Final = frozenset(

@@ -85,7 +85,7 @@ class _Search:
                 continue
             for birth in self._births.of(sink.value, sink.kind):
                 found = self._of_unknown_kind(birth) if sink.kind is None else birth
-                self._add(found, self._category(found), sink)
+                self._add(found, self._category(found, sink), sink)
         self._add_expected()
         return list(self._found.values())
 
@@ -101,10 +101,12 @@ class _Search:
                 return birth._replace(value=value, kind="nan", meant=False, is_certain=False)
         return birth
 
-    def _category(self, birth: Birth) -> Category:
+    def _category(self, birth: Birth, sink: Sink | None = None) -> Category:
         value = birth.value
         brought = bool(value.outside) or op_kinds.brings_in(self._feeds.op_type(value)) is not None
-        is_passed_in = bool(value.outside) and not self._is_initial(birth)
+        # A variable may begin at infinity, but what a call returns is not bad because of that.
+        is_shown = sink is not None and sink.why in ("output", "fetch") and not value.outside == "a variable"
+        is_passed_in = bool(value.outside) and (is_shown or not self._is_initial(birth))
         if birth.meant and birth.kind != "nan" and not (birth.kind is None and is_passed_in):
             return "expected"
         if value.outside == "a variable":

@@ -31,6 +31,8 @@ _FIRST_ONLY: Final = frozenset("RealDiv Div DivNoNan TruncateDiv FloorDiv Xdivy 
 _LOG_SUM_EXP: Final = "ReduceLogSumExp/"
 #: Ops between a logarithm and the exponentials that it is taken of.
 _MAX_HOPS: Final = 4
+#: Ops that are finite at infinity: what is bad in them was NaN before.
+_BOUNDED: Final = frozenset("Tanh Sigmoid Erf Erfc Atan Sign Relu6".split())
 #: Ops with one input whose elements each give one element.
 _ELEMENTWISE: Final = frozenset(
     """Log Log1p Sqrt Rsqrt Exp Expm1 Square Reciprocal Inv Acos Asin Atanh Acosh Lgamma Digamma
@@ -159,6 +161,8 @@ class Steps:
 
     def _of_unknown_kind(self, op_type: str, numbers: list[tuple[Feed, Measured]]) -> Step:
         bad: list[tuple[Feed, BadKind | None]] = [(feed, None) for feed, each in numbers if each.bad]
+        if bad and op_type in _BOUNDED:
+            return Step([(feed, "nan") for feed, _ in bad], False, [])
         if bad and op_type in op_kinds.NAN_ONLY:
             return Step([], True, [feed for feed, _ in bad], False)
         unknown = [feed for feed, each in numbers if each.bad is None]

@@ -88,7 +88,7 @@ class Telling:
         brought = value.outside or op_kinds.brings_in(self._feeds.op_type(value)) or ""
         why = (text(_OUTSIDE[brought]),) if brought in _OUTSIDE else explanation.why
         if category == "expected":
-            why = (*why, text(" " + _harmless(birth)))
+            why = (*why, text(" " + _harmless(birth, is_certain)))
         certainty, missing = self._certainty(birth, is_certain, explanation)
         return Origin(
             kind,
@@ -311,7 +311,9 @@ class Telling:
         )
 
 
-def _harmless(birth: Birth) -> str:
+def _harmless(birth: Birth, kind_is_certain: bool) -> str:
+    if birth.meant and not kind_is_certain:
+        return "If it is an infinity, the program wrote it itself, and no call returned it."
     if birth.meant:
         return "The program wrote this infinity itself, and no NaN was made of it."
     return "It did not reach any variable, result or fetched value: what took it gave good values."
