@@ -123,7 +123,9 @@ class RecordedSource:
         return self.value[_indices(slicing)]
 
 
-def value_screen(label: str, source: Source, wanted: Wanted, note: str = "") -> Screen:
+def value_screen(
+    label: str, source: Source, wanted: Wanted, note: str = "", more: Sequence[Line] = ()
+) -> Screen:
     """Returns the screen of a value.
 
     Args:
@@ -131,6 +133,7 @@ def value_screen(label: str, source: Source, wanted: Wanted, note: str = "") -> 
       source: The value.
       wanted: What is wanted of it.
       note: What is said after its name and slice.
+      more: Lines below its shape.
 
     Raises:
       BadQueryError: The slice is wrong.
@@ -148,7 +151,7 @@ def value_screen(label: str, source: Source, wanted: Wanted, note: str = "") -> 
     lines = ArrayLines(shown, slicing.shape, dtype=source.dtype, highlighted=criterion)
     title = f'Tensor "{label}{wanted.slicing}{note}":'
     head: list[Line] = [_title(title, whole, criterion, wanted.ranges)]
-    head += [plain(f"  dtype: {source.dtype}"), plain(f"  shape: {slicing.shape}"), ()]
+    head += [plain(f"  dtype: {source.dtype}"), plain(f"  shape: {slicing.shape}"), *more, ()]
     if wanted.path is not None and whole is not None:
         head += [_saved(whole, wanted.path), ()]
     if wanted.has_summary and whole is not None:
@@ -165,13 +168,14 @@ def array_screen(head: Sequence[Line], lines: ArrayLines) -> Screen:
     return Screen(LazyLines(head, lines, lambda line: line), places=places)
 
 
-def unkept_screen(value: Value) -> Screen:
+def unkept_screen(value: Value, more: Sequence[Line] = ()) -> Screen:
     """Returns the screen of a value whose elements are not kept: why, and what is on record."""
     shape = "?" if value.shape is None else str(value.shape)
     lines = [
         plain(f'Tensor "{value.name}":', Style.HEADING),
         plain(f"  dtype: {value.dtype or '?'}"),
         plain(f"  shape: {shape}"),
+        *more,
         (),
         plain(value.reason or "", Style.MUTED),
         (),

@@ -502,3 +502,21 @@ def test_whatever_is_typed_gets_an_answer(shell, command, words):
     shown = [text_of(line) for line in answer.lines[:50]]
     assert not any("a mistake in the shell" in line for line in shown), (words, shown)
     assert not answer.is_error or len(shown) == 1
+
+
+def test_a_value_that_was_changed_at_a_breakpoint_says_so(tmp_path):
+    recording = values_program(tmp_path)
+    recording.execution("Fill", [whole(np.float32([1, 2]), 1)])
+    recording.changed_value("Fill_3", "value * 2", graph_id="")
+    recording.changed_value("Log", "np.nan_to_num(value)")
+    recording.close()
+    with Shell(location(str(tmp_path))) as shell:
+        changed = "  changed: the ops after it got np.nan_to_num(value)"
+        assert changed in texts(shell.answer("pt Log -n -1"))
+        assert changed not in texts(shell.answer("pt Log -n 0"))
+        assert "  changed: the ops after it got value * 2" in texts(shell.answer("pt #e7"))
+        assert "  changed: the ops after it got value * 2" not in texts(shell.answer("pt #e0"))
+        node = shell.answer("ni Log")
+        assert "  Changed: Log:0 to np.nan_to_num(value)" in texts(node)
+        assert links(node)["Log:0"] == "pt #5"
+        assert not any("Changed" in line for line in texts(shell.answer("ni x")))

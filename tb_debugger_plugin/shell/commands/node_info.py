@@ -11,6 +11,7 @@ from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.shell.changes import op_changes
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.node_attributes import attribute_lines
 from tb_debugger_plugin.shell.commands.node_dumps import dump_lines
@@ -70,7 +71,7 @@ def _heading(snapshot: Snapshot, op: Op) -> list[Line]:
         inner = snapshot.catalog.graphs[number]
         called = link(inner.name or inner.graph_id, command_line("lf", inner.graph_id))
         lines.append((Part("  Runs: "), called))
-    return lines
+    return [*lines, *op_changes(snapshot, op)]
 
 
 def _device(snapshot: Snapshot, op: Op) -> str:

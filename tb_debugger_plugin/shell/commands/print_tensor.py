@@ -17,6 +17,7 @@ from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
 from tb_debugger_plugin.shell.attached import Attached, ElementsSource, Facts, tensor_at_hand
+from tb_debugger_plugin.shell.changes import record_changes
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.moments import first_moment
@@ -50,7 +51,7 @@ def _print(shell: Shell, args: argparse.Namespace) -> Answer:
         return _held(shell.attached, held, wanted(args, name.slicing))
     run = shell.run
     if name.is_position:
-        return _value(value_at(run, name), name, args)
+        return _value(run, value_at(run, name), name, args)
     if has_own_dumps(name):
         return _dump(shell, name, args)
     sites = sites_of(run, name, args.function)
@@ -61,11 +62,11 @@ def _print(shell: Shell, args: argparse.Namespace) -> Answer:
     if not len(found):
         raise NotFoundError(f"{_shown(tensor)} was never computed.")
     if len(found) == 1 and args.number in (None, 0, -1):
-        return _value(found[0].value(), tensor, args)
+        return _value(run, found[0].value(), tensor, args)
     if args.number is None:
         return _several(shell, tensor, found, args)
     number = chosen_number(args.number, len(found), _shown(tensor))
-    return _value(found[number].value(), tensor, args, f" (dump #{number})")
+    return _value(run, found[number].value(), tensor, args, f" (dump #{number})")
 
 
 def _held(attached: Attached, tensor: Facts, wish: Wanted) -> Screen:
@@ -91,10 +92,14 @@ def value_at(run: Run, name: TensorName) -> Value:
     return run.value(execution=name.execution, slot=name.slot or 0)
 
 
-def _value(value: Value, name: TensorName, args: argparse.Namespace, which: str = "") -> Screen:
+def _value(run: Run, value: Value, name: TensorName, args: argparse.Namespace, which: str = "") -> Screen:
+    record = {"execution": value.index, "slot": name.slot or 0}
+    if name.execution is None:
+        record = {"graph_execution": value.index}
+    changes = record_changes(run.changed_values(), **record)
     if not value.is_kept:
-        return unkept_screen(value)
-    return value_screen(value.name, RecordedSource(value), wanted(args, name.slicing), which)
+        return unkept_screen(value, changes)
+    return value_screen(value.name, RecordedSource(value), wanted(args, name.slicing), which, changes)
 
 
 def chosen_number(number: int, count: int, what: str) -> int:
