@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { executionIndex, graphExecutionIndex } from "../src/base/ids";
-import { changesOf, changesText } from "../src/model/changed_values";
+import { changesByExecution, changesOf, changesText, recordOf } from "../src/model/changed_values";
 
 const OF_GRAPH = {
   op_name: "Log",
@@ -8,6 +8,7 @@ const OF_GRAPH = {
   expression: "np.nan_to_num(value)",
   graph_execution: graphExecutionIndex(4),
   execution: undefined,
+  owner_execution_index: executionIndex(7),
 };
 const EAGER = {
   op_name: "Add_1",
@@ -15,8 +16,9 @@ const EAGER = {
   expression: "0",
   graph_execution: undefined,
   execution: executionIndex(4),
+  owner_execution_index: undefined,
 };
-const LOST = { ...OF_GRAPH, graph_execution: undefined };
+const LOST = { ...OF_GRAPH, graph_execution: undefined, owner_execution_index: undefined };
 const ALL = [OF_GRAPH, EAGER, LOST];
 
 test("a change belongs to the record of the value before, in the list of its kind", () => {
@@ -29,6 +31,20 @@ test("a change belongs to the record of the value before, in the list of its kin
 
 test("a change without a record belongs to no row", () => {
   expect(changesOf(ALL, {})).toEqual([]);
+});
+
+test("the record of a change is that of the value view", () => {
+  expect(changesOf(ALL, recordOf({ kind: "graph_execution", index: graphExecutionIndex(4) }))).toEqual([
+    OF_GRAPH,
+  ]);
+  expect(changesOf(ALL, recordOf({ kind: "execution", index: executionIndex(4), slot: 1 }))).toEqual([EAGER]);
+});
+
+test("a change is found by the execution that it was made in", () => {
+  expect([...changesByExecution([...ALL, OF_GRAPH])]).toEqual([
+    [7, [OF_GRAPH, OF_GRAPH]],
+    [4, [EAGER]],
+  ]);
 });
 
 test("each change is told in a line", () => {

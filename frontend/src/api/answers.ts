@@ -40,6 +40,7 @@ const changedValue = object({
   expression: text,
   graph_execution: optional(trace),
   execution: optional(execution),
+  owner_execution_index: optional(execution),
 });
 export type ChangedValue = Checked<typeof changedValue>;
 

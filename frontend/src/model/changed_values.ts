@@ -1,5 +1,6 @@
 /** Values that a debugger changed while the program was stopped at them. */
 import type { ChangedValue } from "../api/answers";
+import type { ValueRef } from "../api/values";
 import { tensorName } from "./names";
 
 /** A record in one of the lists; a slot is one output of an execution. */
@@ -16,6 +17,21 @@ export function changesOf(all: readonly ChangedValue[], { graphExecution, execut
       ? one.graph_execution === graphExecution
       : execution !== undefined && one.execution === execution && (slot === undefined || one.slot === slot),
   );
+}
+
+/** The record of a value in its list. */
+export function recordOf(ref: Exclude<ValueRef, { readonly kind: "live" }>): Recorded {
+  return ref.kind === "execution" ? { execution: ref.index, slot: ref.slot } : { graphExecution: ref.index };
+}
+
+/** The changes by the execution that they were made in: of an eager op, or inside a call. */
+export function changesByExecution(all: readonly ChangedValue[]) {
+  const found = new Map<number, ChangedValue[]>();
+  for (const one of all) {
+    const at = one.execution ?? one.owner_execution_index;
+    if (at !== undefined) found.set(at, [...(found.get(at) ?? []), one]);
+  }
+  return found as ReadonlyMap<number, readonly ChangedValue[]>;
 }
 
 /** A sentence about each change, one a line. */

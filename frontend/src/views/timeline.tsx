@@ -1,9 +1,11 @@
 /** The timeline: all executions in order, one box each, and below them the execution in focus. */
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
+import type { ChangedValue } from "../api/answers";
 import type { ColumnPage } from "../api/columns";
 import { executionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { grouped } from "../base/text";
+import { changesByExecution, changesText } from "../model/changed_values";
 import { type KeySteps, rowOfKey } from "../model/keys";
 import { type Window, windowAround, windowAt } from "../model/minimap";
 import { displayName, initial } from "../model/names";
@@ -19,8 +21,14 @@ import { Failure, Panel } from "./panel";
 export function Timeline({ store }: { readonly store: Store }) {
   const total = store.lists.value?.executions.total.value ?? 0;
   const failure = store.lists.value?.executions.failure.value;
+  const isChanged = (store.status.value?.changed_values.length ?? 0) > 0;
   return (
-    <Panel title="Python execution timeline" className="timeline" note={grouped(total)} tools={<Legend />}>
+    <Panel
+      title="Python execution timeline"
+      className="timeline"
+      note={grouped(total)}
+      tools={<Legend isChanged={isChanged} />}
+    >
       <Bar store={store} total={total} />
       {failure !== undefined && <Failure message={failure} />}
       <ExecutionCard store={store} />
@@ -99,6 +107,8 @@ function Boxes({ store, total, window, fit, scroll }: BoxesProps) {
   void pages?.edition.value;
   const focus = store.execution.value;
   const isSeen = focus !== undefined && focus >= window.begin && focus < window.end;
+  const all = store.status.value?.changed_values;
+  const changed = useMemo(() => changesByExecution(all ?? []), [all]);
   const step = (to: number) => {
     if (total > 0) store.focusExecution(executionIndex(Math.max(0, Math.min(total - 1, to))));
   };
@@ -121,6 +131,7 @@ function Boxes({ store, total, window, fit, scroll }: BoxesProps) {
           key={index}
           index={index}
           row={rowAt(pages, index)}
+          changes={changed.get(index) ?? []}
           focused={index === focus}
           host={store.filter.value.host}
           act={step}
@@ -150,24 +161,27 @@ function boxes({ begin, end }: Window): readonly number[] {
 interface BoxProps {
   readonly index: number;
   readonly row: ExecutionRow | undefined;
+  /** What a debugger changed in it. */
+  readonly changes: readonly ChangedValue[];
   readonly focused: boolean;
   /** Boxes of other hosts are paler. */
   readonly host: string | undefined;
   readonly act: (index: number) => void;
 }
 
-function Box({ index, row, focused, host, act }: BoxProps) {
+function Box({ index, row, changes, focused, host, act }: BoxProps) {
   const kind = row === undefined ? "loading" : row.isFunction ? "function" : "op";
   const health = row?.health === "bad" ? "box-bad" : row?.callHealth === "bad" ? "box-inner-bad" : "";
+  const words = boxWords(index, row) + (changes.length === 0 ? "" : `\n${changesText(changes)}`);
   return (
     <div
       id={`box-${index}`}
-      class={`box box-${kind} ${health} ${host !== undefined && row?.host !== host ? "box-other" : ""}`}
+      class={`box box-${kind} ${health} ${changes.length > 0 ? "box-changed" : ""} ${host !== undefined && row?.host !== host ? "box-other" : ""}`}
       role="option"
       aria-selected={focused}
       tabIndex={-1}
-      aria-label={boxWords(index, row)}
-      title={boxWords(index, row)}
+      aria-label={words}
+      title={words}
       data-testid="timeline-box"
       data-index={index}
       onClick={() => act(index)}
@@ -203,7 +217,7 @@ function Nav({
   );
 }
 
-function Legend() {
+function Legend({ isChanged }: { readonly isChanged: boolean }) {
   return (
     <div class="legend dim" aria-hidden="true">
       <span>
@@ -218,6 +232,11 @@ function Legend() {
       <span>
         <i class="box box-op box-bad" /> NaN/∞ output
       </span>
+      {isChanged && (
+        <span>
+          <i class="box box-op box-changed" /> value changed
+        </span>
+      )}
     </div>
   );
 }

@@ -4,7 +4,8 @@ import { type ColumnPage, numberAt } from "../../api/columns";
 import type { ValueRef } from "../../api/values";
 import { executionIndex, graphExecutionIndex } from "../../base/ids";
 import { shown } from "../../base/loaded";
-import { clock, grouped, shortNumber, significant } from "../../base/text";
+import { clock, counted, grouped, shortNumber, significant } from "../../base/text";
+import { changesOf, changesText, recordOf } from "../../model/changed_values";
 import { type HistoryCurve, historyCurve } from "../../model/values/history";
 import { writeRef } from "../../model/values/value_ref";
 import type { ValueView } from "../../model/values/view";
@@ -97,6 +98,8 @@ function refAt(page: ColumnPage, ref: ValueRef, occurrence: number): ValueRef | 
 
 const WIDTH = 300;
 const HEIGHT = 70;
+/** How far from the mark of a change its words are shown. */
+const REACH = 5;
 
 export function HistoryPart({ store, view }: HistoryProps) {
   const loaded = store.valueHistory.value;
@@ -112,7 +115,7 @@ export function HistoryPart({ store, view }: HistoryProps) {
         <b>History</b>{" "}
         <span class="dim">{element === undefined ? "click an element to see it over time" : element}</span>
       </figcaption>
-      <Occurrences curve={curve} now={now} n={page.end - page.begin} />
+      <Occurrences curve={curve} now={now} n={page.end - page.begin} changed={changedOn(store, page, view)} />
       <p class="dim value-ends">
         <span>{clock(numberAt(page, "wall_time", 0) ?? 0)}</span>
         <span data-testid="value-now">{nowWords(page, now)}</span>
@@ -128,28 +131,56 @@ function nowWords(page: ColumnPage, now: number): string {
   return value === undefined ? "" : shortNumber(value);
 }
 
+/** An occurrence on a page that a debugger changed. */
+interface ChangedOccurrence {
+  /** On the page. */
+  readonly at: number;
+  readonly words: string;
+}
+
+/** The occurrences whose values were changed at a breakpoint. */
+function changedOn(store: Store, page: ColumnPage, { ref }: ValueView): readonly ChangedOccurrence[] {
+  const all = store.status.value?.changed_values ?? [];
+  if (all.length === 0) return [];
+  return Array.from({ length: page.end - page.begin }, (_, at) => {
+    const one = refAt(page, ref, page.begin + at);
+    const changes = one === undefined || one.kind === "live" ? [] : changesOf(all, recordOf(one));
+    return { at, words: changes.length === 0 ? "" : changesText(changes) };
+  }).filter(({ words }) => words !== "");
+}
+
 interface OccurrencesProps {
   readonly curve: HistoryCurve;
+  readonly changed: readonly ChangedOccurrence[];
   /** The occurrence that is shown, and the number of occurrences. */
   readonly now: number;
   readonly n: number;
 }
 
-function Occurrences({ curve, now, n }: OccurrencesProps) {
-  const x = ((now + 0.5) / n) * WIDTH;
+function Occurrences({ curve, changed, now, n }: OccurrencesProps) {
+  const middle = (at: number) => ((at + 0.5) / n) * WIDTH;
   const isSeen = now >= 0 && now < n;
   const { low, high } = curve.range ?? {};
-  const label =
+  const what =
     low === undefined || high === undefined
       ? "Occurrences, good and bad"
       : `The element over time, from ${significant(low)} to ${significant(high)}`;
+  const label = changed.length === 0 ? what : `${what}; ${counted(changed.length, "value")} changed`;
   return (
     <svg role="img" aria-label={label} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
       <path class="history-good" d={curve.good} />
       <path class="history-bad" d={curve.bad} />
       <path class="history-line" d={curve.line} />
       <path class="history-nan" d={curve.notFinite} />
-      {isSeen && <path class="history-now" d={`M${x.toFixed(1)},0v${HEIGHT}`} />}
+      {isSeen && <path class="history-now" d={`M${middle(now).toFixed(1)},0v${HEIGHT}`} />}
+      {changed.map(({ at, words }) => (
+        <g key={at} class="history-changed" data-testid="history-changed">
+          <title>{words}</title>
+          <path d={`M${middle(at).toFixed(1)},0v${HEIGHT}`} />
+          {/* The line alone is too thin to be pointed at. */}
+          <rect x={middle(at) - REACH} width={2 * REACH} height={HEIGHT} />
+        </g>
+      ))}
     </svg>
   );
 }

@@ -1,9 +1,9 @@
 /** The value view: one recorded tensor, over the lower part of the page. */
 import { useEffect, useRef } from "preact/hooks";
-import { npyAddress, type ValueRef } from "../../api/values";
+import { npyAddress } from "../../api/values";
 import { shown } from "../../base/loaded";
 import { bytes, counted } from "../../base/text";
-import type { Recorded } from "../../model/changed_values";
+import { recordOf } from "../../model/changed_values";
 import { fromWire } from "../../model/health";
 import { displayName, shapeText } from "../../model/names";
 import { hasNumbers, type ValueView } from "../../model/values/view";
@@ -79,10 +79,6 @@ function Head({ store, view: { info, ref } }: { readonly store: Store; readonly 
       {ref.kind !== "live" && <ChangedTag store={store} of={recordOf(ref)} />}
     </span>
   );
-}
-
-function recordOf(ref: Exclude<ValueRef, { readonly kind: "live" }>): Recorded {
-  return ref.kind === "execution" ? { execution: ref.index, slot: ref.slot } : { graphExecution: ref.index };
 }
 
 const TABS = [
