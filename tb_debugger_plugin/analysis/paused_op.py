@@ -6,10 +6,9 @@ that the page shows of the op, so that a pause needs one question.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from tb_debugger_plugin.analysis.calls.call_owner import owners
+from tb_debugger_plugin.analysis.calls.call_owner import owner_of
 from tb_debugger_plugin.analysis.graph.graphs import find_op, op_info
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.nearest_value import Side, nearest_traces
@@ -37,12 +36,6 @@ def paused_op(snapshot: Snapshot, graph_id: str, op_name: str, slot: int) -> dic
     index = nearest_traces(snapshot, [key], None).get(key)
     return {
         "graph_execution": index,
-        "owner": None if index is None else _owner(snapshot, index),
+        "owner": None if index is None else owner_of(snapshot, index),
         "info": op_info(snapshot, graph_id, op_name, index),
     }
-
-
-def _owner(snapshot: Snapshot, index: int) -> int | None:
-    row = snapshot.columns("SELECT wall_time, site FROM graph_executions WHERE idx = ?", [index])
-    owner = float(owners(snapshot, row["wall_time"], row["site"])[0])
-    return None if math.isnan(owner) else int(owner)

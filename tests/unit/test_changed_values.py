@@ -20,6 +20,7 @@ def folder(tmp_path_factory):
     recording.trace("g1", "Log", full_health([2.0]))
     recording.changed_value("Fill_1", "0", graph_id="")
     recording.changed_value("nobody", "value * 2")
+    recording.execution("__inference_loss_7", [full_health(1.0)], graph_id="g1", thread=1)
     recording.close()
     return folder
 
@@ -31,8 +32,10 @@ def test_a_change_has_the_last_record_before_it(folder):
         fills = [row.index for row in run.executions(op_type="^Fill$")]
         assert (log["op_name"], log["graph_id"], log["expression"]) == ("Log", "g1", "np.nan_to_num(value)")
         assert (log["graph_execution"], log["execution"]) == (before[-2], None)
+        assert log["owner_execution_index"] == run.executions(op_type="loss")[1].index
         assert (fill["graph_id"], fill["execution"], fill["graph_execution"]) == (None, fills[-1], None)
         assert (lost["graph_execution"], lost["execution"]) == (None, None)
+        assert fill["owner_execution_index"] is None and lost["owner_execution_index"] is None
         assert run.status()["changed_values"] == [log, fill, lost]
         rows = run.sql("SELECT op_name, slot, expression FROM changed_values ORDER BY wall_time").fetchall()
     assert rows[0] == ("Log", 0, "np.nan_to_num(value)")

@@ -10,6 +10,7 @@ NaN until then.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -81,6 +82,13 @@ def owners(snapshot: Snapshot, times: Floats, sites: npt.NDArray[np.int32]) -> F
             rows = np.flatnonzero(graphs == graph)
             result[rows] = _owners_in_graph(snapshot, own_calls, int(graph), times[rows])
     return result
+
+
+def owner_of(snapshot: Snapshot, index: int) -> int | None:
+    """Returns the owner of the graph execution at a position; None when it is not known."""
+    row = snapshot.columns("SELECT wall_time, site FROM graph_executions WHERE idx = ?", [index])
+    owner = float(owners(snapshot, row["wall_time"], row["site"])[0])
+    return None if math.isnan(owner) else int(owner)
 
 
 def _owners_in_graph(snapshot: Snapshot, calls: HostCalls, graph: int, times: Floats) -> Floats:

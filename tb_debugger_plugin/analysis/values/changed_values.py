@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from tb_debugger_plugin.analysis.calls.call_owner import owner_of
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 #: The last changes; each was made by hand.
@@ -26,7 +27,8 @@ def changed_values(snapshot: Snapshot) -> list[dict[str, Any]]:
     Returns:
       For each change: ``host``, ``wall_time``, ``graph_id`` (None for an eager op), ``op_name``, ``slot``,
       ``expression``, and the position of the record in ``graph_execution`` or ``execution``; both are None
-      when the record is not there, or was overwritten.
+      when the record is not there, or was overwritten. ``owner_execution_index`` is the Python call that the
+      graph of a graph execution ran in; None when it is not known.
     """
     return snapshot.remember("changed_values", lambda: _load(snapshot))
 
@@ -53,6 +55,7 @@ def _described(
         "expression": expression,
         "graph_execution": trace,
         "execution": _execution(snapshot, host, when, name) if graph_id is None else None,
+        "owner_execution_index": None if trace is None else owner_of(snapshot, trace),
     }
 
 
