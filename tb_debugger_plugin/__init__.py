@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.live.program.api import record as record
     from tb_debugger_plugin.reading.datum import has_inf_or_nan as has_inf_or_nan
     from tb_debugger_plugin.reading.dump_dir import DebugDumpDir as DebugDumpDir
+    from tb_debugger_plugin.reading.rules_of_recording import BrokenRule as BrokenRule
     from tb_debugger_plugin.reading.run import open_run as open_run
     from tb_debugger_plugin.techniques.assertions import assert_finite as assert_finite
     from tb_debugger_plugin.techniques.assertions import assert_that as assert_that
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BadValue",
+    "BrokenRule",
     "DebugDumpDir",
     "KeepValues",
     "NumericsError",
@@ -70,6 +72,7 @@ __all__ = [
 
 #: The names that need no TensorFlow, and their modules.
 _OF_READER = {
+    "BrokenRule": "tb_debugger_plugin.reading.rules_of_recording",
     "DebugDumpDir": "tb_debugger_plugin.reading.dump_dir",
     "NumericsError": "tb_debugger_plugin.errors",
     "has_inf_or_nan": "tb_debugger_plugin.reading.datum",

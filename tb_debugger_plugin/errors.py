@@ -30,17 +30,20 @@ class FormatError(DebuggerError, ValueError):
 class NumericsError(DebuggerError, ArithmeticError):
     """A program with `check_numerics()`, or a recording with `on_alert="raise"`, has computed a bad value.
 
-    Its text says which op made the value, on which line, from which inputs, and why. It is also a
-    `tf.errors.InvalidArgumentError`, which `tf.debugging.enable_check_numerics` raises.
+    Or it has broken one of the rules in `alert_rules`. Its text says which op made the value, on which line,
+    from which inputs, and why. It is also a `tf.errors.InvalidArgumentError`, which
+    `tf.debugging.enable_check_numerics` raises.
 
     Args:
       message: The text.
       bad_value: The value, a `tb_debugger_plugin.BadValue`; None if it is not known.
+      broken_rule: What broke a rule, a `tb_debugger_plugin.BrokenRule`; None if it is about a bad value.
     """
 
-    def __init__(self, message: str, bad_value: Any = None) -> None:
+    def __init__(self, message: str, bad_value: Any = None, broken_rule: Any = None) -> None:
         super().__init__(message)
         self.bad_value = bad_value
+        self.broken_rule = broken_rule
 
 
 class QueryError(DebuggerError):

@@ -1,7 +1,8 @@
-"""Acts when a bad value has rung the alarm: raises, ends the recording, or calls the user's function.
+"""Acts on an alert: raises, ends the recording, or calls the user's function.
 
 Takes the number of a ring, from an eager op that has just finished or from the message of a graph that
-failed. Exceptions from here are meant for the program, unlike all other exceptions of the recorder.
+failed, or what has broken an alert rule. Exceptions from here are meant for the program, unlike all other
+exceptions of the recorder.
 """
 
 from __future__ import annotations
@@ -34,6 +35,18 @@ class Explanation(Protocol):
     @property
     def sentences(self) -> list[str]:
         """What the value is, why, on which line, and what helps."""
+
+
+class Broken(Protocol):
+    """What has broken an alert rule; see `tb_debugger_plugin.reading.rules_of_recording.BrokenRule`."""
+
+    @property
+    def headline(self) -> str:
+        """The rule, what was measured, the tensor and the line."""
+
+    @property
+    def dump_root(self) -> str:
+        """The folder of the recording."""
 
 
 class BadValue:
@@ -105,16 +118,16 @@ class BadValue:
 class NumericsError(errors.NumericsError, tf.errors.InvalidArgumentError):
     """A `tb_debugger_plugin.NumericsError` that `except tf.errors.InvalidArgumentError` catches too."""
 
-    def __init__(self, message: str, bad: BadValue | None = None) -> None:
+    def __init__(self, message: str, bad: BadValue | None = None, broken: Broken | None = None) -> None:
         tf.errors.InvalidArgumentError.__init__(self, None, None, message)
-        self.bad_value = bad
+        self.bad_value, self.broken_rule = bad, broken
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NumericsError, (self.message,)
 
 
 class Alarm:
-    """What follows the bad values of a recording.
+    """What follows the alerts of a recording.
 
     Args:
       on_alert: What the user wants.
@@ -135,8 +148,43 @@ class Alarm:
 
     @property
     def raises(self) -> bool:
-        """Whether graphs fail at a bad value."""
+        """Whether alerts raise."""
         return self._on_alert.action is Action.RAISE
+
+    @property
+    def is_calling(self) -> bool:
+        """Whether this thread is inside of the user's function."""
+        return bool(getattr(self._thread, "is_calling", False))
+
+    def act_on_rules(self, take: Callable[[], Broken | None], *, is_last: bool = False) -> None:
+        """Act on what has broken alert rules.
+
+        An error and the end of the recording stand for all that waits, and name the most urgent one. The
+        function of the user is called with each.
+
+        Args:
+          take: Returns what has broken a rule, the most urgent first; None if nothing waits.
+          is_last: Whether the recording has ended.
+
+        Raises:
+          NumericsError: The user wants it.
+          Exception: What the user's function raises.
+        """
+        if self._on_alert.action is Action.CALL:
+            while (one := take()) is not None:
+                self._call_with(one)
+            return
+        found = list(iter(take, None))
+        if not found or found[0] is None:
+            return
+        others = f" There are {len(found)} such alerts." if len(found) > 1 else ""
+        if self.raises:
+            self._raised = NumericsError(f"{found[0]}{others}", broken=found[0])
+            raise self._raised
+        _log.warning("Stopped at an alert in %s. %s.%s", found[0].dump_root, found[0].headline, others)
+        self.has_stopped = True
+        if not is_last:
+            self._end()
 
     def handle(self, number: int) -> None:
         """Act on a ring.
@@ -157,11 +205,14 @@ class Alarm:
 
     def _call(self, number: int) -> None:
         bad = self._find(number)
-        if bad is None or self._on_alert.function is None or getattr(self._thread, "is_calling", False):
-            return  # ops that the user's function runs do not call it again
+        if bad is not None and not self.is_calling:  # ops that the user's function runs do not call it again
+            self._call_with(bad)
+
+    def _call_with(self, alert: BadValue | Broken) -> None:
+        assert self._on_alert.function is not None
         self._thread.is_calling = True
         try:
-            self._on_alert.function(bad)
+            self._on_alert.function(alert)
         finally:
             self._thread.is_calling = False
 
@@ -186,22 +237,3 @@ class Alarm:
         text = "A tensor has an infinity or NaN." if bad is None else str(bad)
         self._raised = NumericsError(text, bad)
         return self._raised
-
-
-def reason_of(bad: BadValue, *, is_temporary: bool) -> Explanation | None:
-    """Read the recording of a bad value and explain it.
-
-    Args:
-      bad: The value. Its records must be in the files.
-      is_temporary: Whether the recording is for this process only.
-    """
-    # The only import of `reading`: the recorder needs it when a value is bad, and not before.
-    from tb_debugger_plugin.reading.bad_value import explain
-
-    return explain(
-        bad.dump_root,
-        graph_id=bad.graph_id,
-        op_name=bad.op_name,
-        op_type=bad.op_type,
-        is_temporary=is_temporary,
-    )

@@ -21,6 +21,7 @@ from tb_debugger_plugin.capture.keep_values import MAX_TENSOR_BYTES, KeepArgumen
 from tb_debugger_plugin.capture.keep_values import KeepValues as KeepValues
 from tb_debugger_plugin.capture.on_alert import OnAlertArgument, make_on_alert
 from tb_debugger_plugin.capture.options import DTypeFilter, Options, as_given, make_options
+from tb_debugger_plugin.capture.own_recording import check_rules
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError
 
@@ -52,6 +53,8 @@ def enable_dump_debug_info(
     on_alert: OnAlertArgument = None,
     alert_kinds: Iterable[str] | None = None,
     ignore_alerts: Iterable[str] | str = (),
+    alert_rules: Iterable[str] | str | None = None,
+    rules_file: str | os.PathLike[str] | None = None,
 ) -> Recording:
     """Record what the program computes from now on, for the debugger's page in TensorBoard.
 
@@ -127,10 +130,20 @@ def enable_dump_debug_info(
       alert_kinds: The bad values that count: some of `"nan"` and `"inf"`. `("inf",)` is for tensors without
         NaN. None (the default): both, but only `"nan"` as soon as a constant of the program is infinite, such
         as a mask. `"CURT_HEALTH"` does not distinguish them: all count as `"nan"`. `"InfNanAlert"`, the rule,
-        is the same as None; other alert rules are judged when the recording is read.
+        is the same as None. `()`, with `alert_rules`: none.
       ignore_alerts: Regular expressions of ops whose bad values are meant: types, of which the whole must
         match, such as `"Log|Xlogy"`, or names of graph ops, which must contain a match, such as
         `"(^|/)mask/"`. The default: none.
+      alert_rules: Alert rules on which `on_alert` acts, too: `"recommended"`, `"all"`, or rules of
+        `docs/guide/rules.md`, with thresholds after a colon, such as `["LargeGradientAlert:limit=10",
+        "GrowingAlert"]`. A thread asks them of the files every few seconds, and what follows happens before
+        the next op, call or run of a session that Python makes, and once more when the recording ends. So the
+        program is some steps further by then. The function gets a `BrokenRule`. Each tensor, eager op and
+        line, or function that breaks a rule acts once. None (the default): no rules. Needs a recording that
+        keeps everything (`circular_buffer_size=-1`), and a mode that measures what the rule needs, often
+        `"FULL_NUMERICS"`.
+      rules_file: A file with more rules for `alert_rules`, in TOML or in Python, whose code is run. None (the
+        default): only `tbdbg_rules.toml` in the folder.
 
     Returns:
       The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write buffered records to the
@@ -155,8 +168,9 @@ def enable_dump_debug_info(
         max_tensor_bytes=max_tensor_bytes,
         keep_graph_optimizations=keep_graph_optimizations,
         keep_values=keep_values,
-        on_alert=make_on_alert(on_alert, alert_kinds, ignore_alerts),
+        on_alert=make_on_alert(on_alert, alert_kinds, ignore_alerts, alert_rules, rules_file),
     )
+    check_rules(options)
     return begin(options)
 
 
@@ -241,14 +255,14 @@ def disable_dump_debug_info() -> None:
     """
     with current_lock:
         if _current is not None:
-            _current.close()
+            _current.finish()
 
 
 @atexit.register
 def _end_at_exit() -> None:
     with current_lock:
         if _current is not None:
-            _current.close(exiting=True)
+            _current.finish(exiting=True)
 
 
 def _end_in_child() -> None:
@@ -278,6 +292,9 @@ def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options:
         recording = enable_dump_debug_info(logdir, mode, **arguments)
     try:
         yield recording
-    finally:
+    except BaseException:
         if recording is not before:
             recording.close()
+        raise
+    if recording is not before:
+        recording.finish()

@@ -81,7 +81,7 @@ class Options:
       max_tensor_bytes: Size of the largest value that FULL_TENSOR records whole; None for no limit.
       keep_graph_optimizations: Watch only survivors, so that Grappler does the same as without a recording.
       keep_values: Rules by which values are kept whole, beside what the mode records; any of them may hold.
-      on_alert: What follows a bad value; None for nothing.
+      on_alert: What follows an alert; None for nothing.
       is_temporary: Whether the folder is deleted when the recording ends.
       only_kept: Whether only the values that a rule keeps are watched, also those of Identity ops.
       is_interactive: Whether a debugger may stop the program at tensors of graphs.
@@ -233,11 +233,19 @@ def as_given(options: Options) -> dict[str, object]:
 
 def _as_given(on_alert: OnAlert | None) -> dict[str, object]:
     if on_alert is None:
-        return {"on_alert": None, "alert_kinds": None, "ignore_alerts": []}
+        return {
+            "on_alert": None,
+            "alert_kinds": None,
+            "ignore_alerts": [],
+            "alert_rules": [],
+            "rules_file": None,
+        }
     return {
         "on_alert": on_alert.function or on_alert.action.value,
         "alert_kinds": on_alert.kinds and list(on_alert.kinds),
         "ignore_alerts": list(on_alert.ignore),
+        "alert_rules": list(on_alert.rules),
+        "rules_file": on_alert.rules_file,
     }
 
 
@@ -284,7 +292,7 @@ def make_options(
         number_of_bytes("max_tensor_bytes", max_tensor_bytes),
         _flag("keep_graph_optimizations", keep_graph_optimizations),
         _rules(mode, keep_values),
-        _checked(mode, on_alert),
+        _checked(mode, circular_buffer_size, on_alert),
         is_temporary,
     )
 
@@ -361,11 +369,16 @@ def _rules(mode: TensorDebugMode, chosen: KeepArgument) -> tuple[KeepValues, ...
     return rules
 
 
-def _checked(mode: TensorDebugMode, on_alert: OnAlert | None) -> OnAlert | None:
-    if on_alert is not None and not spec_of(mode).judges:
+def _checked(mode: TensorDebugMode, buffer_size: int, on_alert: OnAlert | None) -> OnAlert | None:
+    if on_alert is not None and on_alert.rules and buffer_size > 0:
+        raise UsageError(
+            f"alert_rules are about the history of tensors, and circular_buffer_size is {buffer_size}, which "
+            "keeps its end only: give circular_buffer_size=-1."
+        )
+    if on_alert is not None and on_alert.judges_values and not spec_of(mode).judges:
         raise UsageError(
             f"on_alert needs a mode that looks at elements, and tensor_debug_mode is {mode.name!r}: give "
-            "'FULL_HEALTH', for example."
+            "'FULL_HEALTH', for example, or alert_kinds=() if only alert_rules count."
         )
     return on_alert
 

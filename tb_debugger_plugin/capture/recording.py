@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from tensorflow.python.framework import func_graph
 
-from tb_debugger_plugin.capture.alarm import Alarm, BadValue, Explanation, reason_of
+from tb_debugger_plugin.capture.alarm import Alarm, BadValue, Explanation
 from tb_debugger_plugin.capture.backends import other_backend
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
@@ -42,6 +42,8 @@ from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out
 from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.own_recording import reason_of, rules_of
+from tb_debugger_plugin.capture.rule_watch import RuleWatch
 from tb_debugger_plugin.capture.session_runs import SessionRuns
 from tb_debugger_plugin.capture.sinks.opening import open_sink
 from tb_debugger_plugin.capture.stacks.calls import Call
@@ -114,6 +116,7 @@ class Recording:
         self._alarm: Alarm | None = None
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_value, self.close)
+        self._rules: RuleWatch | None = None
         self._threads = EveryThread(
             self._on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
         )
@@ -123,6 +126,10 @@ class Recording:
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
         try:
             self._watch_existing()
+            if options.on_alert is not None and options.on_alert.rules:
+                self._rules = RuleWatch(
+                    partial(rules_of, options, self.files), self._act_before_next_op, self.dump_root
+                )
         except Exception as error:  # the program must not see any error
             self._fail(error)
 
@@ -161,8 +168,8 @@ class Recording:
         return self._on
 
     @property
-    def stopped_at_bad_value(self) -> bool:
-        """Whether it has ended at a bad value, because of `on_alert="stop"`."""
+    def stopped_at_alert(self) -> bool:
+        """Whether it has ended at a bad value or a broken rule, because of `on_alert="stop"`."""
         return self._alarm is not None and self._alarm.has_stopped
 
     def counts(self) -> tuple[int, int]:
@@ -376,15 +383,34 @@ class Recording:
                     self._fail(error)
 
     def Close(self) -> None:
-        """End the recording: the same as `close`. The method exists because TensorFlow's writer has it."""
-        self.close()
+        """End the recording: the same as `finish`. The method exists because TensorFlow's writer has it."""
+        self.finish()
+
+    def finish(self, *, exiting: bool = False) -> None:
+        """End the recording, and act on what breaks an alert rule in all of it. Further calls do nothing.
+
+        Args:
+          exiting: Whether the program ends.
+
+        Raises:
+          NumericsError: A rule is broken, and the user wants it.
+          Exception: What the user's function raises.
+        """
+        rules, self._rules = self._rules, None
+        self.close(exiting=exiting)
+        if rules is not None and self._alarm is not None:
+            rules.finish()
+            self._alarm.act_on_rules(rules.take, is_last=True)
 
     def close(self, *, exiting: bool = False) -> None:
-        """End the recording. Further calls do nothing.
+        """End the recording, and ask no alert rule again. Further calls do nothing.
 
         Args:
           exiting: Whether the program ends; then its functions are not restored.
         """
+        rules, self._rules = self._rules, None
+        if rules is not None:
+            rules.end()
         at_end, self._at_end = self._at_end, []
         for call in at_end:
             call()
@@ -425,6 +451,9 @@ class Recording:
     def abandon(self) -> None:
         """End the recording without touching its files: for a forked child, whose parent goes on."""
         self._on = False
+        if self._rules is not None:
+            self._rules.abandon()
+            self._rules = None
         self._unhook()
         self._sink.abandon()
 
@@ -503,6 +532,20 @@ class Recording:
         if self._alarm is not None:
             self._alarm.handle(rang)
 
+    def _act_before_next_op(self) -> None:
+        """Let the next op of the program, or the next run of a session, act on what has broken a rule."""
+        self._threads.call_before_next_op(self._act_on_rules)
+
+    def _act_on_rules(self, op_type: str | bytes, frame: FrameType | None = None) -> bool:
+        """Act on what has broken a rule; returns whether nothing waits. This may raise."""
+        rules = self._rules
+        if rules is None or self._alarm is None:
+            return True
+        if self._alarm.is_calling or op_type in INTERNAL_OPS:
+            return False
+        self._alarm.act_on_rules(rules.take)
+        return True
+
     def _bad_value(self, ring: int) -> BadValue | None:
         """The bad value that rang the alarm."""
         first = self._sink.ring(ring)
@@ -544,6 +587,8 @@ class Recording:
                 self._fail(error)
         if rang:
             self._handle(rang)
+        if self._rules is not None:
+            self._act_on_rules("")
         if ran.error is None or self._alarm is None:
             return ran.error
         return self._alarm.translated(ran.error)

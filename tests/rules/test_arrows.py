@@ -103,14 +103,14 @@ def test_inside_the_recorder_imports_go_down():
     assert not wrong
 
 
-def test_the_recorder_reads_recordings_in_one_function_only():
+def test_the_recorder_reads_recordings_in_one_module_only_and_imports_that_late():
     importers = [
         module.relative_to(PACKAGE).as_posix()
         for module in modules_of("capture")
         if any(name.startswith(f"{_OURS}reading") for name in imports_of(module))
     ]
-    assert importers == ["capture/alarm.py"]
-    lines = (PACKAGE / "capture" / "alarm.py").read_text("utf-8").splitlines()
+    assert importers == ["capture/own_recording.py"]
+    lines = (PACKAGE / "capture" / "own_recording.py").read_text("utf-8").splitlines()
     assert all(
         line.startswith("    ") for line in lines if "import" in line and "reading" in line and "from" in line
     )

@@ -15,7 +15,9 @@ from tb_debugger_plugin.cli.main import main
 from tests.support.checkout import ROOT
 from tests.support.events import small_program
 
-_NEED_NO_TENSORFLOW = ["DebugDumpDir", "DebugTensorDatum", "NumericsError", "has_inf_or_nan", "open_run"]
+_NEED_NO_TENSORFLOW = [
+    *("BrokenRule", "DebugDumpDir", "DebugTensorDatum", "NumericsError", "has_inf_or_nan", "open_run"),
+]
 _MODULES = [tb_debugger_plugin, tb_debugger_plugin.keras, tb_debugger_plugin.tfdbg]
 
 

@@ -44,7 +44,7 @@ class EveryThread:
         self._translated = translated or (lambda error: error)
         self._callback = callback
         self._thread = threading.local()
-        self._before_op: BeforeOp | None = None
+        self._before_op: tuple[BeforeOp, ...] = ()
         #: The outputs of the op that has just run, and others for the program, by thread.
         self._changes: dict[int, list[tuple[Any, Any]]] = {}
         self._add_callback()
@@ -75,9 +75,11 @@ class EveryThread:
         """Call a function before the next eager op of each thread. What it raises, the program gets.
 
         Args:
-          call: The function. A thread calls it again before each op until it has returned True once.
+          call: The function. A thread calls it before each op until it has returned True, and perhaps again
+            when there is another such function, or the same is given again.
         """
-        self._before_op = call
+        if call not in self._before_op:
+            self._before_op += (call,)
         self._thread = threading.local()  # so each thread begins again, and no op pays for the question
 
     def callback_result(self, outputs: Any) -> Any:
@@ -108,10 +110,11 @@ class EveryThread:
 
     def _begin(self, op_type: str | bytes) -> None:
         """Do what comes before the first op of a thread."""
+        thread = self._thread  # another one if a function is added meanwhile: then the thread begins again
         self._add_callback()
-        call = self._before_op
-        if call is None or call(op_type, sys._getframe(2)):
-            self._thread.has_callback = True
+        frame = sys._getframe(2)
+        if all([call(op_type, frame) for call in self._before_op]):
+            thread.has_callback = True
 
     def _add_callback(self) -> None:
         callbacks = context.context().op_callbacks

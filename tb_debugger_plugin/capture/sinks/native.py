@@ -107,8 +107,9 @@ class NativeSink:
         self._new: list[NewTensor] = []
 
     def _arm(self, on_alert: OnAlert | None) -> None:
-        self.fails_graphs = on_alert is not None and on_alert.action is Action.RAISE
-        if on_alert is not None:
+        is_armed = on_alert is not None and on_alert.judges_values
+        self.fails_graphs = is_armed and on_alert is not None and on_alert.action is Action.RAISE
+        if is_armed and on_alert is not None:
             kinds = on_alert.kinds or KINDS
             self._recorder.arm("inf" in kinds, "nan" in kinds, on_alert.kinds is None, self.fails_graphs)
 

@@ -137,7 +137,7 @@ class Breakpoints:
             except Exception as error:  # the program must not see any error
                 _log.debug("Breakpoints cannot be ended as they should be:", exc_info=error)
         if self._owns_recording:
-            self.recording.close()
+            self.recording.finish()
 
     def _remove_file(self) -> None:
         discovery.remove(self._file, self._described)
@@ -210,6 +210,8 @@ class Breakpoints:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End at the end of the block."""
+        if kind is not None and self._owns_recording:
+            self.recording.close()  # without acting on alert rules: the error of the block comes first
         self.close()
 
 

@@ -35,7 +35,8 @@ class DebuggerCallback(KerasCall):
       interactive: Whether debuggers can stop the calls; see `enable_breakpoints`. If a recording to the
         folder is on, they can stop the calls that the callback sees.
       **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given, which
-        keeps everything. With `on_alert="stop"` the training ends after the batch with the first bad value.
+        keeps everything. With `on_alert="stop"` the training ends after the batch with the first bad value,
+        or the batch during which a rule is found broken.
         If the callback is interactive, those of `enable_breakpoints`, too.
 
     Raises:
@@ -65,7 +66,7 @@ class DebuggerCallback(KerasCall):
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Mark the end of a step, for `every_n_steps` and `step_range`; end the training after an alert."""
         super().on_train_batch_end(batch, logs)
-        if self._recording is not None and self._recording.stopped_at_bad_value:
+        if self._recording is not None and self._recording.stopped_at_alert:
             self.model.stop_training = True
 
     def _begin(self, call: Call | None) -> None:
@@ -93,8 +94,9 @@ class DebuggerCallback(KerasCall):
 
     def _end(self) -> None:
         """End what the callback began; the next call begins it again."""
-        if self._breakpoints is not None:
-            self._breakpoints.close()
-        if self._recording is not None:
-            self._recording.close()
+        breakpoints, recording = self._breakpoints, self._recording
         self._recording = self._breakpoints = None
+        if recording is not None:
+            recording.finish()
+        if breakpoints is not None:
+            breakpoints.close()

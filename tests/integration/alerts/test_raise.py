@@ -222,7 +222,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", ignore_alerts="Log")
     with pytest.raises(UsageError, match="not a regular expression"):
         tb_debugger_plugin.check_numerics(ignore="(")
-    with pytest.raises(UsageError, match="ask it with `tbdbg alerts LOGDIR --rule GrowingAlert`"):
+    with pytest.raises(UsageError, match="give alert_rules=\\['GrowingAlert'\\]"):
         tb_debugger_plugin.enable_dump_debug_info(
             str(tmp_path), "FULL_NUMERICS", on_alert="raise", alert_kinds=["GrowingAlert"]
         )

@@ -23,9 +23,9 @@ def halve(x: tf.Tensor) -> tf.Tensor:
 def test_the_recording_ends_with_the_culprit_and_the_program_goes_on(tmp_path: Path) -> None:
     with tb_debugger_plugin.record(tmp_path, on_alert="stop") as recording:
         halve(tf.constant(2.0))
-        assert recording.on and not recording.stopped_at_bad_value
+        assert recording.on and not recording.stopped_at_alert
         assert np.isnan(halve(tf.constant(0.0)))
-        assert recording.stopped_at_bad_value and not recording.on
+        assert recording.stopped_at_alert and not recording.on
         assert np.isnan(halve(tf.constant(0.5)))
     with tb_debugger_plugin.open_run(tmp_path) as run:
         assert len(run.executions()) == 2
