@@ -415,6 +415,30 @@ def test_curt_health_takes_what_a_variable_began_with_for_wrong_if_a_call_return
     assert ("if it is an infinity" in found.explanation.lower()) == (category == "expected")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "maker", "category"), [(19, "Sum", "origin"), (19, "Exp", "expected"), (1, "Sum", "expected")]
+)
+def test_an_overflow_of_float16_that_a_division_hides_is_an_origin(
+    program: Program, dtype: int, maker: str, category: str
+) -> None:
+    given = {"outputs": [(dtype, [-1])]}
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder", [], {**given}),
+            ("total", maker, ["x"], {**given}),
+            ("share", "RealDiv", ["x", "total"], {**given}),
+            ("out", "Identity", ["share"], {**given}),
+        ],
+    )
+    program.run(g_x=[60e3, 60e3], g_total=INF, g_share=[0.0, 0.0])
+    program.call("__inference_f_1", [0.0, 0.0], "g", inputs=[7], ids=[8])
+    (found,) = program.origins()
+    assert (found.category, found.kind, found.op_name) == (category, "inf", "total")
+    assert ("hides the overflow" in found.explanation) == (category == "origin")
+
+
 def test_what_is_taken_out_of_an_optional_leads_to_the_tensor_with_its_numbers(program: Program) -> None:
     variant = {"outputs": [(21, [])]}
     program.graph(

@@ -52,6 +52,10 @@ MOSTLY_INF: Final = INF_ONLY | frozenset(
     SquaredDifference Xlogy Xlog1py FusedBatchNormV3 UnsortedSegmentSum SegmentSum MatrixExponential
     Power Neg Const""".split()
 )
+#: Ops that divide, and the input that they divide by.
+DIVISORS: Final = {"RealDiv": 1, "Div": 1, "Reciprocal": 0, "Inv": 0, "Rsqrt": 0}
+#: Ops that add and multiply: an infinity that they make of finite numbers is an overflow that nobody means.
+ADDING: Final = frozenset("Add AddV2 AddN Sum Cumsum Mean Mul Square MatMul BatchMatMulV2 L2Loss".split())
 #: Ops whose result is bad as soon as one of their inputs is.
 SUMMING: Final = frozenset("Add AddV2 AddN Sub Sum Mean".split())
 #: Ops that look at a tensor and give no part of it.

@@ -87,6 +87,7 @@ class _Search:
                 found = self._of_unknown_kind(birth) if sink.kind is None else birth
                 self._add(found, self._category(found, sink), sink)
         self._add_expected()
+        self._add_hidden_overflows()
         return list(self._found.values())
 
     def _has_origin(self) -> bool:
@@ -154,6 +155,12 @@ class _Search:
             for birth in self._births.of(value, kind):
                 left -= self._key(birth) not in self._found
                 self._add(birth, self._category(birth) if is_hidden else "expected", None)
+
+    def _add_hidden_overflows(self) -> None:
+        for sink in self._sinks.divisors():
+            for birth in self._births.of(sink.value, sink.kind):
+                if self._feeds.op_type(birth.value) in op_kinds.ADDING:
+                    self._add(birth, self._category(birth), sink)
 
     def _is_hidden(self, value: Value) -> bool:
         """Whether what took an infinity gave NaN of another input, without which the infinity would show."""

@@ -14,6 +14,7 @@ from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.traces import sites_of, spans_after
 from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, Value
+from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 _MAX_HOPS: Final = 512
@@ -22,7 +23,7 @@ _MAX_SEEDS: Final = 4_000
 _MAX_ASSIGNED: Final = 1_000
 _MAX_KEPT: Final = 96
 
-SinkKind = Literal["output", "variable", "fetch", "stop", "weak"]
+SinkKind = Literal["output", "variable", "fetch", "stop", "weak", "divisor"]
 
 
 class Sink(NamedTuple):
@@ -67,7 +68,13 @@ class Sinks:
     def all(self) -> list[Sink]:
         """All of them, the earliest first."""
         found = dict.fromkeys(
-            [*self._outputs(), *self._variables(), *self._fetches(), *self._stops(), *self._shown()]
+            [
+                *self._outputs(),
+                *self._variables(),
+                *self._fetches(),
+                *self._stops(),
+                *self._shown(),
+            ]
         )
         return sorted(found, key=lambda sink: (sink.why == "weak", sink.time))
 
@@ -253,6 +260,20 @@ class Sinks:
                 if source.end is None:
                     sinks = self._first_of_tensor(source.op, source.slot, "output")
                     yield from (sink for sink in sinks if sink.kind == "nan")
+
+    def divisors(self) -> Iterator[Sink]:
+        """The first infinities of float16 by which something was divided: its range ends at 65,504, so that
+        the 0 that comes of it is seldom right.
+        """
+        statics = self._snapshot.catalog.statics
+        for op in self._snapshot.catalog.ops:
+            static = statics.get((op.number, 0))
+            if op.type not in op_kinds.DIVISORS or static is None or dtype_name(static.dtype) != "float16":
+                continue
+            for number, source in self._feeds.structure.input_sources(op.number):
+                if number == op_kinds.DIVISORS[op.type] and source.end is None:
+                    sinks = self._first_of_tensor(source.op, source.slot, "divisor")
+                    yield from (sink for sink in sinks if sink.kind != "nan")
 
     def _stops(self) -> Iterator[Sink]:
         """The last bad value of a call that did not return, and what a guard stopped at."""

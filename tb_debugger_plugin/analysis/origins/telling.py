@@ -87,6 +87,8 @@ class Telling:
         explanation = explain_bad(subject)
         brought = value.outside or op_kinds.brings_in(self._feeds.op_type(value)) or ""
         why = (text(_OUTSIDE[brought]),) if brought in _OUTSIDE else explanation.why
+        if sink is not None and sink.why == "divisor":
+            why = (*why, text(" A division by it gives 0, which hides the overflow."))
         if category == "expected":
             why = (*why, text(" " + _harmless(birth, is_certain)))
         certainty, missing = self._certainty(birth, is_certain, explanation)
