@@ -10,8 +10,10 @@ import pytest
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import EXPLODING, LISTED, NAN_OR_INFINITY
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.reading.run import open_run
 from tests.support.asking import Asker
 from tests.support.events import Recording, small_program, vector
+from tests.support.numerics import training
 
 _RUN = {"run": "."}
 
@@ -117,3 +119,14 @@ def test_a_run_with_exploding_values_only_begins_with_the_first_one(tmp_path: Pa
         answer = page.json("/alerts", _RUN)
         assert (answer["first_cause"], answer["alerts_breakdown"]) == (0, {"ExplodingAlert": 2})
         assert page.json("/diagnosis", _RUN)["diagnosis"]["headline"] == "Log in loss, train.py:3"
+
+
+def test_a_tensor_that_is_recorded_later_has_its_role(tmp_path):
+    recording = training(tmp_path, [{"gradient_tape/MatMul": [11.0]}])
+    with open_run(tmp_path) as run:
+        assert len(run.alerts(rule="LargeGradientAlert", limit=10)) == 1
+        recording.trace("g1", "gradient_tape/out", numerics(12.0))
+        assert run._loader.catch_up(60.0)
+        names = [alert.op_name for alert in run.alerts(rule="LargeGradientAlert", limit=10)]
+    recording.close()
+    assert names == ["gradient_tape/MatMul", "gradient_tape/out"]

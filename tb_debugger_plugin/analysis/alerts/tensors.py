@@ -67,7 +67,7 @@ class Tensors:
 
 def tensors(snapshot: Snapshot) -> Tensors:
     """Returns the sites of a run by role."""
-    return snapshot.remember_of_graphs("tensors by role", lambda: _tensors(snapshot))
+    return snapshot.remember_of_sites("tensors by role", lambda: _tensors(snapshot))
 
 
 def _tensors(snapshot: Snapshot) -> Tensors:
