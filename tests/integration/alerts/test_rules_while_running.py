@@ -183,8 +183,8 @@ def test_a_callback_of_keras_ends_the_training(tmp_path: Path, looks: Looks) -> 
     )
     slow = tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: looks.wait())
     history = model.fit(x, x + 1.0, epochs=40, verbose=0, callbacks=[callback, slow])
-    # The error is -2 and becomes -7 times as large in each epoch. The gradient is twice the error: 4, 28, 196,
-    # 1372. It is found after the fourth epoch, and the next one is the last.
+    # The error is -2 and becomes -7 times as large in each epoch. The gradient is twice the error: 4, 28,
+    # 196, 1372. It is found after the fourth epoch, and the next one is the last.
     assert len(history.epoch) == 5
 
 
