@@ -6,6 +6,7 @@ The oracle is the loop of the program: it knows the first step whose gradient pa
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -301,3 +302,69 @@ def test_a_mode_that_looks_at_no_elements_answers_rules_about_the_program(tmp_pa
         for size in range(4):
             traced(tf.zeros([size]) if size % 2 else size)
     assert [broken.rule for broken in seen] == ["RetracingAlert"]
+
+
+def test_a_run_of_a_session_acts_after_it_and_any_thread_may_act(tmp_path: Path, looks: Looks) -> None:
+    rule, seen = "ExplodingAlert:limit=1000", []
+    with tb_debugger_plugin.record(
+        tmp_path / "session", "FULL_NUMERICS", on_alert=seen.append, alert_rules=[rule]
+    ):
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            x = tf.compat.v1.placeholder(tf.float32, [])
+            y = x * 2.0
+            session.run(y, {x: 1.0})
+            looks.wait()
+            session.run(y, {x: 5000.0})
+            looks.wait()
+            assert not seen
+            session.run(y, {x: 1.0})
+            assert "ExplodingAlert" in [broken.rule for broken in seen]
+    errors: list[BaseException] = []
+
+    def work(step: Callable[[float], float]) -> None:
+        try:
+            step(101.0)
+            looks.wait()
+            step(1.0)
+        except NumericsError as error:
+            errors.append(error)
+
+    with tb_debugger_plugin.record(
+        tmp_path / "thread", "FULL_NUMERICS", on_alert="raise", alert_rules=[_RULE]
+    ):
+        step = program()
+        thread = threading.Thread(target=work, args=[step])
+        thread.start()
+        thread.join()
+        step(1.0)
+    assert len(errors) == 1
+
+
+def test_a_compiled_function_acts_before_its_next_call(tmp_path: Path, looks: Looks) -> None:
+    compiled = tf.function(lambda x: tf.square(x) + 1.0, jit_compile=True)
+    with tb_debugger_plugin.record(
+        tmp_path, "FULL_NUMERICS", on_alert="raise", alert_rules=["ExplodingAlert:limit=1000"]
+    ):
+        compiled(tf.constant(3.0))
+        looks.wait()
+        compiled(tf.constant(100.0))
+        looks.wait()
+        with pytest.raises(NumericsError, match="Exploding"):
+            compiled(tf.constant(3.0))
+
+
+def test_a_forked_child_asks_nothing_and_ends(tmp_path: Path, looks: Looks) -> None:
+    with tb_debugger_plugin.record(
+        tmp_path, "FULL_NUMERICS", on_alert="stop", alert_rules=[_RULE]
+    ) as recording:
+        step = program()
+        step(1.0)
+        looks.wait()
+        child = os.fork()
+        if not child:
+            os._exit(int(recording.on or is_asking()))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        step(101.0)
+        looks.wait()
+        step(1.0)
+        assert recording.stopped_at_alert
