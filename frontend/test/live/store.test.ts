@@ -140,6 +140,19 @@ describe("commands", () => {
     expect(server.posted).toHaveLength(2);
   });
 
+  test("that let the program go on follow those before them", async () => {
+    const { live, server } = await open();
+    expect(await Promise.all([live.toggle(atLine("/a.py", 3)), live.continueUntil(), live.step()])).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(server.posted.map(({ body }) => Object.keys(body.command as object)[0])).toEqual([
+      "set_breakpoint",
+      "continue_",
+    ]);
+  });
+
   test("that are refused say why, until the next one", async () => {
     const { live, server, timer } = await open();
     server.outcome = () => ({ done: false, sentence: "“foo” is no number.", breakpoint: 0, state: null });

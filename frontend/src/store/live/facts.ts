@@ -33,8 +33,6 @@ export function createLiveFacts() {
     closed: signal<ReadonlySet<ProgramId>>(new Set()),
     /** Why the last command was not done. */
     refusal: signal<string | undefined>(undefined),
-    /** The number of commands that wait for their answers. */
-    sending: signal(0),
     toasts: signal<readonly Toast[]>([]),
     /** The panel that is open; undefined shows the recording alone. */
     dock: signal<DockName | undefined>(undefined),

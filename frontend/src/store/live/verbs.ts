@@ -28,7 +28,7 @@ export interface LiveVerbDeps {
 }
 
 /** Sends a command; returns whether it was done. Why not is in `refusal`, and in a toast. */
-export type Send = (command: Command, about?: "pause") => Promise<boolean>;
+export type Send = (command: Command, about?: "pause" | "going on") => Promise<boolean>;
 
 export type LiveVerbs = ReturnType<typeof createLiveVerbs>;
 
@@ -55,15 +55,21 @@ function createSend({ api, activity, facts, derived, toasts }: LiveVerbDeps): Se
     if (!done) toasts.show(words, "failure");
     return done;
   }
+  // Those under way, and whether one of them ends the pause at hand.
+  let [earlier, isGoingOn]: [Promise<unknown>, boolean] = [Promise.resolve(), false];
   return async (command, about) => {
     const [program, answer] = [derived.program.peek(), facts.answer.peek()];
     if (program === undefined || answer === undefined) return false;
     // A key that is held down repeats faster than the program answers; the pause is over by then.
-    if (about === "pause" && facts.sending.peek() > 0) return false;
-    const pauseNumber = about === "pause" ? (program.state?.pause?.number ?? 0) : 0;
-    facts.sending.value = facts.sending.peek() + 1;
+    const endsPause = about === "going on";
+    if (endsPause && isGoingOn) return false;
+    const pauseNumber = about === undefined ? 0 : (program.state?.pause?.number ?? 0);
+    isGoingOn ||= endsPause;
+    const post = () => api.control(program.id, command, pauseNumber, answer.token);
+    // A breakpoint or a value that was set before the program goes on must be there when it does.
+    const sent = endsPause ? earlier.then(post) : post();
+    earlier = Promise.allSettled([earlier, sent]).then(() => undefined);
     try {
-      const sent = api.control(program.id, command, pauseNumber, answer.token);
       return take(program.id, await activity.track(sent));
     } catch (error) {
       // The next answer about programs says that the server is back.
@@ -72,17 +78,17 @@ function createSend({ api, activity, facts, derived, toasts }: LiveVerbDeps): Se
       toasts.show(sentence(error), "failure");
       return false;
     } finally {
-      facts.sending.value = facts.sending.peek() - 1;
+      if (endsPause) isGoingOn = false;
     }
   };
 }
 
 function createStepVerbs(send: Send) {
   return {
-    step: () => send({ step: {} }, "pause"),
-    stepOver: () => send({ step_over: {} }, "pause"),
+    step: () => send({ step: {} }, "going on"),
+    stepOver: () => send({ step_over: {} }, "going on"),
     /** Without a part, the program runs on until a breakpoint. */
-    continueUntil: (until: Continuation = {}) => send({ continue_: until }, "pause"),
+    continueUntil: (until: Continuation = {}) => send({ continue_: until }, "going on"),
     pauseNow: () => send({ pause: {} }),
     detach: () => send({ detach: {} }),
     /** Ends the program. */
