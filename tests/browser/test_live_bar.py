@@ -331,6 +331,7 @@ def _watch(op_name: str):
 
 def test_a_read_only_program_is_shown_and_takes_no_commands(opened):
     page, program = opened(program={"read_only": True})
+    expect(page.part("live-read-only")).to_have_text("read-only")
     for name in ("step", "stepOver", "continue", "pause", "detach", "stop"):
         button = page.part(f"live-{name}")
         expect(button).to_have_attribute("aria-disabled", "true")
@@ -351,6 +352,7 @@ def test_a_lost_connection_is_told_and_comes_back_by_itself(opened):
     page.page.context.set_offline(True)
     press(page, "F11")
     expect(page.part("live-problem")).to_contain_text("TensorBoard does not answer.")
+    expect(page.part("live-bar")).to_have_class(re.compile("live-unreachable"))
     page.page.context.set_offline(False)
     expect(page.part("live-problem")).to_have_count(0, timeout=40_000)
     press(page, "F11")

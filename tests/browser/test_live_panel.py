@@ -390,6 +390,8 @@ def test_each_panel_is_accessible_and_not_wider_than_the_window(opened, scheme, 
             expect(page.part("live-result").get_by_role("alert")).to_be_visible()
         assert page.serious_violations() == [], panel
         assert page.frame.evaluate("document.documentElement.scrollWidth") <= width, panel
+        if panel == "curves" and width > 860:
+            assert _right(page.part("dock-curves")) - _right(page.part("curve-number")) < 10
         _look(page, f"live-{panel}-{scheme}-{width}")
     page.click("dock-tab-tensors")
     row(page, "x:0").get_by_test_id("live-view").click()
@@ -397,6 +399,11 @@ def test_each_panel_is_accessible_and_not_wider_than_the_window(opened, scheme, 
     expect(page.part("live-history")).to_be_visible()
     assert page.serious_violations() == []
     _look(page, f"live-value-{scheme}-{width}")
+
+
+def _right(part: Locator) -> float:
+    box = part.bounding_box()
+    return box["x"] + box["width"]
 
 
 def _look(page: DebuggerPage, name: str) -> None:

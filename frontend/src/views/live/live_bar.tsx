@@ -58,7 +58,7 @@ interface BarProps {
 /** Says so before a button is tried. */
 function ReadOnly({ store, program }: BarProps) {
   const why = readOnlyWords(program, store.live.readOnly.value);
-  if (why === undefined) return null;
+  if (why === undefined || situationOf(program) === "ended") return null;
   return (
     <span class="tag live-read-only" title={why} data-testid="live-read-only">
       read-only
