@@ -189,14 +189,14 @@ def test_a_run_that_comes_while_a_finished_one_is_on_screen_is_listed_by_itself(
             page.page.clock.fast_forward(30_000)
             assert page.frame  # has its answers
         small_program(tmp_path / "second", start=2000.0).close()
-        options = page.frame.locator(".status select option")
+        options = page.part("run").locator("option")
         for _ in range(20):
             page.page.clock.run_for(15_000)
             if options.count() > 1:
                 break
             page.page.wait_for_timeout(500)
         expect(options).to_have_text(["first", "second"])
-        expect(page.frame.locator(".status select")).to_have_value("first")
+        expect(page.part("run")).to_have_value("first")
 
 
 def test_keys_work_as_soon_as_the_tab_is_there(browser, example_address):
