@@ -305,7 +305,8 @@ def test_a_mode_that_looks_at_no_elements_answers_rules_about_the_program(tmp_pa
 
 
 def test_a_run_of_a_session_acts_after_it_and_any_thread_may_act(tmp_path: Path, looks: Looks) -> None:
-    rule, seen = "ExplodingAlert:limit=1000", []
+    rule = "ExplodingAlert:limit=1000"
+    seen: list[BrokenRule] = []
     with tb_debugger_plugin.record(
         tmp_path / "session", "FULL_NUMERICS", on_alert=seen.append, alert_rules=[rule]
     ):
@@ -368,3 +369,15 @@ def test_a_forked_child_asks_nothing_and_ends(tmp_path: Path, looks: Looks) -> N
         looks.wait()
         step(1.0)
         assert recording.stopped_at_alert
+
+
+def test_bad_values_act_where_they_are_computed_unless_only_rules_count(tmp_path: Path) -> None:
+    options = {"on_alert": "raise", "alert_rules": ["LargeUpdateAlert"]}
+    with (
+        pytest.raises(NumericsError, match="logarithm of 0") as caught,
+        tb_debugger_plugin.record(tmp_path / "both", "FULL_NUMERICS", **options),
+    ):
+        tf.math.log(tf.constant(0.0))
+    assert caught.value.bad_value is not None and caught.value.broken_rule is None
+    with tb_debugger_plugin.record(tmp_path / "rules", "FULL_NUMERICS", alert_kinds=(), **options):
+        assert np.isinf(tf.math.log(tf.constant(0.0)))
