@@ -93,15 +93,24 @@ def _product(dims: Sequence[int]) -> int:
 
 def given_by_python(snapshot: Snapshot, graph: int) -> list[Given]:
     """Returns what the first call from Python passed to a graph; nothing if there was none."""
+    given: dict[int, list[Given]] = snapshot.remember("given_by_python", lambda: _read(snapshot))
+    return given.get(graph, [])
+
+
+def _read(snapshot: Snapshot) -> dict[int, list[Given]]:
     rows = snapshot.rows(
-        "SELECT t.name, o.has_value, o.size FROM execution_inputs i"
-        " LEFT JOIN LATERAL (SELECT m.idx, m.has_value, m.size FROM execution_outputs m"
-        "  WHERE m.tensor_id = i.tensor_id AND m.idx < i.idx ORDER BY m.idx DESC LIMIT 1) o ON true"
-        " LEFT JOIN executions e ON e.idx = o.idx LEFT JOIN op_types t USING (op_type)"
-        " WHERE i.idx = (SELECT min(idx) FROM executions WHERE graph = ?) ORDER BY i.slot",
-        [graph],
+        "WITH firsts AS (SELECT graph, min(idx) AS idx FROM executions WHERE graph >= 0 GROUP BY graph),"
+        " given AS (SELECT f.graph, f.idx, i.slot, i.tensor_id"
+        "  FROM firsts f JOIN execution_inputs i USING (idx))"
+        " SELECT g.graph, t.name, m.has_value, m.size FROM given g"
+        " ASOF LEFT JOIN execution_outputs m ON m.tensor_id = g.tensor_id AND g.idx > m.idx"
+        " LEFT JOIN executions e ON e.idx = m.idx LEFT JOIN op_types t ON t.op_type = e.op_type"
+        " ORDER BY g.graph, g.slot"
     )
-    return [_of_python(maker, has_value, size) for maker, has_value, size in rows]
+    found: dict[int, list[Given]] = {}
+    for graph, *fields in rows:
+        found.setdefault(graph, []).append(_of_python(*fields))
+    return found
 
 
 def _of_python(maker: str | None, has_value: bool | None, size: float | None) -> Given:
