@@ -63,6 +63,25 @@ class Record:
         op = self.op_of(value)
         return value.outside if op is None else op.type or op.name
 
+    def call_of(self, value: Value) -> int | None:
+        """The execution in which a value was computed; None where none is on record."""
+        if value.execution >= 0:
+            return value.execution
+        near = value.trace if value.trace >= 0 else value.near
+        return self.traces.window(near).owner if 0 <= near else None
+
+    def step(self, value: Value) -> int | None:
+        """How often the function in which a value was computed had been called before."""
+        index = self.call_of(value)
+        if index is None or not self.eager.execution(index).is_function:
+            return None
+        ((count,),) = self.snapshot.rows(
+            "SELECT count(*) FROM executions WHERE idx < ? AND op_type ="
+            " (SELECT op_type FROM executions WHERE idx = ?)",
+            [index, index],
+        )
+        return int(count)
+
     def taken(self, execution: int) -> list[tuple[int, Value | None]]:
         """The values that an execution took, by slot; None for one that no execution on record made.
 
