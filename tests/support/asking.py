@@ -118,10 +118,10 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/live/tensors": lambda facts: {"program": facts.program},
     "/live/paused": lambda facts: {"program": facts.program, "pause": 1},
 }
-#: The status of routes where there are no elements, no program, or no alert with the number.
+#: The status of routes where there are no elements, no program, no description of the op, or no alert.
 _OF_NOTHING: Final = {
     **dict.fromkeys(("/values", "/values/text", "/values/summary", "/values/npy"), 404),
-    **dict.fromkeys(("/live/tensors", "/live/paused"), 404),
+    **dict.fromkeys(("/live/tensors", "/live/paused", "/compare/histories"), 404),
     "/alerts/explained": 400,
 }
 #: More queries for some of the routes.
