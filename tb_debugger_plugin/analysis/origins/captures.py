@@ -9,6 +9,7 @@ Invariant: where nothing is passed in for which there is no Placeholder, the arg
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -81,14 +82,7 @@ def _fits(snapshot: Snapshot, op: Op, tensor: Given) -> bool:
     known = [dim for dim in dims or () if dim is not None and dim >= 0]
     if tensor.size is None or dims is None or len(known) < len(dims):
         return True
-    return tensor.size == _product(known)
-
-
-def _product(dims: Sequence[int]) -> int:
-    size = 1
-    for dim in dims:
-        size *= dim
-    return size
+    return tensor.size == math.prod(known)
 
 
 def given_by_python(snapshot: Snapshot, graph: int) -> list[Given]:

@@ -1,5 +1,7 @@
 /** The history of a tensor as paths of a picture: the health of each occurrence, and the curve of an element. */
+
 import { type ColumnPage, numberAt } from "../../api/columns";
+import { pathOf, rangeOf } from "../curve_paths";
 import type { NumberRange } from "./grid";
 
 export interface HistoryCurve {
@@ -38,15 +40,6 @@ export function historyCurve(page: ColumnPage, width: number, height: number): H
   };
 }
 
-function rangeOf(values: readonly (number | undefined)[]): NumberRange | undefined {
-  const finite = values.filter((value): value is number => value !== undefined && Number.isFinite(value));
-  if (finite.length === 0) return undefined;
-  return {
-    low: finite.reduce((a, b) => Math.min(a, b)),
-    high: finite.reduce((a, b) => Math.max(a, b)),
-  };
-}
-
 /** A line through the finite values; a value between two gaps is a short dash. */
 function lineOf(
   values: readonly (number | undefined)[],
@@ -56,17 +49,5 @@ function lineOf(
 ): string {
   const heightOf = (value: number) =>
     2 + (high > low ? 1 - (value - low) / (high - low) : 0.5) * (height - 4);
-  let isBroken = true;
-  return values
-    .map((value, i) => {
-      if (value === undefined || !Number.isFinite(value)) {
-        isBroken = true;
-        return "";
-      }
-      const [x, y] = [((i + 0.5) * step).toFixed(2), heightOf(value).toFixed(2)];
-      const part = isBroken ? `M${x},${y}h0.01` : `L${x},${y}`;
-      isBroken = false;
-      return part;
-    })
-    .join("");
+  return pathOf(values, (i, value) => `${((i + 0.5) * step).toFixed(2)},${heightOf(value).toFixed(2)}`);
 }
