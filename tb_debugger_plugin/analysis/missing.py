@@ -49,6 +49,12 @@ def num_held(snapshot: Snapshot, suffix: str) -> dict[int, int]:
     return counts
 
 
+def is_cut(snapshot: Snapshot) -> bool:
+    """Returns whether a circular buffer may have dropped the beginning of a run."""
+    ((size,),) = snapshot.rows("SELECT max(circular_buffer_size) FROM hosts")
+    return size is not None and size > 0
+
+
 def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
     """Returns an entry of ``not_recorded`` for each incomplete file; nothing until the files are read.
 

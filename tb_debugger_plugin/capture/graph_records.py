@@ -8,7 +8,6 @@ Invariant: a graph has an id before the ops of any graph that runs it are writte
 
 from __future__ import annotations
 
-import re
 import threading
 import uuid
 import weakref
@@ -25,9 +24,8 @@ from tb_debugger_plugin.capture.naming.names import GraphNames, Names
 from tb_debugger_plugin.capture.stacks.frames import EventWriter, Frames, creation_stacks
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfOp, TfTensor
 from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, Message, StaticTensor
+from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 
-#: Names of the functions that TensorFlow makes for input pipelines: "Dataset_map_parse".
-_PIPELINE = re.compile(r"(Dataset|tf_data)_")
 #: Number of records that are made before they are written: each takes some kilobytes.
 _RECORDS_AT_ONCE = 500
 
@@ -252,7 +250,7 @@ def _outer_graph(graph: TfGraph) -> TfGraph | None:
 
 def _is_in_pipeline(graph: TfGraph | None) -> bool:
     while isinstance(graph, func_graph.FuncGraph):
-        if _PIPELINE.match(graph.name):
+        if is_of_pipeline(graph.name):
             return True
         graph = graph.outer_graph
     return False

@@ -9,6 +9,8 @@ from typing import Final
 ARGUMENTS: Final = frozenset({"Placeholder", "_Arg", "Arg"})
 #: Scopes before the names of ops of a gradient: those of tapes, and of ``tf.gradients``.
 GRADIENT_SCOPES: Final = re.compile(r"^(?:gradient_tape/|gradients/)+")
+#: Functions that TensorFlow makes for input pipelines: ``Dataset_map_parse``.
+_PIPELINE: Final = re.compile(r"(__inference_)?(Dataset|tf_data)_")
 _CALL: Final = re.compile(r"^__(?:inference|forward)_(?=.)")
 _BACKWARD: Final = re.compile(r"^__backward_(?=.)")
 _NUMBERS: Final = re.compile(r"(?:_\d+)+$")
@@ -17,6 +19,11 @@ _NUMBERS: Final = re.compile(r"(?:_\d+)+$")
 def is_gradient(op_name: str) -> bool:
     """Whether an op is part of a gradient, by its name."""
     return GRADIENT_SCOPES.match(op_name) is not None
+
+
+def is_of_pipeline(graph_name: str) -> bool:
+    """Whether a graph is a function of an input pipeline, by its name."""
+    return _PIPELINE.match(graph_name) is not None
 
 
 def is_function(op_type: str) -> bool:

@@ -17,9 +17,9 @@ from tb_debugger_plugin.analysis.compare.outline import Outline, outline
 from tb_debugger_plugin.analysis.compare.places import PlacePair, Places, paired_places, places
 from tb_debugger_plugin.analysis.compare.tolerance import depths
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
-from tb_debugger_plugin.analysis.origins.op_kinds import PIPELINE
+from tb_debugger_plugin.analysis.missing import is_cut
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.loader import RunLoader
 
 #: Ops whose results are of the moment, so that two runs never agree.
@@ -88,7 +88,7 @@ def _prepare(first: Snapshot, second: Snapshot) -> Prepared:
         paired_places(pairs, here, there),
         depths(outlines[0], sizes),
         _unordered(first, outlines[0]),
-        any(status(run)["circular_buffer_size"] for run in (first, second)),
+        is_cut(first) or is_cut(second),
     )
 
 
@@ -101,7 +101,7 @@ def _unordered(snapshot: Snapshot, made: Outline) -> frozenset[int]:
         "SELECT graph FROM executions WHERE graph >= 0 GROUP BY graph HAVING count(DISTINCT thread) > 1"
     )
     shared = {graph for (graph,) in callers}
-    shared |= {graph.number for graph in snapshot.catalog.graphs if PIPELINE.match(graph.name or "")}
+    shared |= {graph.number for graph in snapshot.catalog.graphs if is_of_pipeline(graph.name or "")}
     ops = snapshot.catalog.ops
     for op, called in graph_calls(snapshot).graphs.items():
         if ops[op].type in _LOOPS:

@@ -31,7 +31,7 @@ from tb_debugger_plugin.analysis.origins.values import (
 )
 from tb_debugger_plugin.analysis.origins.variables import Keys, Variables
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.events.tensorflow_names import display_name
+from tb_debugger_plugin.events.tensorflow_names import display_name, is_of_pipeline
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 #: Earlier traces of a tensor that are compared with a copy.
@@ -212,7 +212,7 @@ class Feeds(Record):
         """What Python passed as an argument of a function."""
         owner = self.traces.window(at).owner
         graph = self.snapshot.catalog.graphs[op.graph]
-        if op_kinds.PIPELINE.match(graph.name or ""):
+        if is_of_pipeline(graph.name or ""):
             own = self.traces.measured(at)
             made = self._pipelines.result(own.time, own, op.graph)
             if made is not None and own.bad:

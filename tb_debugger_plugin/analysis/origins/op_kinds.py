@@ -94,8 +94,6 @@ DATA: Final = frozenset(
 CHECKPOINTS: Final = frozenset({"RestoreV2", "Restore", "RestoreSlice", "LoadDataset"})
 PYTHON: Final = frozenset({"PyFunc", "EagerPyFunc", "PyFuncStateless", "NumpyFunction"})
 CONSTANTS: Final = frozenset({"Const", "HostConst", "ImmutableConst"})
-#: Functions that TensorFlow makes for input pipelines.
-PIPELINE: Final = re.compile(r"(__inference_)?(Dataset|tf_data)_")
 FORWARD: Final = re.compile(r"__forward_")
 BACKWARD: Final = re.compile(r"(__inference_)?_*backward_")
 

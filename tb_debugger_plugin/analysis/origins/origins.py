@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from tb_debugger_plugin.analysis.lasting import Lasting, lasting, lasting_generation
+from tb_debugger_plugin.analysis.missing import is_cut
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth, Births
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
@@ -111,7 +112,7 @@ class _Search:
         if birth.meant and birth.kind != "nan" and not (birth.kind is None and is_passed_in):
             return "expected"
         if value.outside == "a variable":
-            return "propagated" if self._is_cut() else "came_in"
+            return "propagated" if is_cut(self._feeds.snapshot) else "came_in"
         return "came_in" if brought else "origin"
 
     def _is_initial(self, birth: Birth) -> bool:
@@ -119,10 +120,6 @@ class _Search:
         if birth.value.outside == "a variable":
             return True
         return op_kinds.is_assignment(self._feeds.op_type(birth.entry))
-
-    def _is_cut(self) -> bool:
-        rows = self._feeds.snapshot.rows("SELECT max(circular_buffer_size) FROM hosts")
-        return bool(rows[0][0])
 
     def _add(self, birth: Birth, category: Category, sink: Sink | None) -> None:
         key = self._key(birth)

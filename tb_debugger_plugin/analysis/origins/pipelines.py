@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 
-from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.structure import Structure
 from tb_debugger_plugin.analysis.origins.traces import sites_of
 from tb_debugger_plugin.analysis.origins.values import Measured
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.tensors import BAD
 
 
@@ -46,7 +46,7 @@ class Pipelines:
     @functools.cached_property
     def _sites(self) -> dict[int, list[int]]:
         """The sites of the results of each function of input pipelines."""
-        graphs = [one for one in self._snapshot.catalog.graphs if op_kinds.PIPELINE.match(one.name or "")]
+        graphs = [one for one in self._snapshot.catalog.graphs if is_of_pipeline(one.name or "")]
         return {graph.number: self._result_sites(graph.number) for graph in graphs}
 
     def _result_sites(self, graph: int) -> list[int]:

@@ -15,6 +15,7 @@ from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.traces import sites_of, spans_after
 from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, Value
 from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 _MAX_HOPS: Final = 512
@@ -262,8 +263,9 @@ class Sinks:
                     yield from (sink for sink in sinks if sink.kind == "nan")
 
     def divisors(self) -> Iterator[Sink]:
-        """The first infinities of float16 by which something was divided: its range ends at 65,504, so that
-        the 0 that comes of it is seldom right.
+        """The first infinities of float16 by which something was divided.
+
+        Its range ends at 65,504, so that the 0 that comes of it is seldom right.
         """
         statics = self._snapshot.catalog.statics
         for op in self._snapshot.catalog.ops:
@@ -288,7 +290,7 @@ class Sinks:
         catalog = self._snapshot.catalog
         for idx, site in rows:
             name = catalog.graphs[catalog.sites[site].graph].name or ""
-            if not op_kinds.PIPELINE.match(name):
+            if not is_of_pipeline(name):
                 measured = self._feeds.measured(Value(trace=idx))
                 yield Sink(measured.time, Value(trace=idx), _kind_of(measured, None), "stop")
                 return
