@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import random
 import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 with warnings.catch_warnings():
@@ -23,6 +25,14 @@ from tests.support.tensorflows_reader import check_every_file_set_below
 def functions_of_other_modules_are_gone() -> None:
     """A recording begins with the functions that are there, also those that wait to be collected."""
     gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def each_run_draws_the_same_numbers() -> None:
+    """Weights of layers too: Keras takes their seeds from `random`."""
+    random.seed(1)
+    np.random.seed(1)
+    tf.random.set_seed(1)
 
 
 #: The end of the names of the functions that a recording defines: see `capture/graph/copies.py`.

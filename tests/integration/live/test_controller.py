@@ -418,7 +418,8 @@ def test_pauses_of_several_threads_under_load_never_hang(begin, pauses):
 
 def test_the_first_nan_of_a_keras_model_is_found_in_its_fit(begin):
     debugger = begin()
-    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3, name="dense_in")])
+    negative = tf.keras.layers.Dense(3, kernel_initializer=tf.keras.initializers.Constant(-1.0))
+    model = tf.keras.Sequential([tf.keras.Input((4,)), negative])
     model.add(tf.keras.layers.Lambda(tf.math.log, name="logarithm"))
     model.compile("sgd", "mse")
     data = np.ones((64, 4), np.float32)
