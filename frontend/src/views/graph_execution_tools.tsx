@@ -1,6 +1,7 @@
 /** What is above the list of graph executions: its filters, and a field that leads to a row. */
 import { graphExecutionIndex } from "../base/ids";
 import type { Store } from "../store/store";
+import { Choice, plainOptions } from "./choice";
 
 interface ToolsProps {
   readonly store: Store;
@@ -52,25 +53,20 @@ function rowOfForm(form: HTMLFormElement, all: number): number | undefined {
   return /^\d+$/.test(text) && all > 0 ? Math.min(all - 1, Number(text)) : undefined;
 }
 
+const ALL_HOSTS = { value: "", title: "All hosts" };
+
 /** The hosts of the run, if there are several. */
 function HostFilter({ store }: { readonly store: Store }) {
   const filter = store.filter.value;
   const hosts = store.status.value?.hosts ?? [];
   if (hosts.length <= 1) return null;
   return (
-    <select
-      class="files"
-      aria-label="Host"
+    <Choice
+      options={[ALL_HOSTS, ...plainOptions([...new Set(hosts)])]}
       value={filter.host ?? ""}
-      onChange={(event) => store.setFilter({ ...filter, host: event.currentTarget.value })}
-    >
-      <option value="">All hosts</option>
-      {[...new Set(hosts)].map((host) => (
-        <option key={host} value={host}>
-          {host}
-        </option>
-      ))}
-    </select>
+      choose={(host) => store.setFilter({ ...filter, host })}
+      label="Host"
+    />
   );
 }
 

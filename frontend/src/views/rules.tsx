@@ -7,6 +7,7 @@ import { displayName, tensorName } from "../model/names";
 import { SLIDER_STEPS, stepOf, valueAt } from "../model/rules";
 import type { Store } from "../store/store";
 import { Explanation } from "./cause_parts";
+import { Choice, plainOptions } from "./choice";
 import { TensorName } from "./numbers";
 import { Failure, Hint } from "./panel";
 
@@ -106,13 +107,7 @@ function ChoiceField({ parameter, value, move }: FieldProps) {
   return (
     <label class="threshold">
       {parameter.name}
-      <select value={value} onChange={(event) => move(event.currentTarget.value)}>
-        {parameter.choices.map((choice) => (
-          <option key={choice} value={choice}>
-            {choice}
-          </option>
-        ))}
-      </select>
+      <Choice options={plainOptions(parameter.choices)} value={value} choose={move} />
     </label>
   );
 }

@@ -77,7 +77,7 @@ function Files({ store }: { readonly store: Store }) {
   };
   return (
     <select
-      class="files"
+      class="choice"
       aria-label="Files of the stack"
       onChange={(event) => store.focusFrame(event.currentTarget.value as FrameId)}
     >

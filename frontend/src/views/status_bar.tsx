@@ -1,6 +1,6 @@
 /** One line about the run: its name and state, what is not recorded, what failed; and the search field. */
 import type { Logdir, Status } from "../api/answers";
-import { runName } from "../base/ids";
+import type { RunName } from "../base/ids";
 import { shown } from "../base/loaded";
 import { bytes, counted, duration, grouped } from "../base/text";
 import { gapsCount, gapsOf } from "../model/gaps";
@@ -8,6 +8,7 @@ import { type RunTitle, runTitles } from "../model/runs";
 import { stateOf } from "../model/verdict";
 import type { Store } from "../store/store";
 import { ChangedCount } from "./changed_tag";
+import { Choice, type Option } from "./choice";
 import { GapList } from "./gap_list";
 import { LiveButton } from "./live/start_card";
 import { LogdirProblems } from "./logdir_problems";
@@ -49,21 +50,22 @@ function RunSelector({ store }: { readonly store: Store }) {
     <>
       <label>
         Run{" "}
-        <select
+        <Choice
+          options={runs.map(optionOf)}
           value={store.run.value}
-          data-testid="run"
-          onChange={(event) => store.selectRun(runName(event.currentTarget.value))}
-        >
-          {runs.map(({ name, title }) => (
-            <option key={name} value={name}>
-              {title}
-            </option>
-          ))}
-        </select>
+          choose={(run) => store.selectRun(run)}
+          testId="run"
+        />
       </label>
       <OtherRun store={store} runs={runs} />
     </>
   );
+}
+
+const NO_RUN: Option<""> = { value: "", title: "…" };
+
+function optionOf({ name, title }: RunTitle): Option<RunName> {
+  return { value: name, title };
 }
 
 interface OtherRunProps {
@@ -76,24 +78,16 @@ function OtherRun({ store, runs }: OtherRunProps) {
   const others = runs.filter(({ name }) => name !== store.run.value);
   const other = store.comparison.other.value;
   const isListed = other === undefined || others.some(({ name }) => name === other);
+  const unlisted = isListed ? [] : [{ value: other, title: other }];
   return (
     <label>
       Compare with{" "}
-      <select
+      <Choice<RunName | "">
+        options={[NO_RUN, ...unlisted, ...others.map(optionOf)]}
         value={other ?? ""}
-        data-testid="compare-with"
-        onChange={({ currentTarget: { value } }) =>
-          store.comparison.compareWith(value === "" ? undefined : runName(value))
-        }
-      >
-        <option value="">…</option>
-        {!isListed && <option value={other}>{other}</option>}
-        {others.map(({ name, title }) => (
-          <option key={name} value={name}>
-            {title}
-          </option>
-        ))}
-      </select>
+        choose={(run) => store.comparison.compareWith(run === "" ? undefined : run)}
+        testId="compare-with"
+      />
     </label>
   );
 }

@@ -5,8 +5,7 @@ import type { NumberRange } from "../values/grid";
 import { numberOf } from "./tensor_rows";
 
 /** The numbers of a tensor that a curve can show. */
-export const CURVE_NUMBERS = ["mean", "min", "max", "range", "std", "nan", "inf", "zero"] as const;
-export type CurveNumber = (typeof CURVE_NUMBERS)[number];
+export type CurveNumber = "mean" | "min" | "max" | "range" | "std" | "nan" | "inf" | "zero";
 
 /** The numbers of one occurrence, in the order of time. */
 export interface CurvePoint {

@@ -4,8 +4,7 @@
  */
 import type { ListedOp } from "./op_list";
 
-export const GROUPINGS = ["scope", "layer", "device"] as const;
-export type Grouping = (typeof GROUPINGS)[number];
+export type Grouping = "scope" | "layer" | "device";
 
 /** Ops in the order of their paths. */
 export interface OpTree {

@@ -93,8 +93,7 @@ export function numberOf(numbers: readonly Measured[], name: string): number | u
   return plain(name);
 }
 
-export const FILTER_BY = ["name", "type"] as const;
-export type FilterBy = (typeof FILTER_BY)[number];
+export type FilterBy = "name" | "type";
 
 /** A regular expression that the reader typed, and what it is searched in. */
 export interface NameFilter {

@@ -17,6 +17,7 @@ import {
   twoCurves,
 } from "../../model/two_histories";
 import type { Store } from "../../store/store";
+import { Choice } from "../choice";
 import { TensorName } from "../numbers";
 import { Failure, Hint } from "../panel";
 import { OccurrenceSlider } from "../values/history";
@@ -106,19 +107,13 @@ interface ChoiceProps {
 
 function NumberChoice({ store, numbers, name }: ChoiceProps) {
   return (
-    <select
-      class="files"
+    <Choice
+      options={numbers.map((value) => ({ value, title: NUMBER_WORDS[value] }))}
       value={name}
-      aria-label="The number that is drawn"
-      data-testid="history-number"
-      onChange={(event) => store.comparison.draw(event.currentTarget.value as HistoryNumber)}
-    >
-      {numbers.map((each) => (
-        <option key={each} value={each}>
-          {NUMBER_WORDS[each]}
-        </option>
-      ))}
-    </select>
+      choose={(number) => store.comparison.draw(number)}
+      label="The number that is drawn"
+      testId="history-number"
+    />
   );
 }
 

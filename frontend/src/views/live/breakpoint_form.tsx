@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { Where } from "../../api/live";
 import { newBreakpoint, place } from "../../model/live/places";
 import type { Store } from "../../store/store";
+import { Choice } from "../choice";
 import { type ConditionDraft, ConditionField, conditionOfDraft, NO_CONDITION } from "./condition_field";
 
 interface Kind {
@@ -127,18 +128,12 @@ function Place({ kind, setKind, text, setText }: PlaceProps) {
     <>
       <label>
         Stop at{" "}
-        <select
-          class="files"
-          data-testid="breakpoint-kind"
+        <Choice
+          options={KINDS.map(({ title }, value) => ({ value, title }))}
           value={KINDS.indexOf(kind)}
-          onChange={(event) => setKind(KINDS[Number(event.currentTarget.value)] ?? kind)}
-        >
-          {KINDS.map(({ title }, i) => (
-            <option key={title} value={i}>
-              {title}
-            </option>
-          ))}
-        </select>
+          choose={(i) => setKind(KINDS[i] ?? kind)}
+          testId="breakpoint-kind"
+        />
       </label>
       {kind.field !== undefined && (
         <input

@@ -5,6 +5,7 @@ import { CHANGES, type ChangeName, expressionOfChange } from "../../model/live/c
 import { readOnlyWords } from "../../model/live/program";
 import { nameOf, summaryOf } from "../../model/live/tensor_rows";
 import type { Store } from "../../store/store";
+import { Choice } from "../choice";
 import { ShapeWords, Verdict } from "../numbers";
 
 export function ChangeValue({ store }: { readonly store: Store }) {
@@ -63,14 +64,14 @@ function ChangeForm({ store }: { readonly store: Store }) {
     event.preventDefault();
     if (expression !== undefined) void store.livePanel.changeValue(expression);
   };
-  const choose = (kind: string) => {
+  const choose = (kind: ChangeName) => {
     const next = CHANGES.find((one) => one.name === kind) ?? CHANGES[0];
     setName(next.name);
     setText(next.initial);
   };
   return (
     <form class="lp-form lp-change" onSubmit={submit}>
-      <KindSelect name={name} choose={choose} />
+      <KindChoice name={name} choose={choose} />
       <input
         class={`slice-field ${name === "free" ? "lp-expression" : "lp-number"}`}
         aria-label={CHANGES.find((one) => one.name === name)?.field}
@@ -89,27 +90,20 @@ function ChangeForm({ store }: { readonly store: Store }) {
   );
 }
 
-function KindSelect({
-  name,
-  choose,
-}: {
+interface KindProps {
   readonly name: ChangeName;
-  readonly choose: (name: string) => void;
-}) {
+  readonly choose: (name: ChangeName) => void;
+}
+
+function KindChoice({ name, choose }: KindProps) {
   return (
-    <select
-      class="files"
-      aria-label="How to change the value"
+    <Choice
+      options={CHANGES.map((change) => ({ value: change.name, title: change.title }))}
       value={name}
-      data-testid="live-change-kind"
-      onChange={(event) => choose(event.currentTarget.value)}
-    >
-      {CHANGES.map((one) => (
-        <option key={one.name} value={one.name}>
-          {one.title}
-        </option>
-      ))}
-    </select>
+      choose={choose}
+      label="How to change the value"
+      testId="live-change-kind"
+    />
   );
 }
 

@@ -1,6 +1,7 @@
 /** A field for a condition: the presets of TensorBoard's first debugger with a value, or a free text. */
 import { useId } from "preact/hooks";
 import { conditionOf, isNumber, PRESETS, type Preset, presetOf } from "../../model/live/conditions";
+import { Choice, type Option } from "../choice";
 
 /** What the reader chose and typed. */
 export interface ConditionDraft {
@@ -13,6 +14,12 @@ export interface ConditionDraft {
 const [ALWAYS, FREE] = [-1, -2];
 export const NO_CONDITION: ConditionDraft = { choice: ALWAYS, value: "0", text: "" };
 export const FIRST_PRESET: ConditionDraft = { ...NO_CONDITION, choice: 0 };
+
+const ALWAYS_OPTION: Option<number> = { value: ALWAYS, title: "always" };
+const PRESET_OPTIONS: readonly Option<number>[] = [
+  ...PRESETS.map(({ title, hasValue }, value) => ({ value, title: hasValue ? `${title} …` : title })),
+  { value: FREE, title: "other …" },
+];
 
 /** The draft of a condition that is there already. */
 export function draftOf(condition: string): ConditionDraft {
@@ -43,21 +50,13 @@ export function ConditionField({ draft, change, mayBeAlways, testId }: Condition
   const preset: Preset | undefined = PRESETS[draft.choice];
   return (
     <span class={draft.choice === FREE ? "condition condition-free" : "condition"}>
-      <select
-        class="files"
-        aria-label="Condition"
-        data-testid={`${testId}-preset`}
+      <Choice
+        options={mayBeAlways ? [ALWAYS_OPTION, ...PRESET_OPTIONS] : PRESET_OPTIONS}
         value={draft.choice}
-        onChange={(event) => change({ ...draft, choice: Number(event.currentTarget.value) })}
-      >
-        {mayBeAlways && <option value={ALWAYS}>always</option>}
-        {PRESETS.map(({ title, hasValue }, i) => (
-          <option key={title} value={i}>
-            {hasValue ? `${title} …` : title}
-          </option>
-        ))}
-        <option value={FREE}>other …</option>
-      </select>
+        choose={(choice) => change({ ...draft, choice })}
+        label="Condition"
+        testId={`${testId}-preset`}
+      />
       {preset?.hasValue && <ValueField draft={draft} change={change} testId={testId} />}
       {draft.choice === FREE && <FreeField draft={draft} change={change} testId={testId} />}
     </span>

@@ -1,10 +1,11 @@
 /** The curves of watched tensors, which grow while the program runs. */
 import type { Watched } from "../../api/live";
 import { compact, grouped, shortNumber } from "../../base/text";
-import { CURVE_NUMBERS, type CurveNumber, liveCurve } from "../../model/live/curves";
+import { type CurveNumber, liveCurve } from "../../model/live/curves";
 import { placeWords } from "../../model/live/places";
 import { mayEdit } from "../../model/live/program";
 import type { Store } from "../../store/store";
+import { Choice, optionsOf } from "../choice";
 import { TensorName } from "../numbers";
 import { Hint } from "../panel";
 import { CurvePicture } from "./live_curve";
@@ -25,18 +26,12 @@ export function CurvesTools({ store }: { readonly store: Store }) {
   return (
     <label class="lp-label">
       draw{" "}
-      <select
-        class="files"
+      <Choice
+        options={optionsOf(WORDS)}
         value={curveNumber.value}
-        data-testid="curve-number"
-        onChange={(event) => setCurveNumber(event.currentTarget.value as CurveNumber)}
-      >
-        {CURVE_NUMBERS.map((name) => (
-          <option key={name} value={name}>
-            {WORDS[name]}
-          </option>
-        ))}
-      </select>
+        choose={setCurveNumber}
+        testId="curve-number"
+      />
     </label>
   );
 }

@@ -3,7 +3,6 @@
  * there is a program, or one that has just ended.
  */
 import type { LiveProgram } from "../../api/live";
-import { programId } from "../../base/ids";
 import {
   type Action,
   headline,
@@ -14,6 +13,7 @@ import {
   situationOf,
 } from "../../model/live/program";
 import type { Store } from "../../store/store";
+import { Choice } from "../choice";
 import { ContinueMenu } from "./continue_menu";
 import { KEY_OF } from "./keys";
 import { Popover } from "./popover";
@@ -102,19 +102,17 @@ function Chooser({ store, program }: BarProps) {
   const programs = all.filter((each) => each.id === program.id || situationOf(each) !== "ended");
   if (programs.length < 2) return null;
   return (
-    <select
-      class="files live-programs"
-      aria-label="Program"
-      data-testid="live-programs"
+    <Choice
+      class="live-programs"
+      options={programs.map((each) => ({
+        value: each.id,
+        title: `${programTitle(each)}: ${situationOf(each)}`,
+      }))}
       value={program.id}
-      onChange={(event) => store.live.chooseProgram(programId(event.currentTarget.value))}
-    >
-      {programs.map((each) => (
-        <option key={each.id} value={each.id}>
-          {programTitle(each)}: {situationOf(each)}
-        </option>
-      ))}
-    </select>
+      choose={(id) => store.live.chooseProgram(id)}
+      label="Program"
+      testId="live-programs"
+    />
   );
 }
 

@@ -1,7 +1,8 @@
 /** A filter for names or types by a regular expression: a choice and a field. */
-import { expressionOf, FILTER_BY, type NameFilter } from "../../model/live/tensor_rows";
+import { expressionOf, type FilterBy, type NameFilter } from "../../model/live/tensor_rows";
+import { Choice, optionsOf } from "../choice";
 
-const WORDS = { name: "Name", type: "Type" } as const;
+const WORDS: Readonly<Record<FilterBy, string>> = { name: "Name", type: "Type" };
 
 interface FilterProps {
   /** What is filtered: "tensors", "ops". */
@@ -14,18 +15,12 @@ export function NameFilterFields({ what, filter, set }: FilterProps) {
   const isWrong = expressionOf(filter) === "wrong";
   return (
     <span class="lp-filter">
-      <select
-        class="files"
-        aria-label={`Filter ${what} by`}
+      <Choice
+        options={optionsOf(WORDS)}
         value={filter.by}
-        onChange={(event) => set({ ...filter, by: event.currentTarget.value as NameFilter["by"] })}
-      >
-        {FILTER_BY.map((by) => (
-          <option key={by} value={by}>
-            {WORDS[by]}
-          </option>
-        ))}
-      </select>
+        choose={(by) => set({ ...filter, by })}
+        label={`Filter ${what} by`}
+      />
       <input
         class="filter"
         type="search"

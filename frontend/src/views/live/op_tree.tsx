@@ -5,7 +5,6 @@ import { filteredOps, type ListedOp } from "../../model/live/op_list";
 import { boxState, type Marks, marksOf } from "../../model/live/op_marks";
 import {
   firstOpen,
-  GROUPINGS,
   type Grouping,
   type OpTree,
   opTree,
@@ -15,6 +14,7 @@ import {
 import { mayEdit } from "../../model/live/program";
 import { expressionOf } from "../../model/live/tensor_rows";
 import type { Store } from "../../store/store";
+import { Choice, optionsOf } from "../choice";
 import { shortDevice } from "../execution_card";
 import { GRAPH_EXECUTION_ROW } from "../geometry";
 import { Failure, Hint } from "../panel";
@@ -29,19 +29,13 @@ export function OpsTools({ store }: { readonly store: Store }) {
     <>
       <label class="lp-label">
         by{" "}
-        <select
-          class="files"
-          aria-label="Group ops by"
+        <Choice
+          options={optionsOf(WORDS)}
           value={panel.grouping.value}
-          data-testid="ops-grouping"
-          onChange={(event) => panel.setGrouping(event.currentTarget.value as Grouping)}
-        >
-          {GROUPINGS.map((grouping) => (
-            <option key={grouping} value={grouping}>
-              {WORDS[grouping]}
-            </option>
-          ))}
-        </select>
+          choose={panel.setGrouping}
+          label="Group ops by"
+          testId="ops-grouping"
+        />
       </label>
       <NameFilterFields what="ops" filter={panel.opFilter.value} set={panel.setOpFilter} />
     </>

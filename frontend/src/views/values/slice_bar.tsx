@@ -1,9 +1,10 @@
 /** Which part of a tensor is shown: a field in NumPy's notation, its dimensions, and a slider for each index. */
 import { useEffect, useState } from "preact/hooks";
-import { PARTS, type Part } from "../../api/values";
+import { PARTS } from "../../api/values";
 import { type Axis, shownAxes, withIndex, withShown, writeSlicing } from "../../model/values/slicing";
 import { isComplex, type ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
+import { Choice, type Option, plainOptions } from "../choice";
 
 /** The sliders that are there at first; a tensor may have 254 dimensions. */
 const MOST_SLIDERS = 12;
@@ -106,23 +107,19 @@ interface AxisChoiceProps {
   readonly set: (axis: number) => void;
 }
 
+const NO_AXIS: Option<""> = { value: "", title: "–" };
+
 function AxisChoice({ label, n, at, set }: AxisChoiceProps) {
+  const axes = Array.from({ length: n }, (_, axis) => ({ value: axis, title: `axis ${axis}` }));
   return (
     <label class="slice-label">
       <span class="dim">{label}</span>
-      <select
-        class="files"
-        data-testid={`value-${label}`}
+      <Choice<number | "">
+        options={at === undefined ? [NO_AXIS, ...axes] : axes}
         value={at ?? ""}
-        onChange={(event) => event.currentTarget.value !== "" && set(Number(event.currentTarget.value))}
-      >
-        {at === undefined && <option value="">–</option>}
-        {Array.from({ length: n }, (_, axis) => (
-          <option key={axis} value={axis}>
-            axis {axis}
-          </option>
-        ))}
-      </select>
+        choose={(axis) => axis !== "" && set(axis)}
+        testId={`value-${label}`}
+      />
     </label>
   );
 }
@@ -131,18 +128,12 @@ function PartChoice({ store }: { readonly store: Store }) {
   return (
     <label class="slice-label">
       <span class="dim">part</span>
-      <select
-        class="files"
-        data-testid="value-part"
+      <Choice
+        options={plainOptions(PARTS)}
         value={store.part.value}
-        onChange={(event) => store.setPart(event.currentTarget.value as Part)}
-      >
-        {PARTS.map((part) => (
-          <option key={part} value={part}>
-            {part}
-          </option>
-        ))}
-      </select>
+        choose={(part) => store.setPart(part)}
+        testId="value-part"
+      />
     </label>
   );
 }
