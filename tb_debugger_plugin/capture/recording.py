@@ -91,7 +91,7 @@ class Recording:
         self._graphs = GraphRecords(self._sink, self._frames, self._names)
         self._steps = Steps(options, self._sink)
         threads = ThreadNumbers(Register(self._sink))
-        self._session_runs = SessionRuns(self._sink, threads, SCOPE)
+        self._session_runs = SessionRuns(self._sink, self._frames, threads, SCOPE)
         self._eager = EagerOps(
             options,
             self._sink,

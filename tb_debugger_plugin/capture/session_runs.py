@@ -1,14 +1,15 @@
-"""Writes the runs of TF1-style sessions: what each asked for, and when it began and ended.
+"""Writes the runs of TF1-style sessions: what each asked for and on which line, and when it began and ended.
 
 Takes each run from the hooks of sessions. If the program profiled the run, the times of its ops are written,
 too.
 
-Invariant: runs that ask for the same share one record of it, which comes before them.
+Invariant: runs that ask for the same with the same stack share one record of it, which comes before them.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 import time
 import weakref
@@ -19,6 +20,7 @@ from tensorflow.core.protobuf import config_pb2
 
 from tb_debugger_plugin.capture.hooks.sessions import SessionRan, run_metadata
 from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.tf_types import TfSession
 from tb_debugger_plugin.capture.thread_numbers import ThreadNumbers
 from tb_debugger_plugin.errors import RecordingError
@@ -39,7 +41,7 @@ class _Session:
     Attributes:
       number: Its number in the recording.
       runs: Numbers its runs.
-      requests: The encoded `SessionRun` of a request and a thread, without the fields of a single run. The
+      requests: The encoded `SessionRun` of a request, stack and thread, without the fields of one run. The
         keys have ids of tensors and ops; the values also hold these objects, so that no other object gets the
         id.
     """
@@ -55,12 +57,14 @@ class SessionRuns:
 
     Args:
       sink: Takes the records.
+      frames: Writes the stacks.
       threads: Returns the number of the running thread.
       own_scope: Names of our own ops begin with it.
     """
 
-    def __init__(self, sink: Sink, threads: ThreadNumbers, own_scope: str) -> None:
+    def __init__(self, sink: Sink, frames: Frames, threads: ThreadNumbers, own_scope: str) -> None:
         self._sink = sink
+        self._frames = frames
         self._threads = threads
         self._own_scope = own_scope
         self._lock = threading.Lock()  # guards the following fields, and the order of records
@@ -112,8 +116,10 @@ class SessionRuns:
             thread = self._threads.number
         except AttributeError:
             thread = self._threads.add()
+        frame = sys._getframe()
         key = (
             thread,
+            self._frames.key(frame),
             *map(id, ran.fetches),
             None,
             *map(id, ran.targets),
@@ -121,9 +127,12 @@ class SessionRuns:
         )
         known = session.requests.get(key)
         if known is None:
+            request = _request(ran)
+            location = self._frames.code_location(self._frames.current(frame))
+            request.code_location.MergeFromString(location)
             with self._lock:
-                request = self._describe(_request(ran))
-            run = SessionRun(session=session.number, request=request, thread_id=thread)
+                number = self._describe(request)
+            run = SessionRun(session=session.number, request=number, thread_id=thread)
             if len(session.requests) >= _MOST_CACHED:
                 session.requests.clear()
             held = (ran.fetches, ran.targets, list(feeds))

@@ -303,12 +303,13 @@ class Describer:
     def _session_request(self, host: int, event: Any) -> None:
         request = event.session_request
         rows = self.rows["session_requests"]
+        number, stack = request.number, self._stack(host, request.code_location)
         for position, feed in enumerate(request.feeds):
             dtype, shape = self._static_of(feed.dtype, tuple(feed.dims))
-            rows.append(SessionRequestRow(host, request.number, "feed", position, feed.name, dtype, shape))
+            rows.append(SessionRequestRow(host, number, "feed", position, feed.name, dtype, shape, stack))
         for role, names in (("fetch", request.fetches), ("target", request.targets)):
             rows.extend(
-                SessionRequestRow(host, request.number, role, position, name, 0, -1)
+                SessionRequestRow(host, number, role, position, name, 0, -1, stack)
                 for position, name in enumerate(names)
             )
 

@@ -217,6 +217,7 @@ class SessionRequestRow(NamedTuple):
     name: str
     dtype: TinyInt
     shape: int
+    stack: int
 
 
 class SessionRunRow(NamedTuple):

@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.modes import STORED
 from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 10
 
 #: The columns of every measured tensor, in ``graph_executions`` and in ``execution_outputs``.
 SUMMARY: Final = """

@@ -166,9 +166,13 @@ class Recording:
         feeds: Sequence[tuple[str, int, Sequence[int]]] = (),
         fetches: Sequence[str] = (),
         targets: Sequence[str] = (),
+        stack: Sequence[str] = (),
     ) -> None:
         event = self.event(self.now)
         request = event.session_request
+        if stack:
+            request.code_location.host_name = self.host
+            request.code_location.stack_frame_ids.extend(stack)
         request.number = number
         for name, dtype, dims in feeds:
             request.feeds.add(name=name, dtype=dtype, dims=dims)

@@ -28,7 +28,7 @@ def _program(folder, **options):
     recording = Recording(folder, **options)
     recording.thread(1, "MainThread")
     recording.thread(2, "feeder")
-    recording.request(1, feeds=[("x:0", 1, [2, 3])], fetches=["log:0"])
+    recording.request(1, feeds=[("x:0", 1, [2, 3])], fetches=["log:0"], stack=["f1", "f0"])
     recording.request(2, targets=["train"])
     return recording
 
@@ -58,8 +58,9 @@ def test_runs_come_in_the_order_in_which_they_ended_and_share_requests(tmp_path)
             "feeds": [{"name": "x:0", "dtype": "float32", "shape": [2, 3]}],
             "fetches": ["log:0"],
             "targets": [],
+            "stack_frame_ids": ["f1", "f0"],
         },
-        {"feeds": [], "fetches": [], "targets": ["train"]},
+        {"feeds": [], "fetches": [], "targets": ["train"], "stack_frame_ids": []},
     ]
     assert second["requests"] == answer["requests"][1:]
     assert second["session_runs"] == [{**answer["session_runs"][1], "request": 0}]

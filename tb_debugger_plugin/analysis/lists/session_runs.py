@@ -10,6 +10,7 @@ from typing import Any
 
 from tb_debugger_plugin.analysis.lists.executions import thread_names
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.events.dtypes import dtype_name
 
 
@@ -48,14 +49,18 @@ def data(snapshot: Snapshot, page: Range) -> dict[str, Any]:
 
 def _requests(snapshot: Snapshot, keys: list[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
     hosts, numbers = [host for host, _ in keys], [number for _, number in keys]
-    requests: dict[tuple[int, int], dict[str, Any]] = {}
-    for host, number, role, name, dtype, shape in snapshot.rows(
-        "SELECT r.host, r.request, r.role, r.name, r.dtype, r.shape FROM session_requests r"
+    rows = snapshot.rows(
+        "SELECT r.host, r.request, r.role, r.name, r.dtype, r.shape, r.stack FROM session_requests r"
         " JOIN (SELECT unnest(?::INTEGER[]) AS host, unnest(?::INTEGER[]) AS request) k USING (host, request)"
         " ORDER BY r.host, r.request, r.role, r.position",
         [hosts, numbers],
-    ):
-        request = requests.setdefault((host, number), {"feeds": [], "fetches": [], "targets": []})
+    )
+    stacks = stacks_of(snapshot, [row[-1] for row in rows])
+    requests: dict[tuple[int, int], dict[str, Any]] = {}
+    for host, number, role, name, dtype, shape, stack in rows:
+        _, frame_ids = stacks.get(stack, NO_STACK)
+        made = {"feeds": [], "fetches": [], "targets": [], "stack_frame_ids": frame_ids}
+        request = requests.setdefault((host, number), made)
         if role == "feed":
             dims = snapshot.catalog.dims(shape)
             request["feeds"].append({"name": name, "dtype": dtype_name(dtype), "shape": dims})

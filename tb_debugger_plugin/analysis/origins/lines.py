@@ -1,7 +1,8 @@
 """The line of the user's code that a bad value belongs to.
 
 Takes a value. Returns the innermost line of its stack that is not a library's. For an op of a gradient, that
-is the line of the forward op, and the line that asked for the gradient comes beside it.
+is the line of the forward op, and the line that asked for the gradient comes beside it. For a value that was
+fed into a session, it is the line that ran the session.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.sources import stack_of
 from tb_debugger_plugin.analysis.user_lines import UserLine, innermost, lines_of
 
+#: The stack of a run of a session that was fed a tensor, by a time within the run.
+_FED: Final = """
+SELECT q.stack FROM session_runs r JOIN session_requests q USING (host, request)
+WHERE r.begin_time <= $time AND r.end_time >= $time AND q.role = 'feed' AND q.name = $name
+ORDER BY r.begin_time DESC LIMIT 1
+"""
 #: Executions before the op of a gradient among which its forward op is searched.
 _MAX_BACK: Final = 20_000
 
@@ -66,6 +73,16 @@ class Lines:
                 return Place(forward, place.source)
         # The ops of a function that was loaded have no lines, but its call has.
         return place if place.source is not None else Place(self._line(self._stack(owner)))
+
+    def of_feed(self, value: Value) -> UserLine | None:
+        """The line that ran the session into which a value was fed; None when it is not on record."""
+        op = self._feeds.op_of(value)
+        near = value.trace if value.trace >= 0 else value.near
+        if op is None or near < 0:
+            return None
+        time = self._feeds.traces.measured(near).time
+        rows = self._snapshot.rows(_FED, {"time": time, "name": f"{op.name}:{self._feeds.slot_of(value)}"})
+        return self._line(rows[0][0]) if rows else None
 
     def of_op(self, op: Op) -> Place:
         """The lines of an op of a graph."""

@@ -72,7 +72,7 @@ class Telling:
         value = birth.value
         # What came from outside is shown at the value that it came in by.
         shown = birth.entry
-        place = self._lines.place(shown)
+        place = self._place(birth)
         op = self._feeds.op_of(shown)
         kind, is_certain = self._kinds.of(birth)
         recorded = self._recorded(shown, op)
@@ -113,6 +113,10 @@ class Telling:
             missing=missing,
             chain=self._chains.links(birth.chain(), kind),
         )
+
+    def _place(self, birth: Birth) -> Place:
+        fed = self._lines.of_feed(birth.entry) if birth.value.outside == "a feed" else None
+        return self._lines.place(birth.entry) if fed is None else Place(fed)
 
     def _recorded(self, value: Value, op: Op | None) -> Recorded:
         if value.execution >= 0:
@@ -200,8 +204,6 @@ class Telling:
             return "possible", "Record the whole program, without a circular buffer, to see the assignment."
         if not kind_is_certain:
             return "likely", 'Record with tensor_debug_mode="FULL_HEALTH" to tell NaN and infinity apart.'
-        if birth.value.outside == "a feed":
-            return "proven", "Lines of Session.run are not on record: look for the one that feeds this."
         if self._feeds.measured(birth.entry).bad is None:
             return "proven", None  # no mode measures what is assigned
         if not birth.is_certain:

@@ -88,6 +88,33 @@ def test_each_run_is_on_record_with_what_it_asked_for(
     assert traced and all(any(a <= moment <= b for a, b in times) for moment in traced)
 
 
+def test_a_request_has_the_line_that_asks_for_it(tmp_path: Path) -> None:
+    def run_it(session: v1.Session) -> None:
+        session.run(double, {x: 1.0})
+
+    with tb_debugger_plugin.record(tmp_path), tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [], name="x")
+        double = tf.add(x, x, name="double")
+        with v1.Session() as session:
+            for _ in range(3):
+                run_it(session)
+            run_it(session)
+    recorded = read(tmp_path)
+    requests = [event.session_request for event in events_of(recorded, "session_request")]
+    ids = [list(request.code_location.stack_frame_ids) for request in requests]
+    frames = {
+        event.stack_frame_with_id.id: event.stack_frame_with_id.file_line_col
+        for event in events_of(recorded, "stack_frame_with_id")
+    }
+    lines = [
+        [frame.line for frame in map(frames.get, stack) if frame.code.startswith(("run_it", "session.run"))]
+        for stack in ids
+    ]
+    first = run_it.__code__.co_firstlineno
+    assert lines == [[first + 8, first + 1], [first + 9, first + 1]]
+    assert [run.request for run in runs_of(recorded)] == [1, 1, 1, 2]
+
+
 def test_a_run_that_fails_is_on_record_with_its_error_and_the_program_gets_it(tmp_path: Path) -> None:
     with tb_debugger_plugin.record(tmp_path), tf.Graph().as_default():
         x = v1.placeholder(tf.float32, None, name="x")
