@@ -25,11 +25,11 @@ from typing import Any, TypeAlias
 
 from tensorflow.python.framework import func_graph
 
-from tb_debugger_plugin.capture.alarm import Alarm, BadValue, Explanation
+from tb_debugger_plugin.capture.alarm import Alarm
 from tb_debugger_plugin.capture.backends import other_backend
+from tb_debugger_plugin.capture.bad_values import BadValues
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
-from tb_debugger_plugin.capture.first_bad import FirstBad, sentence
 from tb_debugger_plugin.capture.gate import AtNewTensors, Gate, TensorOfGraph
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
 from tb_debugger_plugin.capture.graph.session_graph import Watches
@@ -42,7 +42,7 @@ from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.own_recording import reason_of, rules_of
+from tb_debugger_plugin.capture.own_recording import rules_of
 from tb_debugger_plugin.capture.rule_watch import RuleWatch
 from tb_debugger_plugin.capture.session_runs import SessionRuns
 from tb_debugger_plugin.capture.sinks.opening import open_sink
@@ -89,6 +89,9 @@ class Recording:
         self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
         self._names = Names()
         self._graphs = GraphRecords(self._sink, self._frames, self._names)
+        self._bad_values = BadValues(
+            options, self._sink, self._graphs, self._frames, self.FlushExecutionFiles
+        )
         self._steps = Steps(options, self._sink)
         threads = ThreadNumbers(Register(self._sink))
         self._session_runs = SessionRuns(self._sink, self._frames, threads, SCOPE)
@@ -115,7 +118,7 @@ class Recording:
         self._around_session_runs: AroundRun | None = None
         self._alarm: Alarm | None = None
         if options.on_alert is not None:
-            self._alarm = Alarm(options.on_alert, self._bad_value, self.close)
+            self._alarm = Alarm(options.on_alert, self._bad_values.of_ring, self.close)
         self._rules: RuleWatch | None = None
         self._threads = EveryThread(
             self._on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
@@ -428,25 +431,7 @@ class Recording:
                     shutil.rmtree(self.dump_root, ignore_errors=True)
                 else:
                     _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
-                    self._name_first_bad()
-
-    def _name_first_bad(self) -> None:
-        """Log which op made the first bad value, and where the reason is to be had."""
-        try:
-            first = self._sink.first_bad()
-            if first is not None:
-                first = self._with_type(first)
-                stack = self._frames.of_ids(first.stack)
-                _log.warning("%s", sentence(first.op_type, stack, self.dump_root))
-        except Exception as error:  # whatever it is, the program must not see it
-            _log.debug("The first bad value cannot be named.", exc_info=error)
-
-    def _with_type(self, first: FirstBad) -> FirstBad:
-        """A bad value with the type and the stack of its op, which the records of graphs do not have."""
-        if not first.op_name:
-            return first
-        op_type, stack = self._graphs.type_and_stack(first.graph_id, first.op_name)
-        return first._replace(op_type=op_type, stack=stack)
+                    self._bad_values.log_first()
 
     def abandon(self) -> None:
         """End the recording without touching its files: for a forked child, whose parent goes on."""
@@ -545,18 +530,6 @@ class Recording:
             return False
         self._alarm.act_on_rules(rules.take)
         return True
-
-    def _bad_value(self, ring: int) -> BadValue | None:
-        """The bad value that rang the alarm."""
-        first = self._sink.ring(ring)
-        if first is None:
-            return None
-        first = self._with_type(first)
-        return BadValue(first, self._frames.of_ids(first.stack), self.dump_root, self._reason_of)
-
-    def _reason_of(self, bad: BadValue) -> Explanation | None:
-        self.FlushExecutionFiles()
-        return reason_of(bad, is_temporary=self.options.is_temporary)
 
     def _on_function(self, name: str, graph: TfGraph, attrs: FunctionAttributes) -> None:
         if self._on:
