@@ -21,6 +21,16 @@ def is_gradient(op_name: str) -> bool:
     return GRADIENT_SCOPES.match(op_name) is not None
 
 
+def vectorized_from(op_name: str) -> str | None:
+    """The op of which an op of ``tf.vectorized_map`` or of a Jacobian is the copy for all elements, by name.
+
+    ``loop_body/truediv/pfor/RealDiv`` computes what ``loop_body/truediv`` computes for one element. None for
+    other ops.
+    """
+    original, found, _ = op_name.partition("/pfor/")
+    return original if found else None
+
+
 def is_of_pipeline(graph_name: str) -> bool:
     """Whether a graph is a function of an input pipeline, by its name."""
     return _PIPELINE.match(graph_name) is not None

@@ -17,6 +17,7 @@ import duckdb
 from tb_debugger_plugin.events.fileset import FileSet
 from tb_debugger_plugin.events.not_recorded import reason_name
 from tb_debugger_plugin.events.origins import Origin
+from tb_debugger_plugin.events.tensorflow_names import vectorized_from
 from tb_debugger_plugin.index.columns import insert_lists, insert_rows
 from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.rows import (
@@ -220,7 +221,7 @@ class Describer:
             creation.device_name or None,
             creation.num_outputs,
             event.wall_time,
-            self._stack(host, creation.code_location),
+            self._stack_of(host, graph, creation),
             creation.layer or None,
             creation.variable or None,
             creation.attributes,
@@ -236,6 +237,13 @@ class Describer:
             edges = self.columns["control_edges"]
             edges["op"].extend([op] * len(waits_for))
             edges["source_op"].extend([registry.op(graph, name) for name in waits_for])
+
+    def _stack_of(self, host: int, graph: int, creation: Any) -> int:
+        """The stack of an op; TensorFlow makes copies for all elements on the line of the vectorized map."""
+        original = vectorized_from(creation.op_name)
+        if original is not None and self.registry.knows_op(graph, original):
+            return self.registry.ops.rows[self.registry.op(graph, original)].stack
+        return self._stack(host, creation.code_location)
 
     def _op_outputs(self, op: int, creation: Any) -> None:
         ids, outputs = creation.output_tensor_ids, creation.outputs

@@ -94,10 +94,7 @@ class Lines:
 
     def _forward_outside(self, op: Op, owner: int) -> UserLine | None:
         """The line of an eager op whose gradient a function computes, such as that of a Jacobian."""
-        # Ops of a Jacobian are copies of those of one gradient, for all of its rows at once.
-        copied = self._snapshot.catalog.op_numbers.get((op.graph, op.name.partition("/pfor/")[0]))
-        gradient = op if copied is None else self._feeds.structure.op(copied)
-        name = differentiated_type(self._snapshot, gradient.stack)
+        name = differentiated_type(self._snapshot, op.stack)
         forward = None if name is None else self._forward_execution(owner, name)
         return None if forward is None else self._line(self._stack(forward))
 

@@ -167,3 +167,15 @@ def test_the_native_library_tells_stacks_apart_as_python_does() -> None:
     twice()
     (lambda: note())()
     assert len({native_key for native_key, _ in keys}) == len(set(keys)) == len({key for _, key in keys}) == 4
+
+
+def test_an_op_for_all_elements_of_a_vectorized_map_has_the_line_of_the_op_for_one(tmp_path: Path) -> None:
+    def root(x: tf.Tensor) -> tf.Tensor:
+        return tf.sqrt(x)
+
+    with tb_debugger_plugin.record(tmp_path):
+        tf.function(lambda x: tf.vectorized_map(root, x))(tf.constant([1.0, -1.0]))
+    with tb_debugger_plugin.open_run(tmp_path) as run:
+        (origin,) = run.origins()
+    assert "/pfor/" in origin.op_name and origin.source is not None
+    assert origin.source.line == root.__code__.co_firstlineno + 1
