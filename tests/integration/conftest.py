@@ -28,6 +28,16 @@ def functions_of_other_modules_are_gone() -> None:
 
 
 @pytest.fixture(autouse=True)
+def custom_gradients_of_other_tests_are_gone() -> None:
+    """TensorFlow keeps each function that was traced with a `tf.custom_gradient` for ever, for that."""
+    from tensorflow.python.framework import ops
+
+    gradients = ops.gradient_registry._registry
+    for name in [name for name in gradients if name.startswith("CustomGradient-")]:
+        del gradients[name]
+
+
+@pytest.fixture(autouse=True)
 def each_run_draws_the_same_numbers() -> None:
     """Weights of layers too: Keras takes their seeds from `random`."""
     random.seed(1)
