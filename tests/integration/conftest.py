@@ -29,7 +29,7 @@ def functions_of_other_modules_are_gone() -> None:
 
 @pytest.fixture(autouse=True)
 def custom_gradients_of_other_tests_are_gone() -> None:
-    """TensorFlow keeps each function that was traced with a `tf.custom_gradient` for ever, for that."""
+    """TensorFlow's registry of gradients keeps each function with a `tf.custom_gradient` for ever."""
     from tensorflow.python.framework import ops
 
     gradients = ops.gradient_registry._registry
