@@ -368,13 +368,21 @@ def test_what_is_assigned_has_the_kind_that_the_next_read_had(program: Program) 
     assert (found.certainty, found.missing) == ("proven", None)
 
 
-def test_a_feed_of_a_session_says_that_its_line_is_not_on_record(program: Program) -> None:
+@pytest.mark.parametrize("stack", [[], ["f42"]], ids=["not on record", "on record"])
+def test_a_feed_has_the_line_that_ran_the_session_or_else_that_of_its_placeholder(
+    program: Program, stack: list[str]
+) -> None:
     program.graph("g", "tf.Graph", [("x", "Placeholder"), ("mean", "Mean", ["x"])])
+    program.recording.request(1, feeds=[("other:0", 1, [])], stack=["f7"])
+    program.recording.request(2, feeds=[("x:0", 1, [2])], fetches=["mean:0"], stack=stack)
+    run = program.recording.session_run_event(1, 2)
     program.run(g_x=[NAN, 1.0], g_mean=NAN)
+    run.wall_time = program.recording.now
+    program.recording.writer.write("session_runs", run)
     found = program.origins()[0]
-    assert (found.category, found.op_name) == ("came_in", "x")
+    assert (found.category, found.op_name, found.certainty) == ("came_in", "x", "proven")
     assert found.explanation.endswith("It was fed into the session.")
-    assert found.missing is not None and "Session.run" in found.missing
+    assert found.source is not None and found.source.line == (42 if stack else 1)
 
 
 def test_curt_health_knows_that_a_bounded_function_makes_no_nan_of_infinities(tmp_path: Path) -> None:
@@ -513,7 +521,7 @@ def test_the_gradient_of_an_eager_op_in_a_function_has_the_line_of_that_op(progr
     program.call("__inference_f_1", INF, "g", inputs=[26], ids=[8], stack=["f40"])
     (found,) = program.origins()
     assert found.source is not None and found.source.line == 31
-    assert found.gradient_source is not None and found.gradient_source.line == 3
+    assert found.gradient_source is not None and found.gradient_source.line == 2
 
 
 def test_what_a_where_leaves_out_is_expected(program: Program) -> None:
