@@ -524,6 +524,22 @@ def test_the_gradient_of_an_eager_op_in_a_function_has_the_line_of_that_op(progr
     assert found.gradient_source is not None and found.gradient_source.line == 2
 
 
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_call_beside_that_of_another_thread_is_followed_although_that_one_got_its_traces(
+    program: Program, is_first: bool
+) -> None:
+    program.graph("g", "f", [("x", "Placeholder"), ("log", "Log", ["x"]), ("out", "Identity", ["log"])])
+    program.run(g_x=0.0, g_log=-INF, g_out=-INF)
+    if not is_first:
+        program.call("__inference_f_1", 1.0, "g", inputs=[6], ids=[9], thread=1)
+    program.run(g_x=1.0, g_log=0.0, g_out=0.0)
+    program.call("__inference_f_1", 1.0 if is_first else -INF, "g", inputs=[5], ids=[8], thread=2)
+    if is_first:
+        program.call("__inference_f_1", -INF, "g", inputs=[6], ids=[9], thread=1)
+    (found,) = program.origins()
+    assert (found.category, found.op_name) == ("origin", "log")
+
+
 def test_what_a_where_leaves_out_is_expected(program: Program) -> None:
     program.graph(
         "g",

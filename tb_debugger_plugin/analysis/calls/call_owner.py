@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,14 @@ class HostCalls:
     times: Floats
     positions: Ints
     graphs: Ints
+
+
+class Span(NamedTuple):
+    """A time on a host, in seconds."""
+
+    host: int
+    begin: float
+    end: float
 
 
 def host_calls(snapshot: Snapshot) -> dict[int, HostCalls]:
@@ -154,18 +162,26 @@ def traces_of_call(snapshot: Snapshot, execution: int) -> tuple[int, int] | None
     Returns:
       The first position, and the last one plus 1; None when nothing ran inside it or it is not a call.
     """
+    span = span_of_call(snapshot, execution)
+    if span is None:
+        return None
+    traces = snapshot.columns(
+        "SELECT t.idx, t.wall_time, t.site FROM graph_executions t JOIN sites s USING (site)"
+        " WHERE s.host = ? AND t.wall_time >= ? AND t.wall_time <= ?",
+        list(span),
+    )
+    own = traces["idx"][owners(snapshot, traces["wall_time"], traces["site"]) == execution]
+    return (int(own.min()), int(own.max()) + 1) if len(own) else None
+
+
+def span_of_call(snapshot: Snapshot, execution: int) -> Span | None:
+    """Returns when a call may have run, if others ran at the same time; None when it is not a call."""
     host, calls, index = _find_call(snapshot, execution)
     if calls is None or index is None:
         return None
     before = index - CONCURRENT_CALLS - 1
     earliest = calls.times[before] if before >= 0 else -np.inf
-    traces = snapshot.columns(
-        "SELECT t.idx, t.wall_time, t.site FROM graph_executions t JOIN sites s USING (site)"
-        " WHERE s.host = ? AND t.wall_time >= ? AND t.wall_time <= ?",
-        [host, float(max(earliest, -1e300)), float(calls.times[index])],
-    )
-    own = traces["idx"][owners(snapshot, traces["wall_time"], traces["site"]) == execution]
-    return (int(own.min()), int(own.max()) + 1) if len(own) else None
+    return Span(host, float(max(earliest, -1e300)), float(calls.times[index]))
 
 
 def _find_call(snapshot: Snapshot, execution: int) -> tuple[int, HostCalls | None, int | None]:

@@ -269,23 +269,31 @@ class Feeds(Record):
           own: What was recorded of it, or of what was taken out of it.
         """
         window = self.traces.of_execution(value.execution)
-        if window is None or not len(window.idx):
-            return None
         count = self.eager.execution(value.execution).num_outputs
-        at = int(window.idx[-1]) + 1
         best: tuple[int, Source] | None = None
         for tensor in self.structure.result(graph, value.slot, None, count):
             for source in self.structure.sources(*tensor):
-                if source.end == "read":
-                    return Feed(Value(op=source.op, near=at - 1), "result", self._name(source.op, 0), True)
+                if source.end == "read" and window is not None:
+                    near = int(window.idx[-1])
+                    return Feed(Value(op=source.op, near=near), "result", self._name(source.op, 0), True)
                 if source.end is not None:
                     continue
-                found = self._same_numbers(window, source, at, own)
+                found = self._trace_of_result(source, value.execution, window, own)
                 if found is not None and (best is None or found > best[0]):
                     best = (found, source)
         if best is None:
             return None
         return Feed(Value(trace=best[0]), "result", self._name(best[1].op, best[1].slot), True)
+
+    def _trace_of_result(
+        self, source: Source, execution: int, window: Window | None, own: Measured
+    ) -> int | None:
+        """The trace that a call returned; calls at the same time may have each other's traces."""
+        found = None if window is None else self._same_numbers(window, source, int(window.idx[-1]) + 1, own)
+        if found is None and own.bad:
+            sites = sites_of(self.snapshot, [(source.op, source.slot)])
+            found = self.traces.beside(execution, sites, bad=True)
+        return found
 
     def _of_variable(self, keys: Keys, value: Value, kind: BadKind | None) -> list[Feed]:
         found = self._assignments.of(keys, value, kind)
