@@ -38,7 +38,7 @@ export function Choice<T extends string | number>(props: ChoiceProps<T>) {
   );
 }
 
-/** Options in the order of their words. */
+/** An option for each of some words, in their order. */
 export function optionsOf<T extends string>(words: Readonly<Record<T, string>>): readonly Option<T>[] {
   return (Object.keys(words) as T[]).map((value) => ({ value, title: words[value] }));
 }

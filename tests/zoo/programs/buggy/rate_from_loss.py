@@ -10,7 +10,7 @@ tf.keras.utils.set_random_seed(3)
 
 
 class Adaptive(tf.keras.callbacks.Callback):
-    """Halves the rate with the improvement of the loss."""
+    """Follows the improvement of the loss."""
 
     def __init__(self):
         super().__init__()
