@@ -241,9 +241,8 @@ class Describer:
     def _stack_of(self, host: int, graph: int, creation: Any) -> int:
         """The stack of an op; TensorFlow makes copies for all elements on the line of the vectorized map."""
         original = vectorized_from(creation.op_name)
-        if original is not None and self.registry.knows_op(graph, original):
-            return self.registry.ops.rows[self.registry.op(graph, original)].stack
-        return self._stack(host, creation.code_location)
+        stack = None if original is None else self.registry.stack_of_op(graph, original)
+        return self._stack(host, creation.code_location) if stack is None else stack
 
     def _op_outputs(self, op: int, creation: Any) -> None:
         ids, outputs = creation.output_tensor_ids, creation.outputs

@@ -160,6 +160,12 @@ class Registry:
         number = self.ops.numbers.get((graph, name))
         return number is not None and self.ops.rows[number].known
 
+    def stack_of_op(self, graph: int, name: str) -> int | None:
+        """Returns the number of the stack of an op; None when the op is not described."""
+        number = self.ops.numbers.get((graph, name))
+        row = None if number is None else self.ops.rows[number]
+        return row.stack if row is not None and row.known else None
+
     def site(self, host: int, graph_id: str, op_name: str, slot: int, device: str) -> int:
         """Returns the number of a site: a slot of an op on a device."""
         key = (host, graph_id, op_name, slot, device)
