@@ -62,7 +62,7 @@ class Assignments:
     def _position(self, value: Value) -> int:
         """The position among graph executions before which an assignment is searched."""
         if value.execution < 0:
-            return value.trace if value.trace >= 0 else value.near
+            return value.at
         ((found,),) = self._snapshot.rows(
             "SELECT count(*) FROM graph_executions WHERE wall_time < ?",
             [self._record.eager.execution(value.execution).time],

@@ -292,7 +292,7 @@ class Feeds(Record):
         found = None if window is None else self._same_numbers(window, source, int(window.idx[-1]) + 1, own)
         if found is None and own.bad:
             sites = sites_of(self.snapshot, [(source.op, source.slot)])
-            found = self.traces.beside(execution, sites, bad=True)
+            found = self.traces.bad_beside(execution, sites)
         return found
 
     def _of_variable(self, keys: Keys, value: Value, kind: BadKind | None) -> list[Feed]:

@@ -21,7 +21,8 @@ from tb_debugger_plugin.analysis.user_lines import UserLine, innermost, lines_of
 #: The stack of a run of a session that was fed a tensor, by a time within the run.
 _FED: Final = """
 SELECT q.stack FROM session_runs r JOIN session_requests q USING (host, request)
-WHERE r.begin_time <= $time AND r.end_time >= $time AND q.role = 'feed' AND q.name = $name
+WHERE host = $host AND r.begin_time <= $time AND r.end_time >= $time
+  AND q.role = 'feed' AND q.name = $name
 ORDER BY r.begin_time DESC LIMIT 1
 """
 #: Executions before the op of a gradient among which its forward op is searched.
@@ -63,8 +64,7 @@ class Lines:
         if op is None:
             return Place()
         place = self.of_op(op)
-        near = value.trace if value.trace >= 0 else value.near
-        owner = self._feeds.traces.window(near).owner if near >= 0 else None
+        owner = self._feeds.call_of(value)
         if owner is None:
             return place
         if place.forward is None and self._feeds.structure.is_backward(op):
@@ -77,11 +77,14 @@ class Lines:
     def of_feed(self, value: Value) -> UserLine | None:
         """The line that ran the session into which a value was fed; None when it is not on record."""
         op = self._feeds.op_of(value)
-        near = value.trace if value.trace >= 0 else value.near
-        if op is None or near < 0:
+        if op is None:
             return None
-        time = self._feeds.traces.measured(near).time
-        rows = self._snapshot.rows(_FED, {"time": time, "name": f"{op.name}:{self._feeds.slot_of(value)}"})
+        given = {
+            "host": self._snapshot.catalog.graphs[op.graph].host,
+            "time": self._feeds.time(value),
+            "name": f"{op.name}:{self._feeds.slot_of(value)}",
+        }
+        rows = self._snapshot.rows(_FED, given)
         return self._line(rows[0][0]) if rows else None
 
     def of_op(self, op: Op) -> Place:

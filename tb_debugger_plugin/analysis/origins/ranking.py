@@ -122,8 +122,7 @@ class Ranking:
 
     def _moment(self, birth: Birth) -> float:
         value = birth.entry
-        near = value.trace if value.trace >= 0 else value.near
-        owner = self._feeds.traces.window(near).owner if near >= 0 else None
+        owner = self._feeds.call_of(value)
         return self._feeds.time(value) if owner is None else self._feeds.eager.execution(owner).time
 
     def _set_back(self) -> None:

@@ -39,8 +39,7 @@ class Record:
         """When a value was computed; for an assignment, about when."""
         if value.execution >= 0:
             return self.eager.execution(value.execution).time
-        near = value.trace if value.trace >= 0 else value.near
-        return self.traces.measured(near).time if near >= 0 else 0.0
+        return self.traces.measured(value.at).time if value.at >= 0 else 0.0
 
     def op_of(self, value: Value) -> Op | None:
         """The op of a graph that computed a value; None for other values."""
@@ -67,8 +66,7 @@ class Record:
         """The execution in which a value was computed; None where none is on record."""
         if value.execution >= 0:
             return value.execution
-        near = value.trace if value.trace >= 0 else value.near
-        return self.traces.window(near).owner if 0 <= near else None
+        return self.traces.window(value.at).owner if value.at >= 0 else None
 
     def step(self, value: Value) -> int | None:
         """How often the function in which a value was computed had been called before."""

@@ -130,7 +130,7 @@ class Telling:
             self._snapshot,
             op,
             self._feeds.slot_of(value),
-            value.trace if is_recorded else value.near,
+            value.at,
             is_recorded=is_recorded,
             known=self._known_inputs(value),
         )

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.calls.call_owner import owners, span_of_call, traces_of_call
 from tb_debugger_plugin.analysis.origins.values import UNMEASURED, Measured
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
-from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
+from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 #: Traces of a call that are read at once, before and after the one that is looked at.
 _BEFORE: Final = 400_000
@@ -122,8 +122,8 @@ class Traces:
         self._windows.append(made)
         return made
 
-    def beside(self, execution: int, sites: Sequence[int], *, bad: bool) -> int | None:
-        """The last trace of some sites that ran while a call may have, in any thread, and was bad or good.
+    def bad_beside(self, execution: int, sites: Sequence[int]) -> int | None:
+        """The last bad trace of some sites that ran while a call may have, in any thread.
 
         Of calls that run at the same time in several threads it is not on record which trace ran in which.
         None if all of them ran in one thread.
@@ -133,10 +133,10 @@ class Traces:
             return None
         ((found,),) = self._snapshot.rows(
             "SELECT max(idx) FROM graph_executions WHERE wall_time >= $begin AND wall_time <= $end"
-            " AND health = $health AND site IN (SELECT unnest($sites::INTEGER[]))"
+            f" AND health = {BAD} AND site IN (SELECT unnest($sites::INTEGER[]))"
             " AND (SELECT count(DISTINCT thread) > 1 FROM executions"
             " WHERE host = $host AND wall_time >= $begin AND wall_time <= $end)",
-            {**span._asdict(), "sites": list(sites), "health": BAD if bad else GOOD},
+            {**span._asdict(), "sites": list(sites)},
         )
         return None if found is None else int(found)
 

@@ -33,6 +33,11 @@ class Value(NamedTuple):
     near: int = -1
     outside: str = ""
 
+    @property
+    def at(self) -> int:
+        """Position of its trace, or else of one of the same call; -1 for none."""
+        return self.trace if self.trace >= 0 else self.near
+
 
 class Measured(NamedTuple):
     """What was recorded of a value.
