@@ -142,7 +142,8 @@ bench-overhead: $(VENV)/.dev ## what recording costs, beside TensorFlow's own re
 bench-index: $(VENV)/.dev ## how fast the viewer reads and answers, beside the built-in plugin's reader
 	$(PY) -m benchmarks.index $(ARGS)
 
-bench-live: $(VENV)/.dev ## how soon the page shows where a program was paused
+bench-live: $(VENV)/.dev frontend ## how soon the page shows where a program was paused
+	@$(PY) -m tests.support.chromium
 	$(PY) -m benchmarks.live $(ARGS)
 
 frontend: $(VENV)/.node ## build the page

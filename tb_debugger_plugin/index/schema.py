@@ -111,7 +111,7 @@ def write_meta(connection: duckdb.DuckDBPyConnection, **values: object) -> None:
     sees the deleted one.
     """
     keys = list(values)
-    connection.execute("DELETE FROM meta WHERE key IN (SELECT unnest(?))", [keys])
+    connection.execute(f"DELETE FROM meta WHERE key IN ({', '.join('?' * len(keys))})", keys)
     connection.execute(
         "INSERT INTO meta SELECT unnest(?), unnest(?)", [keys, list(map(str, values.values()))]
     )

@@ -35,8 +35,10 @@ _COLUMNS = {
 }
 
 
+@pytest.mark.parametrize("rows", [slice(None), slice(40), slice(-40, None)], ids=["all", "first", "last"])
 @pytest.mark.parametrize(("kind", "values"), _COLUMNS.values(), ids=_COLUMNS)
-def test_what_is_inserted_is_what_can_be_read(kind, values):
+def test_what_is_inserted_is_what_can_be_read(kind, values, rows):
+    values = values[rows]
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE found (number INTEGER, value {_TYPES[kind]})")
         insert_rows(connection, "found", {"number": "i4", "value": kind}, list(enumerate(values)))
@@ -71,7 +73,8 @@ class _Taker:
 @pytest.mark.parametrize(("kind", "values"), _COLUMNS.values(), ids=_COLUMNS)
 def test_no_duckdb_is_handed_masks_or_none(kind, values):
     taker = _Taker()
-    insert_rows(taker, "found", {"number": "i4", "value": kind}, list(enumerate(values)))
+    # Few rows are handed over as lists, in which None is NULL.
+    insert_rows(taker, "found", {"number": "i4", "value": kind}, list(enumerate(values * 100)))
     for column in taker.columns.values():
         assert not isinstance(column, np.ma.MaskedArray)
         assert not any(value is None for value in column.tolist())
