@@ -7,7 +7,7 @@ from the tables and expensive are kept in the loader's memory, under the generat
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from tb_debugger_plugin.analysis.catalog import Catalog, load_catalog, load_site
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.fileset import TAILED
 from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.index.schema import CHANGED, LISTS, NUM_ROWS
 
 T = TypeVar("T")
 Columns = dict[str, npt.NDArray[Any]]
@@ -38,6 +39,8 @@ class Snapshot:
       num_executions: The length of the list of executions.
       num_graph_executions: The length of the list of graph executions.
       num_bad_graph_executions: How many of them are bad.
+      changed: By table, the number of the commit in which its rows last changed. Tables whose changes are not
+        counted are left out; they may have changed in any commit.
       may_lag: Whether expensive answers may be those of an earlier commit while the run grows.
     """
 
@@ -50,6 +53,7 @@ class Snapshot:
     num_executions: int
     num_graph_executions: int
     num_bad_graph_executions: int
+    changed: Mapping[str, int]
     may_lag: bool = False
 
     def rows(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
@@ -64,6 +68,17 @@ class Snapshot:
     def remember(self, name: str, make: Callable[[], T]) -> T:
         """Returns the result of ``make``, which is called once per generation."""
         return _remember(self.loader, name, self.generation, make)
+
+    def remember_of(self, tables: Iterable[str], name: str, make: Callable[[], T]) -> T:
+        """Returns the result of ``make``, which is called once until the rows of the tables that it uses change.
+
+        Args:
+          tables: The tables.
+          name: The name of the result.
+          make: Makes it.
+        """
+        version = tuple(self.changed.get(table, self.generation) for table in tables)
+        return _remember(self.loader, name, version, make)
 
     def remember_of_graphs(self, name: str, make: Callable[[], T]) -> T:
         """Returns the result of ``make``, which uses graphs and ops only and is called once for them."""
@@ -126,6 +141,15 @@ def _catalog(
     return catalog
 
 
+def _num_rows(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) -> list[int]:
+    """The number of rows of the lists; those of imported files are counted."""
+    known = [meta.get(f"{NUM_ROWS}{table}") for table in LISTS]
+    if None not in known:
+        return [int(number or 0) for number in known]
+    query = ", ".join(f"(SELECT count(*) FROM {table})" for table in LISTS)
+    return list(connection.execute(f"SELECT {query}").fetchall()[0])
+
+
 @contextlib.contextmanager
 def open_snapshot(loader: RunLoader, *, may_lag: bool = False) -> Iterator[Snapshot]:
     """Open a snapshot of a run's last commit.
@@ -142,16 +166,16 @@ def open_snapshot(loader: RunLoader, *, may_lag: bool = False) -> Iterator[Snaps
         meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
         generation = int(meta.get("generation", "0"))
         described = int(meta.get("catalog_generation", "0"))
-        num_sites, executions, traces, bad_traces = connection.execute(
-            "SELECT (SELECT count(*) FROM sites), (SELECT count(*) FROM executions),"
-            " (SELECT count(*) FROM graph_executions), (SELECT count(*) FROM bad_graph_executions)"
-        ).fetchall()[0]
+        num_sites, executions, traces, bad_traces = _num_rows(connection, meta)
         catalog = _catalog(loader, connection, described, num_sites)
+        changed = {
+            key.removeprefix(CHANGED): int(value) for key, value in meta.items() if key.startswith(CHANGED)
+        }
         stable = tuple(int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED)
         is_settled = stable == (executions, traces)
         yield Snapshot(
             *(loader, connection, generation, described, is_settled, catalog),
-            *(executions, traces, bad_traces, may_lag),
+            *(executions, traces, bad_traces, changed, may_lag),
         )
 
 

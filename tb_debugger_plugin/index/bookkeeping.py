@@ -59,14 +59,15 @@ class Notices:
     def __init__(self, counts: dict[str, int]) -> None:
         self._counts = counts
 
-    def save(self, connection: duckdb.DuckDBPyConnection, notices: Iterable[Notice]) -> None:
-        """Append notices, except those over the limit of their file."""
+    def save(self, connection: duckdb.DuckDBPyConnection, notices: Iterable[Notice]) -> bool:
+        """Append notices, except those over the limit of their file; returns whether there were any."""
         rows = []
         for notice in notices:
             count = self._counts[notice.file] = self._counts.get(notice.file, 0) + 1
             if count <= MAX_NOTICES:
                 rows.append(NoticeRow("warning", notice.file, notice.position, notice.message))
         insert_rows(connection, "notices", kinds_of(NoticeRow), rows)
+        return bool(rows)
 
 
 def load_notices(connection: duckdb.DuckDBPyConnection) -> Notices:

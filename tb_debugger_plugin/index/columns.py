@@ -51,8 +51,8 @@ def measured(values: npt.NDArray[np.float64]) -> Array | None:
     return np.ma.array(values, mask=~finite) if finite.any() else None
 
 
-def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str, Array]) -> None:
-    """Append rows to a table.
+def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str, Array]) -> bool:
+    """Append rows to a table, and return whether there were any.
 
     Args:
       connection: A connection with an open transaction.
@@ -61,10 +61,10 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
     """
     num_rows = len(next(iter(columns.values())))
     if not num_rows:
-        return
+        return False
     if num_rows <= _FEW_ROWS:
         _insert_few(connection, table, columns)
-        return
+        return True
     arrays, values = _plain(columns)
     names = ", ".join(f'"{name}"' for name in values)
     connection.register("_batch", arrays)
@@ -72,6 +72,7 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
         connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values.values())} FROM _batch")
     finally:
         connection.unregister("_batch")
+    return True
 
 
 def _insert_few(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str, Array]) -> None:

@@ -10,7 +10,7 @@ buffer's ring, which the next commit takes back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import duckdb
@@ -51,6 +51,8 @@ class Commit:
       stable: By suffix, how many rows of its list stay.
       stable_bad: How many rows of ``bad_graph_executions`` stay.
       latest: By suffix, the latest time of the stable rows of each host, which orders the rows of several.
+      num_rows: The number of rows of each table of :data:`schema.LISTS`, provisional ones included.
+      changed: The tables of :data:`schema.COUNTED` whose rows it changes; all for the first commit.
     """
 
     generation: int
@@ -62,6 +64,8 @@ class Commit:
     stable: dict[str, int]
     stable_bad: int
     latest: Mapping[str, Latest]
+    num_rows: dict[str, int] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
 
     def next(self, batches: Mapping[FileKey, Batch], rings: Mapping[FileKey, Tail]) -> Commit:
         """Returns the commit of what was read after this one, before any of its rows are written.
@@ -78,6 +82,8 @@ class Commit:
             rings=_spans(rings),
             stable=dict(self.stable),
             latest={suffix: dict(times) for suffix, times in self.latest.items()},
+            num_rows={},
+            changed=set(schema.COUNTED) if self.catalog_generation is None else set(),
         )
 
     def holds(self, batches: Mapping[FileKey, Batch], rings: Mapping[FileKey, Tail]) -> bool:
@@ -164,4 +170,6 @@ def save_commit(connection: duckdb.DuckDBPyConnection, commit: Commit, file_sets
         catalog_generation=commit.catalog_generation,
         stable_bad=commit.stable_bad,
         **{f"stable_{suffix}": count for suffix, count in commit.stable.items()},
+        **{f"{schema.NUM_ROWS}{table}": number for table, number in commit.num_rows.items()},
+        **{f"{schema.CHANGED}{table}": commit.generation for table in sorted(commit.changed)},
     )

@@ -104,8 +104,14 @@ class Describer:
         if handler is not None:
             handler(self, host, event)
 
-    def save(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Write the waiting rows, inside the caller's transaction."""
+    def save(self, connection: duckdb.DuckDBPyConnection) -> set[str]:
+        """Write the waiting rows, inside the caller's transaction.
+
+        Returns:
+          The tables that got rows.
+        """
+        changed = {table for table, rows in self.rows.items() if rows}
+        changed |= {table for table, columns in self.columns.items() if any(columns.values())}
         for table, rows in self.rows.items():
             insert_rows(connection, table, kinds_of(ROWS[table]), rows)
             rows.clear()
@@ -115,11 +121,17 @@ class Describer:
                 column.clear()
         self._shapes.clear()
         self._stacks.clear()
+        return changed
 
-    def take_back(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Delete the saved rows of rings, inside the caller's transaction."""
+    def take_back(self, connection: duckdb.DuckDBPyConnection) -> set[str]:
+        """Delete the saved rows of rings, inside the caller's transaction.
+
+        Returns:
+          The tables that may have lost rows.
+        """
         for table in _IN_RINGS:
             connection.execute(f"DELETE FROM {table} WHERE in_ring")
+        return set(_IN_RINGS)
 
     def add_ring(self, host: int, events: Iterable[Any]) -> None:
         """Add the records of a ring to the next commit."""

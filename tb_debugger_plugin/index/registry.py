@@ -193,15 +193,15 @@ class Registry:
         stack = Stack(host, location.host_name, tuple(location.stack_frame_ids))
         return self.stacks.number(stack, stack) if stack.frame_ids else -1
 
-    def save(self, connection: duckdb.DuckDBPyConnection) -> bool:
+    def save(self, connection: duckdb.DuckDBPyConnection) -> set[str]:
         """Write what changed, inside the caller's transaction.
 
         Returns:
-          Whether anything but sites did: those are appended, and readers count them.
+          The tables that changed.
         """
-        tables: tuple[Table[Any], ...] = (self.graphs, self.ops, self.op_types, self.shapes)
-        changed = any(table.dirty for table in (*tables, self.stacks))
-        for table in (*tables, self.sites):
+        tables: tuple[Table[Any], ...] = (self.graphs, self.ops, self.op_types, self.shapes, self.sites)
+        changed = {table.name for table in (*tables, self.stacks) if table.dirty}
+        for table in tables:
             table.save(connection)
         _save_stacks(connection, self.stacks)
         return changed

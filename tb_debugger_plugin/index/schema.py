@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.modes import STORED
 from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
-SCHEMA_VERSION: Final = 10
+SCHEMA_VERSION: Final = 11
 
 #: The columns of every measured tensor, in ``graph_executions`` and in ``execution_outputs``.
 SUMMARY: Final = """
@@ -59,6 +59,17 @@ TABLES: Final[dict[str, str]] = {
     " position BIGINT," + SUMMARY.replace("device_id INTEGER", "device_id SMALLINT"),
     "bad_graph_executions": "bad BIGINT NOT NULL, idx BIGINT NOT NULL",
 }
+
+#: The beginning of the keys of ``meta`` that say at which generation the rows of a table last changed.
+CHANGED: Final = "changed_"
+#: The tables that have such a key; the others are written by each commit.
+COUNTED: Final = tuple(name for name in TABLES if name not in ("meta", "files"))
+
+#: The beginning of the keys of ``meta`` with the number of rows of a table: to count them takes a reader as
+#: long as to find a row.
+NUM_ROWS: Final = "num_"
+#: The tables that have such a key.
+LISTS: Final = ("sites", "executions", "graph_executions", "bad_graph_executions")
 
 #: Tables whose rows after a position are deleted when a circular buffer turns.
 PROVISIONAL: Final = ("executions", "execution_inputs", "execution_outputs")

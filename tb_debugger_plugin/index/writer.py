@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES,
 from tb_debugger_plugin.events.tail import Tail
 from tb_debugger_plugin.index import decode, schema
 from tb_debugger_plugin.index.bookkeeping import load_notices, replace_hosts
-from tb_debugger_plugin.index.columns import insert
+from tb_debugger_plugin.index.columns import Array, insert
 from tb_debugger_plugin.index.commit import Commit, save_commit
 from tb_debugger_plugin.index.describe import Describer
 from tb_debugger_plugin.index.merge import merge_executions, merge_traces
@@ -98,14 +98,19 @@ class Writer:
         if traces.stable is not None:
             commit.stable_bad += self._insert_traces(commit, traces.stable)
             commit.stable[GRAPH_EXECUTION_TRACES] += len(traces.stable)
+        num_traces, num_bad = commit.stable[GRAPH_EXECUTION_TRACES], commit.stable_bad
         if traces.provisional is not None:
-            self._insert_traces(commit, traces.provisional)
+            num_bad += self._insert_traces(commit, traces.provisional)
+            num_traces += len(traces.provisional)
+        commit.num_rows.update(graph_executions=num_traces, bad_graph_executions=num_bad)
         notices = itertools.chain.from_iterable(batch.notices for batch in batches.values())
-        self._notices.save(self._connection, notices)
-        save_commit(self._connection, commit, self._file_sets)
+        if self._notices.save(self._connection, notices):
+            commit.changed.add("notices")
         if commit.hosts != self._saved_hosts:
             replace_hosts(self._connection, commit.hosts)
             self._saved_hosts = commit.hosts
+            commit.changed.add("hosts")
+        save_commit(self._connection, commit, self._file_sets)
 
     def _take_back(self, commit: Commit) -> None:
         firsts = dict.fromkeys(schema.PROVISIONAL, commit.stable[EXECUTION])
@@ -113,7 +118,7 @@ class Writer:
         for table, first in firsts.items():
             self._connection.execute(f"DELETE FROM {table} WHERE idx >= {first}")
         self._connection.execute(f"DELETE FROM bad_graph_executions WHERE bad >= {commit.stable_bad}")
-        self._describer.take_back(self._connection)
+        commit.changed |= {*firsts, "bad_graph_executions", *self._describer.take_back(self._connection)}
 
     def _append_executions(
         self, commit: Commit, batches: Mapping[FileKey, Batch], turning: Mapping[FileKey, RingBytes]
@@ -126,15 +131,17 @@ class Writer:
         self._insert_executions(commit, rows)
         commit.stable[EXECUTION] += len(rows)
         ring = {key.host: _executions(key.host, ring_events(turning.get(key, NO_RING_BYTES))) for key in keys}
-        self._insert_executions(commit, merge_executions(ring, dict(latest)))
+        provisional = merge_executions(ring, dict(latest))
+        self._insert_executions(commit, provisional)
+        commit.num_rows["executions"] = commit.stable[EXECUTION] + len(provisional)
 
     def _insert_executions(self, commit: Commit, rows: Sequence[decode.Row]) -> None:
         if not rows:
             return
         columns = decode.execution_columns(rows, self._describer.registry, commit.stable[EXECUTION])
-        insert(self._connection, "executions", columns.executions)
-        insert(self._connection, "execution_inputs", columns.inputs)
-        insert(self._connection, "execution_outputs", columns.outputs)
+        self._insert(commit, "executions", columns.executions)
+        self._insert(commit, "execution_inputs", columns.inputs)
+        self._insert(commit, "execution_outputs", columns.outputs)
 
     def _merge_traces(
         self, commit: Commit, batches: Mapping[FileKey, Batch], turning: Mapping[FileKey, RingBytes]
@@ -149,9 +156,13 @@ class Writer:
         """Appends traces after the stable ones; returns how many are bad."""
         traces = decode.trace_columns(rows, commit.stable[GRAPH_EXECUTION_TRACES])
         bad = decode.bad_columns(traces, commit.stable_bad)
-        insert(self._connection, "graph_executions", traces)
-        insert(self._connection, "bad_graph_executions", bad)
+        self._insert(commit, "graph_executions", traces)
+        self._insert(commit, "bad_graph_executions", bad)
         return len(bad["idx"])
+
+    def _insert(self, commit: Commit, table: str, columns: dict[str, Array]) -> None:
+        if insert(self._connection, table, columns):
+            commit.changed.add(table)
 
     def _add_rings_of_sessions(self, turning: Mapping[FileKey, RingBytes]) -> None:
         for key, ring in turning.items():
@@ -159,9 +170,11 @@ class Writer:
                 self._describer.add_ring(key.host, (event for _, event in ring_events(ring)))
 
     def _save_described(self, commit: Commit) -> None:
-        self._describer.save(self._connection)
-        is_new = self._describer.registry.save(self._connection)
-        if is_new or _names(commit.hosts) != _names(self._describer.hosts):
+        numbered = self._describer.registry.save(self._connection)
+        commit.num_rows["sites"] = len(self._describer.registry.sites.rows)
+        commit.changed |= numbered | self._describer.save(self._connection)
+        # Sites are appended, and readers count them.
+        if numbered - {"sites"} or _names(commit.hosts) != _names(self._describer.hosts):
             commit.catalog_generation = commit.generation
         commit.hosts = tuple(self._describer.hosts)
 

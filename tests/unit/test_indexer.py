@@ -13,17 +13,44 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import Recording, full_health, small_program, vector
 
 
+class _Checked(Indexer):
+    """An indexer; after each step, what a commit says of the tables is compared with their rows."""
+
+    def __init__(self, run, connection, **options):
+        super().__init__(run, connection, **options)
+        self._tables = connection
+        self._before = self._rows()
+
+    def _rows(self):
+        return {
+            table: sorted(map(repr, self._tables.execute(f"SELECT * FROM {table}").fetchall()))
+            for table in schema.COUNTED
+        }
+
+    def step(self):
+        progress, rows = super().step(), self._rows()
+        meta = schema.read_meta(self._tables)
+        changed = {table for table in rows if rows[table] != self._before[table]}
+        marked = {table for table in rows if meta[f"changed_{table}"] == str(self.generation)}
+        assert changed <= marked
+        counts = {table: meta[f"num_{table}"] for table in schema.LISTS}
+        assert counts == {table: str(len(rows[table])) for table in schema.LISTS}
+        self._before = rows
+        return progress
+
+
 @contextlib.contextmanager
 def _indexer(folder, step_bytes: int = STEP_BYTES) -> Iterator[tuple[Indexer, duckdb.DuckDBPyConnection]]:
     (run,) = find_runs(folder)
     database = open_database(run)
-    indexer = Indexer(run, database.connection, step_bytes=step_bytes)
+    indexer = _Checked(run, database.connection, step_bytes=step_bytes)
     try:
         yield indexer, database.connection
     finally:
@@ -33,6 +60,18 @@ def _indexer(folder, step_bytes: int = STEP_BYTES) -> Iterator[tuple[Indexer, du
 
 def _all(connection, query):
     return connection.execute(query).fetchall()
+
+
+def test_a_commit_marks_only_the_tables_that_it_changes(tmp_path):
+    recording = small_program(tmp_path)
+    with _indexer(tmp_path) as (indexer, connection):
+        _step_on(indexer)
+        recording.trace("g1", "Log", full_health([1.0]))
+        _step_on(indexer)
+        generation = str(indexer.generation)
+        marks = {key for key, value in schema.read_meta(connection).items() if value == generation}
+        assert {key for key in marks if key.startswith("changed_")} == {"changed_graph_executions"}
+    recording.close()
 
 
 _TRACES = (
