@@ -7,7 +7,7 @@ record at any time, which is ordinary and not reported; but three of its files e
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, OPTIONAL, TAILED
@@ -30,12 +30,35 @@ _REASONS: Final[dict[str, str]] = {
     ReadState.CORRUPT: "is damaged",
     ReadState.MISSING: "is missing",
 }
-#: The state of each file that was read to its end; a file with notices is damaged.
 _FILES: Final = (
-    f"SELECT host, suffix, f.name, CASE WHEN n.file IS NULL THEN state ELSE '{ReadState.CORRUPT.value}' END"
-    " FROM files f LEFT JOIN (SELECT DISTINCT file FROM notices) n ON n.file = f.name"
-    f" WHERE host BETWEEN 0 AND ? AND (state <> '{ReadState.OPEN.value}' OR resume >= size) ORDER BY ALL"
+    "SELECT host, suffix, name, state,"
+    f" coalesce(state <> '{ReadState.OPEN.value}' OR resume >= size, false), dropped FROM files ORDER BY ALL"
 )
+
+
+class File(NamedTuple):
+    """A file of a run.
+
+    Attributes:
+      host: The number of the host.
+      suffix: The kind of file.
+      name: The name.
+      state: How far it was read, in a word.
+      is_read: Whether it was read to its end.
+      dropped: How many records its ring has overwritten.
+    """
+
+    host: int
+    suffix: str
+    name: str
+    state: str
+    is_read: bool
+    dropped: int
+
+
+def files(snapshot: Snapshot) -> list[File]:
+    """Returns the files of a run."""
+    return snapshot.remember("files", lambda: list(map(File._make, snapshot.rows(_FILES))))
 
 
 def num_seen(host: Host, suffix: str) -> int:
@@ -45,6 +68,9 @@ def num_seen(host: Host, suffix: str) -> int:
 
 def num_held(snapshot: Snapshot, suffix: str) -> dict[int, int]:
     """Returns how many records of a long file the tables hold, by the number of the host."""
+    if len(snapshot.catalog.host_names) == 1:
+        is_eager = suffix == EXECUTION
+        return {0: snapshot.num_executions if is_eager else snapshot.num_graph_executions}
     counts: dict[int, int] = snapshot.remember(f"held {suffix}", lambda: dict(snapshot.rows(_HELD[suffix])))
     return counts
 
@@ -65,10 +91,15 @@ def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
     progress = snapshot.loader.progress
     if progress is None or progress.more:
         return []  # tables are imported one after another, beginning with those that count the records
-    files = snapshot.rows(_FILES, [len(hosts) - 1])
+    query = "SELECT DISTINCT file FROM notices"
+    damaged = snapshot.remember_of(["notices"], "damaged files", lambda: set(snapshot.rows(query)))
     sentences = (
-        (hosts[number]["name"], _sentence(snapshot, hosts, number, suffix, name, state))
-        for number, suffix, name, state in files
+        (
+            hosts[file.host]["name"],
+            _sentence(snapshot, hosts, file, ReadState.CORRUPT if (file.name,) in damaged else file.state),
+        )
+        for file in files(snapshot)
+        if file.is_read and file.host in range(len(hosts))
     )
     return [
         {"host": host, "reason": "missing", "names": [], "message": sentence, "graph_id": None}
@@ -77,11 +108,9 @@ def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
     ]
 
 
-def _sentence(
-    snapshot: Snapshot, hosts: list[Host], number: int, suffix: str, name: str, state: str
-) -> str | None:
+def _sentence(snapshot: Snapshot, hosts: list[Host], file: File, state: str) -> str | None:
     """Describes what is missing of a file that was read to its end; None when nothing is known to be."""
-    host = hosts[number]
+    host, suffix, name = hosts[file.host], file.suffix, file.name
     reason = _REASONS.get(state, "is damaged")
     is_over = host["finished"] and not host["failure"]
     if is_over and suffix in TAILED:
@@ -89,7 +118,7 @@ def _sentence(
         last = ""
         if 0 < size < kept:
             kept, last = size, "the last "
-        held = num_held(snapshot, suffix).get(number, 0)
+        held = num_held(snapshot, suffix).get(file.host, 0)
         if held < kept:
             whose = f" of {host['name']}" if len(hosts) > 1 else ""
             records = f"{held} of {last}{kept} {_RECORDS[suffix]}{whose} are on record"

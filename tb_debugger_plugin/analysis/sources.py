@@ -102,11 +102,13 @@ def stacks_of(snapshot: Snapshot, stacks: list[int]) -> dict[int, tuple[str | No
     if not numbers:
         return {}
     rows = snapshot.rows(
-        "SELECT stack, any_value(host_name), list(frame_id ORDER BY depth) FROM stacks"
-        " WHERE stack IN (SELECT unnest(?)) GROUP BY stack",
+        "SELECT stack, host_name, frame_id FROM stacks WHERE stack IN (SELECT unnest(?)) ORDER BY stack, depth",
         [numbers],
     )
-    return {stack: (host_name, list(frames)) for stack, host_name, frames in rows}
+    found: dict[int, tuple[str | None, list[str]]] = {}
+    for stack, host_name, frame in rows:
+        found.setdefault(stack, (host_name, []))[1].append(frame)
+    return found
 
 
 def stack_frames(snapshot: Snapshot, ids: list[str]) -> dict[str, Any]:

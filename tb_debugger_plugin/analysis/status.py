@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
-from tb_debugger_plugin.analysis.missing import missing, num_held, num_seen
+from tb_debugger_plugin.analysis.missing import files, missing, num_held, num_seen
 from tb_debugger_plugin.analysis.origins.origins import origins_generation
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.changed_values import changed_values
@@ -52,7 +52,8 @@ def _hosts(snapshot: Snapshot) -> list[dict[str, Any]]:
         *("name", "start_time", "tensorflow_version", "recorder_version", "mode", "circular_buffer_size"),
         *("seen_executions", "seen_traces", "finished", "failure"),
     )
-    rows = snapshot.rows(f"SELECT {', '.join(names)} FROM hosts ORDER BY host")
+    query = f"SELECT {', '.join(names)} FROM hosts ORDER BY host"
+    rows = snapshot.remember_of(["hosts"], "hosts in status", lambda: snapshot.rows(query))
     hosts = [dict(zip(names, row, strict=True)) for row in rows]
     return [{**host, "name": name} for host, name in zip(hosts, snapshot.catalog.host_names, strict=True)]
 
@@ -105,7 +106,7 @@ def _dropped_by_host(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: st
     if _buffer_size(hosts) is None:
         return {}
     held = num_held(snapshot, suffix)
-    counted = dict(snapshot.rows("SELECT host, dropped FROM files WHERE suffix = ?", [suffix]))
+    counted = {file.host: file.dropped for file in files(snapshot) if file.suffix == suffix}
     return {
         number: max(num_seen(host, suffix) - held.get(number, 0), counted.get(number, 0))
         for number, host in enumerate(hosts)
@@ -145,10 +146,11 @@ def _times(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> tuple[float | Non
 
 def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns what the program ran, or may have run, and is not recorded: reasons to doubt a clean list."""
-    rows = snapshot.rows(
+    query = (
         "SELECT host, reason, message, graph_id, list(name ORDER BY name) FILTER (name IS NOT NULL)"
         " FROM not_recorded GROUP BY host, reason, message, graph_id ORDER BY host, reason, message, graph_id"
     )
+    rows = snapshot.remember_of(["not_recorded"], "not_recorded", lambda: snapshot.rows(query))
     entries = [
         {
             "host": hosts[host]["name"],
@@ -169,9 +171,9 @@ def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[
 
 
 def _notices(snapshot: Snapshot) -> list[dict[str, Any]]:
+    query = "SELECT severity, file, position, message FROM notices"
+    rows = snapshot.remember_of(["notices"], "notices", lambda: snapshot.rows(query))
     return [
         {"severity": severity, "file": file, "offset": offset, "message": message}
-        for severity, file, offset, message in snapshot.rows(
-            "SELECT severity, file, position, message FROM notices"
-        )
+        for severity, file, offset, message in rows
     ]

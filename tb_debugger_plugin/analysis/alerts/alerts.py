@@ -21,7 +21,7 @@ from tb_debugger_plugin.analysis.alerts.search import parameters_in
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, Settings
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Columns, Range, Snapshot
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 
@@ -142,14 +142,25 @@ def _of_rule(
     graph = snapshot.columns(
         f"SELECT idx, wall_time FROM ({rule.every[0]}) JOIN graph_executions USING (idx) ORDER BY idx", values
     )
-    eager = snapshot.columns(
-        f"SELECT idx, slot, wall_time FROM ({rule.every[1]}) JOIN executions USING (idx) ORDER BY idx, slot",
-        values,
-    )
+    eager = _eager(snapshot, rule, values)
     index = np.concatenate([graph["idx"], eager["idx"]]).astype(np.int64)
     slot = np.concatenate([np.full(len(graph["idx"]), -1), eager["slot"]]).astype(np.int64)
     time = np.concatenate([graph["wall_time"], eager["wall_time"]])
     return index, slot, np.full(len(index), number), time
+
+
+def _eager(snapshot: Snapshot, rule: AlertRule, values: dict[str, Any] | None) -> Columns:
+    """The outputs of executions that a rule selects; the last answer stays while a graph runs."""
+    assert rule.every is not None
+    query = (
+        f"SELECT idx, slot, wall_time FROM ({rule.every[1]}) JOIN executions USING (idx) ORDER BY idx, slot"
+    )
+    found: tuple[Any, Columns] = snapshot.remember_of(
+        ("executions", "execution_outputs"),
+        f"alerts of executions, {rule.id}",
+        lambda: (values, snapshot.columns(query, values)),
+    )
+    return found[1] if found[0] == values else snapshot.columns(query, values)
 
 
 def page(snapshot: Snapshot, alerts: AlertList, rows: Range) -> list[dict[str, Any]]:

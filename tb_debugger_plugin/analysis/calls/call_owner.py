@@ -56,7 +56,7 @@ class Span(NamedTuple):
 
 def host_calls(snapshot: Snapshot) -> dict[int, HostCalls]:
     """Returns the calls of each host."""
-    return snapshot.remember("calls", lambda: _load_calls(snapshot))
+    return snapshot.remember_of(("executions", "op_types"), "calls", lambda: _load_calls(snapshot))
 
 
 def _load_calls(snapshot: Snapshot) -> dict[int, HostCalls]:

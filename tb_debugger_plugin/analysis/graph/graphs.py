@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.graph.adjacency import adjacency
+from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
@@ -127,17 +127,13 @@ class _Neighbourhood:
             "forward": self._forward(),
             "inputs": [self._with_data(edge) for edge in self._inputs_of(number)],
             "consumers": [list(map(self._with_data, edges)) for edges in self._consumers_of(number)],
-            "control_inputs": self._control_names("op", "source_op"),
-            "control_consumers": self._control_names("source_op", "op"),
+            "control_inputs": self._names(adjacency(self._snapshot).control_inputs(number)),
+            "control_consumers": self._names(adjacency(self._snapshot).control_consumers(number)),
             "attributes": self._attributes(),
         }
 
-    def _control_names(self, this: str, other: str) -> list[str]:
-        rows = self._snapshot.rows(
-            f"SELECT {other} FROM control_edges WHERE {this} = ? ORDER BY {other} LIMIT {MAX_NAMED}",
-            [self._op.number],
-        )
-        return [self._snapshot.catalog.ops[number].name for (number,) in rows]
+    def _names(self, neighbours: list[Neighbour]) -> list[str]:
+        return [self._snapshot.catalog.ops[one.op].name for one in neighbours[:MAX_NAMED]]
 
     def _attributes(self) -> list[dict[str, str]] | None:
         if not self._op.attributes:
