@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from playwright.sync_api import TimeoutError, sync_playwright
+from playwright.sync_api import sync_playwright
 from rich.console import Console
 from rich.table import Table
 
@@ -39,10 +39,11 @@ _PATIENCE_S: Final = 120.0
 _WARM_UP: Final = 5
 #: Seconds until a pause is surely shown; one that has the headline of the pause before cannot be measured.
 _SAME_S: Final = 5.0
-#: Notes the headline of the bar after each frame in which it has changed, and when the page is idle again.
+#: Notes when a new headline of the bar is painted, and when the page is idle again. Nothing polls: a request
+#: for each next frame would make the browser paint all the time.
 _WATCH: Final = """() => {
   const now = () => (performance.timeOrigin + performance.now()) / 1000;
-  const state = (window.benchLive = { headline: '', painted: 0, settled: 0 });
+  const state = (window.benchLive = { headline: '', painted: 0, settled: 0, tell: () => {} });
   const isIdle = () => document.documentElement.dataset.idle === 'true';
   const afterPaint = (then) => requestAnimationFrame(() => {
     const channel = new MessageChannel();
@@ -57,13 +58,24 @@ _WATCH: Final = """() => {
     }
     if (isIdle() && state.painted && !state.settled) {
       state.settled = -1;
-      afterPaint(() => { state.settled = isIdle() ? now() : 0; });
+      afterPaint(() => {
+        state.settled = isIdle() ? now() : 0;
+        if (state.settled) state.tell(state);
+        else look();
+      });
     }
   };
   const observer = new MutationObserver(look);
   const wanted = { subtree: true, childList: true, characterData: true, attributes: true };
   observer.observe(document.documentElement, wanted);
-  setInterval(look, 5);
+}"""
+#: Begins to wait for a pause; the promise has its times once everything is painted.
+_BEGIN: Final = """() => {
+  Object.assign(window.benchLive, { painted: 0, settled: 0 });
+  window.benchStep = new Promise((resolve) => {
+    window.benchLive.tell = ({ painted, settled }) => resolve({ painted, settled });
+    setTimeout(() => resolve(null), %d);
+  });
 }"""
 
 
@@ -131,16 +143,14 @@ def _measure(page: DebuggerPage, programs: Programs, steps: int) -> list[Step]:
     frame.evaluate(_WATCH)
     frame.locator("body").focus()
     for _ in range(steps):
-        frame.evaluate("Object.assign(window.benchLive, { painted: 0, settled: 0 })")
+        frame.evaluate(_BEGIN % (1000 * _SAME_S))
         pressed = time.time()
         page.page.keyboard.press("F11")
         state = _state(programs, number)
         number = state.pause.number
-        try:
-            frame.wait_for_function("window.benchLive.settled > 0", timeout=1000 * _SAME_S)
-        except TimeoutError:  # the headline is the same as at the pause before
+        seen = frame.evaluate("window.benchStep")
+        if seen is None:  # the headline is the same as at the pause before
             continue
-        seen = frame.evaluate("window.benchLive")
         paused = state.pause.wall_time
         measured.append(
             Step(

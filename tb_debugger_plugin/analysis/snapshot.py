@@ -70,7 +70,7 @@ class Snapshot:
         return _remember(self.loader, name, self.generation, make)
 
     def remember_of(self, tables: Iterable[str], name: str, make: Callable[[], T]) -> T:
-        """Returns the result of ``make``, which is called once until the rows of the tables that it uses change.
+        """Returns the result of ``make``, which is called once until the tables that it uses change.
 
         Args:
           tables: The tables.

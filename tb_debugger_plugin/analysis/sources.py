@@ -102,7 +102,8 @@ def stacks_of(snapshot: Snapshot, stacks: list[int]) -> dict[int, tuple[str | No
     if not numbers:
         return {}
     rows = snapshot.rows(
-        "SELECT stack, host_name, frame_id FROM stacks WHERE stack IN (SELECT unnest(?)) ORDER BY stack, depth",
+        "SELECT stack, host_name, frame_id FROM stacks WHERE stack IN (SELECT unnest(?))"
+        " ORDER BY stack, depth",
         [numbers],
     )
     found: dict[int, tuple[str | None, list[str]]] = {}

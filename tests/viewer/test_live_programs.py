@@ -222,6 +222,16 @@ def test_the_end_of_the_viewer_leaves_no_thread_and_no_follower(tmp_path):
     assert not [name for name in names if name.startswith("tb-debugger-follow") or name == "tb-debugger-live"]
 
 
+def test_a_step_is_told_once_when_the_program_is_paused_again(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(programs_module, "_SOON_S", 30.0)
+    with served(ScriptedProgram(), tmp_path):
+        (one,) = _until(found, lambda some: _has_states(some) and some[0].state.HasField("pause"))
+        before, number = found.listing().version, one.state.pause.number
+        one.service.control(messages.Command(step={}))
+        (one,) = _until(found, lambda some: some[0].state.pause.number > number)
+        assert found.listing().version == before + 1
+
+
 def test_states_that_come_fast_are_told_at_most_some_times_a_second(found, tmp_path):
     with served(ScriptedProgram(call_seconds=0.0005), tmp_path) as program:
         (one,) = _until(found, _has_states)

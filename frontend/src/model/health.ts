@@ -2,7 +2,7 @@
 import type { WireHealth } from "../api/answers";
 import { COUNTS, type CountName, MOMENTS, type MomentName } from "../api/generated/modes";
 import type { GraphExecutionIndex } from "../base/ids";
-import { counted, significant } from "../base/text";
+import { counted, grouped, significant } from "../base/text";
 import { shapeText } from "./names";
 
 /** The kinds of a number, in the order in which every table and bar shows them. */
@@ -69,17 +69,13 @@ export function shares(summary: Summary, least = 0.06): readonly { name: CountNa
 export function badWords(summary: Summary): string {
   const parts = KINDS.filter(({ bad, name }) => bad && (summary.counts[name] ?? 0) > 0);
   if (parts.length === 0) return "NaN or ∞";
-  return parts
-    .map(({ name, symbol }) => `${(summary.counts[name] ?? 0).toLocaleString("en-US")} ${symbol}`)
-    .join(", ");
+  return parts.map(({ name, symbol }) => `${grouped(summary.counts[name] ?? 0)} ${symbol}`).join(", ");
 }
 
 /** The whole summary in words, for tooltips and screen readers. */
 export function summaryWords(summary: Summary): string {
   const known = KINDS.filter(({ name }) => (summary.counts[name] ?? 0) > 0);
-  const counts = known.map(
-    ({ name, symbol }) => `${(summary.counts[name] ?? 0).toLocaleString("en-US")} ${symbol}`,
-  );
+  const counts = known.map(({ name, symbol }) => `${grouped(summary.counts[name] ?? 0)} ${symbol}`);
   const size = summary.size === undefined ? [] : [counted(summary.size, "value")];
   const head = [summary.dtype, summary.shape].filter((part) => part !== undefined).join(" ");
   const verdict = counts.length > 0 ? counts.join(", ") : summary.bad === true ? "has NaN or ∞" : undefined;

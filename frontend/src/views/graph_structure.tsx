@@ -1,15 +1,18 @@
 /** The op in focus between its inputs and the consumers of its outputs. */
+import { useRef } from "preact/hooks";
 import { shown } from "../base/loaded";
 import { canMove } from "../model/history";
 import { displayName, isFunctionName } from "../model/names";
 import type { Store } from "../store/store";
 import { ChainStrip } from "./chain";
+import { NO_SIZE } from "./hooks";
 import { Failure, Hint, Panel } from "./panel";
 import { Picture } from "./picture";
 
 export function GraphStructure({ store }: { readonly store: Store }) {
   const loaded = store.neighbourhood.value;
   const op = shown(loaded);
+  const size = useRef(NO_SIZE);
   return (
     <Panel
       title="Graph structure"
@@ -27,7 +30,7 @@ export function GraphStructure({ store }: { readonly store: Store }) {
             : "Loading …"}
         </Hint>
       ) : (
-        <Picture key={pictureKey(store)} store={store} op={op} />
+        <Picture key={pictureKey(store)} store={store} op={op} size={size} />
       )}
     </Panel>
   );

@@ -7,9 +7,11 @@ export interface Size {
   readonly height: number;
 }
 
-/** The inner size of an element, kept up to date. */
-export function useSize(ref: RefObject<HTMLElement | null>): Size {
-  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+export const NO_SIZE: Size = { width: 0, height: 0 };
+
+/** The inner size of an element, kept up to date; `first` is that of the element that it takes the place of. */
+export function useSize(ref: RefObject<HTMLElement | null>, first = NO_SIZE): Size {
+  const [size, setSize] = useState(first);
   useLayoutEffect(() => {
     const element = ref.current;
     if (element === null) return;
@@ -21,7 +23,8 @@ export function useSize(ref: RefObject<HTMLElement | null>): Size {
       );
     const observer = new ResizeObserver(measure);
     observer.observe(element);
-    measure();
+    // The observer measures after the next layout; to ask now would make the browser lay out twice.
+    if (first === NO_SIZE) measure();
     return () => observer.disconnect();
   }, []);
   return size;

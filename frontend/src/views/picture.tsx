@@ -1,12 +1,12 @@
 /** The picture of an op: its inputs at the left, its consumers at the right, and curves between them. */
-import { useRef, useState } from "preact/hooks";
+import { type MutableRef, useRef, useState } from "preact/hooks";
 import type { Forward } from "../api/answers";
 import { counted } from "../base/text";
 import { type Card, forwardTarget, type Neighbourhood } from "../model/neighbourhood";
 import type { Store } from "../store/store";
 import { Curves } from "./curves";
 import { CARD } from "./geometry";
-import { useSize } from "./hooks";
+import { type Size, useSize } from "./hooks";
 import { OpMenu } from "./live/op_menu";
 import { useOpMenu } from "./live/use_op_menu";
 import { Words } from "./numbers";
@@ -20,11 +20,14 @@ const CARDS = 60;
 interface PictureProps {
   readonly store: Store;
   readonly op: Neighbourhood;
+  /** The size of the last picture, so that the next one is not drawn for another size first. */
+  readonly size: MutableRef<Size>;
 }
 
-export function Picture({ store, op }: PictureProps) {
+export function Picture({ store, op, size }: PictureProps) {
   const frame = useRef<HTMLDivElement>(null);
-  const { width, height } = useSize(frame);
+  size.current = useSize(frame, size.current);
+  const { width, height } = size.current;
   const [most, setMost] = useState({ inputs: CARDS, consumers: CARDS });
   const layout = layoutOf(op, most, height);
   const menu = useOpMenu(store, op, layout);

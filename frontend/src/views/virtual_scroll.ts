@@ -71,7 +71,8 @@ function useScrollTop(
     const element = scroller.current;
     if (element === null || layout.viewport === 0) return;
     const physical = toPhysical(layout, virtual);
-    if (Math.abs(physical - element[position]) < 1) return;
+    // Not the position of the element: to read it would make the browser lay out the page at once.
+    if (Math.abs(physical - expected.current) < 1) return;
     element[position] = physical;
     expected.current = element[position];
   }, [virtual, layout.rows, layout.viewport]);

@@ -191,7 +191,7 @@ class FollowedProgram:
             before, self.state = self.state, state
             self._has_state.notify_all()
         had_problem, self.problem = self.problem is not None, None
-        self._on_change(before is None or had_problem or _stops(before) != _stops(state))
+        self._on_change(before is None or had_problem or _is_urgent(before, state))
 
     def wait_until_recorded(self, pause: int, seconds: float) -> Message | None:
         """Wait until everything up to a pause is in the files of the recording, or a time is over.
@@ -259,7 +259,16 @@ def _is_understood(state: Message) -> bool:
     )
 
 
-def _stops(state: Message) -> tuple[object, ...]:
-    """What a page shows at once when it changes; counts and curves may come a little later."""
+def _is_urgent(before: Message, state: Message) -> bool:
+    """Whether a page shows a change at once; that a program runs on, and counts, may come a little later."""
+    stops = state.phase != State.RUNNING and _stop(before) != _stop(state)
+    return stops or _facts(before) != _facts(state)
+
+
+def _stop(state: Message) -> tuple[object, ...]:
+    return state.phase, state.pause.number
+
+
+def _facts(state: Message) -> tuple[object, ...]:
     notices = state.notices[-1].number if state.notices else 0
-    return state.phase, state.pause.number, len(state.breakpoints), notices, state.followers
+    return len(state.breakpoints), notices, state.followers

@@ -31,8 +31,10 @@ _SCAN_S: Final = 1.0
 _PATIENCE_S: Final = 10.0
 #: Seconds that a program is listed after its end.
 _SHOWN_AFTER_END_S: Final = 60.0
-#: Seconds between two versions if only counts and curves have changed.
+#: Seconds between two versions if only counts and curves have changed, or a program runs on.
 _UNHURRIED_S: Final = 0.1
+#: Seconds that such a change waits for more: a program that is stepped is soon paused again.
+_SOON_S: Final = 0.03
 #: Programs that are followed; a logdir may hold the leftovers of many.
 _MAX_PROGRAMS: Final = 64
 #: Files of which the log says why they are left out.
@@ -79,7 +81,7 @@ class Programs:
         self._version = secrets.randbelow(1 << 40)
         self._programs: dict[str, FollowedProgram] = {}
         self._bumped = float("-inf")
-        self._has_more = False  # something has changed since that version
+        self._due: float | None = None  # when the next version is due; None if nothing has changed
         self._asking = 0
         self._asked = float("-inf")
         self._thread: threading.Thread | None = None
@@ -144,25 +146,24 @@ class Programs:
         end = time.monotonic() + wait
         while not self._is_closed:
             now = time.monotonic()
-            due = self._bumped + _UNHURRIED_S
-            if self._has_more and now >= due:
+            if self._due is not None and now >= self._due:
                 self._bump()
             if self._version != since or now >= end:
                 return
-            self._changed.wait(min(end, due) - now if self._has_more else end - now)
+            self._changed.wait((end if self._due is None else min(end, self._due)) - now)
 
     def _note(self, is_urgent: bool) -> None:
         with self._changed:
-            if is_urgent or time.monotonic() - self._bumped >= _UNHURRIED_S:
+            if is_urgent:
                 self._bump()
-            else:
-                self._has_more = True
+            elif self._due is None:
+                self._due = max(self._bumped + _UNHURRIED_S, time.monotonic() + _SOON_S)
             self._changed.notify_all()
 
     def _bump(self) -> None:
         self._version += 1
         self._bumped = time.monotonic()
-        self._has_more = False
+        self._due = None
 
     # The thread that looks for programs.
 

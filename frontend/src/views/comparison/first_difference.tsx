@@ -110,7 +110,7 @@ function Measures({ store, first }: FirstProps) {
 
 function elementWords({ size, num_different, max_absolute }: NonNullable<First["values"]>): string {
   const largest = max_absolute === undefined ? "" : `, by up to ${significant(max_absolute)}`;
-  return `${num_different.toLocaleString("en-US")} of ${counted(size, "element")} differ${largest}`;
+  return `${grouped(num_different)} of ${counted(size, "element")} differ${largest}`;
 }
 
 interface InputsProps {
