@@ -75,6 +75,11 @@ describe("a run with bad values", () => {
     expect(shown(store.source.value)?.lines[13]).toContain("tf.math.log(probs)");
   });
 
+  test("asks for the status once when it opens", async () => {
+    const { state } = await open(ILL);
+    expect(state.log.filter((url) => url.startsWith("status"))).toHaveLength(1);
+  });
+
   test("marks the rows that are inputs of the op in focus", async () => {
     const { store } = await open(ILL);
     expect([...store.inputGraphExecutions.value]).toEqual([54]);

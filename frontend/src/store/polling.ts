@@ -91,6 +91,8 @@ export class Polling {
     const areRunsDue = facts.run.peek() === undefined || isOver || this.#round % 8 === 1;
     if (areRunsDue) void this.#askLogdir();
     const isNew = areRunsDue && this.#news.takeRuns(await api.runs());
+    // The runs may have brought the run to show, whose status is then being requested.
+    if (mine !== this.#round) return;
     const now = facts.run.peek();
     const status = now === undefined || (only === "runs" && !isNew) ? undefined : await api.status(now);
     if (mine !== this.#round) return;

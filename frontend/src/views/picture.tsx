@@ -1,5 +1,5 @@
 /** The picture of an op: its inputs at the left, its consumers at the right, and curves between them. */
-import { type MutableRef, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Forward } from "../api/answers";
 import { counted } from "../base/text";
 import { type Card, forwardTarget, type Neighbourhood } from "../model/neighbourhood";
@@ -21,7 +21,7 @@ interface PictureProps {
   readonly store: Store;
   readonly op: Neighbourhood;
   /** The size of the last picture, so that the next one is not drawn for another size first. */
-  readonly size: MutableRef<Size>;
+  readonly size: { current: Size };
 }
 
 export function Picture({ store, op, size }: PictureProps) {

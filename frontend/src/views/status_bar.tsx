@@ -163,7 +163,10 @@ function Dropped({ status }: { readonly status: Status }) {
 }
 
 function Problem({ store }: { readonly store: Store }) {
-  const text = store.connection.value ?? store.problem.value;
+  const { program, connection } = store.live;
+  // The bar of the program says so too, and stands below.
+  const isSaid = program.value !== undefined && connection.value !== undefined;
+  const text = (isSaid ? undefined : store.connection.value) ?? store.problem.value;
   if (text === undefined) return null;
   return (
     <span class="problem" role="alert" title={text}>
