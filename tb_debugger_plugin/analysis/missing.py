@@ -68,7 +68,7 @@ def num_seen(host: Host, suffix: str) -> int:
 
 def num_held(snapshot: Snapshot, suffix: str) -> dict[int, int]:
     """Returns how many records of a long file the tables hold, by the number of the host."""
-    if len(snapshot.catalog.host_names) == 1:
+    if len(snapshot.catalog.host_names) == 1:  # mostly; to count takes longer, the longer the run
         is_eager = suffix == EXECUTION
         return {0: snapshot.num_executions if is_eager else snapshot.num_graph_executions}
     counts: dict[int, int] = snapshot.remember(f"held {suffix}", lambda: dict(snapshot.rows(_HELD[suffix])))
@@ -91,12 +91,11 @@ def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
     progress = snapshot.loader.progress
     if progress is None or progress.more:
         return []  # tables are imported one after another, beginning with those that count the records
-    query = "SELECT DISTINCT file FROM notices"
-    damaged = snapshot.remember_of(["notices"], "damaged files", lambda: set(snapshot.rows(query)))
+    damaged = {name for (name,) in snapshot.rows_of("notices", "SELECT DISTINCT file FROM notices")}
     sentences = (
         (
             hosts[file.host]["name"],
-            _sentence(snapshot, hosts, file, ReadState.CORRUPT if (file.name,) in damaged else file.state),
+            _sentence(snapshot, hosts, file, ReadState.CORRUPT if file.name in damaged else file.state),
         )
         for file in files(snapshot)
         if file.is_read and file.host in range(len(hosts))

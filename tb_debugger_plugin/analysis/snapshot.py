@@ -39,8 +39,8 @@ class Snapshot:
       num_executions: The length of the list of executions.
       num_graph_executions: The length of the list of graph executions.
       num_bad_graph_executions: How many of them are bad.
-      changed: By table, the number of the commit in which its rows last changed. Tables whose changes are not
-        counted are left out; they may have changed in any commit.
+      changed: By table, the number of the commit in which its rows last changed. Tables without a mark
+        are left out; they may have changed in any commit.
       may_lag: Whether expensive answers may be those of an earlier commit while the run grows.
     """
 
@@ -59,6 +59,10 @@ class Snapshot:
     def rows(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Returns the rows of an SQL query."""
         return self.connection.execute(query, parameters).fetchall()
+
+    def rows_of(self, table: str, query: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        """Returns the rows of an SQL query on one table, which is asked once until that table changes."""
+        return self.remember_of([table], query, lambda: self.rows(query, parameters))
 
     def columns(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> Columns:
         """Returns the columns of an SQL query as NumPy arrays; NULL in a column of floats is NaN."""
@@ -143,11 +147,11 @@ def _catalog(
 
 def _num_rows(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) -> list[int]:
     """The number of rows of the lists; those of imported files are counted."""
-    known = [meta.get(f"{NUM_ROWS}{table}") for table in LISTS]
-    if None not in known:
-        return [int(number or 0) for number in known]
-    query = ", ".join(f"(SELECT count(*) FROM {table})" for table in LISTS)
-    return list(connection.execute(f"SELECT {query}").fetchall()[0])
+    try:
+        return [int(meta[f"{NUM_ROWS}{table}"]) for table in LISTS]
+    except KeyError:
+        query = ", ".join(f"(SELECT count(*) FROM {table})" for table in LISTS)
+        return list(connection.execute(f"SELECT {query}").fetchall()[0])
 
 
 @contextlib.contextmanager

@@ -52,8 +52,7 @@ def _hosts(snapshot: Snapshot) -> list[dict[str, Any]]:
         *("name", "start_time", "tensorflow_version", "recorder_version", "mode", "circular_buffer_size"),
         *("seen_executions", "seen_traces", "finished", "failure"),
     )
-    query = f"SELECT {', '.join(names)} FROM hosts ORDER BY host"
-    rows = snapshot.remember_of(["hosts"], "hosts in status", lambda: snapshot.rows(query))
+    rows = snapshot.rows_of("hosts", f"SELECT {', '.join(names)} FROM hosts ORDER BY host")
     hosts = [dict(zip(names, row, strict=True)) for row in rows]
     return [{**host, "name": name} for host, name in zip(hosts, snapshot.catalog.host_names, strict=True)]
 
@@ -146,11 +145,12 @@ def _times(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> tuple[float | Non
 
 def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns what the program ran, or may have run, and is not recorded: reasons to doubt a clean list."""
-    query = (
+    rows = snapshot.rows_of(
+        "not_recorded",
         "SELECT host, reason, message, graph_id, list(name ORDER BY name) FILTER (name IS NOT NULL)"
-        " FROM not_recorded GROUP BY host, reason, message, graph_id ORDER BY host, reason, message, graph_id"
+        " FROM not_recorded GROUP BY host, reason, message, graph_id"
+        " ORDER BY host, reason, message, graph_id",
     )
-    rows = snapshot.remember_of(["not_recorded"], "not_recorded", lambda: snapshot.rows(query))
     entries = [
         {
             "host": hosts[host]["name"],
@@ -171,8 +171,7 @@ def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[
 
 
 def _notices(snapshot: Snapshot) -> list[dict[str, Any]]:
-    query = "SELECT severity, file, position, message FROM notices"
-    rows = snapshot.remember_of(["notices"], "notices", lambda: snapshot.rows(query))
+    rows = snapshot.rows_of("notices", "SELECT severity, file, position, message FROM notices")
     return [
         {"severity": severity, "file": file, "offset": offset, "message": message}
         for severity, file, offset, message in rows

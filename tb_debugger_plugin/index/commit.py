@@ -52,7 +52,7 @@ class Commit:
       stable_bad: How many rows of ``bad_graph_executions`` stay.
       latest: By suffix, the latest time of the stable rows of each host, which orders the rows of several.
       num_rows: The number of rows of each table of :data:`schema.LISTS`, provisional ones included.
-      changed: The tables of :data:`schema.COUNTED` whose rows it changes; all for the first commit.
+      changed: The tables of :data:`schema.MARKED` whose rows it changes; all for the first commit.
     """
 
     generation: int
@@ -83,7 +83,7 @@ class Commit:
             stable=dict(self.stable),
             latest={suffix: dict(times) for suffix, times in self.latest.items()},
             num_rows={},
-            changed=set(schema.COUNTED) if self.catalog_generation is None else set(),
+            changed=set(schema.MARKED) if self.catalog_generation is None else set(),
         )
 
     def holds(self, batches: Mapping[FileKey, Batch], rings: Mapping[FileKey, Tail]) -> bool:

@@ -63,7 +63,7 @@ TABLES: Final[dict[str, str]] = {
 #: The beginning of the keys of ``meta`` that say at which generation the rows of a table last changed.
 CHANGED: Final = "changed_"
 #: The tables that have such a key; the others are written by each commit.
-COUNTED: Final = tuple(name for name in TABLES if name not in ("meta", "files"))
+MARKED: Final = tuple(name for name in TABLES if name not in ("meta", "files"))
 
 #: The beginning of the keys of ``meta`` with the number of rows of a table: to count them takes a reader as
 #: long as to find a row.

@@ -31,7 +31,7 @@ class _Checked(Indexer):
     def _rows(self):
         return {
             table: sorted(map(repr, self._tables.execute(f"SELECT * FROM {table}").fetchall()))
-            for table in schema.COUNTED
+            for table in schema.MARKED
         }
 
     def step(self):

@@ -142,25 +142,24 @@ def _of_rule(
     graph = snapshot.columns(
         f"SELECT idx, wall_time FROM ({rule.every[0]}) JOIN graph_executions USING (idx) ORDER BY idx", values
     )
-    eager = _eager(snapshot, rule, values)
+    eager = _eager(snapshot, settings, rule, values)
     index = np.concatenate([graph["idx"], eager["idx"]]).astype(np.int64)
     slot = np.concatenate([np.full(len(graph["idx"]), -1), eager["slot"]]).astype(np.int64)
     time = np.concatenate([graph["wall_time"], eager["wall_time"]])
     return index, slot, np.full(len(index), number), time
 
 
-def _eager(snapshot: Snapshot, rule: AlertRule, values: dict[str, Any] | None) -> Columns:
-    """The outputs of executions that a rule selects; the last answer stays while a graph runs."""
+def _eager(snapshot: Snapshot, settings: Settings, rule: AlertRule, values: dict[str, Any] | None) -> Columns:
+    """The outputs of executions that a rule selects; those of the defaults are kept while a graph runs."""
     assert rule.every is not None
     query = (
         f"SELECT idx, slot, wall_time FROM ({rule.every[1]}) JOIN executions USING (idx) ORDER BY idx, slot"
     )
-    found: tuple[Any, Columns] = snapshot.remember_of(
-        ("executions", "execution_outputs"),
-        f"alerts of executions, {rule.id}",
-        lambda: (values, snapshot.columns(query, values)),
+    if settings is not DEFAULTS:
+        return snapshot.columns(query, values)
+    return snapshot.remember_of(
+        ("executions", "execution_outputs"), query, lambda: snapshot.columns(query, values)
     )
-    return found[1] if found[0] == values else snapshot.columns(query, values)
 
 
 def page(snapshot: Snapshot, alerts: AlertList, rows: Range) -> list[dict[str, Any]]:

@@ -30,19 +30,17 @@ def changed_values(snapshot: Snapshot) -> list[dict[str, Any]]:
       when the record is not there, or was overwritten. ``owner_execution_index`` is the Python call that the
       graph of a graph execution ran in; None when it is not known.
     """
-    return snapshot.remember(
-        "changed_values", lambda: [_described(snapshot, *row) for row in _rows(snapshot)]
-    )
+    return snapshot.remember("changed_values", lambda: _load(snapshot))
 
 
-def _rows(snapshot: Snapshot) -> list[tuple[Any, ...]]:
-    query = (
+def _load(snapshot: Snapshot) -> list[dict[str, Any]]:
+    rows = snapshot.rows_of(
+        "changed_values",
         "SELECT host, wall_time, graph_id, op_name, slot, expression FROM changed_values"
-        " ORDER BY wall_time DESC LIMIT ?"
+        " ORDER BY wall_time DESC LIMIT ?",
+        [MOST],
     )
-    return snapshot.remember_of(
-        ["changed_values"], "rows of changed_values", lambda: snapshot.rows(query, [MOST])[::-1]
-    )
+    return [_described(snapshot, *row) for row in reversed(rows)]
 
 
 def _described(

@@ -261,14 +261,11 @@ def _is_understood(state: Message) -> bool:
 
 def _is_urgent(before: Message, state: Message) -> bool:
     """Whether a page shows a change at once; that a program runs on, and counts, may come a little later."""
-    stops = state.phase != State.RUNNING and _stop(before) != _stop(state)
-    return stops or _facts(before) != _facts(state)
+    runs_on = state.phase == State.RUNNING
+    return _shown_at_once(before, runs_on) != _shown_at_once(state, runs_on)
 
 
-def _stop(state: Message) -> tuple[object, ...]:
-    return state.phase, state.pause.number
-
-
-def _facts(state: Message) -> tuple[object, ...]:
+def _shown_at_once(state: Message, runs_on: bool) -> tuple[object, ...]:
     notices = state.notices[-1].number if state.notices else 0
-    return len(state.breakpoints), notices, state.followers
+    stop = () if runs_on else (state.phase, state.pause.number)
+    return *stop, len(state.breakpoints), notices, state.followers
