@@ -69,7 +69,12 @@ function useScrollTop(
   const expected = useRef(0);
   useLayoutEffect(() => {
     const element = scroller.current;
-    if (element === null || layout.viewport === 0) return;
+    if (element === null) return;
+    // While it is hidden, a browser may forget its position.
+    if (layout.viewport === 0) {
+      expected.current = Number.NaN;
+      return;
+    }
     const physical = toPhysical(layout, virtual);
     // Not the position of the element: to read it would make the browser lay out the page at once.
     if (Math.abs(physical - expected.current) < 1) return;
