@@ -21,6 +21,8 @@ class TraceTarget(NamedTuple):
       in_pipeline: Whether it is part of an input pipeline, whose threads do not wait for others.
       is_added_into: Whether an op may add into its memory: one more reference would change the sum.
       is_recorded: Whether it is recorded; else its watch op only lets it pass the gate.
+      dims: Static shape of a tensor that has the same elements as the watched one, -1 for an unknown
+        dimension; empty for the watched tensor itself.
     """
 
     prefix: bytes
@@ -31,6 +33,7 @@ class TraceTarget(NamedTuple):
     in_pipeline: bool = False
     is_added_into: bool = False
     is_recorded: bool = True
+    dims: tuple[int, ...] = ()
 
 
 class TensorValue(NamedTuple):

@@ -138,6 +138,18 @@ void ViewStaticShapes() {
   CHECK(!StaticShape().View(data, 96, dims, &view));
 }
 
+void CompleteShapes() {
+  const auto complete = [](int64_t num_elements, std::vector<int64_t> dims) {
+    return CompleteShape(num_elements, &dims) ? dims : std::vector<int64_t>{-1};
+  };
+  using Dims = std::vector<int64_t>;
+  const Dims none = {-1};
+  CHECK(complete(60, {-1, 12}) == (Dims{5, 12}) && complete(60, {5, 12}) == (Dims{5, 12}));
+  CHECK(complete(1, {}) == Dims() && complete(0, {-1, 12}) == (Dims{0, 12}));
+  CHECK(complete(60, {5, 11}) == none && complete(60, {-1, 7}) == none);
+  CHECK(complete(60, {-1, -1}) == none && complete(0, {-1, 0}) == none);
+}
+
 std::string ContentsOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -520,6 +532,7 @@ int main(int, char** arguments) {
   MakeRecordsOfParts();
   EncodeStrings();
   ViewStaticShapes();
+  CompleteShapes();
   RecordFromThreads(folder + "/journal", 0, false);
   RecordFromThreads(folder + "/ring", 100, false);
   RecordFromThreads(folder + "/closed", 0, true);

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.capture.gate import Passed
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.live.program.arrays import parts_of, short_text
@@ -15,6 +16,8 @@ from tb_debugger_plugin.live.program.changes import fitted
 from tb_debugger_plugin.live.program.evaluate import with_value
 from tb_debugger_plugin.live.program.numbers import _with_numpy, numbers_of
 from tb_debugger_plugin.live.program.postfix import COLUMNS
+from tb_debugger_plugin.live.program.tensors import Tensors
+from tests.support.fake_gate import tensor_of_graph
 
 NUMBER_OF = dtypes.NUMBER_OF
 
@@ -119,3 +122,14 @@ def test_integers_truth_values_and_strings_have_numbers():
 def test_a_range_without_elements_has_no_parts():
     assert list(parts_of(np.zeros(3), 1, 1)) == []
     assert b"".join(parts_of(np.arange(6, dtype=np.int16).reshape(2, 3).T, 1, 3)) == b"\x03\0\x01\0"
+
+
+@pytest.mark.parametrize(
+    ("dims", "shape", "unknown"),
+    [((2, 3), [2, 3], False), ((), [], False), ((-1, 3), [], True), (None, [], True)],
+)
+def test_a_tensor_that_was_in_no_memory_here_has_the_shape_of_its_graph_or_none(dims, shape, unknown):
+    tensors = Tensors(None, 0, lambda tensor: np.zeros(0))
+    tensors.know([tensor_of_graph(1, "Log", dims=dims)])
+    message = tensors.message_of_passed(Passed(1, 1, 1, 1, None, None, 0, False, False))
+    assert (list(message.shape), message.unknown_shape) == (shape, unknown)

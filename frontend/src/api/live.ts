@@ -59,6 +59,7 @@ const tensor = object({
   function: text,
   layer: text,
   was_changed: truth,
+  unknown_shape: truth,
 });
 export type LiveTensor = Checked<typeof tensor>;
 

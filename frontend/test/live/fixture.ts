@@ -39,6 +39,7 @@ export const tensor = (over: Partial<LiveTensor> = {}): LiveTensor => ({
   function: "__inference_loss_456",
   layer: "",
   was_changed: false,
+  unknown_shape: false,
   ...over,
 });
 

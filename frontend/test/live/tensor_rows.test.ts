@@ -96,7 +96,7 @@ describe("the numbers of a tensor", () => {
   });
 
   test("are not known when nothing was measured", () => {
-    const summary = summaryOf(tensor({ numbers: [], shape: [], has_value: false }));
+    const summary = summaryOf(tensor({ numbers: [], shape: [], has_value: false, unknown_shape: true }));
     expect([summary.bad, summary.shape, summary.size]).toEqual([undefined, undefined, undefined]);
   });
 

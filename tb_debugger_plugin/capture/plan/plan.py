@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+import tensorflow as tf
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.graph.function import Function
@@ -147,7 +148,7 @@ def make_plan(
         )
         (tensors if choice.is_recorded or is_isolated else unrecorded).append(planned)
     if supports_inline and spec_of(options.mode).reads_elements:
-        tensors = _with_same_elements(tensors)
+        tensors = _with_same_elements(tensors, options)
     if all(tensor.attachment is Attachment.CONSTANT for tensor in tensors):
         # Constants are recorded before the first other tensor of their graph; this graph has none.
         tensors = [replace(tensor, attachment=Attachment.BESIDE) for tensor in tensors]
@@ -260,10 +261,11 @@ def _attachment_in_session(
     return Attachment.BESIDE if attachment is Attachment.CONSTANT else attachment
 
 
-def _with_same_elements(tensors: list[Planned]) -> list[Planned]:
+def _with_same_elements(tensors: list[Planned], options: Options) -> list[Planned]:
     """Let one watch op record tensors that have the same elements.
 
-    A tensor that may be kept whole has an op of its own, which knows its shape.
+    A tensor that may be kept whole has an op of its own, which knows its shape; so has one that a debugger
+    may show, if its shape does not follow from the number of its elements.
     """
     kept: dict[tuple[str, int], Planned] = {}
     origins: dict[tuple[str, int], tuple[str, int]] = {}
@@ -271,7 +273,7 @@ def _with_same_elements(tensors: list[Planned]) -> list[Planned]:
         key = (item.op.name, item.slot)
         source = _source_of_elements(item)
         origin = key if source is None else origins.get(source, key)
-        is_apart = item.keep or item.is_isolated or item.tensor.shape.rank is None
+        is_apart = item.keep or item.is_isolated or not _may_share(item.tensor.shape, options)
         if origin == key or is_apart or kept[origin].op.device != item.op.device:
             kept[key] = item
             if item.attachment not in (Attachment.CONSTANT, Attachment.REDUCED) and not item.is_isolated:
@@ -280,6 +282,14 @@ def _with_same_elements(tensors: list[Planned]) -> list[Planned]:
             kept[origin] = replace(kept[origin], same=(*kept[origin].same, item))
             origins[key] = origin
     return list(kept.values())
+
+
+def _may_share(shape: tf.TensorShape, options: Options) -> bool:
+    """Whether a tensor of this static shape may be recorded by the watch op of another one."""
+    if shape.rank is None or not options.is_interactive:
+        return shape.rank is not None
+    dims = shape.as_list()
+    return dims.count(None) == 0 or (dims.count(None) == 1 and 0 not in dims)
 
 
 def _source_of_elements(item: Planned) -> tuple[str, int] | None:

@@ -164,7 +164,7 @@ class NativeSink:
         if number is None:
             constants = self._constants_of(tensor.graph_id)
             targets = [_target(tensor, device)._replace(keep=tensor.keep)]
-            targets += [_target(other, device)._replace(rank=len(other.dims or ())) for other in same]
+            targets += [_same_target(other, device) for other in same]
             for noted in (tensor, *same):
                 self._note(noted)
             number = self._module.add_watch(targets, tensor.dtype, tensor.dims, constants, coalesced)
@@ -342,6 +342,11 @@ def _target(tensor: WatchedTensor, device: str) -> arguments.TraceTarget:
         is_added_into=tensor.is_added_into,
         is_recorded=tensor.is_recorded,
     )
+
+
+def _same_target(tensor: WatchedTensor, device: str) -> arguments.TraceTarget:
+    dims = tensor.dims or ()
+    return _target(tensor, device)._replace(rank=len(dims), dims=dims)
 
 
 def _prefix(tensor: WatchedTensor, device: str = "") -> bytes:

@@ -228,7 +228,9 @@ class Tensors:
         number = self.number_of_passed(passed)
         known = self._of_graphs.get(passed.tensor_id)
         message = Tensor(number=number, dtype=passed.dtype, occurrence=passed.occurrence)
-        message.shape.extend(passed.shape or ())
+        shape = passed.shape if passed.shape is not None else _static_shape(known)
+        message.shape.extend(shape or ())
+        message.unknown_shape = shape is None
         message.was_changed = passed.was_changed or number in self._changed
         if known is not None:
             message.graph_id, message.op_name, message.slot = known.graph_id, known.op_name, known.slot
@@ -349,3 +351,9 @@ class Tensors:
         for entry in self._eager:
             if entry.place.op_name == op_name and slot in (None, entry.place.slot):
                 yield self.message_of_eager(entry, nothing)
+
+
+def _static_shape(tensor: TensorOfGraph | None) -> tuple[int, ...] | None:
+    """The shape that a tensor has each time; None if that is not known."""
+    dims = None if tensor is None else tensor.dims
+    return None if dims is None or min(dims, default=0) < 0 else dims

@@ -44,7 +44,7 @@ def elements_of(service: Service, tensor: Message) -> Elements:
         raise NotFoundError(tensor.no_value[:1000] or "The program does not hold this value.")
     shape = checked_shape(tensor)
     if shape is None:
-        raise NotFoundError("The program gives the tensor an impossible shape.")
+        raise NotFoundError("The program gives the tensor an unknown or impossible shape.")
     kind = np.dtype(object) if tensor.dtype == dtypes.STRING else dtypes.numpy_dtype(tensor.dtype)
     if kind is None:
         name = dtypes.dtype_name(tensor.dtype) or "its dtype"
@@ -53,9 +53,14 @@ def elements_of(service: Service, tensor: Message) -> Elements:
 
 
 def checked_shape(tensor: Message) -> tuple[int, ...] | None:
-    """Returns the shape of a tensor; None if no tensor can have it."""
+    """Returns the shape of a tensor; None if it is not known, or if no tensor can have it."""
     shape = tuple(tensor.shape)
-    if len(shape) > MAX_RANK or min(shape, default=0) < 0 or math.prod(shape) >= MAX_SIZE:
+    if (
+        tensor.unknown_shape
+        or len(shape) > MAX_RANK
+        or min(shape, default=0) < 0
+        or math.prod(shape) >= MAX_SIZE
+    ):
         return None
     return shape
 

@@ -74,7 +74,7 @@ class LiveValue:
 
     @property
     def shape(self) -> list[int] | None:
-        """The shape; None when it is impossible."""
+        """The shape; None when it is not known, or impossible."""
         shape = checked_shape(self.tensor)
         return None if shape is None else list(shape)
 

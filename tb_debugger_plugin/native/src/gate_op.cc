@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernel.h"
+#include "static_shape.h"
 
 namespace tbdbg {
 namespace {
@@ -11,8 +12,9 @@ namespace {
 // Makes references to an input of an op.
 class InputHolder : public Holder {
  public:
-  InputHolder(TF_OpKernelContext* context, size_t input, bool copies)
-      : context_(context), input_(static_cast<int>(input)), copies_(copies) {}
+  // `dims`: the shape of the tensor that has the elements of the input; must live as long.
+  InputHolder(TF_OpKernelContext* context, size_t input, const std::vector<int64_t>& dims, bool copies)
+      : context_(context), input_(static_cast<int>(input)), dims_(dims), copies_(copies) {}
 
   std::shared_ptr<const HeldValue> Hold() const override {
     TF_Tensor* tensor = nullptr;
@@ -27,17 +29,15 @@ class InputHolder : public Holder {
   }
 
  private:
-  static void Describe(const TF_Tensor* tensor, HeldValue* value) {
+  void Describe(const TF_Tensor* tensor, HeldValue* value) const {
     TensorView& view = value->view;
     view.data = tf.TF_TensorData(tensor);
     view.byte_size = tf.TF_TensorByteSize(tensor);
     view.dtype = tf.TF_TensorType(tensor);
-    view.rank = tf.TF_NumDims(tensor);
     view.num_elements = 1;
-    for (int i = 0; i < view.rank; ++i) {
-      value->dims.push_back(tf.TF_Dim(tensor, i));
-      view.num_elements *= value->dims.back();
-    }
+    for (const int64_t dim : dims_) view.num_elements *= dim;
+    value->dims = dims_;
+    view.rank = static_cast<int>(dims_.size());
     view.dims = value->dims.data();
   }
 
@@ -50,8 +50,11 @@ class InputHolder : public Holder {
 
   TF_OpKernelContext* const context_;
   const int input_;
+  const std::vector<int64_t>& dims_;
   const bool copies_;
 };
+
+std::vector<int64_t> DimsOf(const TensorView& view) { return {view.dims, view.dims + view.rank}; }
 
 // Whether elements of a dtype are plain numbers.
 bool HasNumbers(const TensorView& view) { return view.dtype != kString; }
@@ -64,11 +67,17 @@ std::shared_ptr<const HeldValue> OpAtGate::Pass(const std::vector<TraceTarget>& 
   std::shared_ptr<const HeldValue> replacement;
   for (const TraceTarget& target : targets) {
     const bool is_first = &target == &targets[0];
-    const InputHolder holder(context_, input, target.is_added_into);
+    std::vector<int64_t> dims = is_first ? DimsOf(view) : target.dims;
+    const bool has_shape = CompleteShape(view.num_elements, &dims);
+    if (!has_shape) dims = DimsOf(view);  // The elements can be read all the same.
+    const InputHolder holder(context_, input, dims, target.is_added_into);
+    TensorView own_view = view;
+    own_view.rank = static_cast<int>(dims.size());
+    own_view.dims = dims.data();
     Passing passing;
     passing.tensor_id = static_cast<int64_t>(target.tensor_id);
-    passing.view = &view;
-    passing.has_shape = is_first;
+    passing.view = &own_view;
+    passing.has_shape = has_shape;
     passing.holder = &holder;
     passing.numbers = measured.numbers;
     passing.numbers.Set(Number::kSize, static_cast<double>(view.num_elements));

@@ -54,7 +54,7 @@ bool ToTarget(PyObject* value, TraceTarget* target) {
   if (!Read(value, "prefix", &target->prefix) || !Read(value, "tensor_id", &tensor_id) ||
       !Read(value, "rank", &rank) || !Read(value, "keep", &keep) || !Read(value, "rings", &rings) ||
       !Read(value, "in_pipeline", &in_pipeline) || !Read(value, "is_added_into", &is_added_into) ||
-      !Read(value, "is_recorded", &is_recorded)) {
+      !Read(value, "is_recorded", &is_recorded) || !Read(value, "dims", &target->dims)) {
     return false;
   }
   target->rings = rings != 0;

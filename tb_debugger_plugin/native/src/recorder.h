@@ -40,6 +40,8 @@ struct TraceTarget {
   bool is_added_into = false;
   // Whether it is recorded; else it only passes the gate.
   bool is_recorded = true;
+  // The shape of a tensor with a rank, as far as its graph has it: below 0 for a dim that is not known.
+  std::vector<int64_t> dims{};
 
   // Makes the record in `mode`; the prefix must be complete.
   void PrepareTo(Mode mode);

@@ -5,6 +5,24 @@
 
 namespace tbdbg {
 
+bool CompleteShape(int64_t num_elements, std::vector<int64_t>* dims) {
+  int64_t known = 1;
+  int64_t* unknown = nullptr;
+  for (int64_t& dim : *dims) {
+    if (dim >= 0) {
+      known *= dim;
+    } else if (unknown == nullptr) {
+      unknown = &dim;
+    } else {
+      return false;
+    }
+  }
+  if (unknown == nullptr) return known == num_elements;
+  if (known == 0 || num_elements % known != 0) return false;
+  *unknown = num_elements / known;
+  return true;
+}
+
 StaticShape::StaticShape(int dtype, std::vector<int64_t> dims)
     : dtype_(dtype), dims_(std::move(dims)), known_size_(MeasuredBytes(dtype)) {
   int unknown = 0;

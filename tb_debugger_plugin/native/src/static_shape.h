@@ -9,6 +9,10 @@
 
 namespace tbdbg {
 
+// Completes a shape in which at most one dim is not known, and so below 0, by the number of elements. False
+// if that does not determine it.
+bool CompleteShape(int64_t num_elements, std::vector<int64_t>* dims);
+
 class StaticShape {
  public:
   // A shape of unknown rank.

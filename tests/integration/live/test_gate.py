@@ -235,6 +235,32 @@ def test_values_of_every_dtype_can_be_read_while_the_thread_is_held(tmp_path: Pa
             assert seen[name] == tensor.numpy().tobytes(), name
 
 
+def test_tensors_with_the_elements_of_another_one_have_their_own_shapes(stepped: Debugger) -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 4])])
+    def reshapes(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        made = {"relu": tf.nn.relu(x, name="relu")}
+        made["flat"] = tf.reshape(made["relu"], [-1, 8], name="flat")
+        made["expanded"] = tf.expand_dims(made["flat"], 1, name="expanded")
+        made["squeezed"] = tf.squeeze(made["expanded"], 1, name="squeezed")
+        made["other"] = tf.reshape(made["relu"], [tf.shape(x)[1], tf.shape(x)[0], 4], name="other")
+        made["kept"] = tf.stop_gradient(made["other"], name="kept")
+        made["twice"] = tf.concat([made["squeezed"], made["flat"]], 0, name="twice")
+        return made
+
+    for shape in ((6, 2, 4), (2, 1, 4), (0, 3, 4)):
+        x = tf.reshape(tf.range(np.prod(shape), dtype=tf.float32), shape)
+        stepped.gate.forget_values()
+        expected = reshapes(x)
+        names = {tensor.tensor_id: tensor.op_name for tensor in stepped.recording.watched}
+        seen = {names[passed.tensor_id]: passed for passed in stepped.gate.tensors()}
+        assert seen.keys() >= expected.keys()
+        for name, tensor in expected.items():
+            elements = stepped.gate.elements(seen[name].number)
+            assert elements is not None
+            assert seen[name].shape == elements.shape == tuple(tensor.shape), name
+            assert memoryview(elements).tobytes() == tensor.numpy().tobytes()  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16, tf.float64, tf.complex64])
 def test_the_consumers_of_a_changed_tensor_get_the_new_value(stepped: Debugger, dtype: tf.DType) -> None:
     @tf.function

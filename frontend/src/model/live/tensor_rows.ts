@@ -53,7 +53,7 @@ export function nameOf({ op_name, slot }: LiveTensor): string {
 }
 
 /** The numbers of a tensor as all views of the page take them. */
-export function summaryOf({ dtype, shape, numbers, has_value }: LiveTensor): Summary {
+export function summaryOf({ dtype, shape, numbers, unknown_shape }: LiveTensor): Summary {
   const of = new Map(numbers.map(({ name, value }) => [name, value]));
   const counts = {
     neg_inf: of.get("ninf"),
@@ -65,7 +65,7 @@ export function summaryOf({ dtype, shape, numbers, has_value }: LiveTensor): Sum
   };
   const isMeasured = counts.nan !== undefined;
   const bad = (counts.neg_inf ?? 0) + (counts.pos_inf ?? 0) + (counts.nan ?? 0) > 0;
-  const isKnown = has_value || numbers.length > 0 || shape.length > 0;
+  const isKnown = !unknown_shape;
   return {
     dtype: dtypeName(dtype),
     rank: isKnown ? shape.length : undefined,
