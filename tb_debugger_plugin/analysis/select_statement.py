@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import duckdb
 
 from tb_debugger_plugin.errors import BadQueryError
+
+_EXPLAIN: Final = re.compile(r"explain\s*(analyze\s|\([^()]*\))?", re.IGNORECASE)
 
 
 def run_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDBPyRelation:
@@ -34,7 +39,23 @@ def check_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.St
         statements = connection.extract_statements(query)
     except duckdb.Error as error:
         raise BadQueryError(f"The query failed: {error}") from error
-    kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-    if len(statements) != 1 or statements[0].type not in kinds:
+    if len(statements) != 1 or not _only_reads(connection, statements[0]):
         raise BadQueryError("The query must be one SELECT; the tables cannot be changed here.")
     return statements[0]
+
+
+def _only_reads(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> bool:
+    """Whether a statement is a SELECT, or explains one: EXPLAIN ANALYZE runs what it explains."""
+    kind = statement.type
+    if kind == duckdb.StatementType.EXPLAIN:
+        prefix = _EXPLAIN.match(statement.query)
+        explained = statement.query[prefix.end() :] if prefix else ""
+        return _kinds(connection, explained) == [duckdb.StatementType.SELECT]
+    return bool(kind == duckdb.StatementType.SELECT)
+
+
+def _kinds(connection: duckdb.DuckDBPyConnection, query: str) -> list[duckdb.StatementType]:
+    try:
+        return [one.type for one in connection.extract_statements(query)]
+    except duckdb.Error:
+        return []

@@ -34,12 +34,12 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export runs; returns the exit code."""
     runs = chosen_runs(args.logdir, args.name)
-    results = run_each(runs, lambda run: _export(run, args.parquet / run.name))
+    results = run_each(runs, lambda run: _export(run, args.parquet.absolute() / run.name))
     return print_results(results, _line, as_json=args.json)
 
 
 def _export(run: Run, folder: Path) -> dict[str, Any]:
-    with read_whole(run) as loader, loader.reading() as connection:
+    with read_whole(run, folders=[folder]) as loader, loader.reading() as connection:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             rows = write_tables(connection, folder, run.start_time)

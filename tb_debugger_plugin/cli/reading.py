@@ -12,6 +12,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import duckdb
@@ -142,17 +143,23 @@ def print_results(
 
 
 @contextlib.contextmanager
-def read_whole(run: Run, report: Callable[[Progress], None] = lambda progress: None) -> Iterator[RunLoader]:
+def read_whole(
+    run: Run,
+    report: Callable[[Progress], None] = lambda progress: None,
+    *,
+    folders: Sequence[Path] = (),
+) -> Iterator[RunLoader]:
     """Gives a loader that has read everything in the run's files.
 
     Args:
       run: The run.
       report: Called with the progress now and then.
+      folders: Folders that statements on its database may write.
 
     Raises:
       NotReadyError: The files cannot be read.
     """
-    loader = RunLoader(run)
+    loader = RunLoader(run, folders=folders)
     try:
         while not loader.wait(_REPORT_SECONDS):
             progress = loader.progress

@@ -4,6 +4,9 @@ The databases are a cache: they are outside the logdir (which may be read-only),
 nothing. Each has a note beside it with the folder of its run; the note's time is that of the last use. Only
 one process can open a DuckDB file. A second process builds a private database in a temporary folder, so that
 two viewers of one logdir both work.
+
+Invariant: a query on a database reaches no file of this machine but its own, those of a run that is a folder
+of tables, and those of the folders that its caller names. DuckDB keeps this, for all connections.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -24,7 +27,8 @@ from typing import Final
 import duckdb
 
 from tb_debugger_plugin.index import schema
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.parquet import quoted
+from tb_debugger_plugin.index.runs import Run, RunKind
 
 _ENVIRONMENT: Final = "TB_DEBUGGER_CACHE"
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -126,11 +130,17 @@ class Database:
             _open_paths.discard(self.path)
 
 
-def open_database(run: Run) -> Database:
+def copies_folder(database: Path) -> Path:
+    """Returns the folder beside a database for copies of remote files that DuckDB reads."""
+    return database.absolute().with_suffix(".copies")
+
+
+def open_database(run: Run, folders: Sequence[Path] = ()) -> Database:
     """Open the run's database, or an empty one when there is none that can be used.
 
     Args:
       run: The run.
+      folders: Folders that statements may read and write, as an export does.
 
     Returns:
       A database with all tables of the present schema. It is private when the file in the cache is open in
@@ -142,6 +152,7 @@ def open_database(run: Run) -> Database:
         _open_paths.add(path)
     connection = None if taken else _connect_cached(path)
     if connection is not None:
+        _shut(connection, run, path, folders)
         with contextlib.suppress(OSError):
             _note_path(path).write_text(str(run.folder.resolve()), encoding="utf-8")
         return Database(connection, path, private=False)
@@ -149,7 +160,19 @@ def open_database(run: Run) -> Database:
         with _open_paths_lock:
             _open_paths.discard(path)
     private = Path(tempfile.mkdtemp(prefix="tb_debugger_")) / "run.duckdb"
-    return Database(_connect(private), private, private=True)
+    connection = _connect(private)
+    _shut(connection, run, private, folders)
+    return Database(connection, private, private=True)
+
+
+def _shut(connection: duckdb.DuckDBPyConnection, run: Run, path: Path, folders: Sequence[Path]) -> None:
+    """Shut out the other files of this machine, for all connections and for good: users write queries."""
+    tables = run.folder if isinstance(run.folder, Path) else copies_folder(path)
+    open_folders = [*folders, *([tables] if run.kind is RunKind.TABLES else ())]
+    listed = ", ".join(quoted(folder.absolute()) for folder in open_folders)
+    connection.execute(f"SET allowed_directories = [{listed}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def _connect_cached(path: Path) -> duckdb.DuckDBPyConnection | None:
@@ -262,6 +285,7 @@ def remove_database(path: Path) -> None:
     """Delete all files of a database."""
     for suffix in _SUFFIXES:
         path.with_suffix(suffix).unlink(missing_ok=True)
+    shutil.rmtree(copies_folder(path), ignore_errors=True)  # of a viewer that was killed
 
 
 @functools.cache

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -22,10 +21,12 @@ import duckdb
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index import schema
+from tb_debugger_plugin.index.cache import copies_folder
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.parquet import MANIFEST, STABLE, quoted, read_manifest
 from tb_debugger_plugin.index.runs import Run
 
+_DATABASE: Final = "SELECT path FROM duckdb_databases() WHERE NOT internal"
 _POSITIONS: Final = {"executions": "idx", "graph_executions": "idx", "bad_graph_executions": "bad"}
 
 
@@ -100,7 +101,7 @@ class Importer:
                 for table, name in self._manifest.steps[self._done].items():
                     if table == "meta":
                         continue  # describes the exported database; this one has its own
-                    with _on_this_machine(self._run.folder / name) as path:
+                    with self._on_this_machine(self._run.folder / name) as path:
                         self._import_file(table, path)
                 self._save()
             self.generation, self._done = self.generation + 1, self._done + 1
@@ -140,15 +141,19 @@ class Importer:
     def close(self) -> None:
         """Do nothing; there is nothing to end."""
 
-
-@contextlib.contextmanager
-def _on_this_machine(file: Location) -> Iterator[Path]:
-    """Gives a local file, or a local copy of a remote one while the block runs."""
-    if isinstance(file, Path):
-        yield file
-        return
-    with tempfile.TemporaryDirectory(prefix="tb_debugger_") as folder:
-        copy = Path(folder) / file.name
-        with file.open("rb") as source, copy.open("wb") as target:
-            shutil.copyfileobj(source, target)
-        yield copy
+    @contextlib.contextmanager
+    def _on_this_machine(self, file: Location) -> Iterator[Path]:
+        """Gives a local file as DuckDB may read it, or a copy of a remote one while the block runs."""
+        if isinstance(file, Path):
+            yield file.absolute()
+            return
+        ((database,),) = self._connection.execute(_DATABASE).fetchall()
+        folder = copies_folder(Path(database))
+        folder.mkdir(mode=0o700)
+        try:
+            copy = folder / file.name
+            with file.open("rb") as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            yield copy
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

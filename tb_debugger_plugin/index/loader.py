@@ -21,7 +21,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,6 +59,7 @@ class RunLoader:
     Args:
       run: The run.
       step_bytes: About how many bytes of each file one commit reads.
+      folders: Folders that statements on its database may write; see `open_database`.
       poll_seconds: Interval at which the files of an unfinished run are checked; None = 0.5, or 2 for remote
         files.
       clock: Returns monotonic seconds; used to measure the time without queries.
@@ -69,6 +70,7 @@ class RunLoader:
         run: Run,
         *,
         step_bytes: int = STEP_BYTES,
+        folders: Sequence[Path] = (),
         poll_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -77,6 +79,7 @@ class RunLoader:
         self.memory: dict[str, Any] = {}
         self.memory_lock = threading.Lock()  # guards memory
         self._step_bytes = step_bytes
+        self._folders = folders
         usual = _POLL_SECONDS if isinstance(run.folder, Path) else _POLL_REMOTE_SECONDS
         self._poll_seconds = usual if poll_seconds is None else poll_seconds
         self._clock = clock
@@ -320,7 +323,7 @@ class RunLoader:
             self._changed.wait_for(lambda: self._looks_wanted > self._looks_done or self._may_stop(), seconds)
 
     def _read_until_idle(self) -> None:
-        database = open_database(self.run)
+        database = open_database(self.run, self._folders)
         try:
             with self._changed:
                 self._database = database

@@ -49,7 +49,7 @@ def test_the_count_follows_a_slider(page):
 
 def test_a_rule_that_the_run_cannot_answer_says_what_is_missing(page):
     rule = page.part("rule-SaturatedTanhAlert")
-    expect(rule).to_contain_text("not recorded")
+    expect(rule).to_contain_text("no answer")
     expect(rule).to_contain_text("No inputs of tanh are on record.")
     expect(rule.get_by_role("button")).to_be_disabled()
 

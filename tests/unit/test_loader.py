@@ -201,9 +201,9 @@ def test_questions_get_answers_however_often_the_run_is_closed(tmp_path, monkeyp
     small_program(tmp_path).close()
     opened, actual = [], []
 
-    def open_counted(run):
+    def open_counted(run, *given):
         opened.append(run)
-        return open_database(run)
+        return open_database(run, *given)
 
     monkeypatch.setattr("tb_debugger_plugin.index.loader.open_database", open_counted)
     loader = loaded(tmp_path, poll_seconds=0.001)

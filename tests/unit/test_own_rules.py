@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_debugger_plugin.analysis.alerts import own_rules
 from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME as ALLOW
 from tb_debugger_plugin.analysis.alerts.allow import Allowed, add_allowed, read_allowed
 from tb_debugger_plugin.cli.main import main
@@ -25,6 +26,8 @@ where = "op_name LIKE 'Re%' AND max > $limit"
 measured = "max"
 parameters = {limit = 2.5}
 """
+#: Makes the name of a file that of a subquery, elsewhere in a statement.
+_AS_CTE = 'WITH "S" AS (SELECT 1 AS z)'
 
 
 @pytest.fixture
@@ -84,17 +87,61 @@ def test_a_rule_sees_eager_ops(tmp_path, capsys):
         ("query", "DELETE FROM graph_executions"),
         ("query", "SELECT max FROM graph_executions"),
         ("query", "SELECT idx FROM nothing"),
+        ("query", "SELECT 1 AS idx FROM (SHOW DATABASES)"),
+        ("query", "SELECT 1 AS idx FROM (SHOW ALL TABLES)"),
+        ("query", "SELECT max AS idx FROM (DESCRIBE ops)"),
+        # Names of subqueries outside of their scope, where they are those of files and of DuckDB's views.
+        ("query", f'SELECT x AS idx FROM "S" WHERE (SELECT count(*) FROM ({_AS_CTE} SELECT * FROM "S")) > 0'),
+        ("query", 'WITH "S" AS (SELECT * FROM "S") SELECT x AS idx FROM "S"'),
+        (
+            "where",
+            f'(SELECT max(x) FROM "S") > 0 AND (SELECT count(*) FROM ({_AS_CTE} SELECT * FROM "S")) > 0',
+        ),
+        ("measured", f'(SELECT max(x) FROM "S") + (SELECT count(*) FROM ({_AS_CTE} SELECT * FROM "S"))'),
+        (
+            "query",
+            "SELECT 1 AS idx FROM duckdb_databases WHERE (WITH duckdb_databases AS (SELECT 1 AS z)"
+            " SELECT z FROM duckdb_databases) > 0",
+        ),
     ],
 )
 def test_a_rule_that_reads_anything_but_the_tables_is_refused(logdir, capsys, key, sql):
-    (logdir / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "R"\n{key} = {json.dumps(sql)}\n')
+    (logdir / "secret.csv").write_text("x\n42\n")
+    sql = json.dumps(sql.replace('"S"', f'"{logdir}/secret.csv"'))
+    where = 'where = "true"\n' if key == "measured" else ""
+    (logdir / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "R"\n{where}{key} = {sql}\n')
     assert main(["alerts", str(logdir), "--rule", "R"]) == 1
-    sentence = capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "42" not in said.out
+    sentence = said.err
     assert "rule" in sentence or "query" in sentence
     assert "root:" not in sentence
     with Asker(logdir) as page:
         assert page.get("/alerts/rules", {"run": "train", "rule": "R"}).status_code == 400
         assert page.json("/status", {"run": "train"})["num_graph_executions"] == 8
+
+
+def test_a_rule_may_name_a_subquery(logdir, capsys):
+    query = "WITH large AS (SELECT idx FROM graph_executions WHERE max > 3.5) SELECT idx FROM large"
+    (logdir / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "Q"\nquery = "{query}"\n')
+    assert sorted(found(logdir, "Q", capsys)) == [("Relu", 1), ("x", 4)]
+
+
+def test_a_rule_that_takes_too_long_leaves_the_others_their_answers(logdir, capsys, monkeypatch):
+    monkeypatch.setattr(own_rules, "_MAX_SECONDS", 0.2)
+    endless = "SELECT a AS idx FROM range(1000000000) x(a), range(1000000000) y(b) WHERE a + b < 0"
+    (logdir / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "Slow"\nquery = "{endless}"\n{_RULE}')
+    with Asker(logdir) as page:
+        for _ in range(2):
+            query = {"run": "train", "rules": "Slow,LossAlert"}
+            rules = {rule["alert_type"]: rule for rule in page.json("/alerts/rules", query)["rules"]}
+            assert "takes more than 0.2 s" in rules["Slow"]["missing"]
+            assert (rules["LossAlert"]["missing"], rules["LossAlert"]["num_tensors"]) == (None, 1)
+            (alert,) = page.json("/alerts/found", query)["alerts"]
+            assert alert["alert_type"] == "LossAlert"
+    assert main(["alerts", str(logdir), "--rule", "Slow", "--rule", "LossAlert"]) == 0
+    said = capsys.readouterr().out
+    assert "Loss: 3 in Relu:0" in said and "Slow: Its query takes more than 0.2 s" in said
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ function RuleItem({ store, rule }: RuleProps) {
 }
 
 function Count({ rule }: { readonly rule: Rule }) {
-  if (rule.missing !== undefined) return <span class="dim">not recorded</span>;
+  if (rule.missing !== undefined) return <span class="dim">no answer</span>;
   if (rule.num_tensors === undefined) return <span class="dim">off</span>;
   const words = `${counted(rule.num_tensors, "tensor")}, ${counted(rule.num_values ?? 0, "value")}`;
   const kind = rule.severity === "critical" ? "badge" : "badge badge-warning";

@@ -14,7 +14,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.allow import Allowed
 from tb_debugger_plugin.analysis.alerts.places import Place, places_of
-from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, Value
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, TooSlowError, Value
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import tensors
@@ -100,7 +100,11 @@ def unasked(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
 def verdict(snapshot: Snapshot, settings: Settings, rule: AlertRule) -> Verdict:
     """Returns what a rule says of a run."""
     values, missing = settings.of_rule(rule), missing_of(snapshot, rule)
-    found = () if missing else judged(snapshot, settings, _find(snapshot, rule, values))
+    found: Sequence[Finding] = ()
+    try:
+        found = () if missing else judged(snapshot, settings, _find(snapshot, rule, values))
+    except TooSlowError as error:
+        missing = str(error)
     return Verdict(
         *(rule, values, missing, is_recommended(snapshot, rule)),
         findings=tuple(one for one in found if one.allowed is None),

@@ -14,8 +14,9 @@ op and the name of its function::
 or a query that selects ``idx`` of ``graph_executions``, or ``idx`` and ``slot`` of ``execution_outputs``.
 
 Invariant: a rule reads the tables of its run and nothing else: no file, no other database, no setting. So a
-file that lies beside a recording may be read by whoever looks at it. Rules in Python are code, and are read
-only when the user names their file; see `python_rules`.
+file that lies beside a recording may be read by whoever looks at it. The parse of each query is checked, and
+the database reaches no other file (`index/cache.py`). A rule that takes too long gets no answer, and other
+rules theirs. Rules in Python are code, and are read only when the user names their file; see `python_rules`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     Find,
     Hit,
     Parameter,
+    TooSlowError,
     Values,
     explanation,
     magnitude_words,
@@ -47,7 +49,7 @@ from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
 from tb_debugger_plugin.analysis.select_statement import check_select
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.errors import BadQueryError, UsageError
+from tb_debugger_plugin.errors import BadQueryError, NotReadyError, UsageError
 from tb_debugger_plugin.index.schema import TABLES
 
 FILE_NAME: Final = "tbdbg_rules.toml"
@@ -59,9 +61,11 @@ _ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _HARMLESS: Final = frozenset({"unnest", "range", "generate_series"})
 #: Functions that tell of the machine.
 _TELLING: Final = frozenset({"getenv", "current_setting", "getvariable"})
-_MAX_SECONDS: Final = 60.0
+#: Seconds that one query of a rule may take.
+_MAX_SECONDS: Final = 10.0
 #: A rule may find at most this many tensors.
 _MOST: Final = 100_000
+_VIEWS: Final = "SELECT view_name FROM duckdb_views()"
 _GRAPH: Final = (
     "SELECT t.*, o.name AS op_name, o.type AS op_type, o.layer AS layer, o.variable AS variable,"
     " g.name AS function, s.slot AS output_slot FROM graph_executions t JOIN sites s USING (site)"
@@ -212,21 +216,44 @@ def _rows(
 
     Raises:
       UsageError: It reads something else, or fails.
+      TooSlowError: It takes too long.
     """
+    too_slow: set[object] = snapshot.kept_with_run("rules that are too slow", set)
+    key = query, tuple(values.items())
+    if key in too_slow:
+        raise _too_slow()
+    is_over = threading.Event()
     try:
         check_select(snapshot.connection, query)
         _check_reads(snapshot.connection, query)
-        with _limited(snapshot.connection):
+        with _limited(snapshot.connection, is_over):
             describe = "DESCRIBE " if as_described else ""
             return snapshot.rows(describe + query, parameters_in(query, values) or None)
+    except duckdb.InterruptException:
+        if not is_over.is_set():
+            raise  # the database is being closed
+        too_slow.add(key)
+        _begin_again(snapshot)
+        raise _too_slow() from None
     except (duckdb.Error, BadQueryError) as error:
         raise UsageError(f"The query of a rule fails: {str(error).partition(chr(10))[0]}") from error
 
 
+def _too_slow() -> TooSlowError:
+    return TooSlowError(
+        f"Its query takes more than {_MAX_SECONDS:g} s on this run and was given up: let it read fewer rows."
+    )
+
+
 @contextlib.contextmanager
-def _limited(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def _limited(connection: duckdb.DuckDBPyConnection, is_over: threading.Event) -> Iterator[None]:
     """Interrupts a query that takes too long: a cross join of a long list with itself never ends."""
-    timer = threading.Timer(_MAX_SECONDS, connection.interrupt)
+
+    def interrupt() -> None:
+        is_over.set()
+        connection.interrupt()
+
+    timer = threading.Timer(_MAX_SECONDS, interrupt)
     timer.daemon = True
     timer.start()
     try:
@@ -235,13 +262,31 @@ def _limited(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         timer.cancel()
 
 
+def _begin_again(snapshot: Snapshot) -> None:
+    """Let the other rules read on: a query that was interrupted has ended the transaction.
+
+    Raises:
+      NotReadyError: The run has grown meanwhile; the next question skips the rule.
+    """
+    snapshot.connection.execute("ROLLBACK")
+    snapshot.connection.execute("BEGIN TRANSACTION READ ONLY")
+    ((generation,),) = snapshot.rows("SELECT value FROM meta WHERE key = 'generation'")
+    if int(generation) != snapshot.generation:
+        raise NotReadyError("The run has grown while a slow rule read it; try again.")
+
+
 def _check_reads(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     tree = json.loads(text)
     if tree.get("error"):
         raise UsageError(f"The query of a rule cannot be read: {tree.get('error_message', '')}")
     nodes = list(_nodes(tree))
-    own = {entry["key"] for node in nodes for entry in (node.get("cte_map") or {}).get("map", ())}
+    own = {str(entry["key"]) for node in nodes for entry in (node.get("cte_map") or {}).get("map", ())}
+    known = {str(name).lower() for (name,) in connection.execute(_VIEWS).fetchall()}
+    for name in own:
+        # Where such a name is out of its scope, it must mean nothing: neither a file nor a table of DuckDB.
+        if not _ID.fullmatch(name) or name.lower() in known:
+            raise UsageError(f"A rule cannot name a subquery {name!r:.50}: take letters and digits.")
     for node in nodes:
         _check_node(node, own | set(TABLES))
 
@@ -263,6 +308,8 @@ def _check_node(node: dict[str, Any], tables: set[str]) -> None:
         name = str((node.get("function") or {}).get("function_name", ""))
         if name.lower() not in _HARMLESS:
             raise UsageError(f"A rule reads the tables of its run only, not {name}().")
+    elif kind == "SHOW_REF":
+        raise UsageError("A rule reads the tables of its run only; it cannot describe databases and tables.")
     elif kind == "BASE_TABLE" and (name not in tables or node.get("schema_name") or node.get("catalog_name")):
         raise UsageError(f"A rule reads the tables of its run only (docs/schema.md), not {name!r:.50}.")
     elif kind == "FUNCTION" and name.lower() in _TELLING:

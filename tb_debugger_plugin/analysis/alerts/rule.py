@@ -117,7 +117,11 @@ class Hit(NamedTuple):
     severity: Severity | None = None
 
 
-#: Finds what breaks a rule.
+class TooSlowError(UsageError):
+    """A rule of a user takes too long on a run, so it has no answer there; its text says so."""
+
+
+#: Finds what breaks a rule; it may raise a `TooSlowError`.
 Find: TypeAlias = Callable[[Snapshot, Values], Sequence[Hit]]
 #: Selects every value that breaks a rule, as SQL with the parameters as ``$name``: ``idx`` of
 #: ``graph_executions``, and ``idx`` and ``slot`` of ``execution_outputs``.

@@ -1,0 +1,122 @@
+"""`analysis/select_statement.py`: queries of users read the tables of a run, and no file of the machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.index.cache import open_database
+from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.reading.run import open_run
+from tests.support.events import loaded, small_program
+
+#: SELECTs and others that reach for files and settings; {} is a folder with `secret.csv`, `secret.parquet`.
+_HOSTILE = (
+    "SELECT * FROM '{}/secret.csv'",
+    "SELECT * FROM read_csv('{}/secret.csv')",
+    "SELECT * FROM read_parquet('{}/secret.parquet')",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT * FROM glob('{}/*')",
+    "SELECT * FROM sniff_csv('{}/secret.csv')",
+    "COPY (SELECT 1) TO '{}/written.csv'",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}/written.csv'",
+    "/* */ explain /* */ analyze COPY (SELECT 1) TO '{}/written.csv'",
+    "EXPLAIN (ANALYZE, FORMAT json) COPY (SELECT 1) TO '{}/written.csv'",
+    "EXPLAIN COPY (SELECT 1) TO '{}/written.csv'",
+    "EXPLAIN EXPLAIN SELECT 1",
+    "EXPLAIN ANALYZE DELETE FROM executions",
+    "ATTACH '{}/written.db'",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "INSTALL httpfs",
+    "WITH x AS (INSERT INTO op_types VALUES (99, 'x', false) RETURNING 1) SELECT * FROM x",
+)
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    """A run, and a folder `here` beside it with files that nobody may read through a query."""
+    small_program(tmp_path / "run").close()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "secret.csv").write_text("x\n42\n")
+    assert main(["export", str(tmp_path / "run"), "--parquet", str(tmp_path / "tables")]) == 0
+    (tmp_path / "tables" / "ops.parquet").rename(tmp_path / "here" / "secret.parquet")
+    (tmp_path / "tables" / "tb_debugger_tables.json").unlink()
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("query", _HOSTILE)
+def test_a_query_reads_and_writes_no_file(logdir, capsys, query):
+    here = logdir.parent / "here"
+    before = sorted(here.iterdir())
+    query = query.replace("{}", str(here))
+    assert main(["sql", str(logdir), query]) == 1
+    said = capsys.readouterr()
+    assert ("root:" in said.out, "42" in said.out, "Traceback" in said.err) == (False, False, False)
+    with open_run(logdir) as run:
+        with pytest.raises((BadQueryError, duckdb.Error)):
+            run.sql(query).fetchall()
+    with open_run(logdir) as run:
+        assert run.sql("SELECT count(*) FROM op_types WHERE op_type = 99").fetchall() == [(0,)]
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.mark.parametrize("query", ["EXPLAIN SELECT 1", "EXPLAIN ANALYZE SELECT count(*) FROM executions"])
+def test_a_select_may_be_explained(logdir, capsys, query):
+    assert main(["sql", str(logdir), query]) == 0
+    assert capsys.readouterr().out
+
+
+def test_times_are_times_without_further_packages(logdir, capsys):
+    query = "SELECT to_timestamp(wall_time) AS at, now() > to_timestamp(wall_time) AS later FROM executions"
+    assert main(["sql", str(logdir), f"{query} LIMIT 1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    with open_run(logdir) as run:
+        ((time,),) = run.sql("SELECT to_timestamp(min(wall_time)) FROM executions").fetchall()
+        ((seconds,),) = run.sql("SELECT min(wall_time) FROM executions").fetchall()
+    assert (row["later"], row["at"]) == (True, str(time)) and abs(time.timestamp() - seconds) < 1e-5
+
+
+def test_a_growing_run_is_followed_and_exported_where_files_are_out_of_reach(tmp_path, capsys):
+    recording = small_program(tmp_path / "run", steps=1)
+    loader = loaded(tmp_path / "run", poll_seconds=0.01)
+    try:
+        with loader.reading() as connection:
+            ((before,),) = connection.execute("SELECT count(*) FROM graph_executions").fetchall()
+        recording.close()
+        small_program(tmp_path / "more", steps=3).close()
+    finally:
+        loader.close()
+    assert main(["export", str(tmp_path / "more"), "--parquet", str(tmp_path / "out's"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["."]["rows"]["graph_executions"] == 3 * before
+    query = "SELECT count(*) AS n FROM graph_executions"
+    capsys.readouterr()
+    assert main(["sql", str(tmp_path / "out's"), query, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"n": 3 * before}]
+
+
+def test_a_query_on_tables_reads_nothing_beside_their_folder(logdir, capsys):
+    out = logdir.parent / "out"
+    assert main(["export", str(logdir), "--parquet", str(out)]) == 0
+    for query in ("SELECT * FROM '../here/secret.csv'", "SELECT * FROM '{}/../here/secret.csv'"):
+        assert main(["sql", str(out), query.replace("{}", str(out))]) == 1
+        assert "42" not in capsys.readouterr().out
+    assert main(["sql", str(out), f"EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}/written.csv'"]) == 1
+    assert not (out / "written.csv").exists()
+
+
+def test_what_does_not_fit_into_memory_is_sorted_on_disk(logdir):
+    (run,) = find_runs(logdir)
+    database = open_database(run)
+    try:
+        # More than the 384 MB that a database may use.
+        wide = "SELECT i, repeat(md5(i::VARCHAR), 20) AS s FROM range(1000000) t(i)"
+        query = f"SELECT count(*) FROM (SELECT s, row_number() OVER (ORDER BY s) AS n FROM ({wide}))"
+        assert database.connection.execute(f"{query} WHERE n % 2 = 0").fetchall() == [(500_000,)]
+    finally:
+        database.close()
