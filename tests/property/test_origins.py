@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tests.support.events import Recording, full_health, loaded
@@ -27,6 +28,8 @@ _OPS: dict[str, tuple[int, Callable[..., Any]]] = {
     "RealDiv": (2, np.divide),
     "Maximum": (2, np.maximum),
 }
+#: The fields of a value's numbers that count bad elements of a kind.
+_COUNTS = {"nan": ("nan",), "inf": ("neg_inf", "pos_inf")}
 _VALUES = st.sampled_from([0.0, 1.0, -1.0, 2.5, 100.0])
 _PROGRAMS = st.tuples(
     st.lists(_VALUES, min_size=3, max_size=3),
@@ -70,31 +73,40 @@ class Evaluated:
                 waiting += self.inputs[tensor]
         return found
 
-    def record(self, folder: Path) -> None:
+    def record(self, folder: Path, unrecorded: Collection[int] = (), turned: int | None = None) -> None:
+        """Writes the program; not the values of some tensors, and perhaps with an edge turned round."""
         recording = Recording(folder)
         recording.graph("g", "f")
         for name, op_type, inputs in zip(self.names, self.types, self.inputs, strict=True):
             taken = [f"{self.names[one]}:0" for one in inputs]
+            if turned is not None and self.names[turned % len(self.names)] == name:
+                taken = [f"{self.names[-1]}:0"]  # damage: the op takes the result, which takes it
             recording.op("g", name, op_type, taken, ids=[1], outputs=[(1, [3])])
         recording.op("g", "Identity", "Identity", [f"{self.names[-1]}:0"], ids=[1], outputs=[(1, [3])])
-        for name, value in zip(self.names, self.values, strict=True):
-            recording.trace("g", name, full_health(value))
+        for number, (name, value) in enumerate(zip(self.names, self.values, strict=True)):
+            if number not in unrecorded:
+                recording.trace("g", name, full_health(value))
         recording.execution("__inference_f_1", [full_health(self.values[-1])], graph_id="g", ids=[9])
         recording.close()
+
+
+def _wrong(evaluated: Evaluated, *lacking: Any) -> list[Origin]:
+    """The origins of a program that are not expected."""
+    with tempfile.TemporaryDirectory() as folder:
+        evaluated.record(Path(folder), *lacking)
+        loader = loaded(Path(folder))
+        try:
+            with open_snapshot(loader) as snapshot:
+                return [one for one in origins(snapshot) if one.category != "expected"]
+        finally:
+            loader.close()
 
 
 @settings(max_examples=60, deadline=None)
 @given(_PROGRAMS)
 def test_origins_are_births_and_every_bad_result_has_one(program: _Program) -> None:
     evaluated = Evaluated(program)
-    with tempfile.TemporaryDirectory() as folder:
-        evaluated.record(Path(folder))
-        loader = loaded(Path(folder))
-        try:
-            with open_snapshot(loader) as snapshot:
-                found = [one for one in origins(snapshot) if one.category != "expected"]
-        finally:
-            loader.close()
+    found = _wrong(evaluated)
     is_bad = bool(~np.isfinite(evaluated.values[-1]).all())
     assert bool(found) == is_bad
     for origin in found:
@@ -105,3 +117,19 @@ def test_origins_are_births_and_every_bad_result_has_one(program: _Program) -> N
         inputs = evaluated.inputs[tensor]
         was_bad = any(evaluated.has(one, origin.kind) for one in inputs)
         assert not was_bad or len(inputs) == 1 or evaluated.types[tensor] == "RealDiv"
+
+
+@settings(max_examples=30, deadline=None)
+@given(_PROGRAMS, st.sets(st.integers(0, 9), max_size=4), st.none() | st.integers(0, 9))
+def test_whatever_a_recording_lacks_a_nan_that_is_returned_has_an_origin(
+    program: _Program, unrecorded: set[int], turned: int | None
+) -> None:
+    evaluated = Evaluated(program)
+    found = _wrong(evaluated, unrecorded, turned)
+    assert found or not evaluated.has(len(evaluated.values) - 1, "nan")
+    for origin in found:
+        # Of what an origin says of its inputs, none may show that the values were bad before.
+        had = [one["health"] for one in origin.evidence["inputs"] if one["health"]]
+        number = [sum(one.get(name) or 0 for name in _COUNTS[origin.kind]) for one in had if one["bad"]]
+        is_one_of_many = len(had) == 1 or origin.op_type == "RealDiv"  # see above
+        assert origin.category == "propagated" or is_one_of_many or not any(number)

@@ -7,16 +7,13 @@ good value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.record import Record
-from tb_debugger_plugin.analysis.origins.traces import sites_of, spans_before
+from tb_debugger_plugin.analysis.origins.traces import BAD_ROWS, sites_of, spans_before
 from tb_debugger_plugin.analysis.origins.values import BadKind, Value
 from tb_debugger_plugin.analysis.origins.variables import Keys, Touch, Variables
 from tb_debugger_plugin.index.tensors import BAD, GOOD
-
-_BAD_ROWS: Final = {"nan": "(nan > 0 OR nan IS NULL)", "inf": "(pos_inf + neg_inf > 0 OR nan IS NULL)"}
 
 
 class Assignments:
@@ -94,7 +91,7 @@ class Assignments:
     def _first_bad_assignment(
         self, keys: Keys, at: int, since: tuple[float, int], kind: BadKind | None
     ) -> Value | None:
-        rows = f"health = {BAD} AND {_BAD_ROWS.get(kind or '', 'true')}"
+        rows = f"health = {BAD} AND {BAD_ROWS.get(kind or '', 'true')}"
         found = self._traces_assigned(self._variables.assigning(keys), at, since, f"min(idx) FILTER ({rows})")
         return self._value(min(found, default=None))
 

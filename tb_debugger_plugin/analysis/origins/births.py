@@ -36,6 +36,7 @@ class Birth(NamedTuple):
       is_certain: Whether all of its inputs were measured.
       meant: Whether an infinity was meant: see :meth:`Births.is_meant`.
       meant_inputs: For a NaN: the births of the infinities that it was made of, which were meant.
+      is_explained: False if the value is only the earliest one that a walk reached.
     """
 
     value: Value
@@ -44,6 +45,7 @@ class Birth(NamedTuple):
     is_certain: bool = True
     meant: bool = False
     meant_inputs: tuple[Value, ...] = ()
+    is_explained: bool = True
 
     @property
     def entry(self) -> Value:
@@ -82,7 +84,7 @@ class Births:
         self.seen: set[Node] = set()
 
     def of(self, value: Value, kind: BadKind | None) -> list[Birth]:
-        """The births that a bad value comes from, the nearest first."""
+        """The births that a bad value comes from, the nearest first; at least one."""
         return self._walk([((value, kind), None)], ChainMap())
 
     def _walk(self, begin: list[tuple[Node, tuple[Node, Feed] | None]], parents: Parents) -> list[Birth]:
@@ -108,7 +110,12 @@ class Births:
                 if node not in self._known:
                     self._known[node] = self._born(node, parents, step.from_infinities, step.is_certain)
                 births += self._known[node]
-        return births
+        return births or [self._reached(parents)]
+
+    def _reached(self, parents: Parents) -> Birth:
+        """The earliest value of a walk that found no birth, in a recording that lacks something."""
+        value, kind = min(parents.maps[0], key=lambda node: (self._feeds.time(node[0]), node[0]))
+        return Birth(value, kind, parents, is_certain=False, is_explained=False)
 
     def _born(self, node: Node, parents: Parents, infinities: list[Feed], is_certain: bool) -> list[Birth]:
         value, kind = node
@@ -175,10 +182,8 @@ class Births:
         """Whether the program wrote an infinity itself: a constant, an argument, the log of a mask."""
         if value.outside:
             return value.outside != "the input data"
-        op_type = self._feeds.op_type(value)
-        words = op_kinds.brings_in(op_type)
-        if words is not None:
-            return op_type in op_kinds.CONSTANTS
+        if self._feeds.brings_in(value) is not None:
+            return self._feeds.op_type(value) in op_kinds.CONSTANTS
         op = self._feeds.op_of(value)
         return op is not None and op.type == "Log" and self._is_of_mask(op.number)
 

@@ -79,8 +79,8 @@ class Feeds(Record):
             return self._of_variable(
                 self.variables.reads.get(op.number, frozenset()), Value(trace=trace), kind
             )
-        if op.type in op_kinds.DATA:
-            return self._of_pipeline(Value(trace=trace))
+        if op.type in op_kinds.ELEMENTS:
+            return self._of_pipeline(Value(trace=trace), kind)
         if self.structure.is_argument(op) or self.structure.called(op.number):
             slot = self.slot_of(Value(trace=trace))
             found = self._copied(self.structure.before(op.number, slot), trace, kind)
@@ -103,6 +103,8 @@ class Feeds(Record):
         if op.type in op_kinds.READS:
             reads = self.variables.reads.get(op.number, frozenset())
             return self._of_variable(reads, Value(op=op.number, near=near), kind)
+        if op.type in op_kinds.ELEMENTS:
+            return self._of_pipeline(Value(op=op.number, near=near), kind)
         return [
             feed._replace(input_slot=number)
             for number, source in self.structure.input_sources(op.number)
@@ -202,22 +204,19 @@ class Feeds(Record):
         if source.end == "read":
             return [Feed(Value(op=op.number, near=at), source.relation, self._name(op.number, source.slot))]
         if source.end == "argument":
-            return [self._of_root_argument(op, at)]
-        words = op_kinds.brings_in(op.type)
+            return [self._of_root_argument(op, at, kind)]
+        words = self.structure.brings_in(op)
         if words is None or op.type in op_kinds.CONSTANTS:
             return []
         return [Feed(Value(op=op.number, near=at), source.relation, self._name(op.number, source.slot))]
 
-    def _of_root_argument(self, op: Op, at: int) -> Feed:
+    def _of_root_argument(self, op: Op, at: int, kind: BadKind | None) -> Feed:
         """What Python passed as an argument of a function."""
         owner = self.traces.window(at).owner
         graph = self.snapshot.catalog.graphs[op.graph]
         if is_of_pipeline(graph.name or ""):
-            own = self.traces.measured(at)
-            made = self._pipelines.result(own.time, own, op.graph)
-            if made is not None and own.bad:
-                return Feed(Value(trace=made), "data", op.name)
-            return Feed(Value(outside="the input data"), "data", op.name)
+            feeds = self._of_pipeline(Value(trace=at), kind, op.graph)
+            return feeds[0] if feeds else Feed(Value(outside="the input data"), "data", op.name)
         if owner is not None and self.eager.execution(owner).graph == op.graph:
             inputs = self.eager.inputs(owner)
             position = self.structure.position(op.number)
@@ -239,8 +238,8 @@ class Feeds(Record):
         if execution.op_type in op_kinds.READS:
             ids = self.eager.inputs(value.execution)[:1]
             return self._of_variable(frozenset(("id", one) for one in ids), value, kind)
-        if execution.op_type in op_kinds.DATA:
-            return self._of_pipeline(value)
+        if execution.op_type in op_kinds.ELEMENTS:
+            return self._of_pipeline(value, kind)
         if value.slot >= 0:
             call = self._packed(value) if execution.op_type in op_kinds.UNPACKS else value
             graph = self.eager.execution(call.execution).graph
@@ -299,10 +298,17 @@ class Feeds(Record):
         found = self._assignments.of(keys, value, kind)
         return [Feed(found or Value(outside="a variable"), "assignment", "the variable", True)]
 
-    def _of_pipeline(self, value: Value) -> list[Feed]:
-        """The bad result that a function of an input pipeline gave before an element arrived, if one did."""
-        own = self.measured(value)
-        found = self._pipelines.result(own.time, None, None) if own.bad else None
+    def _of_pipeline(self, value: Value, kind: BadKind | None, graph: int | None = None) -> list[Feed]:
+        """The bad result that a function of an input pipeline gave before an element arrived, if one did.
+
+        Args:
+          value: The element, or what it is an argument of.
+          kind: The kind of bad elements that is followed.
+          graph: The function that took it, which did not make it.
+        """
+        if self.measured(value).bad is False:
+            return []
+        found = self._pipelines.result(value, self.measured(value), kind, graph)
         return [] if found is None else [Feed(Value(trace=found), "data", "the input pipeline")]
 
     def _name(self, op: int, slot: int) -> str:

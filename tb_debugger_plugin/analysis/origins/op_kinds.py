@@ -84,12 +84,19 @@ _ASSIGNS: Final = re.compile(
 )
 #: Assignments of exactly their value.
 PLAIN_ASSIGNS: Final = frozenset({"AssignVariableOp", "Assign"})
-#: Ops through which data enter a program.
+#: Ops that compute tensors of text, of bytes, or of what is kept elsewhere.
 DATA: Final = frozenset(
-    """IteratorGetNext IteratorGetNextSync IteratorGetNextAsOptional OneShotIterator ParseExampleV2
-    ParseExample ParseSingleExample DecodeRaw DecodeCSV ReadFile DecodeJpeg DecodePng DecodeImage
-    ReaderReadV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2 StringToNumber DatasetToSingleElement
-    ReduceDataset LookupTableFindV2 GetElementAtIndex""".split()
+    """ParseExampleV2 ParseExample ParseSingleExample ParseSequenceExample ParseSequenceExampleV2
+    ParseSingleSequenceExample ParseTensor DecodeRaw DecodePaddedRaw DecodeCSV DecodeJSONExample
+    DecodeProtoV2 ReadFile DecodeJpeg DecodePng DecodeBmp DecodeGif DecodeImage DecodeAndCropJpeg DecodeWav
+    ReaderReadV2 QueueDequeue QueueDequeueV2 QueueDequeueMany QueueDequeueManyV2 QueueDequeueUpTo
+    QueueDequeueUpToV2 Unstage MapUnstage OrderedMapUnstage StringToNumber LookupTableFind
+    LookupTableFindV2 LookupTableExport LookupTableExportV2""".split()
+)
+#: Ops that hand out what the functions of an input pipeline computed; their input is the pipeline.
+ELEMENTS: Final = frozenset(
+    """IteratorGetNext IteratorGetNextSync IteratorGetNextAsOptional MultiDeviceIteratorGetNextFromShard
+    DatasetToSingleElement ReduceDataset GetElementAtIndex""".split()
 )
 CHECKPOINTS: Final = frozenset({"RestoreV2", "Restore", "RestoreSlice", "LoadDataset"})
 PYTHON: Final = frozenset({"PyFunc", "EagerPyFunc", "PyFuncStateless", "NumpyFunction"})
@@ -106,7 +113,7 @@ def is_assignment(op_type: str | None) -> bool:
 def brings_in(op_type: str | None) -> str | None:
     """The words for what an op brings into the program; None when it computes its outputs."""
     words = (
-        (DATA, "the input data"),
+        (DATA | ELEMENTS, "the input data"),
         (CHECKPOINTS, "a checkpoint"),
         (PYTHON, "a Python function"),
         (CONSTANTS, "a constant"),

@@ -79,17 +79,27 @@ class _Search:
 
     def run(self) -> list[Found]:
         """Births with the categories that their walks give them."""
-        for sink in self._sinks.all()[:_MAX_SINKS]:
+        sinks = self._sinks.all()
+        for sink in sinks[:_MAX_SINKS]:
             if sink.why == "weak" and self._has_origin():
                 break
             if (sink.value, sink.kind) in self._births.seen or len(self._found) > _MAX_ORIGINS:
                 continue
-            for birth in self._births.of(sink.value, sink.kind):
-                found = self._of_unknown_kind(birth) if sink.kind is None else birth
-                self._add(found, self._category(found, sink), sink)
+            self._follow(sink)
+        self._follow_a_nan(sinks)
         self._add_expected()
         self._add_hidden_overflows()
         return list(self._found.values())
+
+    def _follow(self, sink: Sink) -> None:
+        for birth in self._births.of(sink.value, sink.kind):
+            found = self._of_unknown_kind(birth) if sink.kind is None else birth
+            self._add(found, self._category(found, sink), sink)
+
+    def _follow_a_nan(self, sinks: list[Sink]) -> None:
+        """Make sure that a run in which NaN matters has something that is not expected."""
+        if not self._has_origin() and (nan := next((sink for sink in sinks if sink.kind == "nan"), None)):
+            self._follow(nan)
 
     def _has_origin(self) -> bool:
         return any(found.category != "expected" for found in self._found.values())
@@ -105,7 +115,7 @@ class _Search:
 
     def _category(self, birth: Birth, sink: Sink | None = None) -> Category:
         value = birth.value
-        brought = bool(value.outside) or op_kinds.brings_in(self._feeds.op_type(value)) is not None
+        brought = bool(value.outside) or self._feeds.brings_in(value) is not None
         # A variable may begin at infinity, but what a call returns is not bad because of that.
         is_shown = sink is not None and sink.why in ("output", "fetch") and not value.outside == "a variable"
         is_passed_in = bool(value.outside) and (is_shown or not self._is_initial(birth))
@@ -113,6 +123,8 @@ class _Search:
             return "expected"
         if value.outside == "a variable":
             return "propagated" if is_cut(self._feeds.snapshot) else "came_in"
+        if not birth.is_explained:
+            return "propagated"
         return "came_in" if brought else "origin"
 
     def _is_initial(self, birth: Birth) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 
 from tb_debugger_plugin.analysis.origins.structure import Structure
-from tb_debugger_plugin.analysis.origins.traces import sites_of
-from tb_debugger_plugin.analysis.origins.values import Measured
+from tb_debugger_plugin.analysis.origins.traces import BAD_ROWS, sites_of
+from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.tensors import BAD
@@ -24,24 +24,37 @@ class Pipelines:
         self._snapshot = snapshot
         self._structure = structure
 
-    def result(self, time: float, same: Measured | None, but: int | None) -> int | None:
-        """The last bad result of a function of an input pipeline.
+    def result(self, value: Value, own: Measured, kind: BadKind | None, but: int | None) -> int | None:
+        """The last bad result that a function of an input pipeline gave before a value.
+
+        One with as many bad elements comes before others: it may be the value itself. One with more is none,
+        unless it was taken apart since.
 
         Args:
-          time: When it was there at the latest.
-          same: The numbers that it has, if it was passed on as it was.
+          value: The value.
+          own: What was recorded of it.
+          kind: The kind of bad elements that is followed.
           but: A graph that did not make it.
         """
         sites = [site for graph, sites in self._sites.items() if graph != but for site in sites]
         if not sites:
             return None
-        counts = "" if same is None or same.nan is None else f" AND nan = {same.nan}"
-        rows = self._snapshot.rows(
-            f"SELECT max(idx) FROM graph_executions WHERE wall_time <= ? AND health = {BAD}{counts}"
-            " AND site IN (SELECT unnest(?))",
-            [time, sites],
+        before = "idx < $trace" if value.trace >= 0 else "wall_time <= $time"
+        counted = " AND ".join(
+            f"{name} = {count}"
+            for name, count in zip(("nan", "neg_inf", "pos_inf"), own.counts()[1:], strict=True)
+            if count is not None
         )
-        return None if rows[0][0] is None else int(rows[0][0])
+        rows = self._snapshot.rows(
+            f"SELECT max(idx) FILTER ({counted or 'true'}), max(idx) FROM graph_executions WHERE {before}"
+            f" AND health = {BAD} AND {BAD_ROWS.get(kind or '', 'true')} AND site IN (SELECT unnest($sites))",
+            {"trace": value.trace, "sites": sites}
+            if value.trace >= 0
+            else {"time": own.time, "sites": sites},
+        )
+        ((same, last),) = rows
+        found = last if same is None else same
+        return None if found is None else int(found)
 
     @functools.cached_property
     def _sites(self) -> dict[int, list[int]]:

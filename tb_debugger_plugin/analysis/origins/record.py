@@ -62,6 +62,11 @@ class Record:
         op = self.op_of(value)
         return value.outside if op is None else op.type or op.name
 
+    def brings_in(self, value: Value) -> str | None:
+        """The words for what the op of a value brings into the program; None when it computes its outputs."""
+        op = self.op_of(value)
+        return op_kinds.brings_in(self.op_type(value)) if op is None else self.structure.brings_in(op)
+
     def call_of(self, value: Value) -> int | None:
         """The execution in which a value was computed; None where none is on record."""
         if value.execution >= 0:

@@ -167,6 +167,19 @@ class Structure:
         name = None if static is None else dtype_name(static.dtype)
         return name is not None and name.startswith(_DISCRETE)
 
+    def brings_in(self, op: Op) -> str | None:
+        """The words for what an op brings into the program; None when it computes its outputs."""
+        known = op_kinds.brings_in(op.type)
+        return "the input data" if known is None and self._is_decoding(op) else known
+
+    def _is_decoding(self, op: Op) -> bool:
+        """Whether an op has nothing but text, or what is kept elsewhere, to make its outputs of."""
+        if op.type in op_kinds.READS or self.called(op.number):
+            return False
+        statics = (self._snapshot.catalog.statics.get(tensor) for tensor in self.inputs(op.number))
+        names = [None if static is None else dtype_name(static.dtype) for static in statics]
+        return bool(names) and all(name in ("string", "resource") for name in names)
+
     def constant_kind(self, op: int) -> Literal["nan", "inf"] | None:
         """Whether a constant has NaN or only infinities, by its elements on record; None if they are not."""
         rows = self._snapshot.rows(
@@ -216,7 +229,7 @@ class Structure:
         op = self.op(source.op)
         if op.type in op_kinds.READS:
             yield source._replace(end="read")
-        elif op_kinds.brings_in(op.type) or not (op.type in ARGUMENTS or self.inputs(op.number)):
+        elif self.brings_in(op) or not (op.type in ARGUMENTS or self.inputs(op.number)):
             yield source._replace(end="outside")
         elif op.type in ARGUMENTS or self.called(op.number):
             yield from self._across(source, seen)

@@ -12,7 +12,6 @@ from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.subjects import Health, Recorded, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.lists import executions
-from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth
 from tb_debugger_plugin.analysis.origins.chains import Chains
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
@@ -78,7 +77,7 @@ class Telling:
         recorded = self._recorded(shown, op)
         subject = recorded.subject
         explanation = explain_bad(subject)
-        brought = value.outside or op_kinds.brings_in(self._feeds.op_type(value)) or ""
+        brought = value.outside or self._feeds.brings_in(value) or ""
         why = (text(_OUTSIDE[brought]),) if brought in _OUTSIDE else explanation.why
         if sink is not None and sink.why == "divisor":
             why = (*why, text(" A division by it gives 0, which hides the overflow."))
@@ -202,6 +201,8 @@ class Telling:
             return "likely", "Whether the program means to divide by it is not on record."
         if birth.value.outside == "a variable":
             return "possible", "Record the whole program, without a circular buffer, to see the assignment."
+        if not birth.is_explained:
+            return "possible", "It is not explained further: what it was made from is not on record."
         if not kind_is_certain:
             return "likely", 'Record with tensor_debug_mode="FULL_HEALTH" to tell NaN and infinity apart.'
         if self._feeds.measured(birth.entry).bad is None:

@@ -27,6 +27,8 @@ _AFTER: Final = 100_000
 _UNOWNED: Final = 50_000
 #: Lengths of the parts in which the nearest value of a tensor is searched: most have one in each call.
 _SPANS: Final = (1 << 16, 1 << 20)
+#: The rows with bad elements of a kind, as SQL.
+BAD_ROWS: Final = {"nan": "(nan > 0 OR nan IS NULL)", "inf": "(pos_inf + neg_inf > 0 OR nan IS NULL)"}
 _COUNTS: Final = ("nan", "neg_inf", "pos_inf", "size")
 _COLUMNS: Final = ", ".join(("idx", "wall_time", "site", "health", *_COUNTS, "positive"))
 

@@ -7,14 +7,10 @@ from typing import Final
 from tb_debugger_plugin.analysis.diagnosis.advice import DATA, Advice
 from tb_debugger_plugin.analysis.diagnosis.cause import ANY, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.evidence import always, finite_in, guess
+from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
-READING: Final = (
-    *("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "OptionalGetValue"),
-    *("DatasetToSingleElement", "ReduceDataset", "QueueDequeueV2", "QueueDequeueManyV2"),
-    *("ReadFile", "DecodeRaw", "DecodeCSV", "ParseExampleV2", "ParseTensor", "StringToNumber"),
-    *("LookupTableFindV2", "InfeedDequeue"),
-)
+READING: Final = (*sorted(op_kinds.DATA | op_kinds.ELEMENTS), "OptionalGetValue", "InfeedDequeue")
 _PYTHON: Final = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
 _LISTS: Final = (
     *("TensorListGetItem", "TensorListStack", "TensorListPopBack", "TensorListConcatV2"),

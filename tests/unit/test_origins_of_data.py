@@ -1,0 +1,116 @@
+"""`analysis/origins/feeds.py`: bad values that came in through input pipelines, and walks without an end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.test_origins import INF, NAN, Program, ops_of
+
+TEXT: dict[str, Any] = {"outputs": [(7, [])]}
+HANDLE: dict[str, Any] = {"outputs": [(20, [])]}
+VARIANT: dict[str, Any] = {"outputs": [(21, [])]}
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def pipeline(program: Program, op_type: str) -> None:
+    """Writes a function of an input pipeline that decodes text."""
+    program.graph(
+        "p",
+        "Dataset_map_parse",
+        [
+            ("text", "Placeholder", [], {**TEXT}),
+            ("decoded", op_type, ["text"]),
+            ("Identity", "Identity", ["decoded"]),
+        ],
+    )
+
+
+@pytest.mark.parametrize("bad", [NAN, INF])
+@pytest.mark.parametrize("op_type", ["ParseExampleV2", "StringToNumber", "DecodeRaw", "DecodeOfTomorrow"])
+def test_an_op_that_decodes_text_brought_in_what_it_made(program: Program, op_type: str, bad: float) -> None:
+    pipeline(program, op_type)
+    program.graph("g", "f", [("x", "Placeholder"), ("sub", "Sub", ["x"]), ("out", "Identity", ["sub"])])
+    program.run(p_decoded=bad)
+    program.call("IteratorGetNext", [bad, 1.0], ids=[1], stack=["f90"])
+    program.run(g_x=[bad, 1.0], g_sub=[bad, 1.0])
+    program.call("__inference_f_1", [bad, 1.0], "g", inputs=[1], ids=[8])
+    (found,) = program.origins()
+    assert (found.category, found.op_type, found.kind) == ("came_in", op_type, "nan" if bad != bad else "inf")
+    assert found.source is not None and found.source.line == program.lines["p.decoded"]
+    assert "It was in the input data already." in found.explanation
+
+
+def test_an_element_behind_an_optional_leads_to_the_function_of_the_pipeline(program: Program) -> None:
+    program.graph(
+        "p",
+        "Dataset_map_to_log",
+        [("y", "Placeholder"), ("log", "Log", ["y"]), ("Identity", "Identity", ["log"])],
+    )
+    program.graph(
+        "g",
+        "steps",
+        [
+            ("iterator", "Placeholder", [], {**HANDLE}),
+            ("next", "IteratorGetNextAsOptional", ["iterator"], {**VARIANT}),
+            ("taken", "OptionalGetValue", ["next"]),
+            ("sub", "Sub", ["taken"]),
+            ("out", "Identity", ["sub"]),
+        ],
+    )
+    program.run(p_y=0.0, p_log=-INF)
+    program.run(g_taken=[-INF, 1.0], g_sub=[-INF, 1.0])
+    program.call("__inference_steps_1", [-INF, 1.0], "g", inputs=[5], ids=[8])
+    assert ops_of(program.origins()) == [("origin", "inf", "log")]
+
+
+def test_an_element_leads_to_a_result_with_bad_elements_of_its_kind(program: Program) -> None:
+    pipeline(program, "DecodeRaw")
+    program.run(p_decoded=NAN)
+    program.run(p_decoded=INF)
+    program.call("IteratorGetNext", [NAN, NAN], ids=[1], stack=["f90"])
+    (found, *_) = program.origins()
+    assert (found.op_type, found.kind, found.graph_execution_index) == ("DecodeRaw", "nan", 0)
+
+
+def test_an_argument_of_a_later_function_leads_to_an_element_of_its_batch(program: Program) -> None:
+    pipeline(program, "DecodeRaw")
+    program.graph(
+        "q",
+        "Dataset_map_scale",
+        [("batch", "Placeholder"), ("scaled", "Mul", ["batch"]), ("Identity", "Identity", ["scaled"])],
+    )
+    program.run(p_decoded=NAN)
+    program.run(p_decoded=NAN)
+    program.run(q_batch=[NAN, NAN, 1.0], q_scaled=[NAN, NAN, 2.0])
+    program.call("IteratorGetNext", [NAN, NAN, 2.0], ids=[1], stack=["f90"])
+    assert ops_of(program.origins()) == [("came_in", "nan", "decoded")]
+
+
+def test_a_walk_without_an_end_gives_the_earliest_value_that_it_reached(program: Program) -> None:
+    program.graph("g", "f", [("a", "Identity", ["b"]), ("b", "Neg", ["a"]), ("out", "Identity", ["b"])])
+    program.run(g_a=NAN, g_b=NAN)
+    program.run(g_a=NAN, g_b=NAN)
+    program.call("__inference_f_1", NAN, "g", ids=[8])
+    found = program.origins()
+    assert [one.category for one in found] == ["propagated"]
+    assert found[0].certainty == "possible" and found[0].missing
+
+
+def test_a_nan_after_very_many_expected_infinities_is_followed(program: Program) -> None:
+    variables = range(120)
+    ops: list[tuple[Any, ...]] = []
+    for number in variables:
+        ops += [(f"bound{number}", "Placeholder", [], {**HANDLE, "variable": f"bound{number}"})]
+        ops += [(f"read{number}", "ReadVariableOp", [f"bound{number}"], {"variable": f"bound{number}"})]
+    program.graph("g", "f", [("mask", "Const"), *ops, ("out", "Identity", ["mask"])])
+    program.run(**{f"g_read{number}": -INF for number in variables})
+    program.call("__inference_f_1", -INF, "g", inputs=list(range(100, 220)), ids=[8])
+    program.call("Sqrt", NAN, stack=["f90"])
+    assert ("origin", "nan", "Sqrt") in ops_of(program.origins())
