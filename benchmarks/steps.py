@@ -1,4 +1,4 @@
-"""The training steps whose recording is timed, and a program that times one of them.
+"""Times one of the training steps of `benchmarks.programs`, recorded or not.
 
     python -m benchmarks.steps gpt --recorder ours --mode FULL_HEALTH
 
@@ -17,8 +17,6 @@ import resource
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -28,132 +26,9 @@ import tensorflow as tf
 import tb_debugger_plugin
 from benchmarks.core_distance import processors_are_apart
 from benchmarks.kept_values import VALUES
+from benchmarks.programs import STEPS, Step
 from tb_debugger_plugin import KeepValues
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Command
-
-Step = Callable[[], Any]
-
-
-def mlp() -> Step:
-    """64-128-128-10, batch 32, Adam."""
-    keras = tf.keras
-    relu = {"activation": "relu"}
-    model = keras.Sequential(
-        [keras.layers.Dense(128, **relu), keras.layers.Dense(128, **relu), keras.layers.Dense(10)]
-    )
-    return _classifier(model, [32, 64], 10)
-
-
-def cnn() -> Step:
-    """Three blocks of convolution, batch norm, ReLU and pooling; batch 64 of 32 x 32 colour images."""
-    layers = tf.keras.layers
-    blocks: list[Any] = []
-    for width in (32, 64, 128):
-        blocks += [layers.Conv2D(width, 3, padding="same"), layers.BatchNormalization(), layers.ReLU()]
-        blocks += [layers.MaxPooling2D()]
-    model = tf.keras.Sequential([*blocks, layers.Flatten(), layers.Dense(10)])
-    return _classifier(model, [64, 32, 32, 3], 10)
-
-
-def gpt() -> Step:
-    """Four transformer layers of width 128 with 4 heads; batch 16 of 64 tokens, Adam."""
-    layers = tf.keras.layers
-    tokens, width, vocabulary = 64, 128, 256
-    inputs = tf.keras.Input([tokens], dtype="int32")
-    x = layers.Embedding(vocabulary, width)(inputs)
-    for _ in range(4):
-        y = layers.LayerNormalization()(x)
-        x = x + layers.MultiHeadAttention(4, width // 4)(y, y, use_causal_mask=True)
-        y = layers.LayerNormalization()(x)
-        x = x + layers.Dense(width)(layers.Dense(4 * width, activation="gelu")(y))
-    model = tf.keras.Model(inputs, layers.Dense(vocabulary)(layers.LayerNormalization()(x)))
-    text = tf.constant(np.random.default_rng(0).integers(0, vocabulary, [16, tokens]), tf.int32)
-    return _training(model, text, text)
-
-
-def eager() -> Step:
-    """Four layers of width 64 with a tape, without any function."""
-    weights = [tf.Variable(tf.random.stateless_normal([64, 64], [0, i]) * 0.1) for i in range(4)]
-    x = tf.random.stateless_normal([32, 64], [1, 1])
-
-    def step() -> Any:
-        with tf.GradientTape() as tape:
-            y = x
-            for weight in weights:
-                y = tf.nn.relu(y @ weight)
-            loss = tf.reduce_mean(y * y)
-        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
-            weight.assign_sub(0.01 * gradient)
-        return loss
-
-    return step
-
-
-def example() -> Step:
-    """A training step of the example with the known bug, without the bug."""
-    from tb_debugger_plugin.examples import buggy_digits
-
-    tf.random.set_seed(buggy_digits.SEED)
-    images, labels = buggy_digits.digits()
-    images, labels = images[: buggy_digits.BATCH], labels[: buggy_digits.BATCH]
-    model = buggy_digits.Classifier()
-    optimizer = buggy_digits.Adam(model.trainable_variables)
-
-    def step() -> Any:
-        with tf.GradientTape() as tape:
-            loss = buggy_digits.cross_entropy(model(images), labels, clip=True)
-        optimizer.apply(tape.gradient(loss, model.trainable_variables))
-        return loss
-
-    return step
-
-
-def mlp_xla() -> Step:
-    """`mlp`, compiled by XLA."""
-    return _compiled(mlp)
-
-
-def gpt_xla() -> Step:
-    """`gpt`, compiled by XLA."""
-    return _compiled(gpt)
-
-
-STEPS: dict[str, Callable[[], Step]] = {
-    f.__name__: f for f in (example, mlp, cnn, gpt, eager, mlp_xla, gpt_xla)
-}
-#: Whether XLA compiles steps made from now on.
-_jit_compile = False
-
-
-def _compiled(make: Callable[[], Step]) -> Step:
-    global _jit_compile
-    _jit_compile = True
-    return make()
-
-
-def _classifier(model: Any, shape: list[int], classes: int) -> Step:
-    random = np.random.default_rng(0)
-    x = tf.constant(random.normal(size=shape), tf.float32)
-    return _training(model, x, tf.constant(random.integers(0, classes, shape[:1])))
-
-
-def _training(model: Any, x: tf.Tensor, y: tf.Tensor) -> Step:
-    optimizer = tf.keras.optimizers.Adam()
-    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model(x)
-    optimizer.build(model.trainable_variables)
-
-    @tf.function(jit_compile=_jit_compile)
-    def step(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            loss = loss_of(y, model(x, training=True))
-        optimizer.apply_gradients(
-            zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
-        )
-        return loss
-
-    return lambda: step(x, y)
-
 
 #: What watches the step; see `_enable`.
 RECORDERS = (

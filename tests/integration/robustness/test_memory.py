@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 TRAINING = """
 import sys
 import tb_debugger_plugin
-from benchmarks.steps import mlp
+from benchmarks.programs import mlp
 
 def resident():
     with open("/proc/self/status") as file:
