@@ -4,7 +4,7 @@
 
 Both commits are built once, as packages, into `build/against`, and measured by the programs of this checkout
 (`benchmarks.turns`) in the same environment. What is not committed is not measured. In each round the base
-runs, then this commit, then the base again: *noise* is the smallest and the largest ratio of the base to
+runs, this commit, and the base again: *noise* is the smallest and the largest ratio of the base to
 itself. A ratio is red if it is above 1.05 and above all of the noise.
 
 Times are processor time, because other work on the machine changes it less than the time on the clock: user
@@ -50,7 +50,7 @@ _STEPS: Final = {
 #: Processor seconds of a block of steps.
 _BLOCK: Final = 0.4
 _SLOWEST: Final = 10
-#: The order of a round; the names of the variants.
+#: The names of the variants.
 _BASE, _HEAD, _AGAIN = _VARIANTS = ("base", "head", "again")
 
 
@@ -197,13 +197,19 @@ def measure_commands(variants: Variants, logdir: Path, rounds: int) -> Iterator[
     """Index a recording and ask why it is bad, from the command line."""
     index, why = Row("tbdbg index, 2 M graph executions", "s"), Row("tbdbg why", "s")
     index_memory, why_memory = (Row(f"{row.name}: peak memory", "MB") for row in (index, why))
-    for _ in range(rounds):
-        for variant in _VARIANTS:
+    for number in range(rounds):
+        for variant in _turns(number):
             variants.clear(variant)
             _keep(variant, (index, index_memory), variants.tbdbg(variant, "index", str(logdir)))
-        for variant in _VARIANTS:
+        for variant in _turns(number):
             _keep(variant, (why, why_memory), variants.tbdbg(variant, "why", str(logdir)))
     yield from (index, index_memory, why, why_memory)
+
+
+def _turns(number: int) -> tuple[str, ...]:
+    """The order of a round: each variant is the first as often as the others."""
+    first = number % len(_VARIANTS)
+    return _VARIANTS[first:] + _VARIANTS[:first]
 
 
 def _keep(variant: str, rows: Sequence[Row], values: Sequence[float]) -> None:
@@ -216,7 +222,7 @@ def measure_viewer(variants: Variants, logdir: Path, rounds: int) -> Iterator[Ro
     start, memory = Row("start of the viewer", "s"), Row("viewer, all routes asked: peak memory", "MB")
     routes: dict[str, Row] = {}
     for number in range(-1, rounds):
-        for variant in _VARIANTS:
+        for variant in _turns(number):
             child = variants.start(variant, "viewer", str(logdir))
             answer = json.loads(child.communicate()[0].strip().splitlines()[-1])
             if number < 0:
@@ -275,9 +281,9 @@ def _measure_step(workers: dict[str, _Worker], step: str, name: str, rounds: int
             calls[variant].append(began["first_call"])
             warm.append(began["warm"])
         steps = max(5, round(_BLOCK / min(warm)))
-        for _ in range(rounds if is_recorded else 3):
-            for variant, worker in workers.items():
-                blocks[variant].append(worker.do("run", steps)["seconds"] / steps)
+        for number in range(rounds if is_recorded else 3):
+            for variant in _turns(number):
+                blocks[variant].append(workers[variant].do("run", steps)["seconds"] / steps)
         for worker in workers.values():
             worker.do("end")
     yield from (recorded, first)
