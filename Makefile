@@ -23,7 +23,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo lint format bench-overhead bench-index bench-live frontend clean
+.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo lint format bench-overhead bench-index bench-live bench-against frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -145,6 +145,9 @@ bench-index: $(VENV)/.dev ## how fast the viewer reads and answers, beside the b
 bench-live: $(VENV)/.dev frontend ## how soon the page shows where a program was paused
 	@$(PY) -m tests.support.chromium
 	$(PY) -m benchmarks.live $(ARGS)
+
+bench-against: $(VENV)/.dev ## processor time and memory beside an earlier commit, as ratios (BASE=COMMIT)
+	$(PY) -m benchmarks.against $(if $(BASE),--base $(BASE)) $(ARGS)
 
 frontend: $(VENV)/.node ## build the page
 	@$(PY) -m build_steps.frontend

@@ -47,9 +47,12 @@ _STEPS: Final = {
     "eager": "eager MLP",
     "gpt_xla": "XLA",
 }
-#: Processor seconds of a block of steps.
-_BLOCK: Final = 0.4
+#: Processor seconds of a block of steps, and how often the first call is measured.
+_BLOCK: Final = 0.3
+_FIRST_CALLS: Final = 2
 _SLOWEST: Final = 10
+#: Rounds in which it is indexed, which takes longest.
+_MOST_INDEXED: Final = 3
 #: The names of the variants.
 _BASE, _HEAD, _AGAIN = _VARIANTS = ("base", "head", "again")
 
@@ -198,7 +201,7 @@ def measure_commands(variants: Variants, logdir: Path, rounds: int) -> Iterator[
     index, why = Row("tbdbg index, 2 M graph executions", "s"), Row("tbdbg why", "s")
     index_memory, why_memory = (Row(f"{row.name}: peak memory", "MB") for row in (index, why))
     for number in range(rounds):
-        for variant in _turns(number):
+        for variant in _turns(number) if number < _MOST_INDEXED else ():
             variants.clear(variant)
             _keep(variant, (index, index_memory), variants.tbdbg(variant, "index", str(logdir)))
         for variant in _turns(number):
@@ -275,12 +278,13 @@ def _measure_step(workers: dict[str, _Worker], step: str, name: str, rounds: int
     first = Row(f"{name}: recorded first call, by the unrecorded", "x")
     for is_recorded in (False, True):
         calls, blocks = (row.values if is_recorded else row.plain for row in (first, recorded))
-        warm = []
-        for variant, worker in workers.items():
-            began = worker.do("begin", step, is_recorded)
-            calls[variant].append(began["first_call"])
-            warm.append(began["warm"])
-        steps = max(5, round(_BLOCK / min(warm)))
+        warm = 0.0
+        for number in range(_FIRST_CALLS):
+            for variant in _turns(number):
+                began = workers[variant].do("begin", step, is_recorded)
+                calls[variant].append(began["first_call"])
+                warm = began["warm"]
+        steps = max(5, round(_BLOCK / warm))
         for number in range(rounds if is_recorded else 3):
             for variant in _turns(number):
                 blocks[variant].append(workers[variant].do("run", steps)["seconds"] / steps)

@@ -67,7 +67,8 @@ class _Steps:
         if is_recorded:
             import tb_debugger_plugin
 
-            root = os.path.join(self._folder.name, name)
+            self.end()
+            root = tempfile.mkdtemp(dir=self._folder.name)
             tb_debugger_plugin.enable_dump_debug_info(root, "FULL_HEALTH", circular_buffer_size=1000)
         self._step = STEPS[name]()
         first = self.run(1)["seconds"]
