@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tests.support.events import loaded
 from tests.unit.test_origins import INF, NAN, Program, ops_of
 
 TEXT: dict[str, Any] = {"outputs": [(7, [])]}
@@ -114,3 +118,19 @@ def test_a_nan_after_very_many_expected_infinities_is_followed(program: Program)
     program.call("__inference_f_1", -INF, "g", inputs=list(range(100, 220)), ids=[8])
     program.call("Sqrt", NAN, stack=["f90"])
     assert ("origin", "nan", "Sqrt") in ops_of(program.origins())
+
+
+def test_why_names_the_assignment_that_has_no_value_of_its_own(program: Program) -> None:
+    program.call("ReadVariableOp", 1.0, inputs=[33], ids=[30], stack=["f89"])
+    program.recording.execution("AssignVariableOp", [], inputs=[33, 5], stack=["f90"])
+    program.call("ReadVariableOp", [NAN, 1.0], inputs=[33], ids=[34], stack=["f91"])
+    program.recording.close()
+    loader = loaded(program.folder)
+    with open_snapshot(loader) as snapshot:
+        (origin,) = origins(snapshot)
+        found = diagnose_alert(snapshot)
+        of_alert = diagnose_alert(snapshot, 0)
+    loader.close()
+    assert found is not None and found.headline == origin.headline == "AssignVariableOp in main, train.py:90"
+    assert found.alert is not None and found.alert["op_type"] == "ReadVariableOp"
+    assert of_alert is not None and of_alert.headline == "ReadVariableOp in main, train.py:91"

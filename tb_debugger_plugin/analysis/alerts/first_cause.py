@@ -21,13 +21,22 @@ def first_cause(snapshot: Snapshot, index: npt.NDArray[np.int64], slot: npt.NDAr
       index: Position of the value of each alert in its list.
       slot: Output slot of an execution; -1 for a graph execution.
     """
-    wrong = (origin for origin in origins(snapshot) if origin.category != "expected")
-    keys = [key for origin in wrong for key in _keys(origin)]
+    keys = [key for origin in wrong_origins(snapshot) for key in _keys(origin)]
     # Of millions of alerts, only those of the chains are made Python objects.
     rows = np.flatnonzero(np.isin(index, [position for position, _ in keys]))
     named = zip(index[rows].tolist(), slot[rows].tolist(), strict=True)
     positions = dict(zip(named, rows.tolist(), strict=True))
     return next((positions[key] for key in keys if key in positions), None)
+
+
+def wrong_origins(snapshot: Snapshot) -> list[Origin]:
+    """Returns the origins of a run that are not expected, the most important first."""
+    return [origin for origin in origins(snapshot) if origin.category != "expected"]
+
+
+def is_at(origin: Origin, index: int, slot: int) -> bool:
+    """Whether the value of an alert is where an origin was born; an assignment has no value of its own."""
+    return _key(origin) == (index, slot)
 
 
 def _keys(origin: Origin) -> list[tuple[int, int]]:

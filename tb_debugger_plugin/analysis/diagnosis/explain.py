@@ -7,6 +7,7 @@ from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.first_cause import is_at, wrong_origins
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty
@@ -26,6 +27,7 @@ from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Explanation
 from tb_debugger_plugin.analysis.diagnosis.subjects import measured_source, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.lists import executions
+from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
 from tb_debugger_plugin.analysis.user_lines import UserLine, user_line, user_line_of
 from tb_debugger_plugin.analysis.values.nearest_value import Side, nearest_traces
@@ -99,6 +101,7 @@ def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis
       BadQueryError: There is no such position.
     """
     every = alerts.alert_list(snapshot)
+    is_cause = position is None
     if position is None:
         position = every.first_cause(snapshot)
     if position is None:
@@ -106,11 +109,25 @@ def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis
     check_index(position, len(every), "alert")
     rule = LISTED[every.rule[position]]
     (alert,) = alerts.page(snapshot, every, Range(position, position + 1))
+    origin = next(iter(wrong_origins(snapshot)), None) if is_cause else None
+    if origin is not None and not is_at(origin, int(every.index[position]), int(every.slot[position])):
+        return _of_origin(origin, position, alert)
     index = alert["graph_execution_trace_index"]
     if index is None:
         return _of_execution(snapshot, position, alert, rule.explainer())
     op = find_op(snapshot, alert["graph_id"], alert["op_name"])
     return _of_op(snapshot, op, alert["output_slot"], index, rule.explainer(), position, alert)
+
+
+def _of_origin(origin: Origin, position: int, alert: dict[str, Any]) -> Diagnosis:
+    """The answer for an alert that follows from what is none itself, such as an assignment."""
+    return Diagnosis(
+        *(position, alert, origin.headline, origin.what, origin.why, origin.where),
+        help=origin.advice,
+        example=origin.example,
+        certainty=origin.certainty,
+        missing=origin.missing,
+    )
 
 
 def diagnose_value(snapshot: Snapshot, alert: dict[str, Any], explain: Explain) -> Diagnosis:
