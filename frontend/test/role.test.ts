@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { NO_ROLE, type Role, roleWords } from "../src/model/role";
+import { isBackward, NO_ROLE, type Role, roleWords } from "../src/model/role";
 
 const of = (more: Partial<Role>): Role => ({ ...NO_ROLE, ...more });
 
@@ -18,4 +18,6 @@ test("only the ops of a gradient are of the backward pass", () => {
   expect(roleWords("gradients/dense_1/MatMul_grad/MatMul", of({ layer: "dense" }))).toBe(
     "backward pass of dense",
   );
+  expect(isBackward("train/gradients_1/dense_1/MatMul_grad/MatMul")).toBe(true);
+  expect(isBackward("plots/gradients/mean")).toBe(false);
 });

@@ -8,7 +8,11 @@ from typing import Final
 #: Types of the ops that are arguments of their graph, in the order of the arguments.
 ARGUMENTS: Final = frozenset({"Placeholder", "_Arg", "Arg"})
 #: Scopes before the names of ops of a gradient: those of tapes, and of ``tf.gradients``.
-GRADIENT_SCOPES: Final = re.compile(r"^(?:gradient_tape/|gradients/)+")
+GRADIENT_SCOPES: Final = re.compile(r"^(?:gradient_tape/|gradients(?:_\d+)?/)+")
+#: Those of ``tf.gradients`` inside scopes of the program: ``train/gradients/loss/Log_grad/mul``.
+_INNER_GRADIENTS: Final = re.compile(
+    r"(?:.*/)?gradients(?:_\d+)?/(?=.*_grad(?:_\d+)?/|AddN(?:_\d+)?$|grad_ys_\d+$)"
+)
 #: Functions that TensorFlow makes for input pipelines: ``Dataset_map_parse``.
 _PIPELINE: Final = re.compile(r"(__inference_)?(Dataset|tf_data)_")
 _CALL: Final = re.compile(r"^__(?:inference|forward)_(?=.)")
@@ -18,7 +22,12 @@ _NUMBERS: Final = re.compile(r"(?:_\d+)+$")
 
 def is_gradient(op_name: str) -> bool:
     """Whether an op is part of a gradient, by its name."""
-    return GRADIENT_SCOPES.match(op_name) is not None
+    return (GRADIENT_SCOPES.match(op_name) or _INNER_GRADIENTS.match(op_name)) is not None
+
+
+def without_gradient_scopes(op_name: str) -> str:
+    """The name of an op of a gradient after the last scope of a gradient: ``loss/Log_grad/mul``."""
+    return GRADIENT_SCOPES.sub("", _INNER_GRADIENTS.sub("", op_name, count=1))
 
 
 def vectorized_from(op_name: str) -> str | None:

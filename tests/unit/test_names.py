@@ -140,6 +140,9 @@ def test_the_graph_that_an_op_runs_is_the_recorded_one(snapshot: Snapshot) -> No
         (("Const", "gradient_tape/m/truediv/Sum/indices", []), "m/truediv"),
         (("Mul", "gradients/m/truediv_grad/mul", []), "m/truediv"),
         (("Mul", "gradient_tape/gradient_tape/m/truediv/mul", []), "m/truediv"),
+        # `minimize` of a session's optimizer in a scope of the program, called for the second time.
+        (("Mul", "train/gradients_1/m/truediv_grad/mul", []), "m/truediv"),
+        (("Mul", "plots/gradients/m/truediv", []), None),
         # More than one op takes the tensor, and nothing tells them apart.
         (("Mul", "gradient_tape/m/norm_1/Mul", ["x:0"]), None),
         (("Mul", "m/norm_1/Mul", ["m/norm_1/Sqrt:0"]), None),

@@ -134,3 +134,37 @@ def test_why_names_the_assignment_that_has_no_value_of_its_own(program: Program)
     assert found is not None and found.headline == origin.headline == "AssignVariableOp in main, train.py:90"
     assert found.alert is not None and found.alert["op_type"] == "ReadVariableOp"
     assert of_alert is not None and of_alert.headline == "ReadVariableOp in main, train.py:91"
+
+
+def test_a_session_that_fetches_no_loss_leads_to_the_forward_op_of_its_gradient(program: Program) -> None:
+    program.graph(
+        "g",
+        "tf.Graph",
+        [
+            ("x", "Placeholder"),
+            ("weights", "VariableV2", [], {"outputs": [(101, [])]}),
+            ("loss/Log", "Log", ["x"]),
+            ("train/gradients/loss/Log_grad/Reciprocal", "Reciprocal", ["x"]),
+            (
+                "train/update",
+                "ApplyGradientDescent",
+                ["weights", "x", "train/gradients/loss/Log_grad/Reciprocal"],
+                {"outputs": [(101, [])]},
+            ),
+            ("accuracy/MatMul", "MatMul", ["x", "weights"]),
+        ],
+    )
+    program.recording.request(1, targets=["train/update"], stack=["f90"])
+    run = program.recording.session_run_event(1, 1)
+    for op, value in (("x", 0.0), ("loss/Log", -INF), ("train/gradients/loss/Log_grad/Reciprocal", INF)):
+        program.trace("g", op, value)
+    run.wall_time = program.recording.now
+    program.recording.writer.write("session_runs", run)
+    program.run(g_x=1.0)
+    program.trace("g", "accuracy/MatMul", INF)
+    found = program.origins()
+    assert found[0].source is not None and found[0].source.line == program.lines["g.loss/Log"]
+    assert ops_of(found) == [
+        ("origin", "inf", "loss/Log"),
+        ("origin", "inf", "train/gradients/loss/Log_grad/Reciprocal"),
+    ]

@@ -11,8 +11,9 @@ export interface Role {
 
 export const NO_ROLE: Role = { layer: undefined, variable: undefined, gradientOf: [] };
 
-/** The scopes in which TensorFlow creates the ops of gradients. */
-const BACKWARD = /^(?:gradient_tape|gradients)\//;
+/** The scopes in which TensorFlow creates the ops of gradients, also inside scopes of the program. */
+const BACKWARD =
+  /^(?:gradient_tape|gradients(?:_\d+)?)\/|\/gradients(?:_\d+)?\/(?:.*_grad(?:_\d+)?\/|AddN(?:_\d+)?$|grad_ys_\d+$)/;
 
 export function isBackward(opName: string): boolean {
   return BACKWARD.test(opName);

@@ -18,7 +18,7 @@ from typing import Final
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.gradient_functions import differentiated_type
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, GRADIENT_SCOPES, is_gradient
+from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient, without_gradient_scopes
 
 _BACKWARD: Final = re.compile(r"^__backward_(.*)_\d+$")
 _PART: Final = re.compile(r"^(.*)_grad_\d+$")
@@ -42,7 +42,7 @@ def forward_op(snapshot: Snapshot, op: Op) -> Op | None:
     if not is_backward(op):
         return None
     # Inside the gradient of a loop or a branch, the names of the forward ops follow the last scope.
-    plain = GRADIENT_SCOPES.sub("", op.name[op.name.rfind("/gradients/") + 1 :])
+    plain = without_gradient_scopes(op.name)
     graphs = [*_forward_parts(snapshot, op.graph), *_forward_graphs(snapshot, op.graph)]
     return (
         _named_after(snapshot, graphs, plain)

@@ -139,7 +139,7 @@ class Feeds(Record):
         positions = window.of_sites(sites_of(self.snapshot, [(source.op, source.slot)]))
         if not len(positions):
             return self._elsewhere([source], at)
-        if positions[0] > at:
+        if positions[0] >= at:
             # TensorFlow's own recorder writes tensors of a call in any order.
             return int(positions[0])
         before = positions[: int(np.searchsorted(positions, at))]

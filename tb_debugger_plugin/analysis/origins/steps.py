@@ -31,6 +31,8 @@ _FIRST_ONLY: Final = frozenset("RealDiv Div DivNoNan TruncateDiv FloorDiv Xdivy 
 _LOG_SUM_EXP: Final = "ReduceLogSumExp/"
 #: Ops between a logarithm and the exponentials that it is taken of.
 _MAX_HOPS: Final = 4
+#: Ops without a record between a value and what was recorded: a read and an assignment.
+_MAX_UNMEASURED: Final = 2
 #: Ops that are finite at infinity: what is bad in them was NaN before.
 _BOUNDED: Final = frozenset("Tanh Sigmoid Erf Erfc Atan Sign Relu6".split())
 #: Ops with one input whose elements each give one element.
@@ -129,12 +131,13 @@ class Steps:
             return False
         return made.size - made.finite_positive <= exponents.neg_inf
 
-    def _numbers(self, value: Value) -> Measured:
-        """What was recorded of a feed; of an op without a record, of what it was made from."""
+    def _numbers(self, value: Value, hops: int = _MAX_UNMEASURED) -> Measured:
+        """What was recorded of a feed; of an op without a record, such as a read of a variable by its
+        reference, what was recorded of what it was made from, such as the last assignment."""
         measured = self._feeds.measured(value)
-        if value.op < 0:
+        if value.op < 0 or not hops:
             return measured
-        inner = [self._feeds.measured(feed.value) for feed in self._feeds.of(value)]
+        inner = [self._numbers(feed.value, hops - 1) for feed in self._feeds.of(value)]
         bad = [each for each in inner if each.bad]
         return bad[0] if bad else inner[0] if len(inner) == 1 else UNMEASURED
 
