@@ -42,9 +42,9 @@ def _times(rows: Sequence[Row]) -> Array:
 
 
 def _summary_columns(summaries: dict[str, Array]) -> dict[str, Array]:
-    columns = dict(summaries)
+    columns = {name: values for name, values in summaries.items() if name not in STORED}
     for name in STORED:
-        values = measured(columns.pop(name))
+        values = measured(summaries[name]) if name in summaries else None
         if values is not None:
             columns[name] = values
     ids = columns["tensor_id"]

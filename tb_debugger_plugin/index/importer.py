@@ -20,6 +20,7 @@ import duckdb
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.modes import STORED
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.cache import copies_folder
 from tb_debugger_plugin.index.indexer import Progress
@@ -111,7 +112,19 @@ class Importer:
     def _import_file(self, table: str, path: Path) -> None:
         if table in _POSITIONS:
             self._check_positions(table, path)
-        self._connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet({quoted(path)})")
+        columns = self._make_room(table, path) if table in schema.TENSORS else "*"
+        self._connection.execute(
+            f"INSERT INTO {table} BY NAME SELECT {columns} FROM read_parquet({quoted(path)})"
+        )
+
+    def _make_room(self, table: str, path: Path) -> str:
+        """Makes room for what the tensors of a file have; returns the columns to import."""
+        counts = ", ".join(f"count({name})" for name in STORED)
+        query = f"SELECT {counts} FROM read_parquet({quoted(path)})"
+        numbers = self._connection.execute(query).fetchall()[0]
+        empty = [name for name, number in zip(STORED, numbers, strict=True) if not number]
+        schema.make_room(self._connection, table, {*STORED} - {*empty})
+        return f"* EXCLUDE ({', '.join(empty)})" if empty else "*"
 
     def _check_positions(self, table: str, path: Path) -> None:
         column = _POSITIONS[table]

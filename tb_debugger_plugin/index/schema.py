@@ -3,28 +3,31 @@
 Rows of the two long lists, ``executions`` and ``graph_executions``, have a dense position ``idx`` from 0, so
 a page is a range of it and never needs an OFFSET. Values that repeat are stored once, in tables with small
 integer keys.
+
+Invariant: a column of a measured number takes time and room only in runs that have measured it. In other runs
+it is a generated column, which is NULL.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import duckdb
 
 from tb_debugger_plugin.events.modes import STORED
+from tb_debugger_plugin.index.columns import Array, insert
 from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
-SCHEMA_VERSION: Final = 11
+SCHEMA_VERSION: Final = 12
 
-#: The columns of every measured tensor, in ``graph_executions`` and in ``execution_outputs``.
-SUMMARY: Final = """
+#: The columns of every tensor, in the tables of :data:`TENSORS`, before those of `modes.STORED`.
+_TENSOR: Final = """
   tensor_id BIGINT, device_id INTEGER, mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
-  dtype UTINYINT NOT NULL, rank SMALLINT NOT NULL, shape INTEGER NOT NULL,
-""" + ", ".join(f"{name} DOUBLE" for name in STORED)
+  dtype UTINYINT NOT NULL, rank SMALLINT NOT NULL, shape INTEGER NOT NULL"""
 
 _SQL_TYPES: Final = {
     "i8": "BIGINT",
@@ -45,6 +48,7 @@ def _short_table(name: str) -> str:
     )
 
 
+#: The tables by name. Those of :data:`TENSORS` also have a column for each of `modes.STORED`.
 TABLES: Final[dict[str, str]] = {
     "meta": "key VARCHAR NOT NULL, value VARCHAR NOT NULL",
     **{name: _short_table(name) for name in ROWS},
@@ -54,11 +58,14 @@ TABLES: Final[dict[str, str]] = {
         num_inputs INTEGER NOT NULL, num_outputs INTEGER NOT NULL, num_values INTEGER NOT NULL""",
     "execution_inputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, tensor_id BIGINT NOT NULL",
     "execution_outputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, host INTEGER NOT NULL,"
-    " has_value BOOLEAN NOT NULL," + SUMMARY,
+    " has_value BOOLEAN NOT NULL," + _TENSOR,
     "graph_executions": "idx BIGINT NOT NULL, wall_time DOUBLE NOT NULL, site INTEGER NOT NULL,"
-    " position BIGINT," + SUMMARY.replace("device_id INTEGER", "device_id SMALLINT"),
+    " position BIGINT," + _TENSOR.replace("device_id INTEGER", "device_id SMALLINT"),
     "bad_graph_executions": "bad BIGINT NOT NULL, idx BIGINT NOT NULL",
 }
+
+#: The tables with a row for each recorded tensor.
+TENSORS: Final = ("execution_outputs", "graph_executions")
 
 #: The beginning of the keys of ``meta`` that say at which generation the rows of a table last changed.
 CHANGED: Final = "changed_"
@@ -77,9 +84,59 @@ PROVISIONAL: Final = ("executions", "execution_inputs", "execution_outputs")
 
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Create all tables in an empty database and store the schema's version in it."""
-    for name, columns in TABLES.items():
-        connection.execute(f"CREATE TABLE {name} ({columns})")
+    for name in TABLES:
+        _create_table(connection, name, measured=())
     write_meta(connection, schema_version=SCHEMA_VERSION, generation=_first_generation())
+
+
+def _create_table(connection: duckdb.DuckDBPyConnection, name: str, measured: Iterable[str]) -> None:
+    """Create an empty table; a table of tensors has room for the given columns of `modes.STORED`."""
+    real = {*measured}
+    numbers = [
+        f"{column} DOUBLE" if column in real else f"{column} DOUBLE GENERATED ALWAYS AS (NULL) VIRTUAL"
+        for column in (STORED if name in TENSORS else ())
+    ]
+    connection.execute(f"CREATE OR REPLACE TABLE {name} ({', '.join([TABLES[name], *numbers])})")
+
+
+def append(connection: duckdb.DuckDBPyConnection, name: str, columns: dict[str, Array]) -> bool:
+    """Append rows to any table, inside the caller's transaction; make room for what is measured.
+
+    Args:
+      connection: A connection to the run's database.
+      name: The name of the table.
+      columns: As for :func:`~tb_debugger_plugin.index.columns.insert`.
+
+    Returns:
+      Whether there were any rows.
+    """
+    if name in TENSORS:
+        make_room(connection, name, columns)
+    return insert(connection, name, columns)
+
+
+def make_room(connection: duckdb.DuckDBPyConnection, name: str, columns: Iterable[str]) -> None:
+    """Make room for numbers that are measured for the first time, inside the caller's transaction.
+
+    Args:
+      connection: A connection to the run's database.
+      name: The name of a table of :data:`TENSORS`.
+      columns: Names of columns that rows are to have; all but those of `modes.STORED` are always there.
+    """
+    room = measured_columns(connection, name)
+    new = [column for column in STORED if column in {*columns} - room]
+    if new and not connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall():
+        _create_table(connection, name, room | {*new})
+        return
+    for column in new:
+        connection.execute(f"ALTER TABLE {name} DROP COLUMN {column}")
+        connection.execute(f"ALTER TABLE {name} ADD COLUMN {column} DOUBLE")
+
+
+def measured_columns(connection: duckdb.DuckDBPyConnection, name: str) -> set[str]:
+    """Returns the columns of `modes.STORED` that a table of :data:`TENSORS` has room for."""
+    rows = connection.execute(f"PRAGMA table_info('{name}')").fetchall()
+    return {column for _, column, _, _, default, _ in rows if default is None} & {*STORED}
 
 
 def empty_tables(connection: duckdb.DuckDBPyConnection, **values: object) -> None:

@@ -52,8 +52,9 @@ class Summaries:
     """The columns of some tensors, one row per tensor.
 
     Attributes:
-      columns: ``tensor_id`` and those of `modes.STORED` (float64, NaN = not measured), ``device_id``,
-        ``mode``, ``health``, ``dtype``, ``rank`` and ``shape`` (integers; -1 = not known for rank and shape).
+      columns: ``tensor_id`` and, of `modes.STORED`, those that are measured of any tensor (float64, NaN = not
+        measured); ``device_id``, ``mode``, ``health``, ``dtype``, ``rank`` and ``shape`` (integers; -1 = not
+        known for rank and shape).
     """
 
     columns: dict[str, npt.NDArray[Any]]
@@ -82,9 +83,9 @@ class _Table:
             self.data[name] = np.array(self._not_measured)
         return self.data[name]
 
-    def measured(self, names: Sequence[str]) -> list[Floats]:
+    def measured(self, names: Sequence[str]) -> dict[str, Floats]:
         """Returns the columns of these names that are not empty."""
-        return [self.data[name] for name in names if self.data[name] is not self._not_measured]
+        return {name: self.data[name] for name in names if self.data[name] is not self._not_measured}
 
 
 def summarize(
@@ -219,9 +220,9 @@ def _columns(
 ) -> dict[str, npt.NDArray[Any]]:
     data = table.data
     with np.errstate(invalid="ignore"):
-        signs = [values > 0 for values in table.measured(BAD_SIGNS)]
+        signs = [values > 0 for values in table.measured(BAD_SIGNS).values()]
         bad = np.logical_or.reduce([np.zeros(len(modes), bool), *signs])
-    columns: dict[str, npt.NDArray[Any]] = {name: data[name] for name in ("tensor_id", *STORED)}
+    columns: dict[str, npt.NDArray[Any]] = {"tensor_id": data["tensor_id"], **table.measured(STORED)}
     columns["device_id"] = _integers(data["device_id"], -1, 2**15 - 1, -1, np.int16)
     columns["mode"] = np.clip(modes, 0, 255).astype(np.uint8)
     columns["health"] = np.where(counted, np.where(bad, BAD, GOOD), NOT_MEASURED).astype(np.uint8)

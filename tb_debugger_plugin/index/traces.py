@@ -63,9 +63,15 @@ def joined(parts: Sequence[TraceRows]) -> TraceRows:
     def column(name: str) -> Array:
         return np.concatenate([getattr(part, name) for part in parts])
 
-    names = parts[0].summaries
-    summaries = {name: np.concatenate([part.summaries[name] for part in parts]) for name in names}
+    names = dict.fromkeys(name for part in parts for name in part.summaries)
+    summaries = {name: np.concatenate([_measured(part, name) for part in parts]) for name in names}
     return TraceRows(column("times"), column("sites"), column("offsets"), column("ends"), summaries)
+
+
+def _measured(rows: TraceRows, name: str) -> Array:
+    """Returns a column of the summaries; NaN if it is measured of none of the rows."""
+    values = rows.summaries.get(name)
+    return np.broadcast_to(np.float64(np.nan), len(rows)) if values is None else values
 
 
 @dataclass(frozen=True)

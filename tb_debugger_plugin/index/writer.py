@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES,
 from tb_debugger_plugin.events.tail import Tail
 from tb_debugger_plugin.index import decode, schema
 from tb_debugger_plugin.index.bookkeeping import load_notices, replace_hosts
-from tb_debugger_plugin.index.columns import Array, insert
+from tb_debugger_plugin.index.columns import Array
 from tb_debugger_plugin.index.commit import Commit, save_commit
 from tb_debugger_plugin.index.describe import Describer
 from tb_debugger_plugin.index.merge import merge_executions, merge_traces
@@ -161,7 +161,7 @@ class Writer:
         return len(bad["idx"])
 
     def _insert(self, commit: Commit, table: str, columns: dict[str, Array]) -> None:
-        if insert(self._connection, table, columns):
+        if schema.append(self._connection, table, columns):
             commit.changed.add(table)
 
     def _add_rings_of_sessions(self, turning: Mapping[FileKey, RingBytes]) -> None:

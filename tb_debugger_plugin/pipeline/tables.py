@@ -21,7 +21,7 @@ from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.bookkeeping import Notices, file_row, replace_files, replace_hosts
-from tb_debugger_plugin.index.columns import Array, insert
+from tb_debugger_plugin.index.columns import Array
 from tb_debugger_plugin.index.decode import Row, bad_columns, execution_columns, trace_columns
 from tb_debugger_plugin.index.merge import merge_executions, merge_traces
 from tb_debugger_plugin.index.parquet import LONG, MANIFEST, Manifest, write_table
@@ -128,7 +128,7 @@ def write_part(
     ordered = sorted(slices, key=lambda piece: (piece.chunk.host, piece.chunk.number))
     with _database() as connection:
         for table, columns in _columns(part[0], ordered, layout, first, first_bad).items():
-            insert(connection, table, columns)
+            schema.append(connection, table, columns)
         _put(connection, names_of(part), folder)
     return part
 

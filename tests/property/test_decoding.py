@@ -137,7 +137,7 @@ def _told(registry: Registry, rows) -> list[str]:
     told = []
     for row, number in enumerate(rows.sites.tolist()):
         op, graph, host, slot, device = registry.sites.rows[number]
-        fields = {name: values[row].item() for name, values in rows.summaries.items()}
+        fields = {name: values[row].item() for name, values in sorted(rows.summaries.items())}
         shape = registry.shapes.rows[fields.pop("shape")] if fields["shape"] >= 0 else fields.pop("shape")
         place = (rows.times[row].item(), rows.offsets[row].item(), rows.ends[row].item())
         told.append(repr((place, ops[op].name, graphs[graph].graph_id, host, slot, device, shape, fields)))

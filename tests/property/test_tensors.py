@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tb_debugger_plugin.events.messages import TensorProto
-from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.modes import STORED, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index.tensors import summarize
 from tests.support.events import vector
 
@@ -59,7 +61,9 @@ def _rows(recorded):
     modes, protos = zip(*recorded, strict=True)
     columns = summarize(modes, protos, intern).columns
     fields = [{name: values[row].item() for name, values in columns.items()} for row in range(len(modes))]
-    return [repr({**row, "shape": shapes[max(0, row["shape"])]}) for row in fields]
+    # A number that is measured of no tensor has no column.
+    empty = dict.fromkeys(STORED, math.nan)
+    return [repr({**empty, **row, "shape": shapes[max(0, row["shape"])]}) for row in fields]
 
 
 _CURT = int(TensorDebugMode.CURT_HEALTH)

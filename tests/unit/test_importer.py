@@ -13,11 +13,13 @@ from tb_debugger_plugin.analysis.lists.tables import executions_page, graph_exec
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.events.modes import COUNTS
 from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.importer import Importer
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.parquet import MANIFEST
 from tb_debugger_plugin.index.runs import RunKind, find_runs, has_debug_events
+from tb_debugger_plugin.index.schema import TENSORS, measured_columns
 from tests.support.asking import Asker
 from tests.support.events import PATIENCE_S, small_program
 
@@ -53,6 +55,17 @@ def _told(folder):
 def test_exported_tables_are_a_run_that_says_what_the_event_files_say(exported):
     assert has_debug_events(exported)
     assert _told(exported) == _told(exported.parent / "events")
+
+
+def test_imported_tables_have_room_for_what_was_measured_only(exported):
+    (run,) = find_runs(exported)
+    database = open_database(run)
+    importer = Importer(run, database.connection)
+    while importer.step().more:
+        pass
+    for table in TENSORS:
+        assert measured_columns(database.connection, table) == {"size", *COUNTS}
+    database.close()
 
 
 def test_tables_beside_event_files_are_a_run_of_their_own(exported):

@@ -7,17 +7,19 @@ import math
 from collections.abc import Iterator
 
 import duckdb
+import numpy as np
 import pytest
 
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.messages import DebugEvent
+from tb_debugger_plugin.events.modes import STORED, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.tail import TailMode, build_tail
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
 from tb_debugger_plugin.index.runs import find_runs
-from tests.support.events import Recording, full_health, small_program, vector
+from tests.support.events import Recording, full_health, small_program, vector, whole
 
 
 class _Checked(Indexer):
@@ -72,6 +74,41 @@ def test_a_commit_marks_only_the_tables_that_it_changes(tmp_path):
         marks = {key for key, value in schema.read_meta(connection).items() if value == generation}
         assert {key for key in marks if key.startswith("changed_")} == {"changed_graph_executions"}
     recording.close()
+
+
+@pytest.mark.parametrize("mode", SUMMARY_COLUMNS, ids=lambda mode: mode.name)
+def test_a_run_has_room_for_what_its_mode_measures_and_for_nothing_else(tmp_path, mode):
+    recording, names = Recording(tmp_path), SUMMARY_COLUMNS[mode]
+    recording.mode = mode
+    for _ in range(3):
+        recording.trace("g1", "Log", vector(range(len(names))))
+        recording.execution("Log", [vector(range(len(names)))])
+    recording.close()
+    with _indexer(tmp_path) as (indexer, connection):
+        _step_on(indexer)
+        for table in schema.TENSORS:
+            assert schema.measured_columns(connection, table) == {*names} & {*STORED}
+        (row,) = _all(connection, f"SELECT DISTINCT {', '.join(STORED)} FROM graph_executions")
+        assert row == tuple(float(names.index(name)) if name in names else None for name in STORED)
+
+
+def test_what_is_measured_later_in_a_run_is_null_in_the_rows_before_it(tmp_path):
+    recording = Recording(tmp_path)
+    recording.trace("g1", "Log", full_health([1.0]))
+    with _indexer(tmp_path) as (indexer, connection), connection.cursor() as reader:
+        _step_on(indexer)
+        query = "SELECT size, max, tiny FROM graph_executions ORDER BY idx"
+        reader.execute("BEGIN TRANSACTION READ ONLY")
+        assert _all(reader, query) == [(1.0, None, None)]
+        recording.mode = TensorDebugMode.FULL_TENSOR
+        recording.trace("g1", "Log", whole(np.array([2.0, 1e-40], np.float32), 1))
+        _step_on(indexer)
+        assert _all(reader, query) == [(1.0, None, None)]
+        reader.execute("COMMIT")
+        assert _all(reader, query) == [(1.0, None, None), (2.0, 2.0, 1.0)]
+    recording.close()
+    with _indexer(tmp_path) as (_, connection):
+        assert _all(connection, query) == [(1.0, None, None), (2.0, 2.0, 1.0)]
 
 
 _TRACES = (

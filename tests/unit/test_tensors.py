@@ -9,7 +9,7 @@ import pytest
 
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.messages import TensorProto
-from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.modes import STORED, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED, summarize
 from tb_debugger_plugin.index.values import count_values, whole_tensor
 from tb_debugger_plugin.native import twin
@@ -26,9 +26,17 @@ def _one(mode, proto):
         return len(shapes) - 1
 
     columns = summarize([mode], [proto], intern).columns
-    row = {name: values[0].item() for name, values in columns.items()}
+    row = dict.fromkeys(STORED, math.nan)  # no column = measured of no tensor
+    row |= {name: values[0].item() for name, values in columns.items()}
     row["shape"] = shapes[row["shape"]] if row["shape"] >= 0 else None
     return row
+
+
+@pytest.mark.parametrize("mode", SUMMARY_COLUMNS)
+def test_only_what_the_mode_measures_has_a_column(mode):
+    names = SUMMARY_COLUMNS[mode]
+    columns = summarize([mode], [vector(range(len(names)))], lambda text, rank: 0).columns
+    assert {*columns} & {*STORED} == {*names} & {*STORED}
 
 
 def test_full_health_has_every_column():

@@ -31,7 +31,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index import decode, schema
 from tb_debugger_plugin.index.bookkeeping import load_notices, replace_hosts
 from tb_debugger_plugin.index.bounds import bounded_text
-from tb_debugger_plugin.index.columns import Array, insert, insert_lists
+from tb_debugger_plugin.index.columns import Array, insert_lists
 from tb_debugger_plugin.index.describe import load_describer
 from tb_debugger_plugin.index.dumps import python_rows
 from tb_debugger_plugin.index.dumps.call_rows import CallRows
@@ -298,8 +298,8 @@ class DumpImporter:
     def _insert(self, at: _Position, rows: _Rows) -> None:
         traces = self._trace_columns(at, rows)
         bad = decode.bad_columns(traces, at.bad)
-        insert(self._connection, "graph_executions", traces)
-        insert(self._connection, "bad_graph_executions", bad)
+        schema.append(self._connection, "graph_executions", traces)
+        schema.append(self._connection, "bad_graph_executions", bad)
         rows.num_bad = len(bad["idx"])
         insert_lists(self._connection, "dump_files", kinds_of(DumpFileRow), rows.file_columns(at))
 

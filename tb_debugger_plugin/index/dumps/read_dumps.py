@@ -84,7 +84,7 @@ class DumpBatch:
         empty = np.array([proto is None or not holds_value(proto) for proto in self._protos], bool)
         if empty.any():
             # A variable without a value is written as a tensor without elements, which must not count as 0.
-            for name in STORED:
+            for name in columns.keys() & {*STORED}:
                 if name != "size":
                     columns[name] = np.where(empty, np.nan, columns[name])
             for name, value in (("health", tensors.NOT_MEASURED), ("mode", TensorDebugMode.NO_TENSOR)):
