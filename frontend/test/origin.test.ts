@@ -67,6 +67,12 @@ test("a run whose bad values are all expected has no origin to show, unless the 
   expect(originsOf([EXPECTED], originKey(EXPECTED))).toEqual({ shown: EXPECTED, others: [], expected: [] });
 });
 
+test("what was swallowed is shown where nothing reaches a result, and among the others where something does", () => {
+  const swallowed = origin({ category: "swallowed", op_name: "cast" });
+  expect(originsOf([swallowed, EXPECTED], undefined).shown).toBe(swallowed);
+  expect(originsOf([origin(), swallowed], undefined).others).toEqual([swallowed]);
+});
+
 test("the chosen origin stays chosen in a later answer with other counts", () => {
   const later = [origin({ count: 8 }), origin({ op_name: "other", count: 3 })];
   expect(originsOf(later, originKey(SECOND)).shown).toBe(later[1]);
@@ -78,6 +84,7 @@ test.each([
   [origin({ kind_is_certain: false }), "Origin of NaN or ∞:"],
   [origin({ category: "came_in" }), "Came in: NaN."],
   [origin({ category: "propagated" }), "Bad before the record begins: NaN."],
+  [origin({ category: "swallowed" }), "Swallowed: NaN."],
 ])("the label says category and kind", (one, words) => {
   expect(originLabel(one)).toBe(words);
 });

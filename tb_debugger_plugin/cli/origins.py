@@ -23,6 +23,7 @@ _TITLES: Final = {
     "origin": "Origin",
     "came_in": "Came in",
     "propagated": "Bad already",
+    "swallowed": "Swallowed",
     "expected": "Expected",
 }
 #: Links of a chain that are printed; the others are counted.

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.origins.origin import Origin
+from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
@@ -47,18 +49,31 @@ def _explain(run: Run) -> dict[str, Any]:
 
 def _facts(snapshot: Snapshot) -> dict[str, Any]:
     alerts, facts = alert_list(snapshot), status(snapshot)
-    diagnosis = diagnose_alert(snapshot)
+    diagnosis, found = diagnose_alert(snapshot), origins(snapshot)
+    if diagnosis is None:
+        sentences = _of_expected(found) if len(alerts) else _nothing_found(facts)
+    else:
+        swallowed = [one.outcome for one in found[:1] if one.category == "swallowed" and one.outcome]
+        sentences = [*swallowed, *diagnosis.sentences]
     return {
         "diagnosis": None if diagnosis is None else diagnosis.to_json(),
-        "sentences": _nothing_found(facts, len(alerts)) if diagnosis is None else diagnosis.sentences,
+        "sentences": sentences,
         "alerts_breakdown": {rule.id: alerts.count(rule) for rule in LISTED if alerts.count(rule)},
         "not_recorded": facts["not_recorded"],
     }
 
 
-def _nothing_found(facts: dict[str, Any], num_alerts: int) -> list[str]:
-    if num_alerts:
-        return ["Nothing is wrong: all bad values are expected. `tbdbg origins` says why."]
+def _of_expected(found: list[Origin]) -> list[str]:
+    """What is said of bad values without a first cause: all are expected only if each of them is known."""
+    wrong = next((one for one in found if one.category != "expected"), None)
+    if wrong is not None:
+        return [f"First bad value: {wrong.headline}", wrong.explanation]
+    if not found:
+        return ["Bad values are on record, but not where they come from. `tbdbg alerts` lists them."]
+    return ["Nothing is wrong: all bad values are expected. `tbdbg origins` says why."]
+
+
+def _nothing_found(facts: dict[str, Any]) -> list[str]:
     mode = facts["tensor_debug_mode"]
     if mode in _BLIND:
         return [

@@ -69,11 +69,13 @@ class AnalysisOfRun(ValuesOfRun):
             for origin in run.origins():
                 print(origin.category, origin.headline, origin.explanation)
 
-        The most important one is first. What is expected, such as a mask of −∞ before a softmax, comes last;
-        a healthy program has nothing else. An origin has at least ``kind`` (``"nan"`` or ``"inf"``),
-        ``category`` (``"origin"``, ``"came_in"``, ``"propagated"`` or ``"expected"``), ``op_type``,
-        ``op_name``, ``source`` (``path``, ``line``, ``function``, ``text``), ``step``, ``execution_index``,
-        ``graph_execution_index``, ``explanation``, ``evidence``, ``advice`` and ``chain``.
+        The most important one is first. What no result shows comes later: what was swallowed, such as
+        NaN that was cast to an integer, and last what is expected, such as a mask of −∞ before a softmax; a
+        healthy program has nothing else. An origin has at least ``kind`` (``"nan"`` or ``"inf"``),
+        ``category`` (``"origin"``, ``"came_in"``, ``"propagated"``, ``"swallowed"`` or ``"expected"``),
+        ``op_type``, ``op_name``, ``source`` (``path``, ``line``, ``function``, ``text``), ``step``,
+        ``execution_index``, ``graph_execution_index``, ``explanation``, ``outcome``, ``evidence``, ``advice``
+        and ``chain``.
 
         Returns:
           An empty list if nothing on record is bad.

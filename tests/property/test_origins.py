@@ -91,13 +91,14 @@ class Evaluated:
 
 
 def _wrong(evaluated: Evaluated, *lacking: Any) -> list[Origin]:
-    """The origins of a program that are not expected."""
+    """The origins of what a program returns."""
+    no_result = ("swallowed", "expected")
     with tempfile.TemporaryDirectory() as folder:
         evaluated.record(Path(folder), *lacking)
         loader = loaded(Path(folder))
         try:
             with open_snapshot(loader) as snapshot:
-                return [one for one in origins(snapshot) if one.category != "expected"]
+                return [one for one in origins(snapshot) if one.category not in no_result]
         finally:
             loader.close()
 

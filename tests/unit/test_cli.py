@@ -383,6 +383,34 @@ def test_why_says_that_all_bad_values_are_expected(tmp_path, capsys):
     )
 
 
+def test_why_says_what_swallowed_a_value_that_no_result_shows(tmp_path, capsys):
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "root", "Sqrt", ["x:0"], ids=[20], outputs=[(1, [])])
+    recording.op("g1", "level", "Cast", ["root:0"], ids=[21], outputs=[(3, [])])
+    recording.op("g1", "Identity_9", "Identity", ["level:0"], ids=[22], outputs=[(3, [])])
+    recording.trace("g1", "x", full_health([-1.0]))
+    recording.trace("g1", "root", full_health([math.nan]))
+    recording.execution("__inference_loss_7", [full_health([1.0])], graph_id="g1")
+    recording.close()
+    assert main(["why", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("  First bad value: Sqrt")
+    assert lines[2] == "  No result shows it. Cast: the integer of a NaN is undefined."
+    assert main(["origins", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("  Swallowed of NaN: Sqrt")
+
+
+def test_why_calls_nothing_expected_whose_origin_is_not_known(tmp_path, capsys, monkeypatch):
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "mask", "Const", ids=[20])
+    recording.trace("g1", "mask", full_health([-math.inf, 0.0]))
+    recording.close()
+    monkeypatch.setattr("tb_debugger_plugin.cli.why.origins", lambda _: [])
+    assert main(["why", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "Bad values are on record, but not where they come from." in said and "expected" not in said
+
+
 def test_origins_prints_the_way_back_to_the_birth(tmp_path, capsys):
     small_program(tmp_path).close()
     assert main(["origins", str(tmp_path)]) == 0

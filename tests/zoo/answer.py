@@ -14,7 +14,7 @@ import tb_debugger_plugin
 from tests.zoo.truth import Cause, Program
 
 #: Categories of origins that are answers; the others explain why a value is none.
-_ANSWERS: Final = ("origin", "came_in")
+_ANSWERS: Final = ("origin", "came_in", "swallowed")
 _HEADLINE = re.compile(r"(?P<op_type>\w+)(?: in (?P<function>.+?))?, (?P<file>[^,]+):(?P<line>\d+)")
 
 
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
       file: Name of the source file; empty if it names no line.
       line: The line; 0 if it names none.
       kind: "nan" or "inf"; empty if it does not say.
-      category: "origin" or "came_in"; empty if it does not say.
+      category: "origin", "came_in" or "swallowed"; empty if it does not say.
     """
 
     op_type: str
@@ -62,7 +62,7 @@ def _names(answer: Answer, cause: Cause) -> bool:
         return False
     if cause.came_in:
         return answer.category in ("", "came_in")
-    return answer.category in ("", "origin") and answer.op_type in cause.op_types
+    return answer.category in ("", "origin", "swallowed") and answer.op_type in cause.op_types
 
 
 def _of_headline(headline: str) -> Answer:

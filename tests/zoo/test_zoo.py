@@ -60,6 +60,7 @@ def test_a_cause_that_cannot_be_read_is_refused(tmp_path):
     ("answer", "right"),
     [
         (Answer("Log", "a.py", 3, "inf", "origin"), True),
+        (Answer("Log", "a.py", 3, "inf", "swallowed"), True),
         (Answer("Exp", "a.py", 3, "inf", "origin"), False),
         (Answer("Log", "a.py", 4, "inf", "origin"), False),
         (Answer("Log", "b.py", 3, "inf", "origin"), False),
@@ -97,6 +98,12 @@ def test_the_first_origin_that_is_not_expected_is_the_answer(monkeypatch):
     run = _Run([_origin("expected"), _origin("propagated"), _origin("came_in"), _origin("origin")])
     monkeypatch.setattr(tb_debugger_plugin, "open_run", lambda _: run)
     assert first_answer("logdir") == Answer("Log", "a.py", 3, "inf", "came_in")
+
+
+def test_what_was_swallowed_is_an_answer_where_nothing_reaches_a_result(monkeypatch):
+    run = _Run([_origin("propagated"), _origin("swallowed"), _origin("expected")])
+    monkeypatch.setattr(tb_debugger_plugin, "open_run", lambda _: run)
+    assert first_answer("logdir") == Answer("Log", "a.py", 3, "inf", "swallowed")
 
 
 def test_a_healthy_run_has_nothing_but_what_is_expected(monkeypatch):

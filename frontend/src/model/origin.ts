@@ -8,6 +8,7 @@ const CATEGORIES: ReadonlyMap<string, string> = new Map([
   ["origin", "Origin of"],
   ["came_in", "Came in:"],
   ["propagated", "Bad before the record begins:"],
+  ["swallowed", "Swallowed:"],
   ["expected", "Expected:"],
 ]);
 

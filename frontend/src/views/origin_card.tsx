@@ -163,7 +163,7 @@ function OriginList({ store, origins }: { readonly store: Store; readonly origin
             {origin.headline}
           </button>{" "}
           <b class="bad">{kindWords(origin)}</b>
-          {origin.category === "expected" && (
+          {["swallowed", "expected"].includes(origin.category) && (
             <p class="dim">
               <Prose text={origin.explanation} />
             </p>

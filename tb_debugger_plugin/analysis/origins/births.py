@@ -12,6 +12,7 @@ from collections import ChainMap, deque
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.origins.expected import INFINITIES, BadElement, row_of
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.steps import Steps
 from tb_debugger_plugin.analysis.origins.values import BadKind, Feed, Value
@@ -82,6 +83,8 @@ class Births:
         self._known: dict[Node, list[Birth]] = {}
         #: All values that walks from values that matter have visited.
         self.seen: set[Node] = set()
+        #: The values that the walks of this search have visited, in order.
+        self.visits: list[Node] = []
 
     def of(self, value: Value, kind: BadKind | None) -> list[Birth]:
         """The births that a bad value comes from, the nearest first; at least one."""
@@ -100,6 +103,7 @@ class Births:
             visited += 1
             self._visited += 1
             self.seen.add(node)
+            self.visits.append(node)
             step = self._steps.of(*node)
             for feed, kind in step.carriers:
                 following = (feed.value, kind)
@@ -132,7 +136,9 @@ class Births:
         wrong = [
             birth._replace(meant=False)
             for birth in sources
-            if not self._is_harmless(birth, value) or self._is_factor(birth, value, infinities)
+            if not self._is_harmless(birth, value)
+            or self._is_factor(birth, value, infinities)
+            or self._was_set(birth, value)
         ]
         if wrong:
             return wrong
@@ -164,6 +170,21 @@ class Births:
         return birth.meant and any(
             each.pos_inf and not each.neg_inf and each.finite_positive for each in given
         )
+
+    def _was_set(self, birth: Birth, nan: Value) -> bool:
+        """Whether Python set a variable to an infinity of which an op made NaN that means none."""
+        if not birth.value.outside or not op_kinds.is_assignment(self._feeds.op_type(birth.entry)):
+            return False
+        numbers = [self._feeds.measured(each) for (each, _), _ in birth.chain()]
+        elements: set[BadElement] = set()
+        if any(each.neg_inf for each in numbers):
+            elements.add("neg_inf")
+        if any(each.pos_inf for each in numbers):
+            elements.add("pos_inf")
+        row = row_of(
+            self._feeds.op_type(nan), elements or INFINITIES, is_written=True, is_known=bool(elements)
+        )
+        return row is None
 
     def _alias(self, node: Node, named: Node, parents: Parents) -> None:
         if named != node:

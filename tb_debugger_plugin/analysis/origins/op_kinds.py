@@ -65,6 +65,19 @@ INSPECTING: Final = frozenset(
 )
 #: Ops that ask whether a tensor is bad.
 CHECKING: Final = frozenset({"IsNan", "IsInf", "IsFinite"})
+#: Ops that compare elements, or put them in order.
+COMPARING: Final = frozenset(
+    """Less LessEqual Greater GreaterEqual Equal NotEqual ApproximateEqual ArgMax ArgMin TopK TopKV2
+    ApproxTopK NthElement LowerBound UpperBound Bucketize InTopK InTopKV2 NonMaxSuppression
+    NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4 NonMaxSuppressionV5
+    CombinedNonMaxSuppression""".split()
+)
+#: Ops that return some of the elements of their first input.
+CHOOSING: Final = frozenset(
+    """Gather GatherV2 GatherNd ResourceGather ResourceGatherNd Slice StridedSlice Split SplitV Unpack
+    DynamicPartition BatchMatrixDiagPart MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixBandPart
+    DiagPart TensorListGetItem TensorListStack TensorListPopBack""".split()
+)
 #: Ops that show a tensor to the user, or hand it to code that is not on record.
 SHOWING: Final = frozenset(
     """WriteSummary WriteScalarSummary ScalarSummary PrintV2 Print StringFormat PyFunc EagerPyFunc

@@ -10,11 +10,17 @@ from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation
 from tb_debugger_plugin.analysis.user_lines import UserLine
 
-Category: TypeAlias = Literal["origin", "came_in", "propagated", "expected"]
+Category: TypeAlias = Literal["origin", "came_in", "propagated", "swallowed", "expected"]
 Certainty: TypeAlias = Literal["proven", "likely", "possible"]
 
 #: How important a category is; 0 is most.
-RANKS: Final[dict[Category, int]] = {"origin": 0, "came_in": 0, "propagated": 1, "expected": 2}
+RANKS: Final[dict[Category, int]] = {
+    "origin": 0,
+    "came_in": 0,
+    "propagated": 1,
+    "swallowed": 2,
+    "expected": 3,
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,8 @@ class Origin:
       kind: What was born: ``nan`` or ``inf``.
       kind_is_certain: False if the mode of the recording does not tell them apart.
       category: ``origin`` for an op that made it of good inputs, ``came_in`` for what came from outside,
-        ``propagated`` if it was bad already where the record begins, ``expected`` if it harms nothing.
+        ``propagated`` if it was bad already where the record begins, ``swallowed`` if no result shows it,
+        but it was not meant to vanish, ``expected`` if it was.
       op_type, op_name, output_slot, graph_id, layer, function, variable: The op.
       source: The user's line; of an op of a gradient, that of the forward op.
       gradient_source: The line that asked for the gradient.
@@ -72,6 +79,7 @@ class Origin:
       evidence: The numbers of the output and of the inputs.
       advice: What usually helps.
       example: The line before and after a change that helps.
+      outcome: What became of it, where no result shows it: what swallowed it, or why that is expected.
       certainty: How sure the answer is.
       missing: What would decide.
       chain: From the first bad value that the user sees to this one.
@@ -100,6 +108,7 @@ class Origin:
     evidence: dict[str, Any]
     advice: str | None
     example: Example | None
+    outcome: str | None
     certainty: Certainty
     missing: str | None
     chain: list[Link]

@@ -1,7 +1,8 @@
 """The origins of the bad values of a run, the most important first.
 
 Takes a run; walks from the bad values that matter back to where they were born, and puts what was born there
-into words. Values that were born and matter to nobody are expected.
+into words. Values that were born and reach nothing that matters are expected if the table of expected values
+allows each way in which they ended; otherwise something swallowed them.
 
 Invariant: the work does not grow with the number of bad values, only with those of ops and of calls.
 """
@@ -13,12 +14,13 @@ from typing import Final
 from tb_debugger_plugin.analysis.lasting import Lasting, lasting, lasting_generation
 from tb_debugger_plugin.analysis.missing import is_cut
 from tb_debugger_plugin.analysis.origins import op_kinds
-from tb_debugger_plugin.analysis.origins.births import Birth, Births
+from tb_debugger_plugin.analysis.origins.births import Birth, Births, Node
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.lines import Lines
 from tb_debugger_plugin.analysis.origins.origin import RANKS, Category, Origin
 from tb_debugger_plugin.analysis.origins.ranking import Found, Ranking
 from tb_debugger_plugin.analysis.origins.sinks import Sink, Sinks
+from tb_debugger_plugin.analysis.origins.takers import Takers, Taking
 from tb_debugger_plugin.analysis.origins.telling import Telling
 from tb_debugger_plugin.analysis.origins.values import BadKind, Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
@@ -75,7 +77,10 @@ class _Search:
         self._feeds = feeds
         self._sinks = sinks
         self._births = Births(feeds)
+        self._takers = Takers(feeds)
         self._found: dict[tuple[object, ...], Found] = {}
+        #: Values of walks that led to what is wrong.
+        self._explained: set[Node] = set()
 
     def run(self) -> list[Found]:
         """Births with the categories that their walks give them."""
@@ -87,14 +92,28 @@ class _Search:
                 continue
             self._follow(sink)
         self._follow_a_nan(sinks)
-        self._add_expected()
+        self._add_unexplained()
         self._add_hidden_overflows()
-        return list(self._found.values())
+        return self._without_repetitions()
+
+    def _without_repetitions(self) -> list[Found]:
+        """What was found, without what is expected of an op that is a finding for its other bad values."""
+        wrong = {self._what(one.birth.value) for one in self._found.values() if one.category != "expected"}
+        return [
+            one
+            for one in self._found.values()
+            if one.takings or one.category != "expected" or self._what(one.birth.value) not in wrong
+        ]
 
     def _follow(self, sink: Sink) -> None:
+        begin, is_explained = len(self._births.visits), False
         for birth in self._births.of(sink.value, sink.kind):
             found = self._of_unknown_kind(birth) if sink.kind is None else birth
-            self._add(found, self._category(found, sink), sink)
+            category = self._category(found, sink)
+            is_explained |= category != "expected"
+            self._add(Found(found, category, sink))
+        if is_explained:
+            self._explained.update(self._births.visits[begin:])
 
     def _follow_a_nan(self, sinks: list[Sink]) -> None:
         """Make sure that a run in which NaN matters has something that is not expected."""
@@ -133,11 +152,14 @@ class _Search:
             return True
         return op_kinds.is_assignment(self._feeds.op_type(birth.entry))
 
-    def _add(self, birth: Birth, category: Category, sink: Sink | None) -> None:
-        key = self._key(birth)
+    def _add(self, found: Found) -> None:
+        key = self._key(found.birth)
         known = self._found.get(key)
-        if known is None or RANKS[category] < RANKS[known.category]:
-            self._found[key] = Found(birth, category, sink)
+        if known is None or RANKS[found.category] < RANKS[known.category]:
+            self._found[key] = found
+        elif found.category == known.category:
+            takings = dict.fromkeys((*known.takings, *found.takings))
+            self._found[key] = known._replace(takings=tuple(takings))
 
     def _key(self, birth: Birth) -> tuple[object, ...]:
         value = birth.value
@@ -153,23 +175,35 @@ class _Search:
         op = self._feeds.op_of(value)
         return (value.outside,) if op is None else (op.number,)
 
-    def _add_expected(self) -> None:
+    def _add_unexplained(self) -> None:
+        """The births of bad values that reach nothing that matters, or only what is meant."""
         left = _MAX_EXPECTED
         for value, kind in [*self._sinks.seeds(), *self._sinks.eager_seeds()]:
-            if left <= 0:
-                return
-            if self._is_seen(value, kind):
+            if (value, kind) in self._explained or len(self._found) > _MAX_ORIGINS:
                 continue
-            is_hidden = kind == "inf" and self._is_hidden(value)
+            takings = self._takers.of(value, kind)
+            is_hidden = kind == "inf" and not self._is_seen(value, kind) and self._is_hidden(value)
             for birth in self._births.of(value, kind):
-                left -= self._key(birth) not in self._found
-                self._add(birth, self._category(birth) if is_hidden else "expected", None)
+                found = self._unexplained(birth, takings, is_hidden=is_hidden)
+                if found.category == "expected" and self._key(birth) not in self._found:
+                    left -= 1
+                if found.category != "expected" or left >= 0:
+                    self._add(found)
+
+    def _unexplained(self, birth: Birth, takings: list[Taking], *, is_hidden: bool) -> Found:
+        """A birth with what the table says of the ways in which its values ended."""
+        if is_hidden and self._category(birth) != "expected":
+            return Found(birth, self._category(birth), None)
+        wrong = [each for each in takings if each.row(is_written=birth.meant) is None]
+        if wrong:
+            return Found(birth, "swallowed", None, tuple(wrong))
+        return Found(birth, "expected", None, tuple(takings))
 
     def _add_hidden_overflows(self) -> None:
         for sink in self._sinks.divisors():
             for birth in self._births.of(sink.value, sink.kind):
                 if self._feeds.op_type(birth.value) in op_kinds.ADDING:
-                    self._add(birth, self._category(birth), sink)
+                    self._add(Found(birth, self._category(birth), sink))
 
     def _is_hidden(self, value: Value) -> bool:
         """Whether what took an infinity gave NaN of another input, without which the infinity would show."""

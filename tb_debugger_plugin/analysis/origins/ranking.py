@@ -19,6 +19,7 @@ from tb_debugger_plugin.analysis.origins.births import Birth
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.origin import RANKS, Category
 from tb_debugger_plugin.analysis.origins.sinks import Sink
+from tb_debugger_plugin.analysis.origins.takers import Taking
 from tb_debugger_plugin.analysis.origins.values import Value
 
 
@@ -28,12 +29,14 @@ class Found(NamedTuple):
     Attributes:
       birth: The birth.
       category: What it is to the program.
-      sink: The value that matters from which it was found; None for what is expected.
+      sink: The value that matters from which it was found; None for what reaches none.
+      takings: Where a value that reaches none ended.
     """
 
     birth: Birth
     category: Category
     sink: Sink | None
+    takings: tuple[Taking, ...] = ()
 
 
 @dataclass
@@ -41,7 +44,7 @@ class _Case:
     """A birth and what decides its rank.
 
     Attributes:
-      birth, category, sink: As in :class:`Found`.
+      birth, category, sink, takings: As in :class:`Found`.
       op: The op of a graph.
       forward: The op whose gradient that op is part of.
       is_opaque: Whether the op only passes values on: what made this one is not on record.
@@ -53,6 +56,7 @@ class _Case:
     birth: Birth
     category: Category
     sink: Sink | None
+    takings: tuple[Taking, ...]
     op: Op | None
     forward: Op | None
     is_opaque: bool
@@ -66,8 +70,8 @@ class _Case:
 
     @property
     def is_unmeant(self) -> bool:
-        """Whether it is expected, but not because the program wrote an infinity itself."""
-        return self.category == "expected" and not self.birth.meant
+        """Whether it reaches no result, and the program did not write an infinity itself."""
+        return self.category in ("swallowed", "expected") and not self.birth.meant
 
 
 class Ranking:
@@ -93,13 +97,15 @@ class Ranking:
             self._cases,
             key=lambda case: (*self._rank(case, gradients_of, moments), *_turn(case, times)),
         )
-        return [Found(case.birth, case.category, case.sink) for case in ranked]
+        return [Found(case.birth, case.category, case.sink, case.takings) for case in ranked]
 
-    def _case(self, birth: Birth, category: Category, sink: Sink | None) -> _Case:
+    def _case(
+        self, birth: Birth, category: Category, sink: Sink | None, takings: tuple[Taking, ...]
+    ) -> _Case:
         op = self._feeds.op_of(birth.value)
         forward = None if op is None else self._feeds.structure.forward(op)
         return _Case(
-            *(birth, category, sink, op, forward),
+            *(birth, category, sink, takings, op, forward),
             is_opaque=self._is_opaque(birth, op),
             moment=self._moment(birth),
             time=self._feeds.time(birth.entry),

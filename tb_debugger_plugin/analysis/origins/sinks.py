@@ -143,6 +143,8 @@ class Sinks:
             is_seen |= taker.op_type in op_kinds.PYTHON or taker.op_type in op_kinds.GUARDS
         if following:
             return following, None
+        if kind != "inf" and any(eager.execution(index).op_type in op_kinds.SHOWING for index, _ in takers):
+            return [], "output"
         only_seen = all(eager.execution(index).op_type in op_kinds.INSPECTING for index, _ in takers)
         if is_seen and only_seen and not self._is_scaling(takers):
             return [], "output"

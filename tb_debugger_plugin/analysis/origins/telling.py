@@ -19,6 +19,8 @@ from tb_debugger_plugin.analysis.origins.kinds import Kinds
 from tb_debugger_plugin.analysis.origins.lines import Lines, Place
 from tb_debugger_plugin.analysis.origins.origin import Category, Certainty, Origin
 from tb_debugger_plugin.analysis.origins.sinks import Sink
+from tb_debugger_plugin.analysis.origins.swallowed import expected_words, swallowed_words, unmeasured
+from tb_debugger_plugin.analysis.origins.takers import Taking
 from tb_debugger_plugin.analysis.origins.values import BadKind, Value
 from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.analysis.user_lines import UserLine
@@ -37,12 +39,15 @@ _OUTSIDE: Final = {
     "a Python function": "A Python function returned it.",
     "a constant": "It is a constant of the program.",
 }
+_UNMEASURED: Final = "Record what {} made of it, without a filter, to know whether it did harm."
 _PASSED: Final = "Check what the program passes in, for example with numpy.isfinite."
 _HELP: Final = {
     "a value of Python": _PASSED,
     "an argument": _PASSED,
     "a feed": "Check what the program feeds, for example with numpy.isfinite.",
 }
+
+Takings = tuple[Taking, ...]
 
 
 class Telling:
@@ -60,13 +65,14 @@ class Telling:
         self._kinds = Kinds(feeds)
         self._chains = Chains(feeds, lines)
 
-    def origin(self, birth: Birth, category: Category, sink: Sink | None) -> Origin:
+    def origin(self, birth: Birth, category: Category, sink: Sink | None, takings: Takings = ()) -> Origin:
         """Write one origin.
 
         Args:
           birth: The birth.
           category: Its category.
-          sink: The value that matters from which it was found; None for what is expected.
+          sink: The value that matters from which it was found; None for what reaches none.
+          takings: Where a value that reaches none ended.
         """
         value = birth.value
         # What came from outside is shown at the value that it came in by.
@@ -81,9 +87,12 @@ class Telling:
         why = (text(_OUTSIDE[brought]),) if brought in _OUTSIDE else explanation.why
         if sink is not None and sink.why == "divisor":
             why = (*why, text(" A division by it gives 0, which hides the overflow."))
-        if category == "expected":
-            why = (*why, text(" " + _harmless(birth, is_certain)))
+        outcome = _outcome(birth, category, takings, kind_is_certain=is_certain)
+        if outcome is not None:
+            why = (*why, text(f" {outcome}"))
         certainty, missing = self._certainty(birth, sink, is_certain, explanation)
+        if category == "swallowed" and (unknown := unmeasured(takings)):
+            certainty, missing = "possible", _UNMEASURED.format(", ".join(unknown))
         return Origin(
             kind=kind,
             kind_is_certain=is_certain,
@@ -108,6 +117,7 @@ class Telling:
             evidence=_evidence(recorded),
             advice=None if category == "expected" else _HELP.get(value.outside, explanation.help),
             example=None if category == "expected" else explanation.example,
+            outcome=outcome,
             certainty=certainty,
             missing=missing,
             chain=self._chains.links(birth.chain(), kind),
@@ -212,12 +222,19 @@ class Telling:
         return "proven", explanation.missing
 
 
-def _harmless(birth: Birth, kind_is_certain: bool) -> str:
+def _outcome(birth: Birth, category: Category, takings: Takings, *, kind_is_certain: bool) -> str | None:
+    if category == "swallowed":
+        return swallowed_words(takings)
+    return _harmless(birth, kind_is_certain, takings) if category == "expected" else None
+
+
+def _harmless(birth: Birth, kind_is_certain: bool, takings: Takings) -> str:
+    ended = expected_words(takings, is_written=birth.meant)
     if birth.meant and not kind_is_certain:
-        return "If it is an infinity, the program wrote it itself, and no call returned it."
+        return f"If it is an infinity, the program wrote it itself, and no call returned it. {ended}".rstrip()
     if birth.meant:
-        return "The program wrote this infinity itself, and no NaN was made of it."
-    return "It did not reach any variable, result or fetched value: what took it gave good values."
+        return f"The program wrote this infinity itself, and no NaN was made of it. {ended}".rstrip()
+    return ended or "Nothing on record took it."
 
 
 def _evidence(recorded: Recorded) -> dict[str, Any]:

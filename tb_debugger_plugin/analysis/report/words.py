@@ -15,6 +15,7 @@ _LABELS: Final = {
     "origin": "Origin of",
     "came_in": "Came in:",
     "propagated": "Bad before the record begins:",
+    "swallowed": "Swallowed:",
     "expected": "Expected:",
 }
 _RELATIONS: Final = {

@@ -1,0 +1,314 @@
+"""`analysis/origins/expected.py`: which bad values are expected, and which are findings."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_debugger_plugin.analysis.origins.expected import EXPECTED
+from tb_debugger_plugin.analysis.origins.origin import Origin
+from tb_debugger_plugin.events.modes import TensorDebugMode
+from tests.support.events import vector
+from tests.unit.test_origins import Program, ops_of
+
+NAN, INF = math.nan, math.inf
+_BOOL: dict[str, Any] = {"outputs": [(10, [-1])]}
+_INT: dict[str, Any] = {"outputs": [(3, [-1])]}
+_GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "origins.md"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def test_the_guide_lists_exactly_the_rows_of_the_table() -> None:
+    section = _GUIDE.read_text("utf-8").partition("### Expected")[2]
+    rows = re.findall(r"^\| (?!bad value|--)(.*) \| `(.*)` \|$", section, re.MULTILINE)
+    assert rows == [(row.words, row.example) for row in EXPECTED]
+
+
+def _taken(program: Program, taker: str, value: float, *, at: int = 1, discrete: bool = False) -> Origin:
+    """The origin of a value that Reciprocal or Sqrt made, after an op took it and gave a good value."""
+    maker, given = ("Reciprocal", 0.0) if math.isinf(value) else ("Sqrt", -1.0)
+    inputs = ["x", "x", "x"]
+    inputs[at] = "made"
+    more = dict(_BOOL) if discrete else {}
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("made", maker, ["x"]),
+            ("taken", taker, inputs, more),
+            ("Identity", "Identity", ["taken"], dict(more)),
+        ],
+    )
+    program.run(g_x=given, g_made=value)
+    if not discrete:
+        program.trace("g", "taken", 1.0)
+    program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
+    (found,) = program.origins()
+    assert found.op_name == "made"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("taker", "value"),
+    [
+        ("SelectV2", NAN),
+        ("MulNoNan", NAN),
+        ("DivNoNan", INF),
+        ("Xlogy", NAN),
+        ("Softmax", -INF),
+        ("Exp", -INF),
+        ("Minimum", INF),
+        ("Maximum", -INF),
+        ("Relu", -INF),
+        ("GatherV2", NAN),
+        ("StridedSlice", INF),
+    ],
+)
+def test_what_the_table_allows_is_expected(program: Program, taker: str, value: float) -> None:
+    found = _taken(program, taker, value)
+    assert found.category == "expected"
+    assert found.outcome is not None and found.outcome.startswith("It is expected: ")
+
+
+@pytest.mark.parametrize(
+    ("taker", "value", "said"),
+    [
+        ("Minimum", NAN, "Minimum: it made finite values of NaN."),
+        ("Sigmoid", INF, "Sigmoid: it saturated at infinity."),
+        ("Softmax", INF, "Softmax: it made finite values of infinity."),
+        ("RealDiv", INF, "RealDiv: a division by infinity gives 0."),
+        ("TopKV2", NAN, "TopKV2: what it chooses among NaN is arbitrary."),
+    ],
+)
+def test_what_is_swallowed_in_any_other_way_is_a_finding(
+    program: Program, taker: str, value: float, said: str
+) -> None:
+    found = _taken(program, taker, value)
+    assert (found.category, found.outcome) == ("swallowed", f"No result shows it. {said}")
+    assert found.explanation.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("taker", "value", "category"),
+    [
+        ("IsNan", NAN, "expected"),
+        ("IsFinite", INF, "expected"),
+        ("Less", INF, "expected"),
+        ("ArgMax", -INF, "expected"),
+        ("Less", NAN, "swallowed"),
+        ("ArgMax", NAN, "swallowed"),
+        ("Cast", NAN, "swallowed"),
+        ("Cast", INF, "swallowed"),
+    ],
+)
+def test_a_nan_that_decides_something_is_a_finding_and_an_infinity_that_is_compared_is_not(
+    program: Program, taker: str, value: float, category: str
+) -> None:
+    assert _taken(program, taker, value, discrete=True).category == category
+
+
+def test_a_tensor_that_is_compared_with_itself_is_asked_whether_it_is_nan(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("sqrt", "Sqrt", ["x"]),
+            ("differs", "NotEqual", ["sqrt", "sqrt"], dict(_BOOL)),
+            ("Identity", "Identity", ["differs"], dict(_BOOL)),
+        ],
+    )
+    program.run(g_x=-1.0, g_sqrt=NAN)
+    program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
+    assert ops_of(program.origins()) == [("expected", "nan", "sqrt")]
+
+
+def test_what_nothing_used_was_not_decided_by_a_comparison(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("sqrt", "Sqrt", ["x"]),
+            ("unused", "Less", ["sqrt", "x"], dict(_BOOL)),
+            ("kept", "SelectV2", ["x", "sqrt", "x"]),
+            ("Identity", "Identity", ["kept"]),
+        ],
+    )
+    program.run(g_x=-1.0, g_sqrt=NAN, g_kept=1.0)
+    program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
+    assert ops_of(program.origins()) == [("expected", "nan", "sqrt")]
+
+
+def test_one_way_that_the_table_does_not_allow_is_enough(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("sqrt", "Sqrt", ["x"]),
+            ("kept", "SelectV2", ["x", "sqrt", "x"]),
+            ("level", "Cast", ["sqrt"], dict(_INT)),
+            ("Identity", "Identity", ["kept"]),
+            ("Identity_1", "Identity", ["level"], dict(_INT)),
+        ],
+    )
+    program.run(g_x=-1.0, g_sqrt=NAN, g_kept=1.0)
+    program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
+    (found,) = program.origins()
+    assert (found.category, found.op_name) == ("swallowed", "sqrt")
+    assert found.outcome == "No result shows it. Cast: the integer of a NaN is undefined."
+
+
+def test_an_output_that_is_not_on_record_is_no_evidence(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("sqrt", "Sqrt", ["x"]),
+            ("double", "Mul", ["sqrt", "x"]),
+            ("Identity", "Identity", ["double"]),
+        ],
+    )
+    program.run(g_x=-1.0, g_sqrt=NAN)
+    program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
+    (found,) = program.origins()
+    assert (found.category, found.certainty) == ("swallowed", "possible")
+    assert found.outcome is not None and "what it made of it is not on record" in found.outcome
+    assert found.missing is not None and found.missing.startswith("Record what Mul made of it")
+
+
+@pytest.mark.parametrize(
+    ("turns", "decided"), [([1.0, NAN], "ended the loop"), ([NAN, 1.0], "decided whether the loop went on")]
+)
+def test_a_nan_that_the_condition_of_a_loop_compares_is_what_ended_it(
+    program: Program, turns: list[float], decided: str
+) -> None:
+    program.graph(
+        "c",
+        "while_cond_1",
+        [
+            ("v", "Placeholder"),
+            ("sqrt", "Sqrt", ["v"]),
+            ("greater", "Greater", ["sqrt", "v"], dict(_BOOL)),
+            ("all", "All", ["greater"], dict(_BOOL)),
+            ("Identity", "Identity", ["all"], dict(_BOOL)),
+        ],
+        "g",
+    )
+    program.graph("b", "while_body_2", [("v", "Placeholder"), ("Identity", "Identity", ["v"])], "g")
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("while", "StatelessWhile", ["x"], {"called_graph_ids": ["c", "b"]}),
+            ("Identity", "Identity", ["while"]),
+        ],
+    )
+    program.run(g_x=1.0)
+    for turn in turns:
+        program.run(c_v=1.0, c_sqrt=turn, b_v=1.0)
+    program.run(g_while=1.0)
+    program.call("__inference_f_1", 1.0, "g", inputs=[1], ids=[3])
+    (found,) = program.origins()
+    assert (found.category, found.op_name) == ("swallowed", "sqrt")
+    assert found.outcome == f"No result shows it. Greater: a comparison with NaN is false, which {decided}."
+
+
+@pytest.mark.parametrize(
+    ("runs", "category"), [(False, "expected"), (True, "swallowed")], ids=["does not run", "runs"]
+)
+def test_what_goes_into_a_branch_is_expected_if_the_branch_does_not_run(
+    program: Program, runs: bool, category: str
+) -> None:
+    program.graph(
+        "t",
+        "cond_true_1",
+        [("v", "Placeholder"), ("tanh", "Tanh", ["v"]), ("Identity", "Identity", ["tanh"])],
+        "g",
+    )
+    program.graph("e", "cond_false_2", [("v", "Placeholder"), ("Identity", "Identity", ["v"])], "g")
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("is_good", "Placeholder", [], dict(_BOOL)),
+            ("divided", "Reciprocal", ["x"]),
+            ("cond", "If", ["is_good", "divided"], {"called_graph_ids": ["t", "e"]}),
+            ("Identity", "Identity", ["cond"]),
+        ],
+    )
+    program.run(g_x=0.0, g_divided=INF)
+    if runs:
+        program.run(t_v=INF, t_tanh=1.0)
+    program.run(g_cond=1.0)
+    program.call("__inference_f_1", 1.0, "g", inputs=[1, 2], ids=[3])
+    (found,) = program.origins()
+    assert (found.category, found.op_name) == (category, "divided")
+
+
+@pytest.mark.parametrize(("taker", "category"), [("SelectV2", "expected"), ("Tanh", "swallowed")])
+def test_eager_values_are_judged_by_the_same_table(program: Program, taker: str, category: str) -> None:
+    program.call("Fill", -1.0, ids=[1])
+    program.call("Sqrt", NAN, inputs=[1], ids=[2], stack=["f91"])
+    program.call(taker, 1.0, inputs=[1, 2], ids=[5])
+    assert ops_of(program.origins()) == [(category, "nan", "Sqrt")]
+
+
+def test_a_nan_that_is_written_to_a_summary_reaches_the_user(program: Program) -> None:
+    program.call("Fill", -1.0, ids=[1])
+    program.call("Sqrt", NAN, inputs=[1], ids=[2], stack=["f91"])
+    program.recording.execution("WriteSummary", [], inputs=[2])
+    assert ops_of(program.origins()) == [("origin", "nan", "Sqrt")]
+
+
+def test_an_infinity_that_python_assigned_comes_before_the_product_that_made_nan_of_it(
+    program: Program,
+) -> None:
+    program.recording.execution("VarHandleOp", [], ids=[33])
+    program.recording.execution("AssignVariableOp", [], inputs=[33, 5], stack=["f42"])
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("v", "Placeholder", [], {"outputs": [(20, [])]}),
+            ("read", "ReadVariableOp", ["v"]),
+            ("mul", "Mul", ["x", "read"]),
+            ("Identity", "Identity", ["mul"]),
+        ],
+    )
+    program.run(g_x=0.0, g_read=INF, g_mul=NAN)
+    program.call("__inference_f_1", NAN, "g", inputs=[7, 33], ids=[8])
+    first = program.origins()[0]
+    assert (first.category, first.kind, first.op_type) == ("came_in", "inf", "AssignVariableOp")
+    assert first.source is not None and first.source.line == 42
+
+
+def test_curt_health_takes_a_row_for_evidence_that_allows_one_of_the_kinds(tmp_path: Path) -> None:
+    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("log", "Log", ["x"]),
+            ("exp", "Exp", ["log"]),
+            ("Identity", "Identity", ["exp"]),
+        ],
+    )
+    program.run(g_x=0.0, g_log=-INF, g_exp=0.0)
+    program.recording.execution("__inference_f_1", [vector([0, 0.0])], graph_id="g", inputs=[7], ids=[8])
+    assert ops_of(program.origins()) == [("expected", "inf", "log")]
